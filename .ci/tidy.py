@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""The house rules that no other linter knows. Prints `file:line: rule` per finding; exit code 1 if there is one.
+
+Rules are functions from a `Tree` to findings, listed in RULES; each has a test in tidy_test.py that breaks it.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+LINE_LIMIT = 400
+CODE_SUFFIXES = {".swift", ".c", ".h", ".py", ".sh"}
+TOP_LEVEL = {"Package.swift", "Sources", "Tests", "Deploy", "Schemas", "Makefile", "README.md", "LICENSE"}
+
+NIO = {"NIOCore", "NIOPosix"}
+# What the files of a target may import beyond the standard library: the table "Layout" of the design, and no
+# Foundation in codec, machines and wrappers. Targets that are not listed have Package.swift's word only.
+IMPORTS = {
+    "APNsProtocol": set(),
+    "PipelineCore": {"APNsProtocol"},
+    "KafkaClient": {"CRdKafka", "Glibc", "Synchronization"} | NIO,
+    "RedisClient": {"CHiredis", "Glibc", "Synchronization"} | NIO,
+    "TLSTransport": {"COpenSSL", "Glibc", "Synchronization"} | NIO,
+}
+# Dependencies that would turn the layers upside down.
+FORBIDDEN_IMPORTS = {
+    "Sandbox": {"BelfryRuntime", "Demo", "KafkaClient", "RedisClient", "PipelineCore"},
+    "BelfryRuntime": {"Sandbox", "Demo"},
+    "belfry": {"KafkaClient", "RedisClient", "TLSTransport", "PipelineCore", "APNsProtocol"},
+}
+
+IMPORT = re.compile(
+    r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|private|fileprivate)\s+)?"
+    r"import\s+(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?(\w+)"
+)
+# Written so that this file does not match itself.
+UNFINISHED = re.compile(r"\b(?:TO[D]O|FIXM[E]|XX[X])\b|fatalErro[r]\(|\btr[y]!|\ba[s]!|not (?:yet )?implemente[d]")
+SLEEP = re.compile(r"Task\.slee[p]|Thread\.slee[p]|\bu?slee[p]\(")
+MACHINE_PATH = re.compile(r"(?:^|[^A-Za-z0-9._])/(?:home|root|work|farm)/")
+ASSERTION = re.compile(r"#expect|#require|Issue\.record|confirmation\(")
+LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
+
+
+@dataclass(frozen=True)
+class Finding:
+    path: str
+    line: int
+    rule: str
+
+    def __str__(self):
+        return f"{self.path}:{self.line}: {self.rule}"
+
+
+class Tree:
+    """The files of a working tree that git does not ignore, by path relative to its top."""
+
+    def __init__(self, top):
+        self.top = Path(top)
+        listing = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"],
+            cwd=self.top, check=True, capture_output=True, text=True,
+        ).stdout
+        self.paths = sorted(path for path in listing.split("\0") if path and (self.top / path).is_file())
+        self.texts = {}
+
+    def text(self, path):
+        if path not in self.texts:
+            # What is not text has no lines to judge.
+            self.texts[path] = (self.top / path).read_bytes().decode("utf-8", errors="replace")
+        return self.texts[path]
+
+    def lines(self, path):
+        return enumerate(self.text(path).splitlines(), start=1)
+
+    def under(self, folder, suffix=""):
+        return [path for path in self.paths if path.startswith(folder + "/") and path.endswith(suffix)]
+
+    def grep(self, paths, pattern, rule):
+        return [
+            Finding(path, number, f"{rule}: {line.strip()}")
+            for path in paths for number, line in self.lines(path) if pattern.search(line)
+        ]
+
+
+def is_generated(path):
+    return "/Generated/" in path
+
+
+def long_files(tree):
+    return [
+        Finding(path, LINE_LIMIT + 1, f"{count} lines; one idea a file, {LINE_LIMIT} at most")
+        for path in tree.paths if Path(path).suffix in CODE_SUFFIXES and not is_generated(path)
+        if (count := len(tree.text(path).splitlines())) > LINE_LIMIT
+    ]
+
+
+def imports(tree):
+    findings = []
+    for path in tree.under("Sources", ".swift"):
+        target = path.split("/")[1]
+        for number, line in tree.lines(path):
+            match = IMPORT.match(line)
+            if not match:
+                continue
+            module = match.group(1)
+            barred = module in FORBIDDEN_IMPORTS.get(target, ())
+            if barred or target in IMPORTS and module not in IMPORTS[target]:
+                findings.append(Finding(path, number, f"{target} may not import {module}"))
+    return findings
+
+
+def unfinished(tree):
+    paths = [path for path in tree.under("Sources") + tree.under("Tests") if not is_generated(path)]
+    code = [path for path in paths if Path(path).suffix in CODE_SUFFIXES]
+    return tree.grep(code, UNFINISHED, "unfinished or trapping code")
+
+
+def sleeps(tree):
+    return tree.grep(tree.under("Tests", ".swift"), SLEEP, "a test waits for an event, not for time")
+
+
+def machine_paths(tree):
+    return tree.grep(tree.paths, MACHINE_PATH, "a path of one machine")
+
+
+def tests_assert(tree):
+    return [
+        Finding(path, 1, "has tests, asserts nothing")
+        for path in tree.under("Tests", ".swift")
+        if "@Test" in tree.text(path) and not ASSERTION.search(tree.text(path))
+    ]
+
+
+def top_level(tree):
+    names = {path.split("/")[0] for path in tree.paths}
+    return [
+        Finding(name, 1, "does not belong at the top level")
+        for name in sorted(names) if not name.startswith(".") and name not in TOP_LEVEL
+    ]
+
+
+def dead_targets(tree):
+    """A folder of sources that no target builds."""
+    if "Package.swift" not in tree.paths:
+        return []
+    package = tree.text("Package.swift")
+    folders = sorted({path.split("/")[1] for path in tree.under("Sources")})
+    return [
+        Finding(f"Sources/{name}", 1, "Package.swift names no such target")
+        for name in folders if f'"{name}"' not in package
+    ]
+
+
+def placeholders(tree):
+    return [Finding(path, 1, "an empty stand-in") for path in tree.paths if path.endswith("/Placeholder.swift")]
+
+
+def dead_links(tree):
+    findings = []
+    for path in tree.paths:
+        if not path.endswith(".md"):
+            continue
+        folder = tree.top / os.path.dirname(path)
+        for number, line in tree.lines(path):
+            for target in LINK.findall(line):
+                if not (folder / target).exists():
+                    findings.append(Finding(path, number, f"links to {target}, which is not there"))
+    return findings
+
+
+def scripts_run(tree):
+    return [
+        Finding(path, 1, "starts with #! but is not executable")
+        for path in tree.paths
+        if tree.text(path).startswith("#!") and not os.access(tree.top / path, os.X_OK)
+    ]
+
+
+RULES = [
+    long_files, imports, unfinished, sleeps, machine_paths, tests_assert, top_level, dead_targets, placeholders,
+    dead_links, scripts_run,
+]
+
+
+def findings(top):
+    tree = Tree(top)
+    return [finding for rule in RULES for finding in rule(tree)]
+
+
+def main():
+    found = findings(Path(__file__).resolve().parent.parent)
+    for finding in found:
+        print(finding)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

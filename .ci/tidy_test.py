@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Breaks each house rule in a small tree of its own and expects tidy.py to say so, and nothing else."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import tidy
+
+
+class HouseRules(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.top = Path(directory.name)
+        subprocess.run(["git", "init", "--quiet"], cwd=self.top, check=True)
+        self.write("Package.swift", 'let names = ["PipelineCore", "belfry"]\n')
+        self.write("Sources/PipelineCore/Ledger.swift", "import APNsProtocol\n")
+
+    def write(self, path, text, mode=0o644):
+        file = self.top / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        os.chmod(file, mode)
+
+    def found(self):
+        return [str(finding) for finding in tidy.findings(self.top)]
+
+    def expect_one(self, path, line, words):
+        found = self.found()
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith(f"{path}:{line}: "), found[0])
+        self.assertIn(words, found[0])
+
+    def test_a_tidy_tree_has_no_finding(self):
+        self.assertEqual(self.found(), [])
+
+    def test_ignored_files_are_not_judged(self):
+        self.write(".gitignore", "/scratch/\n")
+        self.write("scratch/notes.txt", "x")
+        self.assertEqual(self.found(), [])
+
+    def test_a_file_has_400_lines_at_most(self):
+        self.write("Sources/belfry/Short.swift", "\n" * 400)
+        self.write("Sources/belfry/Long.swift", "\n" * 401)
+        self.write("Sources/belfry/Generated/Longer.swift", "\n" * 900)
+        self.expect_one("Sources/belfry/Long.swift", 401, "401 lines")
+
+    def test_pure_targets_import_what_the_design_allows(self):
+        for line in ["import Foundation", "@preconcurrency import NIOCore", "public import struct Foundation.Data"]:
+            with self.subTest(line):
+                self.write("Sources/PipelineCore/Clock.swift", f"// why\n{line}\n")
+                self.expect_one("Sources/PipelineCore/Clock.swift", 2, "PipelineCore may not import")
+
+    def test_layers_are_not_turned_upside_down(self):
+        self.write("Sources/belfry/Main.swift", "import BelfryRuntime\nimport KafkaClient\n")
+        self.expect_one("Sources/belfry/Main.swift", 2, "belfry may not import KafkaClient")
+
+    def test_nothing_is_left_unfinished_or_traps(self):
+        for line in ["// TO" + "DO later", "fatal" + 'Error("x")', "tr" + "y! work()", "value a" + "s! Int"]:
+            with self.subTest(line):
+                self.write("Sources/belfry/Main.swift", line + "\n")
+                self.expect_one("Sources/belfry/Main.swift", 1, "unfinished or trapping")
+
+    def test_tests_do_not_sleep(self):
+        for line in ["try await Task.sle" + "ep(for: .seconds(1))", "usle" + "ep(10)"]:
+            with self.subTest(line):
+                self.write("Tests/PipelineCoreTests/LedgerTests.swift", line + "\n")
+                self.expect_one("Tests/PipelineCoreTests/LedgerTests.swift", 1, "not for time")
+
+    def test_no_path_of_one_machine(self):
+        self.write("Deploy/notes.yaml", "path: /ho" + "me/me/x\n")
+        self.expect_one("Deploy/notes.yaml", 1, "path of one machine")
+
+    def test_a_test_file_asserts(self):
+        self.write("Tests/PipelineCoreTests/LedgerTests.swift", "@Test func nothing() {}\n")
+        self.expect_one("Tests/PipelineCoreTests/LedgerTests.swift", 1, "asserts nothing")
+
+    def test_the_top_level_is_closed(self):
+        self.write("notes.txt", "x\n")
+        self.expect_one("notes.txt", 1, "top level")
+
+    def test_every_source_folder_is_a_target(self):
+        self.write("Sources/Forgotten/Thing.swift", "\n")
+        self.expect_one("Sources/Forgotten", 1, "no such target")
+
+    def test_no_stand_in_stays(self):
+        self.write("Sources/belfry/Placeholder.swift", "\n")
+        self.expect_one("Sources/belfry/Placeholder.swift", 1, "stand-in")
+
+    def test_links_lead_somewhere(self):
+        self.write("README.md", "[a](Package.swift) [b](https://example.com)\n[c](Deploy/gone.md)\n")
+        self.expect_one("README.md", 2, "Deploy/gone.md")
+
+    def test_scripts_are_executable(self):
+        self.write("Deploy/good.sh", "#!/bin/sh\n", mode=0o755)
+        self.write("Deploy/bad.sh", "#!/bin/sh\n")
+        self.expect_one("Deploy/bad.sh", 1, "not executable")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Installs what building and testing Belfry needs beyond a Swift toolchain: Debian packages that are missing, and a
+# Python environment in .venv with the tools of python-tools.txt. Says what it does; says nothing but "complete" when
+# there is nothing to do. Runs on Debian 12 as root, or as a user with sudo.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+packages=(
+    # Headers and libraries that Sources/C* wrap; pkg-config is how SwiftPM finds them.
+    librdkafka-dev libssl-dev libhiredis-dev pkg-config
+    # Servers and clients that tests, demo and benchmarks start as processes of their own.
+    redis-server openssl kcat
+    # For .venv.
+    python3 python3-venv
+    # For .ci/lint.
+    git
+)
+
+say() { printf 'deps: %s\n' "$*" >&2; }
+
+require_swift() {
+    if ! command -v swift >/dev/null; then
+        say "no 'swift' in PATH: install the Swift 6.3 toolchain from https://www.swift.org/install"
+        exit 1
+    fi
+}
+
+# Prints the packages that are not installed, one a line.
+missing_packages() {
+    local package
+    for package in "${packages[@]}"; do
+        if [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) != installed ]]; then
+            printf '%s\n' "$package"
+        fi
+    done
+}
+
+install_packages() {
+    local missing as_root=()
+    mapfile -t missing < <(missing_packages)
+    if ((${#missing[@]} == 0)); then
+        return
+    fi
+    if ! command -v apt-get >/dev/null; then
+        say "no apt-get here: install by hand what Debian 12 calls ${missing[*]}"
+        exit 1
+    fi
+    if ((EUID != 0)); then
+        if ! command -v sudo >/dev/null; then
+            say "not root, and no sudo: let an administrator run 'apt-get install ${missing[*]}'"
+            exit 1
+        fi
+        as_root=(sudo)
+    fi
+    say "installing Debian packages: ${missing[*]}"
+    "${as_root[@]}" apt-get update -qq
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -qq --yes --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+install_python_tools() {
+    local wanted=Deploy/python-tools.txt installed=.venv/installed.txt
+    if cmp --silent "$wanted" "$installed"; then
+        return
+    fi
+    say "installing into .venv: $(grep -v '^#' "$wanted" | xargs)"
+    python3 -m venv .venv
+    .venv/bin/pip install --quiet --disable-pip-version-check --requirement "$wanted"
+    # Last, so that an installation that was cut off is taken up again.
+    cp "$wanted" "$installed"
+}
+
+require_swift
+install_packages
+install_python_tools
+say complete

@@ -1,0 +1,52 @@
+# Belfry's commands. `make` alone lists them.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help deps build test demo bench lint generate clean
+
+# One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
+JOBS ?= 2
+SWIFT_FLAGS := -c release -j $(JOBS) -Xswiftc -enable-testing --explicit-target-dependency-import-check error
+BIN := .build/release
+
+# Tools that tests and linters run, at the versions Deploy/python-tools.txt pins.
+export BELFRY_TEST_PYTHON := $(CURDIR)/.venv/bin/python
+export BELFRY_TEST_BROKER_COMMAND := $(CURDIR)/.venv/bin/noida-db
+
+# Servers to use instead of those that `demo` and `bench` start themselves.
+KAFKA ?=
+REDIS ?=
+# More arguments for the program, for instance ARGS="--rounds 1".
+ARGS ?=
+# Only tests whose name matches, for instance FILTER=KafkaClientTests.
+FILTER ?=
+
+help: ## list the commands
+	@echo 'make COMMAND, one of:'
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo 'demo and bench take KAFKA=host:port, demo also REDIS=url; both ARGS="…"; test takes FILTER=name'
+
+deps: ## install what is missing (Debian packages, .venv) and say what
+	@Deploy/dependencies.sh
+
+build: deps ## build everything, tests and benchmarks included
+	swift build $(SWIFT_FLAGS) --build-tests
+
+test: build ## run all tests
+	swift test $(SWIFT_FLAGS) --skip-build $(if $(FILTER),--filter '$(FILTER)')
+
+demo: build ## run the whole story from Kafka to a device and back, and check the books
+	@$(BIN)/belfry demo $(if $(KAFKA),--kafka '$(KAFKA)') $(if $(REDIS),--redis '$(REDIS)') $(ARGS)
+
+bench: build ## measure a worker against its floor in C
+	@$(BIN)/belfry-bench $(if $(KAFKA),--kafka '$(KAFKA)') $(ARGS)
+
+lint: deps ## check format, scripts, YAML, Dockerfile, compose file and house rules
+	@.ci/lint
+
+generate: ## generate the Protobuf code in Sources from Schemas (needs protoc)
+	@Schemas/generate.sh
+
+clean: ## remove what was built; .venv stays
+	rm -rf .build

@@ -1,0 +1,89 @@
+/// Device tokens as text. Written in lower case; both cases are read.
+public enum Hex {
+    /// Two digits for each byte.
+    public static func encode(_ bytes: UnsafeRawBufferPointer) -> String {
+        String(unsafeUninitializedCapacity: bytes.count * 2) { digits in
+            for (index, byte) in bytes.enumerated() {
+                digits[2 * index] = digit(byte >> 4)
+                digits[2 * index + 1] = digit(byte & 15)
+            }
+            return bytes.count * 2
+        }
+    }
+
+    /// Two digits for each byte.
+    public static func encode(_ bytes: [UInt8]) -> String {
+        bytes.withUnsafeBytes(encode)
+    }
+
+    /// The bytes of a text that is nothing but pairs of hexadecimal digits; the empty text is no bytes.
+    public static func decode(_ text: some StringProtocol) throws(HexError) -> [UInt8] {
+        let digits = [UInt8](text.utf8)
+        var bytes = [UInt8]()
+        bytes.reserveCapacity(digits.count / 2)
+        for offset in stride(from: 0, to: digits.count - 1, by: 2) {
+            bytes.append(try byte(digits[offset], digits[offset + 1], offset: offset))
+        }
+        guard digits.count.isMultiple(of: 2) else { throw .oddLength(digits.count) }
+        return bytes
+    }
+
+    /// Decodes ASCII digits without allocating.
+    ///
+    /// - Parameters:
+    ///   - digits: nothing but pairs of hexadecimal digits; valid during the call.
+    ///   - output: at least half as long; a shorter one traps. Undefined after an error.
+    /// - Returns: the number of bytes written, half the number of digits.
+    @discardableResult
+    public static func decode(
+        _ digits: UnsafeRawBufferPointer,
+        into output: UnsafeMutableRawBufferPointer
+    ) throws(HexError) -> Int {
+        let count = digits.count / 2
+        precondition(output.count >= count, "\(digits.count) digits do not fit into \(output.count) bytes")
+        for index in 0..<count {
+            output[index] = try byte(digits[2 * index], digits[2 * index + 1], offset: 2 * index)
+        }
+        guard digits.count.isMultiple(of: 2) else { throw .oddLength(digits.count) }
+        return count
+    }
+
+    /// - Parameter offset: of the first of the two digits.
+    @inline(__always)
+    private static func byte(_ first: UInt8, _ second: UInt8, offset: Int) throws(HexError) -> UInt8 {
+        guard let high = value(first) else { throw .invalidDigit(offset: offset) }
+        guard let low = value(second) else { throw .invalidDigit(offset: offset + 1) }
+        return high << 4 | low
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + (value - 10)
+    }
+
+    /// The value of a hexadecimal digit, or `nil`.
+    @inline(__always)
+    static func value(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}
+
+/// Why a text is not hexadecimal.
+public enum HexError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The byte at this offset of the text is not a hexadecimal digit.
+    case invalidDigit(offset: Int)
+    /// All are digits, but this many do not make whole bytes.
+    case oddLength(Int)
+
+    /// Fit for "the token …".
+    public var description: String {
+        switch self {
+        case .invalidDigit(let offset): "is not hexadecimal: byte \(offset) is not one of 0-9, a-f, A-F"
+        case .oddLength(let count): "has \(count) hexadecimal digits, an odd number"
+        }
+    }
+}

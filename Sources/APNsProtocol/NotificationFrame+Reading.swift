@@ -1,0 +1,19 @@
+extension NotificationFrame {
+    /// The token inside a frame that ``encodeCommand2(identifier:token:payload:expiration:priority:into:)`` wrote, so
+    /// that what is kept for sending it again need not keep the token as well.
+    ///
+    /// - Parameter frame: begins with the whole frame; traps when it is something else.
+    /// - Returns: points into `frame` and is valid as long as that is.
+    public static func command2Token(in frame: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        let item = command2IdentifierOffset + 4
+        let start = item + itemHeaderBytes
+        guard let base = frame.baseAddress, frame.count >= start,
+            frame[0] == 2, frame[item] == Command2Item.token.rawValue
+        else {
+            preconditionFailure("not a frame of this encoder")
+        }
+        let tokenBytes = Int(base.bigEndian(at: item + 1, as: UInt16.self))
+        precondition(start + tokenBytes <= frame.count, "the frame is cut inside its token")
+        return UnsafeRawBufferPointer(start: base + start, count: tokenBytes)
+    }
+}

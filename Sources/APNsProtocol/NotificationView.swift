@@ -1,0 +1,25 @@
+/// A notification as it lies in the stream.
+///
+/// The two buffers point into the bytes being decoded: the view and both of them are valid **only during the
+/// callback** that receives it. What is needed later has to be copied there.
+public struct NotificationView {
+    /// The command it came with: 0, 1 or 2.
+    public let command: UInt8
+
+    /// The provider's identifier; 0 when there is none (always so with command 0) [ours].
+    public let identifier: UInt32
+
+    /// UNIX seconds UTC until which the service may store it; 0 = do not store at all [13]. Absent from a command 2
+    /// frame it is 0 [ours]. A command 0 frame has none and is delivered regardless of age [13]: it reads as
+    /// `UInt32.max`, later than any storage limit.
+    public let expiration: UInt32
+
+    /// Absent from the frame it is ``NotificationPriority/immediate`` [ours].
+    public let priority: NotificationPriority
+
+    /// The device token, of a length that ``GatewayLimits/tokenBytes`` contains.
+    public let token: UnsafeRawBufferPointer
+
+    /// The payload, 1...``GatewayLimits/payloadLimitBytes`` bytes. Its JSON has not been looked at.
+    public let payload: UnsafeRawBufferPointer
+}
