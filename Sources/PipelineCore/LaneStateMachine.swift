@@ -1,0 +1,180 @@
+import APNsProtocol
+
+/// One ordered stream of notifications to the gateway over one connection at a time.
+///
+/// The binary protocol answers nothing when all is well; this machine decides what silence, an error response and an end of
+/// stream prove. The log is divided by two cursors:
+///
+///     head ── presumed lately ──▶ settledEnd ── in flight ──▶ sentEnd ── waiting ──▶ tail
+///
+/// Whatever must be sent again is sent again by moving `sentEnd` back to `settledEnd`, hence in its old order and before
+/// everything newer. Pure: time and randomness are arguments; single-threaded by its owner.
+public struct LaneStateMachine: ~Copyable {
+    /// Where the lane's connection stands.
+    public enum Phase: Equatable, Sendable {
+        /// None; one may be opened when there is something to send.
+        case disconnected
+        /// None, and none before this time.
+        case waiting(until: MonotonicTime)
+        case connecting
+        case open
+    }
+
+    public let limits: LaneLimits
+    public internal(set) var log: FrameLog
+    public internal(set) var phase = Phase.disconnected
+    /// Everything before has its outcome.
+    public internal(set) var settledEnd: UInt64
+    /// Everything before was handed to the connection.
+    public internal(set) var sentEnd: UInt64
+    /// The topic refused us; the lane probes it with ``LaneLimits/parkedBackoff``.
+    public internal(set) var isParked = false
+
+    /// Everything before has left this process: the end of the last completed flush.
+    var flushedEnd: UInt64
+    /// Where the open connection began: an answer on it can name nothing older.
+    var connectionStart: UInt64
+    var marks = FlushMarks()
+    /// Failures in a row without a notification settled in between.
+    var failures = 0
+    /// Answers in a row that could not be attributed.
+    var unattributed = 0
+    var isolation: Isolation?
+
+    /// A stretch of suspects that goes in groups of which each must be settled before the next is sent. Each group that
+    /// settles doubles the next one, so that a long stretch does not crawl for the sake of one culprit.
+    struct Isolation: Equatable {
+        var groupEnd: UInt64
+        var groupSize: UInt64
+        var suspectsEnd: UInt64
+    }
+
+    public init(limits: LaneLimits) {
+        self.init(limits: limits, firstSequence: 0)
+    }
+
+    /// Starts at another sequence number than 0, so that tests reach the wrap-around of identifiers.
+    init(limits: LaneLimits, firstSequence: UInt64) {
+        self.limits = limits
+        log = FrameLog(firstSequence: firstSequence)
+        settledEnd = firstSequence
+        sentEnd = firstSequence
+        flushedEnd = firstSequence
+        connectionStart = firstSequence
+    }
+
+    // MARK: What stands
+
+    /// Handed to the connection and not settled.
+    public var inFlightCount: Int { Int(sentEnd - settledEnd) }
+    /// Not yet handed to a connection, or to be sent again.
+    public var waitingCount: Int { Int(log.tail - sentEnd) }
+    /// Every notification has its outcome.
+    public var isDrained: Bool { settledEnd == log.tail }
+    /// The identifier of the next frame that is committed.
+    public var nextIdentifier: UInt32 { FrameLog.identifier(of: log.tail) }
+
+    /// When silence will next settle something; nil while nothing is in flight.
+    public var presumesAt: MonotonicTime? {
+        marks.first.map { $0.flushedAt + limits.confirmationWindow }
+    }
+
+    // MARK: Taking notifications in
+
+    /// Room for a frame that carries ``nextIdentifier``; follow with ``commit(_:bytes:)``.
+    public mutating func reserve(_ bytes: Int) -> UnsafeMutableRawBufferPointer {
+        log.reserve(bytes)
+    }
+
+    /// Takes the reserved frame as the lane's newest notification.
+    public mutating func commit(_ reference: NotificationReference, bytes: Int) {
+        log.commit(reference, bytes: bytes)
+    }
+
+    /// Stops sending what belongs to a partition that is being revoked: what waits is not sent, what is in flight may still settle.
+    public mutating func stopSending(assignment: UInt32) {
+        log.drop(assignment: assignment, from: sentEnd)
+        passDropped()
+    }
+
+    /// Forgets a partition that is gone: nothing of it is sent again, whatever is answered. That includes what was presumed:
+    /// its new owner may have sent newer notifications to the same tokens by the time a late answer comes.
+    public mutating func forget(assignment: UInt32) {
+        log.drop(assignment: assignment, from: log.head)
+        passDropped()
+    }
+
+    // MARK: The connection
+
+    /// Whether a connection is wanted now: there is something to send, none is open, and no wait is on.
+    public func wantsConnection(now: MonotonicTime) -> Bool {
+        guard sentEnd < log.tail else { return false }
+        switch phase {
+        case .disconnected: return true
+        case .waiting(let until): return until <= now
+        case .connecting, .open: return false
+        }
+    }
+
+    /// An attempt to connect has begun.
+    public mutating func connecting() {
+        precondition(phase != .connecting && phase != .open)
+        phase = .connecting
+    }
+
+    /// The budget of new connections is spent until then.
+    public mutating func postpone(until time: MonotonicTime) {
+        precondition(phase != .connecting && phase != .open)
+        phase = .waiting(until: time)
+    }
+
+    /// The connection is ready for notifications.
+    public mutating func opened() {
+        precondition(phase == .connecting && sentEnd == settledEnd)
+        phase = .open
+        flushedEnd = sentEnd
+        connectionStart = sentEnd
+    }
+
+    /// The next bytes for the connection, at most one TLS record's worth; nil when there are none or none may go now.
+    ///
+    /// The bytes are valid until the next mutating call; the caller copies them out or writes them at once.
+    public mutating func nextRun() -> UnsafeRawBufferPointer? {
+        guard phase == .open else { return nil }
+        while true {
+            let limit = sendLimit
+            guard sentEnd < limit else { return nil }
+            let (bytes, end) = log.run(from: sentEnd, limit: limit)
+            if bytes.isEmpty {
+                sentEnd = end
+                passDropped()
+                continue
+            }
+            sentEnd = end
+            return bytes
+        }
+    }
+
+    /// Everything handed over so far has been taken by the operating system: the window of silence begins.
+    ///
+    /// - Parameter end: ``sentEnd`` as it was when the flush was asked for.
+    public mutating func flushed(upTo end: UInt64, now: MonotonicTime) {
+        guard phase == .open, end > flushedEnd, end <= sentEnd else { return }
+        flushedEnd = end
+        marks.append(FlushMarks.Mark(end: end, flushedAt: now), window: limits.confirmationWindow)
+    }
+
+    /// The highest sequence number that may be handed over now, plus one.
+    private var sendLimit: UInt64 {
+        min(log.tail, isolation?.groupEnd ?? log.tail, settledEnd + UInt64(limits.inFlight))
+    }
+
+    /// Dropped entries at the front wait for nothing: no outcome hangs on them.
+    mutating func passDropped() {
+        guard log.droppedCount > 0 else { return }
+        while settledEnd < log.tail, log.entry(at: settledEnd).isDropped { settledEnd += 1 }
+        sentEnd = max(sentEnd, settledEnd)
+        flushedEnd = max(flushedEnd, settledEnd)
+        advanceIsolation()
+    }
+}

@@ -1,0 +1,12 @@
+/// When a report that an app is missing outweighs a registration.
+public enum TombstoneRule {
+    /// A token is dead only if it did not register at or after the time the app was found missing ([10]; same second: it lives).
+    ///
+    /// - Parameters:
+    ///   - registeredAt: last registration, UNIX seconds; nil when none is known.
+    ///   - missingAt: the feedback timestamp, UNIX seconds.
+    public static func isDead(registeredAt: UInt32?, missingAt: UInt32) -> Bool {
+        guard let registeredAt else { return true }
+        return registeredAt < missingAt
+    }
+}

@@ -1,0 +1,123 @@
+import Testing
+
+@testable import PipelineCore
+
+@Suite struct CommitFrontierTests {
+    private let none = DoneRanges()
+
+    private func position(_ offset: Int64, _ token: UInt32) -> DoneRanges.Position {
+        .init(offset: offset, token: token)
+    }
+
+    @Test("Nothing is committed before anything was consumed")
+    func empty() {
+        #expect(CommitFrontier().position(metadataLimitBytes: 4096) == nil)
+    }
+
+    @Test("A record is committed when its last token is done, and not before")
+    func wholeRecord() {
+        var frontier = CommitFrontier()
+        let record = frontier.append(offset: 10, tokens: 3, alreadyDone: none)
+        frontier.markDone(record, token: 0)
+        frontier.markDone(record, token: 2)
+        #expect(frontier.position(metadataLimitBytes: 0)?.offset == 10)
+        frontier.markDone(record, token: 1)
+        #expect(frontier.position(metadataLimitBytes: 4096) == .init(offset: 11, metadata: ""))
+        #expect(frontier.uncommitted == 0 && frontier.recordCount == 0)
+    }
+
+    @Test("The commit follows consumed order: holes between offsets do not stop it")
+    func holes() {
+        var frontier = CommitFrontier()
+        let first = frontier.append(offset: 10, tokens: 1, alreadyDone: none)
+        let second = frontier.append(offset: 17, tokens: 1, alreadyDone: none)
+        frontier.markDone(first, token: 0)
+        #expect(frontier.position(metadataLimitBytes: 4096)?.offset == 17)
+        frontier.markDone(second, token: 0)
+        #expect(frontier.position(metadataLimitBytes: 4096)?.offset == 18)
+    }
+
+    @Test("A later record that is done waits for an earlier one")
+    func order() {
+        var frontier = CommitFrontier()
+        _ = frontier.append(offset: 1, tokens: 1, alreadyDone: none)
+        let second = frontier.append(offset: 2, tokens: 1, alreadyDone: none)
+        frontier.markDone(second, token: 0)
+        #expect(frontier.position(metadataLimitBytes: 4096) == .init(offset: 1, metadata: "1;1.0-1.0"))
+        #expect(frontier.uncommitted == 2)
+    }
+
+    @Test("A held record is not committed until it is released, whatever is done")
+    func hold() {
+        var frontier = CommitFrontier()
+        let record = frontier.append(offset: 5, tokens: 1, alreadyDone: none)
+        frontier.hold(record)
+        frontier.markDone(record, token: 0)
+        #expect(frontier.position(metadataLimitBytes: 0)?.offset == 5)
+        frontier.release(record)
+        #expect(frontier.position(metadataLimitBytes: 0)?.offset == 6)
+    }
+
+    @Test("A record without tokens waits for its release only; without a hold the next advance passes it")
+    func noTokens() {
+        var frontier = CommitFrontier()
+        _ = frontier.append(offset: 5, tokens: 0, alreadyDone: none)
+        frontier.advance()
+        #expect(frontier.position(metadataLimitBytes: 0)?.offset == 6)
+        let held = frontier.append(offset: 6, tokens: 0, alreadyDone: none)
+        frontier.hold(held)
+        frontier.advance()
+        #expect(frontier.position(metadataLimitBytes: 0)?.offset == 6)
+        frontier.release(held)
+        #expect(frontier.position(metadataLimitBytes: 0)?.offset == 7)
+    }
+
+    @Test("A held record without tokens splits a run: nobody takes it for done")
+    func heldSplits() {
+        var frontier = CommitFrontier()
+        _ = frontier.append(offset: 1, tokens: 1, alreadyDone: none)
+        let second = frontier.append(offset: 2, tokens: 1, alreadyDone: none)
+        let held = frontier.append(offset: 3, tokens: 0, alreadyDone: none)
+        frontier.hold(held)
+        let last = frontier.append(offset: 4, tokens: 1, alreadyDone: none)
+        frontier.markDone(second, token: 0)
+        frontier.markDone(last, token: 0)
+        #expect(frontier.doneRanges().runs.count == 2)
+        #expect(!frontier.doneRanges().contains(.init(offset: 3, token: 0)))
+    }
+
+    @Test("Settling twice is no news the second time")
+    func twice() {
+        var frontier = CommitFrontier()
+        let record = frontier.append(offset: 5, tokens: 2, alreadyDone: none)
+        let first = frontier.markDone(record, token: 1)
+        let second = frontier.markDone(record, token: 1)
+        #expect(first && !second)
+        #expect(frontier.isDone(record, token: 1) && !frontier.isDone(record, token: 0))
+        frontier.markDone(record, token: 0)
+        let behind = frontier.markDone(record, token: 0)
+        #expect(!behind && frontier.isDone(record, token: 0))
+    }
+
+    @Test("What the commit says is done and was not consumed again yet, the next commit still says")
+    func inherited() throws {
+        var before = DoneRanges()
+        before.append(position(10, 1)..<position(10, 3))
+        before.append(position(20, 0)..<position(30, 5))
+        var frontier = CommitFrontier()
+        let first = frontier.append(offset: 10, tokens: 4, alreadyDone: before)
+        #expect(frontier.doneRanges() == before)
+        frontier.markDone(first, token: 0)
+        frontier.markDone(first, token: 3)
+        let committed = try #require(frontier.position(metadataLimitBytes: 4096))
+        #expect(committed.offset == 11)
+        let after = try DoneRanges(decoding: committed.metadata, committedOffset: 11)
+        #expect(after.runs == [before.runs[1]])
+        _ = frontier.append(offset: 25, tokens: 2, alreadyDone: before)
+        frontier.advance()
+        #expect(frontier.position(metadataLimitBytes: 4096)?.offset == 26)
+        #expect(frontier.doneRanges().runs == [position(26, 0)..<position(30, 5)])
+        _ = frontier.append(offset: 31, tokens: 1, alreadyDone: before)
+        #expect(frontier.doneRanges().isEmpty)
+    }
+}

@@ -1,0 +1,164 @@
+import APNsProtocol
+import Testing
+
+@testable import PipelineCore
+
+/// What an error response proves.
+@Suite struct LaneAnswerTests {
+    private let probe = LaneProbe()
+
+    private func sent(_ count: Int) {
+        probe.publish(count)
+        probe.open()
+        probe.send()
+    }
+
+    @Test("An error response confirms what came before, rejects the named one, and what came after is sent again")
+    func errorResponse() {
+        sent(5)
+        let verdict = probe.answer(.invalidToken, 2)
+        #expect(verdict == .init(confirmed: [0, 1], refused: 2, resent: 2))
+        #expect(probe.phase == .disconnected)
+        #expect(probe.openAndSend() == [3, 4])
+    }
+
+    @Test("After an answered error the next connection needs no back-off")
+    func noBackoffAfterAnswer() {
+        sent(2)
+        _ = probe.answer(.invalidPayloadSize, 0)
+        #expect(probe.wantsConnection)
+    }
+
+    @Test("Status 10 confirms the named one as well and sends again only what follows it")
+    func shutdown() {
+        sent(4)
+        #expect(probe.answer(.shutdown, 1) == .init(confirmed: [0, 1], resent: 2))
+        #expect(probe.openAndSend() == [2, 3])
+    }
+
+    @Test("Status 10 that names nothing blames nobody, however often: an end of stream with back-off")
+    func shutdownWithoutName() {
+        sent(1)
+        for _ in 0..<20 {
+            #expect(probe.answer(.shutdown, identifier: 0) == .init(resent: 1))
+            #expect(!probe.wantsConnection)
+            #expect(probe.openAndSend() == [0])
+        }
+        #expect(probe.silence().presumed == [0])
+    }
+
+    @Test("A processing error is sent again after a back-off, and rejected after the set number of attempts")
+    func processingError() {
+        sent(3)
+        #expect(probe.answer(.processingError, 1) == .init(confirmed: [0], resent: 2))
+        #expect(!probe.wantsConnection)
+        #expect(probe.openAndSend() == [1, 2])
+        #expect(probe.answer(.processingError, 1) == .init(resent: 2))
+        #expect(probe.openAndSend() == [1, 2])
+        #expect(probe.answer(.processingError, 1) == .init(refused: 1, resent: 1))
+        #expect(probe.openAndSend() == [2])
+    }
+
+    @Test("A refused topic parks the lane with one alarm; nothing is rejected, and success ends the parking")
+    func refusedTopic() {
+        sent(2)
+        #expect(probe.answer(.missingTopic, 0) == .init(resent: 2, parked: true))
+        #expect(probe.isParked && !probe.wantsConnection)
+        #expect(probe.openAndSend() == [0, 1])
+        #expect(probe.answer(.invalidTopicSize, 0) == .init(resent: 2))
+        #expect(probe.openAndSend() == [0, 1])
+        #expect(probe.silence().presumed == [0, 1])
+        #expect(!probe.isParked)
+    }
+
+    @Test("A processing error ends the parking only if it proves that something was taken")
+    func processingErrorWhileParked() {
+        sent(2)
+        _ = probe.answer(.missingTopic, 0)
+        _ = probe.openAndSend()
+        _ = probe.answer(.processingError, 0)
+        #expect(probe.isParked)
+        _ = probe.openAndSend()
+        #expect(probe.answer(.processingError, 1).confirmed == [0])
+        #expect(!probe.isParked)
+    }
+
+    @Test("An unexplained refusal goes once more alone, then counts", arguments: [APNsStatus.unknown, .protocolError])
+    func unexplained(status: APNsStatus) {
+        sent(4)
+        #expect(probe.answer(status, 1) == .init(confirmed: [0], resent: 3))
+        #expect(probe.openAndSend() == [1])
+        #expect(probe.answer(status, 1) == .init(refused: 1, resent: 0))
+        #expect(probe.openAndSend() == [2, 3])
+    }
+
+    @Test("One that is taken when it goes alone lets the others follow")
+    func unexplainedOnce() {
+        sent(3)
+        _ = probe.answer(.unknown, 0)
+        #expect(probe.openAndSend() == [0])
+        #expect(probe.silence().presumed == [0])
+        #expect(probe.send() == [1, 2])
+    }
+
+    @Test("A processing error before does not count as having gone alone")
+    func retriedIsNotAlone() {
+        sent(2)
+        _ = probe.answer(.processingError, 0)
+        #expect(probe.openAndSend() == [0, 1])
+        #expect(probe.answer(.unknown, 0).refused == nil)
+        #expect(probe.openAndSend() == [0])
+        #expect(probe.answer(.unknown, 0).refused == 0)
+    }
+
+    @Test("A late answer sends again what was presumed and followed the named one")
+    func lateAnswer() {
+        sent(4)
+        #expect(probe.silence().presumed == [0, 1, 2, 3])
+        probe.evict()
+        let verdict = probe.answer(.invalidToken, 1)
+        #expect(verdict == .init(presumedWrong: [2, 3], refused: 1, wasPresumed: true, resent: 2))
+        #expect(probe.openAndSend() == [2, 3])
+    }
+
+    @Test("A late shutdown sends again what was presumed after the named one")
+    func lateShutdown() {
+        sent(3)
+        _ = probe.silence()
+        #expect(probe.answer(.shutdown, 0) == .init(presumedWrong: [1, 2], resent: 2))
+    }
+
+    @Test("An answer can name nothing of an earlier connection")
+    func earlierConnection() {
+        sent(3)
+        _ = probe.answer(.invalidToken, 2)
+        // Not evicted: the log still knows 0 and 1.
+        probe.publish(2)
+        #expect(probe.openAndSend() == [3, 4])
+        #expect(probe.answer(.invalidToken, 0) == .init(resent: 2))
+        #expect(probe.openAndSend() == [3, 4])
+    }
+
+    @Test("An answer can name nothing that was not handed over")
+    func notHandedOver() {
+        sent(2)
+        probe.publish(3)
+        #expect(probe.answer(.invalidToken, 4) == .init(resent: 2))
+    }
+
+    @Test("An answer that comes after the end of its connection says nothing")
+    func answerAfterEnd() {
+        sent(2)
+        _ = probe.end()
+        #expect(probe.answer(.invalidToken, 0) == .init())
+    }
+
+    @Test("Identifiers wrap from 2³²−1 to 1 and answers still find their notification")
+    func wrapAround() {
+        let probe = LaneProbe(firstSequence: UInt64(UInt32.max) - 2)
+        probe.publish(5)
+        #expect((0..<5).map(probe.identifier) == [.max - 1, .max, 1, 2, 3])
+        #expect(probe.openAndSend() == [0, 1, 2, 3, 4])
+        #expect(probe.answer(.invalidToken, 2) == .init(confirmed: [0, 1], refused: 2, resent: 2))
+    }
+}

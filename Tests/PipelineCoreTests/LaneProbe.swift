@@ -1,0 +1,124 @@
+import APNsProtocol
+
+@testable import PipelineCore
+
+/// Drives one lane by hand: a clock, published ordinals, a connection that takes everything at once.
+final class LaneProbe {
+    static let window = Duration.seconds(2)
+
+    var lane: LaneStateMachine
+    var now = MonotonicTime(nanoseconds: 1_000_000_000)
+    private let firstSequence: UInt64
+    private var published: UInt32 = 0
+
+    init(
+        unknownFate: UnknownFatePolicy = .resend,
+        inFlight: Int = 1000,
+        retainedBytes: Int = 1 << 20,
+        firstSequence: UInt64 = 0
+    ) {
+        self.firstSequence = firstSequence
+        let limits = LaneLimits(
+            confirmationWindow: Self.window,
+            unknownFate: unknownFate,
+            inFlight: inFlight,
+            retainedBytes: retainedBytes,
+            processingAttempts: 3
+        )
+        lane = LaneStateMachine(limits: limits, firstSequence: firstSequence)
+    }
+
+    var phase: LaneStateMachine.Phase { lane.phase }
+    var isParked: Bool { lane.isParked }
+    var isDrained: Bool { lane.isDrained }
+    var inFlight: Int { lane.inFlightCount }
+    var waiting: Int { lane.waitingCount }
+    var presumesAt: MonotonicTime? { lane.presumesAt }
+    var wantsConnection: Bool { lane.wantsConnection(now: now) }
+    var keptEntries: Int { Int(lane.log.tail - lane.log.head) }
+    var storedBytes: Int { lane.log.storedBytes }
+
+    func publish(_ count: Int = 1, assignment: UInt32 = 1, bytes: Int = TestFrame.smallestBytes) {
+        for _ in 0..<count {
+            let room = lane.reserve(bytes)
+            TestFrame.write(identifier: lane.nextIdentifier, ordinal: published, into: room)
+            lane.commit(.init(assignment: assignment, record: 0, token: published), bytes: bytes)
+            published += 1
+        }
+    }
+
+    /// Opens a connection, after the wait if there is one.
+    func open() {
+        if case .waiting(let until) = lane.phase { now = max(now, until) }
+        lane.connecting()
+        lane.opened()
+    }
+
+    /// Hands over all that may go and flushes it; returns the ordinals that went.
+    @discardableResult
+    func send(flush: Bool = true) -> [UInt32] {
+        var ordinals: [UInt32] = []
+        while let run = lane.nextRun() {
+            var bytes = Array(run)
+            ordinals += TestFrame.take(from: &bytes).map(\.ordinal)
+        }
+        if flush { lane.flushed(upTo: lane.sentEnd, now: now) }
+        return ordinals
+    }
+
+    func openAndSend() -> [UInt32] {
+        open()
+        return send()
+    }
+
+    func identifier(of ordinal: UInt32) -> UInt32 {
+        FrameLog.identifier(of: firstSequence + UInt64(ordinal))
+    }
+
+    func answer(_ status: APNsStatus, _ ordinal: UInt32) -> Verdict {
+        answer(status, identifier: identifier(of: ordinal))
+    }
+
+    func answer(_ status: APNsStatus, identifier: UInt32) -> Verdict {
+        simplified(lane.answered(.init(status: status, identifier: identifier), now: now, random: .max / 2))
+    }
+
+    func end(_ end: ConnectionEnd = .failed) -> Verdict {
+        simplified(lane.ended(end, now: now, random: .max / 2))
+    }
+
+    func silence(_ time: Duration = LaneProbe.window) -> Verdict {
+        now = now + time
+        return simplified(lane.presume(now: now))
+    }
+
+    func evict() { lane.evictSettled() }
+
+    /// A verdict in ordinals, dropped ones left out.
+    struct Verdict: Equatable {
+        var confirmed: [UInt32] = []
+        var presumed: [UInt32] = []
+        var unknown: [UInt32] = []
+        var presumedWrong: [UInt32] = []
+        var refused: UInt32?
+        var wasPresumed = false
+        var resent = 0
+        var parked = false
+    }
+
+    private func simplified(_ verdict: LaneVerdict) -> Verdict {
+        func ordinals(_ range: Range<UInt64>) -> [UInt32] {
+            range.map { lane.log.entry(at: $0) }.filter { !$0.isDropped }.map(\.reference.token)
+        }
+        return Verdict(
+            confirmed: ordinals(verdict.confirmed),
+            presumed: ordinals(verdict.presumed),
+            unknown: ordinals(verdict.unknown),
+            presumedWrong: ordinals(verdict.presumedWrong),
+            refused: verdict.refused.map { lane.log.entry(at: $0.sequence).reference.token },
+            wasPresumed: verdict.refused?.wasPresumed ?? false,
+            resent: verdict.resent,
+            parked: verdict.parked
+        )
+    }
+}

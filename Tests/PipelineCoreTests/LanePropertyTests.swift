@@ -1,0 +1,56 @@
+import Testing
+
+@testable import PipelineCore
+
+/// A lane against a brute-force gateway, over many seeds; see ``LaneAuditor`` for what is checked.
+@Suite struct LanePropertyTests {
+    private func run(_ seeds: ClosedRange<UInt64>, _ options: LaneWorld.Options) {
+        var presumedWrong = 0
+        var connections = 0
+        for seed in seeds {
+            let world = LaneWorld(seed: seed, options: options)
+            let isDone = world.run()
+            if isDone { world.auditor.close(by: world.gateway) }
+            presumedWrong += world.auditor.presumedWrong
+            connections += world.connections
+            let faults = world.auditor.faults
+            #expect(isDone, "seed \(seed) does not come to an end: \(world.steps) steps")
+            #expect(faults.isEmpty, "seed \(seed): \(faults.prefix(5))")
+            guard isDone, faults.isEmpty else { return }
+        }
+        // A world in which nothing happens proves nothing.
+        #expect(connections > seeds.count * 4)
+        #expect(options.isPunctual == (presumedWrong == 0))
+    }
+
+    @Test("Punctual gateway: nothing is lost, confirmed and presumed are true, order holds", arguments: [false, true])
+    func punctual(revokes: Bool) {
+        run(1...400, .init(revokes: revokes))
+    }
+
+    @Test("Punctual gateway, other policies: one outcome each, and nothing is accepted twice after it was given up")
+    func otherPolicies() {
+        run(1...200, .init(policy: .presume))
+        run(1...200, .init(policy: .giveUp))
+        run(1...100, .init(policy: .presume, revokes: true))
+        run(1...100, .init(policy: .giveUp, revokes: true))
+    }
+
+    @Test(
+        "Late answers: confirmed stays true, order holds, what was presumed wrongly is found",
+        arguments: [false, true]
+    )
+    func late(revokes: Bool) {
+        run(1...400, .init(isPunctual: false, revokes: revokes))
+    }
+
+    @Test(
+        "Answers out of nothing and made-up identifiers: still one outcome each, and an end",
+        arguments: [false, true]
+    )
+    func dishonest(isPunctual: Bool) {
+        run(1...300, .init(isPunctual: isPunctual, isHonest: false))
+        run(1...100, .init(policy: .presume, isPunctual: isPunctual, isHonest: false, revokes: true))
+        run(1...100, .init(policy: .giveUp, isPunctual: isPunctual, isHonest: false, revokes: true))
+    }
+}
