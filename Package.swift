@@ -19,13 +19,26 @@ let strictC: [CSetting] = [.enableWarning("all"), .enableWarning("extra"), .trea
 let package = Package(
     name: "belfry",
     platforms: [.macOS(.v26)],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-protobuf.git", exact: "1.39.0"),
+    ],
     targets: [
         // Ground floor: no I/O, no Foundation.
         .target(name: "APNsProtocol", swiftSettings: strict),
         .target(name: "PipelineCore", dependencies: ["APNsProtocol"], swiftSettings: hot),
+        .target(
+            name: "PushSchemas",
+            dependencies: [.product(name: "SwiftProtobuf", package: "swift-protobuf")],
+            swiftSettings: strict
+        ),
 
         // Rules and wrappers, each beside its target.
         .testTarget(name: "APNsProtocolTests", dependencies: ["APNsProtocol"], swiftSettings: strict),
         .testTarget(name: "PipelineCoreTests", dependencies: ["APNsProtocol", "PipelineCore"], swiftSettings: strict),
+        .testTarget(
+            name: "PushSchemasTests",
+            dependencies: ["PushSchemas", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
+            swiftSettings: strict
+        ),
     ]
 )

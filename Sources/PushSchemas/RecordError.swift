@@ -1,0 +1,50 @@
+/// Why a record of the Kafka contract cannot be used: the stable code that dead letters and outcomes carry.
+public enum RecordFault: String, Sendable, CaseIterable {
+    /// The record has no key, or an empty one.
+    case keyMissing = "key-missing"
+    /// The key is not UTF-8.
+    case keyNotUTF8 = "key-not-utf8"
+    /// The key names no bundle: nothing stands before the `#`.
+    case keyWithoutBundle = "key-without-bundle"
+    /// The bundle ID in the key is too long or has a character that no bundle ID has.
+    case bundleInvalid = "bundle-invalid"
+    /// What follows the `#` is not a shard number.
+    case shardInvalid = "shard-invalid"
+    /// The record has no value, or an empty one.
+    case valueEmpty = "value-empty"
+    /// The value is not the message that the topic carries.
+    case valueUndecodable = "value-undecodable"
+    /// The request carries no payload.
+    case payloadMissing = "payload-missing"
+    /// The request carries no token.
+    case tokensMissing = "tokens-missing"
+    /// The request carries both `tokens` and `packed_tokens`: a token index would be ambiguous.
+    case tokensAmbiguous = "tokens-ambiguous"
+    /// `packed_tokens` is not a multiple of 32 bytes.
+    case packedTokensLength = "packed-tokens-length"
+    /// `expiration` does not fit the 32 bits that the gateway takes.
+    case expirationOutOfRange = "expiration-out-of-range"
+    /// `priority` is neither 10 nor 5.
+    case priorityInvalid = "priority-invalid"
+    /// One token of the request is empty.
+    case tokenMissing = "token-missing"
+    /// One token of the request is not an even number of hexadecimal digits.
+    case tokenNotHexadecimal = "token-not-hexadecimal"
+}
+
+/// A record that cannot be used: one dead letter, and the pipeline goes on.
+public struct RecordError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The stable code.
+    public let fault: RecordFault
+
+    /// What was found and what is allowed, for a person to read. Holds no more than a short, printable piece of the
+    /// record.
+    public let message: String
+
+    public init(_ fault: RecordFault, _ message: String) {
+        self.fault = fault
+        self.message = message
+    }
+
+    public var description: String { "\(fault.rawValue): \(message)" }
+}

@@ -1,0 +1,138 @@
+/// The fields of a `SendRequest` as they stand in its binary form: last one wins, as Protobuf says.
+struct RequestFields {
+    /// A `DeviceToken` in place; nil stands for one that is not set.
+    enum Token {
+        case raw(UnsafeRawBufferPointer)
+        case hexadecimal(UnsafeRawBufferPointer)
+    }
+
+    private enum Field {
+        static let requestID: UInt32 = 1
+        static let environment: UInt32 = 2
+        static let payload: UInt32 = 3
+        static let payloadJSON: UInt32 = 4
+        static let tokens: UInt32 = 5
+        static let packedTokens: UInt32 = 6
+        static let expiration: UInt32 = 7
+        static let priority: UInt32 = 8
+    }
+
+    private(set) var requestID = UnsafeRawBufferPointer(start: nil, count: 0)
+    private(set) var environment = UnsafeRawBufferPointer(start: nil, count: 0)
+    private(set) var payload = UnsafeRawBufferPointer(start: nil, count: 0)
+    private(set) var expiration: Int64 = 0
+    private(set) var priority: UInt32 = 0
+    /// Nil when absent or empty, which Protobuf does not tell apart.
+    private(set) var packedTokens: UnsafeRawBufferPointer?
+    /// How many there are in `tokens`.
+    private(set) var tokenCount = 0
+    /// The last of `tokens`.
+    private(set) var lastToken: Token?
+    /// The sum of the lengths of the hexadecimal ones among `tokens`.
+    private(set) var hexadecimalBytes = 0
+
+    /// Reads `message` from end to end. Throws `valueUndecodable`.
+    mutating func read(_ message: UnsafeRawBufferPointer) throws(RecordError) {
+        var cursor = ProtobufCursor(message)
+        while !cursor.isAtEnd {
+            guard let tag = cursor.readTag() else { throw Self.malformed }
+            switch (tag.field, tag.wireType) {
+            case (Field.requestID, .delimited): requestID = try Self.readString(&cursor)
+            case (Field.environment, .delimited): environment = try Self.readString(&cursor)
+            case (Field.payload, .delimited): payload = try Self.readBytes(&cursor)
+            case (Field.payloadJSON, .delimited): payload = try Self.readString(&cursor)
+            case (Field.packedTokens, .delimited):
+                let packed = try Self.readBytes(&cursor)
+                packedTokens = packed.isEmpty ? nil : packed
+            case (Field.tokens, .delimited):
+                tokenCount += 1
+                lastToken = try Self.readToken(try Self.readBytes(&cursor))
+                if case .hexadecimal(let digits) = lastToken { hexadecimalBytes += digits.count }
+            case (Field.expiration, .varint):
+                guard let value = cursor.readVarint() else { throw Self.malformed }
+                expiration = Int64(bitPattern: value)
+            case (Field.priority, .varint):
+                guard let value = cursor.readVarint() else { throw Self.malformed }
+                priority = UInt32(truncatingIfNeeded: value)
+            default:
+                guard cursor.skip(tag) else { throw Self.malformed }
+            }
+        }
+    }
+
+    /// Checks what was read against the rules of the schema, and puts the default in place of an absent priority.
+    mutating func check() throws(RecordError) {
+        guard !payload.isEmpty else { throw RecordError(.payloadMissing, "the request carries no payload") }
+        if let packedTokens {
+            guard tokenCount == 0 else {
+                throw RecordError(.tokensAmbiguous, "both 'tokens' and 'packed_tokens' are set; one is allowed")
+            }
+            guard packedTokens.count.isMultiple(of: SendRequestView.packedTokenBytes) else {
+                throw RecordError(
+                    .packedTokensLength,
+                    "'packed_tokens' has \(packedTokens.count) bytes; a multiple of 32 is allowed"
+                )
+            }
+        } else if tokenCount == 0 {
+            throw RecordError(.tokensMissing, "the request carries no token")
+        }
+        guard UInt32(exactly: expiration) != nil else {
+            throw RecordError(
+                .expirationOutOfRange,
+                "'expiration' is \(expiration); UNIX seconds, 0...\(UInt32.max), are allowed"
+            )
+        }
+        if priority == 0 { priority = 10 }
+        guard priority == 10 || priority == 5 else {
+            throw RecordError(.priorityInvalid, "'priority' is \(priority); 10 and 5 are allowed")
+        }
+    }
+
+    /// Calls `body` with each of `tokens` of a message that `read` has accepted, in order.
+    static func forEachToken(of message: UnsafeRawBufferPointer, _ body: (Token?) -> Void) {
+        var cursor = ProtobufCursor(message)
+        while let tag = cursor.readTag() {
+            if tag.field == Field.tokens, tag.wireType == .delimited {
+                guard let bytes = cursor.readDelimited(), case .success(let token) = tokenResult(bytes) else { return }
+                body(token)
+            } else if !cursor.skip(tag) {
+                return
+            }
+        }
+    }
+
+    /// `readToken` as a value: `try?` would make one of "malformed" and "not set".
+    private static func tokenResult(_ message: UnsafeRawBufferPointer) -> Result<Token?, RecordError> {
+        Result { () throws(RecordError) in try readToken(message) }
+    }
+
+    private static func readToken(_ message: UnsafeRawBufferPointer) throws(RecordError) -> Token? {
+        var token: Token?
+        var cursor = ProtobufCursor(message)
+        while !cursor.isAtEnd {
+            guard let tag = cursor.readTag() else { throw malformed }
+            switch (tag.field, tag.wireType) {
+            case (1, .delimited): token = .raw(try readBytes(&cursor))
+            case (2, .delimited): token = .hexadecimal(try readString(&cursor))
+            default:
+                guard cursor.skip(tag) else { throw malformed }
+            }
+        }
+        return token
+    }
+
+    private static func readBytes(_ cursor: inout ProtobufCursor) throws(RecordError) -> UnsafeRawBufferPointer {
+        guard let bytes = cursor.readDelimited() else { throw malformed }
+        return bytes
+    }
+
+    private static func readString(_ cursor: inout ProtobufCursor) throws(RecordError) -> UnsafeRawBufferPointer {
+        let bytes = try readBytes(&cursor)
+        guard isValidUTF8(bytes) else { throw RecordError(.valueUndecodable, "a text field is not UTF-8") }
+        return bytes
+    }
+
+    private static var malformed: RecordError {
+        RecordError(.valueUndecodable, "not a SendRequest in Protobuf's binary form")
+    }
+}

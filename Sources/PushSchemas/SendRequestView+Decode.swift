@@ -1,0 +1,115 @@
+extension SendRequestView {
+    /// Decodes the value of a record of push.requests.
+    ///
+    /// `value` must outlive the view. A request that is at fault as a whole throws; a fault of one token only is that
+    /// token's (`TokenView.fault`).
+    ///
+    /// Throws `valueEmpty`, `valueUndecodable`, `payloadMissing`, `tokensMissing`, `tokensAmbiguous`,
+    /// `packedTokensLength`, `expirationOutOfRange` or `priorityInvalid`.
+    public init(decoding value: UnsafeRawBufferPointer, as contentType: RecordContentType) throws(RecordError) {
+        switch contentType {
+        case .protobuf:
+            guard !value.isEmpty else { throw RecordError(.valueEmpty, "the record has no value") }
+            try self.init(binary: value, owned: nil)
+        case .json:
+            // Off the hot path: by way of the message and its binary form, so that one reader judges both.
+            let request = try RequestDecoding.decode(PushSendRequest.self, from: value, as: .json)
+            let encoded: [UInt8]
+            do {
+                encoded = try request.serializedBytes()
+            } catch {
+                throw RecordError(.valueUndecodable, "the request is too big to be handled: \(error)")
+            }
+            let owned = UnsafeMutableRawBufferPointer.allocate(byteCount: encoded.count, alignment: 1)
+            owned.copyBytes(from: encoded)
+            try self.init(binary: UnsafeRawBufferPointer(owned), owned: owned)
+        }
+    }
+
+    /// Reads the binary form. `owned` is `message`'s memory when the view has to take it over; it is freed on a throw.
+    private init(
+        binary message: UnsafeRawBufferPointer,
+        owned: UnsafeMutableRawBufferPointer?
+    ) throws(RecordError) {
+        var fields = RequestFields()
+        do throws(RecordError) {
+            try fields.read(message)
+            try fields.check()
+        } catch {
+            owned?.deallocate()
+            throw error
+        }
+        var storage: RequestStorage?
+        let tokens: Tokens
+        let tokenCount: Int
+        if let packed = fields.packedTokens {
+            tokens = .contiguous(packed, tokenBytes: Self.packedTokenBytes)
+            tokenCount = packed.count / Self.packedTokenBytes
+        } else if fields.tokenCount == 1, case .raw(let raw) = fields.lastToken, !raw.isEmpty {
+            tokens = .contiguous(raw, tokenBytes: raw.count)
+            tokenCount = 1
+        } else {
+            let list = TokenList(of: message, count: fields.tokenCount, hexadecimalBytes: fields.hexadecimalBytes)
+            tokens = .listed(UnsafeBufferPointer(list.tokens))
+            tokenCount = fields.tokenCount
+            storage = RequestStorage(message: owned, tokens: list.tokens, tokenBytes: list.bytes)
+        }
+        if let owned, storage == nil {
+            storage = RequestStorage(
+                message: owned,
+                tokens: .init(start: nil, count: 0),
+                tokenBytes: .init(start: nil, count: 0)
+            )
+        }
+        self.init(
+            requestID: fields.requestID,
+            environment: fields.environment,
+            payload: fields.payload,
+            expiration: UInt32(truncatingIfNeeded: fields.expiration),
+            priority: UInt8(truncatingIfNeeded: fields.priority),
+            tokenCount: tokenCount,
+            tokens: tokens,
+            storage: storage
+        )
+    }
+}
+
+/// The tokens of `SendRequest.tokens`, listed. The memory is handed to `RequestStorage`.
+private struct TokenList {
+    let tokens: UnsafeMutableBufferPointer<TokenView>
+    let bytes: UnsafeMutableRawBufferPointer
+
+    /// `message` has been read before: it is well-formed, with `count` tokens of at most `hexadecimalBytes` digits.
+    init(of message: UnsafeRawBufferPointer, count: Int, hexadecimalBytes: Int) {
+        tokens = .allocate(capacity: count)
+        bytes = .allocate(byteCount: hexadecimalBytes / 2, alignment: 1)
+        var used = 0
+        var index = 0
+        RequestFields.forEachToken(of: message) { token in
+            let view: TokenView
+            switch token {
+            case .raw(let raw):
+                view = raw.isEmpty ? Self.faulty(.tokenMissing) : TokenView(bytes: raw, fault: nil)
+            case .hexadecimal(let digits):
+                let room = UnsafeMutableRawBufferPointer(rebasing: bytes[used..<used + digits.count / 2])
+                if digits.isEmpty {
+                    view = Self.faulty(.tokenMissing)
+                } else if decodeHexadecimal(digits, into: room) {
+                    view = TokenView(bytes: UnsafeRawBufferPointer(room), fault: nil)
+                    used += room.count
+                } else {
+                    view = Self.faulty(.tokenNotHexadecimal)
+                }
+            case nil:
+                view = Self.faulty(.tokenMissing)
+            }
+            tokens.initializeElement(at: index, to: view)
+            index += 1
+        }
+        precondition(index == count, "the tokens were counted before")
+    }
+
+    private static func faulty(_ fault: RecordFault) -> TokenView {
+        TokenView(bytes: UnsafeRawBufferPointer(start: nil, count: 0), fault: fault)
+    }
+}

@@ -1,0 +1,116 @@
+/// A `SendRequest` read in place: what the worker needs of it, checked as far as one request can be by itself.
+///
+/// Every pointer points into the record's value, or into storage that the view owns when the value could not be used
+/// as it stands (JSON, hexadecimal tokens, several tokens in `tokens`). So the value must stay alive and unchanged for
+/// as long as the view is used. In the common form (binary; `packed_tokens`, or a single raw token) making and copying
+/// a view costs no allocation.
+///
+/// Not thread-safe, like the bytes it shows; copies share them.
+public struct SendRequestView {
+    /// The length of a token in `packed_tokens`. [13]
+    public static let packedTokenBytes = 32
+
+    /// The publisher's request id, UTF-8; may be empty.
+    public let requestID: UnsafeRawBufferPointer
+
+    /// The environment's name, UTF-8; empty: the only one configured.
+    public let environment: UnsafeRawBufferPointer
+
+    /// The payload as published: not empty, not scanned yet.
+    public let payload: UnsafeRawBufferPointer
+
+    /// UNIX seconds, UTC; 0: do not store.
+    public let expiration: UInt32
+
+    /// 10 or 5. [13]
+    public let priority: UInt8
+
+    /// How many tokens there are, at least 1. A token's index is 0..<tokenCount.
+    public let tokenCount: Int
+
+    private let tokens: Tokens
+
+    /// Owns what the pointers point to, where that is not the record's value.
+    private let storage: RequestStorage?
+
+    init(
+        requestID: UnsafeRawBufferPointer,
+        environment: UnsafeRawBufferPointer,
+        payload: UnsafeRawBufferPointer,
+        expiration: UInt32,
+        priority: UInt8,
+        tokenCount: Int,
+        tokens: Tokens,
+        storage: RequestStorage?
+    ) {
+        self.requestID = requestID
+        self.environment = environment
+        self.payload = payload
+        self.expiration = expiration
+        self.priority = priority
+        self.tokenCount = tokenCount
+        self.tokens = tokens
+        self.storage = storage
+    }
+
+    /// The token at `index` (0..<tokenCount). Its length is not judged: that depends on the gateway.
+    @inline(__always)
+    public func token(at index: Int) -> TokenView {
+        precondition(index >= 0 && index < tokenCount, "a token index is below the count")
+        switch tokens {
+        case .contiguous(let bytes, let tokenBytes):
+            let start = index &* tokenBytes
+            return TokenView(
+                bytes: UnsafeRawBufferPointer(rebasing: bytes[start..<start &+ tokenBytes]),
+                fault: nil
+            )
+        case .listed(let views):
+            return views[index]
+        }
+    }
+
+    /// Whether the view owns a copy of anything; told for tests and for measuring.
+    public var ownsStorage: Bool { storage != nil }
+
+    /// Where the tokens are.
+    enum Tokens {
+        /// End to end, all of the same length.
+        case contiguous(UnsafeRawBufferPointer, tokenBytes: Int)
+        /// One entry each.
+        case listed(UnsafeBufferPointer<TokenView>)
+    }
+}
+
+/// One token of a request.
+public struct TokenView {
+    /// The token's bytes; empty when `fault` is set.
+    public let bytes: UnsafeRawBufferPointer
+
+    /// `tokenMissing` or `tokenNotHexadecimal`: only this token is at fault, the others of the request are not.
+    public let fault: RecordFault?
+}
+
+/// The memory behind a view whose record could not be used in place.
+final class RequestStorage {
+    /// A binary form made from JSON, which the fields point into.
+    private let message: UnsafeMutableRawBufferPointer?
+    private let tokens: UnsafeMutableBufferPointer<TokenView>
+    /// The bytes of tokens that were hexadecimal.
+    private let tokenBytes: UnsafeMutableRawBufferPointer
+
+    init(
+        message: UnsafeMutableRawBufferPointer?,
+        tokens: UnsafeMutableBufferPointer<TokenView>,
+        tokenBytes: UnsafeMutableRawBufferPointer
+    ) {
+        self.message = message
+        self.tokens = tokens
+        self.tokenBytes = tokenBytes
+    }
+
+    deinit {
+        message?.deallocate()
+        tokens.deallocate()
+        tokenBytes.deallocate()
+    }
+}

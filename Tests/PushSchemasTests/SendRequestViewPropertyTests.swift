@@ -1,0 +1,140 @@
+import Foundation
+import SwiftProtobuf
+import Testing
+
+@testable import PushSchemas
+
+/// The in-place reader against SwiftProtobuf: what one decodes the other decodes, to the same fields.
+@Suite("Requests read in place, compared with SwiftProtobuf")
+struct SendRequestViewPropertyTests {
+    @Test("Any valid request is read as SwiftProtobuf reads it", arguments: 0..<8 as Range<UInt64>)
+    func validRequests(seed: UInt64) throws {
+        var generator = SplitMix64(seed: seed)
+        for _ in 0..<500 {
+            let value: [UInt8] = try randomRequest(&generator).serializedBytes()
+            try compare(value)
+        }
+    }
+
+    @Test("Any damage to a request is judged as SwiftProtobuf judges it", arguments: 0..<8 as Range<UInt64>)
+    func damagedRequests(seed: UInt64) throws {
+        var generator = SplitMix64(seed: 1000 + seed)
+        for _ in 0..<3000 {
+            var value: [UInt8] = try randomRequest(&generator).serializedBytes()
+            for _ in 0..<Int.random(in: 1...3, using: &generator) where !value.isEmpty {
+                let index = Int.random(in: value.indices, using: &generator)
+                switch Int.random(in: 0..<4, using: &generator) {
+                case 0: value[index] = .random(in: 0...255, using: &generator)
+                case 1: value.remove(at: index)
+                case 2: value.insert(.random(in: 0...255, using: &generator), at: index)
+                default: value.removeSubrange(index...)
+                }
+            }
+            try compare(value)
+        }
+    }
+
+    @Test("Any short bytes are judged as SwiftProtobuf judges them", arguments: 0..<8 as Range<UInt64>)
+    func anyBytes(seed: UInt64) throws {
+        var generator = SplitMix64(seed: 2000 + seed)
+        // Tags of known fields with every wire type, lengths, group marks and unknown fields are likely.
+        let likely: [UInt8] = [
+            0x0A, 0x12, 0x1A, 0x22, 0x2A, 0x32, 0x38, 0x40, 0x0B, 0x0C, 0x08, 0x0D, 0x09, 0x53, 0x54, 0x5B, 0x5C,
+            0x00, 0x01, 0x02, 0x03, 0x7F, 0x80, 0xFF,
+        ]
+        for _ in 0..<5000 {
+            let value = (0..<Int.random(in: 1...14, using: &generator)).map { _ in
+                likely.randomElement(using: &generator) ?? 0
+            }
+            try compare(value)
+        }
+    }
+
+    /// Both readers on the same bytes. The whole-request rules, which SwiftProtobuf does not know, are stated anew.
+    private func compare(_ value: [UInt8]) throws {
+        guard !value.isEmpty else { return }
+        let message = try? PushSendRequest(serializedBytes: value)
+        value.withUnsafeBytes { bytes in
+            do throws(RecordError) {
+                let view = try SendRequestView(decoding: bytes, as: .protobuf)
+                guard let message else {
+                    Issue.record("SwiftProtobuf refuses \(value)")
+                    return
+                }
+                expectSame(view, message, value)
+            } catch {
+                let isExpected =
+                    message.map { breaksRules($0) } ?? true
+                #expect(isExpected, "\(error) for \(value)")
+                #expect((message == nil) == (error.fault == .valueUndecodable), "\(error) for \(value)")
+            }
+        }
+    }
+
+    private func expectSame(_ view: SendRequestView, _ message: PushSendRequest, _ value: [UInt8]) {
+        #expect(!breaksRules(message), "\(value)")
+        #expect(Array(view.requestID) == Array(message.requestID.utf8))
+        #expect(Array(view.environment) == Array(message.environment.utf8))
+        #expect(Array(view.payload) == payload(message))
+        #expect(Int64(view.expiration) == message.expiration)
+        #expect(UInt32(view.priority) == (message.priority == 0 ? 10 : message.priority))
+        let packed = [UInt8](message.packedTokens)
+        let expected: [[UInt8]?] =
+            packed.isEmpty
+            ? message.tokens.map { try? $0.bytes() }
+            : stride(from: 0, to: packed.count, by: 32).map { Array(packed[$0..<$0 + 32]) }
+        let found = (0..<view.tokenCount).map { index in
+            let token = view.token(at: index)
+            return token.fault == nil ? Array(token.bytes) : nil
+        }
+        #expect(found == expected)
+    }
+
+    private func payload(_ message: PushSendRequest) -> [UInt8] {
+        switch message.content {
+        case .payload(let bytes): Array(bytes)
+        case .payloadJson(let text): Array(text.utf8)
+        case nil: []
+        }
+    }
+
+    private func breaksRules(_ message: PushSendRequest) -> Bool {
+        let hasOneForm = message.packedTokens.isEmpty != message.tokens.isEmpty
+        return payload(message).isEmpty || !hasOneForm || !message.packedTokens.count.isMultiple(of: 32)
+            || UInt32(exactly: message.expiration) == nil || ![0, 5, 10].contains(message.priority)
+    }
+
+    private func randomRequest(_ generator: inout SplitMix64) -> PushSendRequest {
+        var request = PushSendRequest()
+        if Bool.random(using: &generator) {
+            request.requestID = ["", "r", "anfrage-ü", "x🚀"].randomElement(using: &generator) ?? ""
+        }
+        if Bool.random(using: &generator) { request.environment = "sandbox" }
+        switch Int.random(in: 0..<8, using: &generator) {
+        case 0: break
+        case 1, 2, 3: request.payload = randomData(0...200, &generator)
+        default: request.payloadJson = #"{"aps":{"alert":"grüß"}}"#
+        }
+        if Bool.random(using: &generator) { request.expiration = Int64.random(in: -1...(1 << 33), using: &generator) }
+        if Bool.random(using: &generator) { request.priority = [0, 1, 5, 10].randomElement(using: &generator) ?? 0 }
+        if Bool.random(using: &generator) {
+            request.packedTokens = Data(repeating: 3, count: 32 * Int.random(in: 0...5, using: &generator))
+        }
+        if request.packedTokens.isEmpty || Int.random(in: 0..<10, using: &generator) == 0 {
+            request.tokens = (0..<Int.random(in: 0...4, using: &generator)).map { _ in
+                PushDeviceToken.with {
+                    switch Int.random(in: 0..<5, using: &generator) {
+                    case 0: break
+                    case 1, 2: $0.raw = randomData(0...40, &generator)
+                    default: $0.hex = ["", "0", "0a", "FFfe", "zz", "é1"].randomElement(using: &generator) ?? ""
+                    }
+                }
+            }
+        }
+        return request
+    }
+
+    private func randomData(_ range: ClosedRange<Int>, _ generator: inout SplitMix64) -> Data {
+        Data((0..<Int.random(in: range, using: &generator)).map { _ in UInt8.random(in: 0...255, using: &generator) })
+    }
+}

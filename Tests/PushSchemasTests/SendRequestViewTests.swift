@@ -1,0 +1,221 @@
+import Foundation
+import SwiftProtobuf
+import Testing
+
+@testable import PushSchemas
+
+@Suite("Requests read in place")
+struct SendRequestViewTests {
+    @Test("Packed tokens, payload and names are shown where they stand, without a copy")
+    func packedInPlace() throws {
+        let tokens = (0..<3).map { [UInt8](repeating: UInt8($0 + 1), count: 32) }
+        let request = PushSendRequest.with {
+            $0.requestID = "r-1"
+            $0.environment = "sandbox"
+            $0.payload = Data(#"{"aps":{}}"#.utf8)
+            $0.packedTokens = Data(tokens.joined())
+            $0.expiration = 1_700_000_000
+            $0.priority = 5
+        }
+        let value: [UInt8] = try request.serializedBytes()
+        try value.withUnsafeBytes { bytes in
+            let view = try SendRequestView(decoding: bytes, as: .protobuf)
+            #expect(!view.ownsStorage)
+            #expect(String(decoding: view.requestID, as: UTF8.self) == "r-1")
+            #expect(String(decoding: view.environment, as: UTF8.self) == "sandbox")
+            #expect(String(decoding: view.payload, as: UTF8.self) == #"{"aps":{}}"#)
+            #expect(view.expiration == 1_700_000_000)
+            #expect(view.priority == 5)
+            #expect(view.tokenCount == 3)
+            for index in 0..<3 { #expect(Array(view.token(at: index).bytes) == tokens[index]) }
+            #expect(isWithin(view.payload, bytes))
+            #expect(isWithin(view.token(at: 2).bytes, bytes))
+        }
+    }
+
+    @Test("A single raw token of any length is shown in place too")
+    func singleRawToken() throws {
+        for length in [1, 10, 32, 200] {
+            let value = try serialized { $0.tokens = [.with { $0.raw = Data(repeating: 7, count: length) }] }
+            try value.withUnsafeBytes { bytes in
+                let view = try SendRequestView(decoding: bytes, as: .protobuf)
+                #expect(!view.ownsStorage)
+                #expect(view.tokenCount == 1)
+                #expect(Array(view.token(at: 0).bytes) == [UInt8](repeating: 7, count: length))
+            }
+        }
+    }
+
+    @Test("Tokens of several forms keep their index, and only the faulty ones are at fault")
+    func mixedTokens() throws {
+        let value = try serialized {
+            $0.tokens = [
+                .with { $0.raw = Data([1, 2, 3]) }, .with { $0.hex = "0A0b" }, .with { $0.hex = "xyz" },
+                PushDeviceToken(), .with { $0.raw = Data() }, .with { $0.hex = "" }, .with { $0.hex = "ff" },
+            ]
+        }
+        try value.withUnsafeBytes { bytes in
+            let view = try SendRequestView(decoding: bytes, as: .protobuf)
+            #expect(view.tokenCount == 7)
+            #expect(
+                (0..<7).map { view.token(at: $0).fault } == [
+                    nil, nil, .tokenNotHexadecimal, .tokenMissing, .tokenMissing, .tokenMissing, nil,
+                ]
+            )
+            #expect((0..<7).map { Array(view.token(at: $0).bytes) } == [[1, 2, 3], [10, 11], [], [], [], [], [255]])
+        }
+    }
+
+    @Test("A request in JSON is the same request")
+    func json() throws {
+        let text = #"""
+            {"requestId": "r", "payloadJson": "{\"aps\":{\"badge\":1}}", "expiration": "12",
+             "tokens": [{"hex": "0102"}, {"raw": "AwQ="}]}
+            """#
+        try Array(text.utf8).withUnsafeBytes { bytes in
+            let view = try SendRequestView(decoding: bytes, as: .json)
+            #expect(view.ownsStorage)
+            #expect(String(decoding: view.payload, as: UTF8.self) == #"{"aps":{"badge":1}}"#)
+            #expect(view.expiration == 12)
+            #expect(view.priority == 10)
+            #expect((0..<2).map { Array(view.token(at: $0).bytes) } == [[1, 2], [3, 4]])
+        }
+    }
+
+    @Test("A view of JSON lives on after the record is gone")
+    func jsonOutlivesTheRecord() throws {
+        let token = Data(repeating: 9, count: 64).base64EncodedString()
+        var value = Array(#"{"payloadJson":"{}","packedTokens":"\#(token)"}"#.utf8)
+        let view = try value.withUnsafeBytes { try SendRequestView(decoding: $0, as: .json) }
+        for index in value.indices { value[index] = 0 }
+        #expect(view.tokenCount == 2)
+        #expect(Array(view.token(at: 1).bytes) == [UInt8](repeating: 9, count: 32))
+    }
+
+    @Test("Absent expiration and priority are 0 and 10")
+    func defaults() throws {
+        let value = try serialized { $0.tokens = [.with { $0.hex = "00" }] }
+        try value.withUnsafeBytes { bytes in
+            let view = try SendRequestView(decoding: bytes, as: .protobuf)
+            #expect(view.expiration == 0)
+            #expect(view.priority == 10)
+            #expect(view.requestID.isEmpty)
+            #expect(view.environment.isEmpty)
+        }
+    }
+
+    @Test("A request that is at fault as a whole is refused with the rule it breaks")
+    func faults() throws {
+        let packed = Data(repeating: 1, count: 32)
+        let cases: [(RecordFault, (inout PushSendRequest) -> Void)] = [
+            (
+                .payloadMissing,
+                {
+                    $0.content = nil
+                    $0.packedTokens = packed
+                }
+            ),
+            (
+                .payloadMissing,
+                {
+                    $0.payload = Data()
+                    $0.packedTokens = packed
+                }
+            ),
+            (
+                .payloadMissing,
+                {
+                    $0.payloadJson = ""
+                    $0.packedTokens = packed
+                }
+            ),
+            (.tokensMissing, { _ in }),
+            (
+                .tokensAmbiguous,
+                {
+                    $0.packedTokens = packed
+                    $0.tokens = [.with { $0.hex = "00" }]
+                }
+            ),
+            (.packedTokensLength, { $0.packedTokens = Data(repeating: 1, count: 33) }),
+            (.packedTokensLength, { $0.packedTokens = Data(repeating: 1, count: 31) }),
+            (
+                .expirationOutOfRange,
+                {
+                    $0.packedTokens = packed
+                    $0.expiration = -1
+                }
+            ),
+            (
+                .expirationOutOfRange,
+                {
+                    $0.packedTokens = packed
+                    $0.expiration = 1 << 32
+                }
+            ),
+            (
+                .priorityInvalid,
+                {
+                    $0.packedTokens = packed
+                    $0.priority = 1
+                }
+            ),
+            (
+                .priorityInvalid,
+                {
+                    $0.packedTokens = packed
+                    $0.priority = 266
+                }
+            ),
+        ]
+        for (expected, populate) in cases {
+            let binary = try serialized(populate)
+            #expect(fault(binary, .protobuf) == expected)
+            let json: [UInt8] = try request(populate).jsonUTF8Bytes()
+            #expect(fault(json, .json) == expected)
+        }
+        #expect(fault([], .protobuf) == .valueEmpty)
+        #expect(fault([], .json) == .valueEmpty)
+    }
+
+    @Test("Bytes that are not a request are undecodable")
+    func undecodable() {
+        let hostile: [[UInt8]] = [
+            [0x00], [0x0A], [0x0A, 0x05, 0x61], [0xFF], [0x07], [0x0C], [0x0B], [0x0B, 0x14],
+            // A length near 2^64, and a varint of eleven bytes.
+            [0x0A] + [UInt8](repeating: 0xFF, count: 9) + [0x01],
+            [0x38] + [UInt8](repeating: 0x80, count: 10) + [0x01],
+            // Text that is not UTF-8: overlong, surrogate, cut off.
+            [0x0A, 0x02, 0xC0, 0xAF], [0x12, 0x03, 0xED, 0xA0, 0x80], [0x22, 0x01, 0xE2],
+            // A token whose own fields are cut off.
+            [0x2A, 0x02, 0x0A, 0x05],
+            Array("hello, world".utf8),
+        ]
+        for bytes in hostile { #expect(fault(bytes, .protobuf) == .valueUndecodable, "\(bytes)") }
+    }
+
+    private func isWithin(_ inner: UnsafeRawBufferPointer, _ outer: UnsafeRawBufferPointer) -> Bool {
+        guard let inner = inner.baseAddress, let outerStart = outer.baseAddress else { return false }
+        return inner >= outerStart && inner < outerStart + outer.count
+    }
+
+    private func request(_ populate: (inout PushSendRequest) -> Void) -> PushSendRequest {
+        .with {
+            $0.payload = Data("{}".utf8)
+            populate(&$0)
+        }
+    }
+
+    private func serialized(_ populate: (inout PushSendRequest) -> Void) throws -> [UInt8] {
+        try request(populate).serializedBytes()
+    }
+
+    private func fault(_ value: [UInt8], _ type: RecordContentType) -> RecordFault? {
+        do {
+            _ = try value.withUnsafeBytes { try SendRequestView(decoding: $0, as: type) }
+            return nil
+        } catch {
+            return (error as? RecordError)?.fault
+        }
+    }
+}
