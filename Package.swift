@@ -16,13 +16,22 @@ let hot: [SwiftSetting] = strict + [.unsafeFlags(["-enforce-exclusivity=unchecke
 
 let strictC: [CSetting] = [.enableWarning("all"), .enableWarning("extra"), .treatAllWarnings(as: .error)]
 
+let nio: [Target.Dependency] = [
+    .product(name: "NIOCore", package: "swift-nio"),
+    .product(name: "NIOPosix", package: "swift-nio"),
+]
+
 let package = Package(
     name: "belfry",
     platforms: [.macOS(.v26)],
     dependencies: [
+        .package(url: "https://github.com/apple/swift-nio.git", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-protobuf.git", exact: "1.39.0"),
     ],
     targets: [
+        // The system's C libraries: module maps and commented shims.
+        .systemLibrary(name: "CRdKafka", pkgConfig: "rdkafka", providers: [.apt(["librdkafka-dev"])]),
+
         // Ground floor: no I/O, no Foundation.
         .target(name: "APNsProtocol", swiftSettings: strict),
         .target(name: "PipelineCore", dependencies: ["APNsProtocol"], swiftSettings: hot),
@@ -32,6 +41,9 @@ let package = Package(
             swiftSettings: strict
         ),
 
+        // Owning wrappers.
+        .target(name: "KafkaClient", dependencies: ["CRdKafka"] + nio, swiftSettings: strict),
+
         // Rules and wrappers, each beside its target.
         .testTarget(name: "APNsProtocolTests", dependencies: ["APNsProtocol"], swiftSettings: strict),
         .testTarget(name: "PipelineCoreTests", dependencies: ["APNsProtocol", "PipelineCore"], swiftSettings: strict),
@@ -40,5 +52,6 @@ let package = Package(
             dependencies: ["PushSchemas", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
             swiftSettings: strict
         ),
+        .testTarget(name: "KafkaClientTests", dependencies: ["KafkaClient", "CRdKafka"] + nio, swiftSettings: strict),
     ]
 )

@@ -1,0 +1,58 @@
+import CRdKafka
+
+/// librdkafka's mock cluster: a broker inside this process that speaks the real wire protocol, groups included.
+///
+/// For trying out and for tests. It keeps at most 5 MiB or 100,000 messages per partition and drops the oldest **silently**,
+/// forgets all at its end, creates no topics by the admin protocol, and knows no TLS and no transactions worth the name.
+/// Its port is free and random. It works on threads of its own; this object is used from one at a time.
+public final class EmbeddedBroker {
+    /// The `bootstrap.servers` of its clients.
+    public let bootstrapServers: String
+
+    private var handle: KafkaHandle?
+    private var cluster: OpaquePointer?
+
+    /// - Parameters:
+    ///   - topics: those that exist from the start. Others come into being with 4 partitions when a client asks for them.
+    ///   - brokers: at least 1.
+    public init(topics: [(name: String, partitions: Int)], brokers: Int = 1) throws(KafkaError) {
+        let inbox = KafkaInbox()
+        let configuration = try KafkaConfiguration([:], defaults: [:], isConsumer: false, inbox: inbox)
+        let handle = try configuration.makeHandle(inbox: inbox)
+        guard let cluster = rd_kafka_mock_cluster_new(handle.pointer, Int32(clamping: brokers)) else {
+            throw KafkaError(rd_kafka_last_error(), "embedded broker")
+        }
+        for topic in topics {
+            let code = rd_kafka_mock_topic_create(cluster, topic.name, Int32(clamping: topic.partitions), 1)
+            guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+                rd_kafka_mock_cluster_destroy(cluster)
+                throw KafkaError(code, "embedded broker: topic \(topic.name) with \(topic.partitions) partitions")
+            }
+        }
+        bootstrapServers = String(cString: rd_kafka_mock_cluster_bootstraps(cluster))
+        self.handle = handle
+        self.cluster = cluster
+    }
+
+    deinit { precondition(cluster == nil, "an embedded broker is closed before it is let go") }
+
+    /// Cuts all connections, refuses new ones, and back again: what a broker's restart looks like. The data stays.
+    ///
+    /// - Parameter broker: counted from 1.
+    public func setDown(_ isDown: Bool, broker: Int32 = 1) {
+        guard let cluster else { return }
+        if isDown {
+            rd_kafka_mock_broker_set_down(cluster, broker)
+        } else {
+            rd_kafka_mock_broker_set_up(cluster, broker)
+        }
+    }
+
+    /// Ends the cluster and its clients' connections. Idempotent.
+    public func close() {
+        guard let cluster else { return }
+        rd_kafka_mock_cluster_destroy(cluster)
+        self.cluster = nil
+        handle = nil
+    }
+}

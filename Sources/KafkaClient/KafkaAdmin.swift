@@ -1,0 +1,87 @@
+import CRdKafka
+
+/// Questions and orders to a cluster: topics, partitions, positions of groups.
+///
+/// Every call waits for the brokers: not for event loops. One thread at a time; `close()` before the last reference goes.
+public final class KafkaAdmin {
+    /// Librdkafka tells why a broker cannot be reached beside the call that waits for it.
+    private let inbox: KafkaInbox
+    private var handle: KafkaHandle?
+    private let brokers: String
+
+    /// - Parameter properties: at least `bootstrap.servers`.
+    /// - Throws: `KafkaError`, with `isConfiguration` for a property that is wrong.
+    public init(properties: KafkaProperties) throws(KafkaError) {
+        let inbox = KafkaInbox()
+        let configuration = try KafkaConfiguration(properties, defaults: [:], isConsumer: false, inbox: inbox)
+        handle = try configuration.makeHandle(inbox: inbox)
+        brokers = properties["bootstrap.servers"] ?? properties["metadata.broker.list"] ?? "(none configured)"
+        self.inbox = inbox
+    }
+
+    deinit { precondition(handle == nil, "an admin client is closed before it is let go") }
+
+    /// Idempotent.
+    public func close() {
+        handle = nil
+    }
+
+    /// Whether a broker answers.
+    ///
+    /// - Throws: `KafkaError` that names the brokers and says why they cannot be reached.
+    public func checkReachable(timeoutMilliseconds: Int32) throws(KafkaError) {
+        _ = try partitionCounts(timeoutMilliseconds: timeoutMilliseconds)
+    }
+
+    /// Every topic of the cluster with its number of partitions. Creates none.
+    public func partitionCounts(timeoutMilliseconds: Int32) throws(KafkaError) -> [String: Int] {
+        let handle = try openHandle("list of topics")
+        var metadata: UnsafePointer<rd_kafka_metadata>?
+        // All topics: asking for one by name makes some brokers create it.
+        let code = rd_kafka_metadata(handle.pointer, 1, nil, &metadata, timeoutMilliseconds)
+        guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else { throw unreachable(code, handle) }
+        defer { rd_kafka_metadata_destroy(metadata) }
+        var counts: [String: Int] = [:]
+        for index in 0..<Int(metadata.pointee.topic_cnt) {
+            let topic = metadata.pointee.topics[index]
+            guard topic.err == RD_KAFKA_RESP_ERR_NO_ERROR else { continue }
+            counts[String(cString: topic.topic)] = Int(topic.partition_cnt)
+        }
+        return counts
+    }
+
+    /// How many partitions a topic has.
+    ///
+    /// - Throws: `KafkaError`, with `isUnknownTopicOrPartition` if the topic does not exist.
+    public func partitionCount(of topic: String, timeoutMilliseconds: Int32) throws(KafkaError) -> Int {
+        guard let count = try partitionCounts(timeoutMilliseconds: timeoutMilliseconds)[topic] else {
+            throw KafkaError(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, "topic \(topic)", detail: "it does not exist")
+        }
+        return count
+    }
+
+    /// What a partition holds.
+    public func watermarks(
+        of place: KafkaTopicPartition,
+        timeoutMilliseconds: Int32
+    ) throws(KafkaError) -> KafkaWatermarks {
+        try KafkaWatermarks(querying: place, of: openHandle("watermarks"), timeoutMilliseconds: timeoutMilliseconds)
+    }
+
+    func openHandle(_ context: String) throws(KafkaError) -> KafkaHandle {
+        guard let handle else { throw KafkaError.closed(context) }
+        return handle
+    }
+
+    private func unreachable(_ code: rd_kafka_resp_err_t, _ handle: KafkaHandle) -> KafkaError {
+        rd_kafka_poll(handle.pointer, 0)
+        var reason: String?
+        while let report = inbox.takeReport() {
+            // The last but "all brokers are down", which says nothing.
+            if case .error(let error) = report, error.code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN.rawValue {
+                reason = error.message
+            }
+        }
+        return KafkaError(code, "broker \(brokers) unreachable", detail: reason)
+    }
+}

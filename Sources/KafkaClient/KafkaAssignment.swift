@@ -1,0 +1,80 @@
+/// Which partitions this member may hand out messages of.
+///
+/// Between a revocation and the next assignment librdkafka 2.0.2 may still yield what it had fetched; the partition belongs to
+/// somebody else by then.
+struct KafkaAssignment {
+    /// A partition as librdkafka's messages name it; cheaper to compare than a topic's name.
+    private struct Key: Hashable {
+        var topicAddress: UInt
+        var partition: Int32
+    }
+
+    /// The partitions, each with the position it was started at.
+    private(set) var starts: [KafkaTopicPartition: Int64] = [:]
+    /// Those the application has paused.
+    ///
+    /// Kept here because librdkafka 2.0.2 jumps back when a partition is resumed that was not paused.
+    private(set) var paused: Set<KafkaTopicPartition> = []
+    private var known: [Key: Bool] = [:]
+    /// Messages come in runs of one partition.
+    private var last: (key: Key, isAssigned: Bool)?
+
+    var partitions: [KafkaTopicPartition] { starts.keys.sorted() }
+
+    mutating func replace(by positions: [KafkaPartitionOffset]) {
+        starts = [:]
+        paused = []
+        add(positions)
+    }
+
+    mutating func add(_ positions: [KafkaPartitionOffset]) {
+        for position in positions {
+            starts[position.place] = position.offset
+            paused.remove(position.place)
+        }
+        forgetAddresses()
+    }
+
+    mutating func remove(_ places: [KafkaTopicPartition]) {
+        for place in places { starts[place] = nil }
+        paused.subtract(places)
+        forgetAddresses()
+    }
+
+    /// Notes that partitions are paused.
+    ///
+    /// - Returns: those that were not.
+    mutating func pause(_ places: [KafkaTopicPartition]) -> [KafkaTopicPartition] {
+        places.filter { paused.insert($0).inserted }
+    }
+
+    /// Notes that partitions are not paused any more.
+    ///
+    /// - Returns: those that were.
+    mutating func resume(_ places: [KafkaTopicPartition]) -> [KafkaTopicPartition] {
+        places.filter { paused.remove($0) != nil }
+    }
+
+    /// - Parameters:
+    ///   - topicAddress: stable while a partition of the topic is assigned.
+    ///   - topic: its name, asked for once.
+    mutating func contains(topicAddress: UInt, partition: Int32, topic: () -> String) -> Bool {
+        let key = Key(topicAddress: topicAddress, partition: partition)
+        if let last, last.key == key { return last.isAssigned }
+        let isAssigned: Bool
+        if let answer = known[key] {
+            isAssigned = answer
+        } else {
+            isAssigned = starts[KafkaTopicPartition(topic: topic(), partition: partition)] != nil
+            known[key] = isAssigned
+        }
+        last = (key, isAssigned)
+        return isAssigned
+    }
+
+    /// A topic's object may be freed, and its address used for another's, once nothing of it is assigned.
+    private mutating func forgetAddresses() {
+        known.removeAll(keepingCapacity: true)
+        last = nil
+    }
+}

@@ -1,0 +1,169 @@
+import CRdKafka
+import NIOCore
+
+/// Messages, and the service of everything else that comes with them.
+extension KafkaConsumer {
+    /// Takes what has been fetched; returns nil when nothing is left.
+    ///
+    /// Handlers run from inside this call, in order with the messages: what comes before a rebalance is returned first, and
+    /// the rebalance is reported by the next call. So a caller that is woken calls until it gets nil; one that stops earlier
+    /// calls again by itself when it has room, because what is queued already gives no signal. A caller without room must keep
+    /// calling too (``pause(_:)`` first, then only handlers are served), or the group takes it for dead.
+    ///
+    /// After a pause or a cooperative rebalance librdkafka may deliver a message a second time: a caller who counts must
+    /// ignore offsets below its next one.
+    ///
+    /// - Parameters:
+    ///   - max: most messages to return, at least 1.
+    ///   - timeoutMilliseconds: how long to wait for the first message; 0 on an event loop.
+    public func consumeBatch(max: Int, timeoutMilliseconds: Int32 = 0) -> KafkaBatch? {
+        precondition(max > 0, "a batch has room for a message")
+        let deadline = ContinuousClock.now.advanced(by: .milliseconds(timeoutMilliseconds))
+        while true {
+            deliverReports()
+            guard let handle else { return nil }
+            let served = serve(max: max, timeoutMilliseconds: 0)
+            let kept = keepAssigned(served)
+            if kept > 0 { return makeBatch(kept, handle: handle) }
+            deliverReports()
+            if served == max { continue }
+            guard timeoutMilliseconds > 0, phase == .open || phase == .closing, ContinuousClock.now < deadline else {
+                return nil
+            }
+            // librdkafka waits until a batch is full, so the wait is for one message; and it goes on waiting after it has
+            // called back, so the wait is short.
+            let waited = serve(max: 1, timeoutMilliseconds: Self.waitMilliseconds)
+            if keepAssigned(waited) > 0 { return makeBatch(waited, handle: handle) }
+        }
+    }
+
+    /// Gives what has been fetched to `body`, view by view, and releases it.
+    ///
+    /// - Returns: the number of messages; 0 when nothing is left.
+    public func consumeBatch(max: Int, _ body: (KafkaMessageView) -> Void) -> Int {
+        guard let batch = consumeBatch(max: max) else { return 0 }
+        let count = batch.count
+        for index in 0..<count { body(batch[index]) }
+        batch.release()
+        return count
+    }
+
+    /// Lets the consumer call when there is something to take: call ``consumeBatch(max:timeoutMilliseconds:)`` then until it
+    /// returns nil.
+    ///
+    /// Called on `eventLoop`, which is the consumer's thread from now on; the consumer is closed before the loop ends. There is
+    /// one timer besides the signals: librdkafka takes a consumer that is not served for `max.poll.interval.ms` for dead, so
+    /// an idle one is served every half of that.
+    public func start(on eventLoop: any EventLoop, onReadable: @escaping () -> Void) throws(KafkaError) {
+        precondition(wakeUp == nil, "a consumer is started once")
+        _ = try openHandle("start of the consumer")
+        wakeUp = try QueueWakeUp(
+            on: eventLoop,
+            queue: queue,
+            onFailure: { [weak self] error in
+                self?.onError?(
+                    KafkaError(RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE, "Kafka wake-up", detail: "\(error)")
+                )
+            },
+            onWakeUp: onReadable
+        )
+        let interval = TimeAmount.milliseconds(keepAliveMilliseconds)
+        let bound = NIOLoopBound(onReadable, eventLoop: eventLoop)
+        keepAlive = eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in bound.value() }
+    }
+
+    private static let waitMilliseconds: Int32 = 20
+
+    /// Serves librdkafka's queue once: fills `scratch`, and the inbox with what was called back.
+    ///
+    /// - Returns: how many messages there are in `scratch`; fewer than `max` when the queue was found empty.
+    func serve(max: Int, timeoutMilliseconds: Int32) -> Int {
+        if scratch.count < max {
+            scratch.deallocate()
+            scratch = .allocate(capacity: max)
+            scratch.initialize(repeating: nil)
+        }
+        let count = rd_kafka_consume_batch_queue(queue, timeoutMilliseconds, scratch.baseAddress, max)
+        if phase == .closing, let handle, rd_kafka_consumer_closed(handle.pointer) != 0 {
+            phase = .left
+        }
+        // Negative: an error of the arguments, which are ours.
+        precondition(count >= 0, "librdkafka refused to serve its queue")
+        return count
+    }
+
+    /// Drops what this member has no right to, and closes the ranks.
+    private func keepAssigned(_ count: Int) -> Int {
+        var kept = 0
+        for index in 0..<count {
+            guard let message = scratch[index] else { continue }
+            if isWanted(message) {
+                scratch[kept] = message
+                kept += 1
+            } else {
+                rd_kafka_message_destroy(message)
+            }
+        }
+        return kept
+    }
+
+    private func isWanted(_ message: UnsafeMutablePointer<rd_kafka_message_t>) -> Bool {
+        // Errors are for whoever listens, assigned or not: a topic that does not exist never is.
+        guard message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR, let topic = message.pointee.rkt else { return true }
+        return assignment.contains(
+            topicAddress: UInt(bitPattern: topic),
+            partition: message.pointee.partition
+        ) {
+            String(cString: rd_kafka_topic_name(topic))
+        }
+    }
+
+    private func makeBatch(_ count: Int, handle: KafkaHandle) -> KafkaBatch {
+        scratch.withMemoryRebound(to: KafkaBatch.Message.self) { messages in
+            KafkaBatch(UnsafeBufferPointer(rebasing: messages[..<count]), handle: handle)
+        }
+    }
+
+    /// Calls the handlers. One of them may call back in, even close: so one report is taken at a time.
+    func deliverReports() {
+        while let report = inbox.takeReport() { deliver(report) }
+        if phase == .left, let onClosed {
+            self.onClosed = nil
+            onClosed()
+        }
+    }
+
+    private func deliver(_ report: KafkaInbox.Report) {
+        switch report {
+        case .assigned(let partitions):
+            unanswered.append(.assign(partitions))
+            if let onAssigned {
+                onAssigned(partitions)
+            } else {
+                answer { () throws(KafkaError) in try completeAssign() }
+            }
+        case .revoked(let partitions, let lost):
+            unanswered.append(.revoke(partitions))
+            if let onRevoked { onRevoked(partitions, lost) } else { answer(completeRevoke) }
+        case .rebalanceFailed(let error):
+            assignment.replace(by: [])
+            onError?(error)
+        case .committed(let number, let error):
+            guard let commit = commits.removeValue(forKey: number) else { return }
+            commit.completion?(error)
+            onCommitted?(error)
+        case .error(let error):
+            onError?(error)
+        case .log(let line):
+            onLog?(line)
+        }
+    }
+
+    private func answer(_ complete: () throws(KafkaError) -> Void) {
+        do throws(KafkaError) {
+            try complete()
+        } catch {
+            onError?(error)
+        }
+    }
+}

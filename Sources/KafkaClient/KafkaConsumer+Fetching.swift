@@ -1,0 +1,53 @@
+import CRdKafka
+
+/// Which assigned partitions are fetched from, and where.
+extension KafkaConsumer {
+    /// Stops fetching of partitions; what was fetched and not returned is dropped, to be fetched again by ``resume(_:)``.
+    /// Handlers are served as before. Pausing twice is pausing once.
+    ///
+    /// A partition that is taken away and comes back is not paused any more.
+    public func pause(_ partitions: [KafkaTopicPartition]) throws(KafkaError) {
+        let handle = try openHandle("pause")
+        let running = assignment.pause(partitions)
+        guard !running.isEmpty else { return }
+        let list = KafkaPartitionList(running)
+        let code = rd_kafka_pause_partitions(handle.pointer, list.pointer)
+        if let failure = list.failure(code, "pause") {
+            _ = assignment.resume(running)
+            throw failure
+        }
+    }
+
+    /// Goes on after ``pause(_:)`` with the message that follows the last one returned. Does nothing to partitions that are
+    /// not paused.
+    public func resume(_ partitions: [KafkaTopicPartition]) throws(KafkaError) {
+        let handle = try openHandle("resume")
+        let paused = assignment.resume(partitions)
+        guard !paused.isEmpty else { return }
+        let list = KafkaPartitionList(paused)
+        let code = rd_kafka_resume_partitions(handle.pointer, list.pointer)
+        if let failure = list.failure(code, "resume") { throw failure }
+    }
+
+    /// Goes on elsewhere in partitions that are assigned. The way out of an offset that is out of range.
+    ///
+    /// - Parameters:
+    ///   - positions: offsets, or ``KafkaOffset/beginning`` and ``KafkaOffset/end``.
+    ///   - timeoutMilliseconds: how long to wait for librdkafka's own threads; no broker is asked.
+    public func seek(to positions: [KafkaPartitionOffset], timeoutMilliseconds: Int32) throws(KafkaError) {
+        let handle = try openHandle("seek")
+        let list = KafkaPartitionList(positions)
+        if let error = rd_kafka_seek_partitions(handle.pointer, list.pointer, timeoutMilliseconds) {
+            throw KafkaError(consuming: error, "seek")
+        }
+        var stopped: [KafkaPartitionOffset] = []
+        for (position, element) in zip(positions, KafkaPartitionList.elements(of: list.pointer)) {
+            switch element.err {
+            case RD_KAFKA_RESP_ERR_NO_ERROR: continue
+            case RD_KAFKA_RESP_ERR__STATE where assignment.starts[position.place] != nil: stopped.append(position)
+            case let code: throw KafkaError(code, "seek in \(position.place)")
+            }
+        }
+        if !stopped.isEmpty { try restart(stopped, handle) }
+    }
+}

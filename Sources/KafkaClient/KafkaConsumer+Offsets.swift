@@ -1,0 +1,131 @@
+import CRdKafka
+
+/// Positions: committed, current, and what there is.
+extension KafkaConsumer {
+    /// Commits positions in the background; the answer comes to `completion` and ``onCommitted``, from inside
+    /// ``consumeBatch(max:timeoutMilliseconds:)``. Every commit is answered, at the latest by `close`.
+    ///
+    /// - Parameter offsets: each is the next message to consume, with the metadata to store beside it.
+    /// - Throws: `KafkaError` if the commit was not even started; no answer comes then.
+    public func commit(
+        _ offsets: [KafkaPartitionOffset],
+        completion: ((KafkaError?) -> Void)? = nil
+    ) throws(KafkaError) {
+        let handle = try openHandle("commit")
+        lastCommit += 1
+        let ticket = KafkaCommitTicket(number: lastCommit, inbox: inbox)
+        try commit(offsets, handle: handle, answerTo: queue, ticket)
+        commits[lastCommit] = PendingCommit(ticket: ticket, completion: completion)
+    }
+
+    /// Commits positions and waits for the broker's answer: at a stop, and before partitions are given back.
+    ///
+    /// No handler runs meanwhile.
+    ///
+    /// - Throws: `KafkaError`; with `isTimeout` it is not known whether the positions were committed.
+    public func commitSynchronously(
+        _ offsets: [KafkaPartitionOffset],
+        timeoutMilliseconds: Int32
+    ) throws(KafkaError) {
+        let handle = try openHandle("commit")
+        // A queue of its own, since librdkafka's synchronous call has no time-out.
+        guard let answers = rd_kafka_queue_new(handle.pointer) else {
+            preconditionFailure("librdkafka makes a queue or aborts")
+        }
+        defer { rd_kafka_queue_destroy(answers) }
+        let ticket = KafkaCommitTicket(number: 0, inbox: nil)
+        try commit(offsets, handle: handle, answerTo: answers, ticket)
+        let deadline = ContinuousClock.now.advanced(by: .milliseconds(timeoutMilliseconds))
+        while ticket.answer == nil {
+            let left = ContinuousClock.now.duration(to: deadline)
+            guard left > .zero else {
+                throw KafkaError(RD_KAFKA_RESP_ERR__TIMED_OUT, "commit within \(timeoutMilliseconds) ms")
+            }
+            rd_kafka_queue_poll_callback(answers, Int32(clamping: left.milliseconds + 1))
+        }
+        if let failure = ticket.answer ?? nil { throw failure }
+    }
+
+    private func commit(
+        _ offsets: [KafkaPartitionOffset],
+        handle: KafkaHandle,
+        answerTo queue: OpaquePointer,
+        _ ticket: KafkaCommitTicket
+    ) throws(KafkaError) {
+        let list = KafkaPartitionList(offsets)
+        let code = rd_kafka_commit_queue(
+            handle.pointer,
+            list.pointer,
+            queue,
+            KafkaInbox.onCommit,
+            Unmanaged.passUnretained(ticket).toOpaque()
+        )
+        guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw KafkaError(code, "commit") }
+    }
+
+    /// The group's committed positions and their metadata, in the order asked for; ``KafkaOffset/none`` where
+    /// nothing was committed.
+    ///
+    /// Waits for the group's coordinator: one round trip, at most `timeoutMilliseconds`.
+    public func committed(
+        _ partitions: [KafkaTopicPartition],
+        timeoutMilliseconds: Int32
+    ) throws(KafkaError) -> [KafkaPartitionOffset] {
+        let handle = try openHandle("committed positions")
+        guard !partitions.isEmpty else { return [] }
+        let list = KafkaPartitionList(partitions)
+        let code = rd_kafka_committed(handle.pointer, list.pointer, timeoutMilliseconds)
+        if let failure = list.failure(code, "committed position") { throw failure }
+        return list.offsets
+    }
+
+    /// The next message this consumer would return, per partition; ``KafkaOffset/none`` before the first.
+    public func positions(_ partitions: [KafkaTopicPartition]) throws(KafkaError) -> [KafkaPartitionOffset] {
+        let handle = try openHandle("positions")
+        let list = KafkaPartitionList(partitions)
+        let code = rd_kafka_position(handle.pointer, list.pointer)
+        if let failure = list.failure(code, "position") { throw failure }
+        return list.offsets
+    }
+
+    /// What the last fetch said the partition holds, without asking anybody; nil before the first fetch.
+    public func cachedWatermarks(_ place: KafkaTopicPartition) -> KafkaWatermarks? {
+        guard let handle else { return nil }
+        var low: Int64 = -1
+        var high: Int64 = -1
+        let code = rd_kafka_get_watermark_offsets(handle.pointer, place.topic, place.partition, &low, &high)
+        guard code == RD_KAFKA_RESP_ERR_NO_ERROR, low >= 0, high >= 0 else { return nil }
+        return KafkaWatermarks(low: low, high: high)
+    }
+
+    /// Asks the broker what the partition holds; waits at most `timeoutMilliseconds`.
+    public func watermarks(
+        of place: KafkaTopicPartition,
+        timeoutMilliseconds: Int32
+    ) throws(KafkaError) -> KafkaWatermarks {
+        try KafkaWatermarks(querying: place, of: openHandle("watermarks"), timeoutMilliseconds: timeoutMilliseconds)
+    }
+}
+
+extension Duration {
+    fileprivate var milliseconds: Int64 {
+        components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
+    }
+}
+
+extension KafkaWatermarks {
+    init(querying place: KafkaTopicPartition, of handle: KafkaHandle, timeoutMilliseconds: Int32) throws(KafkaError) {
+        var low: Int64 = -1
+        var high: Int64 = -1
+        let code = rd_kafka_query_watermark_offsets(
+            handle.pointer,
+            place.topic,
+            place.partition,
+            &low,
+            &high,
+            timeoutMilliseconds
+        )
+        guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw KafkaError(code, "watermarks of \(place)") }
+        self.init(low: low, high: high)
+    }
+}

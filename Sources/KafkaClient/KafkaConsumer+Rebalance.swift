@@ -1,0 +1,124 @@
+import CRdKafka
+
+/// The answers to ``onAssigned`` and ``onRevoked``. librdkafka waits for them: the group moves on when they are given.
+extension KafkaConsumer {
+    private static let cooperative = "COOPERATIVE"
+
+    /// Starts the partitions that were reported last as assigned.
+    ///
+    /// - Parameter positions: where each starts; ``KafkaOffset/none`` and partitions left out: at the committed
+    ///   position. What ``committed(_:timeoutMilliseconds:)`` returned can be given as it is. Partitions that were not assigned
+    ///   are ignored. Metadata is ignored.
+    /// - Throws: `KafkaError`. Without an assignment to answer (it was lost meanwhile, or the consumer is closing) nothing
+    ///   happens.
+    public func completeAssign(_ positions: [KafkaPartitionOffset] = []) throws(KafkaError) {
+        guard let handle, let partitions = takeUnansweredAssign() else { return }
+        let starts = Dictionary(positions.map { ($0.place, $0.offset) }) { _, last in last }
+        let assigned = partitions.map { KafkaPartitionOffset($0, offset: starts[$0] ?? KafkaOffset.none) }
+        if isCooperative {
+            try assignIncrementally(assigned, handle)
+            assignment.add(assigned)
+        } else {
+            try assign(assigned, handle)
+            assignment.replace(by: assigned)
+        }
+    }
+
+    /// Gives back the partitions that were reported last as revoked. Commit before.
+    ///
+    /// - Throws: `KafkaError`. Without a revocation to answer nothing happens.
+    public func completeRevoke() throws(KafkaError) {
+        guard let handle, let partitions = takeUnansweredRevoke() else { return }
+        // librdkafka remembers a pause beyond the revocation, and the partition may come back. If that fails, giving back
+        // matters more.
+        try? resume(partitions)
+        if isCooperative {
+            assignment.remove(partitions)
+            try unassignIncrementally(partitions, handle)
+        } else {
+            assignment.replace(by: [])
+            let code = rd_kafka_assign(handle.pointer, nil)
+            guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw KafkaError(code, "giving back partitions") }
+        }
+    }
+
+    /// Gives every open question the answer that ends it: for closing.
+    func abandonRebalances() {
+        guard let handle else { return }
+        while !unanswered.isEmpty {
+            guard case .assign = unanswered.removeFirst() else {
+                unanswered.insert(.revoke([]), at: 0)
+                // What could not be given back is taken by the end of the session.
+                _ = try? completeRevoke()
+                continue
+            }
+            rd_kafka_assign(handle.pointer, nil)
+        }
+        assignment.replace(by: [])
+    }
+
+    /// Starts assigned partitions elsewhere, those too that librdkafka has stopped after an error and cannot seek in.
+    func restart(_ positions: [KafkaPartitionOffset], _ handle: KafkaHandle) throws(KafkaError) {
+        let pausedBefore = Array(assignment.paused)
+        if isCooperative {
+            try unassignIncrementally(positions.map(\.place), handle)
+            try assignIncrementally(positions, handle)
+            assignment.add(positions)
+        } else {
+            // An eager group's assignment changes as a whole only: the others go on where they are.
+            var starts = assignment.starts
+            for position in try self.positions(assignment.partitions) where position.offset >= 0 {
+                starts[position.place] = position.offset
+            }
+            for position in positions { starts[position.place] = position.offset }
+            let all = starts.map { KafkaPartitionOffset($0.key, offset: $0.value) }
+            try assign(all, handle)
+            assignment.replace(by: all)
+        }
+        try pause(pausedBefore)
+    }
+
+    private func assign(_ positions: [KafkaPartitionOffset], _ handle: KafkaHandle) throws(KafkaError) {
+        let list = KafkaPartitionList(positions)
+        let code = rd_kafka_assign(handle.pointer, list.pointer)
+        if let failure = list.failure(code, "assignment") { throw failure }
+    }
+
+    private func assignIncrementally(_ positions: [KafkaPartitionOffset], _ handle: KafkaHandle) throws(KafkaError) {
+        let list = KafkaPartitionList(positions)
+        if let error = rd_kafka_incremental_assign(handle.pointer, list.pointer) {
+            throw KafkaError(consuming: error, "assignment")
+        }
+    }
+
+    private func unassignIncrementally(_ places: [KafkaTopicPartition], _ handle: KafkaHandle) throws(KafkaError) {
+        let list = KafkaPartitionList(places)
+        if let error = rd_kafka_incremental_unassign(handle.pointer, list.pointer) {
+            throw KafkaError(consuming: error, "giving back partitions")
+        }
+    }
+
+    /// Whether the group moves single partitions (`cooperative-sticky`) rather than all at once.
+    private var isCooperative: Bool {
+        guard let handle, let name = rd_kafka_rebalance_protocol(handle.pointer) else { return false }
+        return String(cString: name) == Self.cooperative
+    }
+
+    private func takeUnansweredAssign() -> [KafkaTopicPartition]? {
+        for (index, rebalance) in unanswered.enumerated() {
+            guard case .assign(let partitions) = rebalance else { continue }
+            unanswered.remove(at: index)
+            return partitions
+        }
+        return nil
+    }
+
+    private func takeUnansweredRevoke() -> [KafkaTopicPartition]? {
+        for (index, rebalance) in unanswered.enumerated() {
+            guard case .revoke(let partitions) = rebalance else { continue }
+            unanswered.remove(at: index)
+            return partitions
+        }
+        return nil
+    }
+}

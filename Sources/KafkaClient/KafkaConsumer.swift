@@ -1,0 +1,136 @@
+import CRdKafka
+import NIOCore
+
+/// A member of a consumer group.
+///
+/// One thread makes all calls (with ``start(on:onReadable:)``: the event loop) and gets all handlers, never from inside a call
+/// of librdkafka. Several threads on one consumer lose messages in librdkafka 2.0.2, which is why this class is not `Sendable`.
+///
+/// Life: `init` joins the group; ``consumeBatch(max:timeoutMilliseconds:)`` yields messages and serves everything else
+/// (rebalances, commits, errors, log); ``close(timeoutMilliseconds:)`` leaves the group and must be called before the last
+/// reference goes.
+///
+/// Set unless the caller sets otherwise: `enable.auto.commit` and `enable.auto.offset.store` are false, for commits with
+/// metadata are explicit.
+public final class KafkaConsumer {
+    /// The group assigned these to this member. Nothing of them comes before ``completeAssign(_:)``, which may be called
+    /// later, but before the group's patience ends (`max.poll.interval.ms`). Without a handler they start at their
+    /// committed positions.
+    public var onAssigned: (([KafkaTopicPartition]) -> Void)?
+
+    /// The group takes these back and waits for ``completeRevoke()``, which may be called later, within
+    /// `max.poll.interval.ms`. Until then they can still be committed; no new messages of them come. `lost`: they may belong
+    /// to another member already, and a commit of them fails. Without a handler they are given back at once.
+    public var onRevoked: (([KafkaTopicPartition], _ lost: Bool) -> Void)?
+
+    /// The broker's answer to each ``commit(_:completion:)``; nil: committed.
+    public var onCommitted: ((KafkaError?) -> Void)?
+
+    /// Trouble with brokers, which librdkafka goes on to mend by itself unless it `isFatal`; failed rebalances.
+    public var onError: ((KafkaError) -> Void)?
+
+    public var onLog: ((KafkaLogLine) -> Void)?
+
+    /// The group has let this member go after ``beginClose()``.
+    public var onClosed: (() -> Void)?
+
+    let inbox: KafkaInbox
+    /// Nil once closed.
+    var handle: KafkaHandle?
+    /// What to serve: librdkafka's consumer queue, and while closing the one it is forwarded to.
+    var queue: OpaquePointer
+    /// The queue that was left for another; destroyed with it.
+    var formerQueue: OpaquePointer?
+    var assignment = KafkaAssignment()
+    /// Reported and not answered, oldest first.
+    var unanswered: [Rebalance] = []
+    var commits: [UInt: PendingCommit] = [:]
+    var lastCommit: UInt = 0
+    var scratch: UnsafeMutableBufferPointer<UnsafeMutablePointer<rd_kafka_message_t>?>
+    var phase = Phase.open
+    var wakeUp: QueueWakeUp?
+    var keepAlive: RepeatedTask?
+    /// Half of the time after which librdkafka takes a consumer that is not served for dead.
+    let keepAliveMilliseconds: Int64
+
+    /// Left to itself rather than freed when it is closed.
+    let mustNotBeFreed: Bool
+
+    enum Phase {
+        case open
+        /// Leaving the group; still served.
+        case closing
+        /// Has left; still to be freed by `close`.
+        case left
+        case closed
+    }
+
+    /// A rebalance librdkafka waits for the answer to.
+    enum Rebalance {
+        case assign([KafkaTopicPartition])
+        case revoke([KafkaTopicPartition])
+    }
+
+    struct PendingCommit {
+        var ticket: KafkaCommitTicket
+        var completion: ((KafkaError?) -> Void)?
+    }
+
+    private static let defaults: KafkaProperties = ["enable.auto.commit": "false", "enable.auto.offset.store": "false"]
+
+    /// Makes a client and joins the group; brokers are contacted in the background.
+    ///
+    /// - Parameters:
+    ///   - properties: at least `bootstrap.servers`.
+    ///   - group: the group's ID.
+    ///   - topics: what to subscribe to; a name that starts with `^` is a regular expression.
+    /// - Throws: `KafkaError`, with `isConfiguration` for a property that is wrong.
+    public init(properties: KafkaProperties, group: String, topics: [String]) throws(KafkaError) {
+        let inbox = KafkaInbox()
+        var properties = properties
+        properties["group.id"] = group
+        let configuration = try KafkaConfiguration(
+            properties,
+            defaults: Self.defaults,
+            isConsumer: true,
+            inbox: inbox
+        )
+        keepAliveMilliseconds = (configuration.value("max.poll.interval.ms").flatMap { Int64($0) } ?? 300_000) / 2
+        mustNotBeFreed = Self.crashesWhenFreed(strategy: configuration.value("partition.assignment.strategy") ?? "")
+        let handle = try configuration.makeHandle(inbox: inbox)
+        // From here on one queue carries messages and everything else.
+        rd_kafka_poll_set_consumer(handle.pointer)
+        let subscription = KafkaPartitionList(topics: topics)
+        let code = rd_kafka_subscribe(handle.pointer, subscription.pointer)
+        guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+            throw KafkaError(code, "subscription to \(topics.joined(separator: ", "))")
+        }
+        guard let queue = rd_kafka_queue_get_consumer(handle.pointer) else {
+            preconditionFailure("a consumer has a consumer queue")
+        }
+        self.inbox = inbox
+        self.handle = handle
+        self.queue = queue
+        scratch = .allocate(capacity: 0)
+    }
+
+    deinit {
+        precondition(phase == .closed, "a Kafka consumer is closed before it is let go")
+        scratch.deallocate()
+    }
+
+    /// The partitions this member has now: those whose assignment was completed and whose revocation was not.
+    public var assignedPartitions: [KafkaTopicPartition] { assignment.partitions }
+
+    /// librdkafka 2.0.2 aborts the process when a consumer is freed that uses a sticky strategy and never led its group
+    /// (`rd_kafka_sticky_assignor_state_destroy: Assertion assignor_state failed`). From 2.4 on these strategies are trusted.
+    private static func crashesWhenFreed(strategy: String) -> Bool {
+        strategy.contains("sticky") && rd_kafka_version() < 0x0204_0000
+    }
+
+    /// The client, or the error of a client that is closed.
+    func openHandle(_ context: String) throws(KafkaError) -> KafkaHandle {
+        guard let handle else { throw KafkaError.closed(context) }
+        return handle
+    }
+}

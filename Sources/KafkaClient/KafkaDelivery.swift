@@ -1,0 +1,28 @@
+import CRdKafka
+
+/// The end of one produced message.
+struct KafkaDelivery: Hashable, Sendable {
+    /// What was given to `produce`.
+    let opaque: UInt64
+    /// Nil: the broker has acknowledged the message, as `acks` demands.
+    let error: KafkaError?
+    /// Where the message was stored; −1 if it did not get so far.
+    let partition: Int32
+    /// Its offset; negative if it failed, and when the broker's answer was lost and a retry found the message stored.
+    let offset: Int64
+}
+
+extension KafkaDelivery {
+    init(_ message: UnsafePointer<rd_kafka_message_t>) {
+        opaque = UInt64(UInt(bitPattern: message.pointee._private))
+        partition = message.pointee.partition
+        offset = message.pointee.offset
+        let code = message.pointee.err
+        if code == RD_KAFKA_RESP_ERR_NO_ERROR {
+            error = nil
+        } else {
+            let topic = message.pointee.rkt.map { String(cString: rd_kafka_topic_name($0)) } ?? "?"
+            error = KafkaError(code, "message to \(topic)[\(partition)] not delivered")
+        }
+    }
+}

@@ -1,0 +1,30 @@
+import CRdKafka
+
+/// Owns a `rd_kafka_t`.
+///
+/// A client and the batches it handed out share it: messages point into librdkafka's buffers, so the instance is destroyed
+/// when the last of them lets go, on that one's thread. That joins librdkafka's threads, which takes milliseconds.
+final class KafkaHandle {
+    let pointer: OpaquePointer
+    /// Lives as long as librdkafka may write to it.
+    let inbox: KafkaInbox
+    private var isAbandoned = false
+
+    init(_ pointer: OpaquePointer, inbox: KafkaInbox) {
+        self.pointer = pointer
+        self.inbox = inbox
+    }
+
+    deinit {
+        guard !isAbandoned else { return }
+        // Leaving the group is done before, with a deadline; the plain call would wait for it without one.
+        rd_kafka_destroy_flags(pointer, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE)
+    }
+
+    /// Leaks the instance: destroying one whose group handling hangs would hang too.
+    func abandon() {
+        guard !isAbandoned else { return }
+        isAbandoned = true
+        _ = Unmanaged.passRetained(inbox)
+    }
+}

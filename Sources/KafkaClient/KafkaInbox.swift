@@ -1,0 +1,151 @@
+import CRdKafka
+
+/// What librdkafka called back with while one of its queues was served, kept until that call has returned.
+///
+/// So nothing of the application runs inside librdkafka: a handler may call anything, even close the client. All callbacks
+/// come on the thread that serves the queue; librdkafka's own threads never get here (`log.queue` is set).
+final class KafkaInbox {
+    enum Report {
+        case assigned([KafkaTopicPartition])
+        case revoked([KafkaTopicPartition], lost: Bool)
+        case rebalanceFailed(KafkaError)
+        case committed(number: UInt, KafkaError?)
+        case error(KafkaError)
+        case log(KafkaLogLine)
+    }
+
+    private(set) var reports: [Report] = []
+    private var deliveries: [KafkaDelivery] = []
+    /// How many of `deliveries` were taken; the array is emptied in one go, so that its memory is used again.
+    private var takenDeliveries = 0
+
+    func takeReport() -> Report? {
+        reports.isEmpty ? nil : reports.removeFirst()
+    }
+
+    /// The rebalances alone, for closing; the rest stays.
+    func takeRebalances() -> [KafkaConsumer.Rebalance] {
+        var rebalances: [KafkaConsumer.Rebalance] = []
+        reports.removeAll { report in
+            switch report {
+            case .assigned(let partitions): rebalances.append(.assign(partitions))
+            case .revoked(let partitions, _): rebalances.append(.revoke(partitions))
+            case .rebalanceFailed, .committed, .error, .log: return false
+            }
+            return true
+        }
+        return rebalances
+    }
+
+    func takeDelivery() -> KafkaDelivery? {
+        guard takenDeliveries < deliveries.count else {
+            deliveries.removeAll(keepingCapacity: true)
+            takenDeliveries = 0
+            return nil
+        }
+        defer { takenDeliveries += 1 }
+        return deliveries[takenDeliveries]
+    }
+
+    private static func from(_ opaque: UnsafeMutableRawPointer?) -> KafkaInbox? {
+        opaque.map { Unmanaged<KafkaInbox>.fromOpaque($0).takeUnretainedValue() }
+    }
+}
+
+/// The C callbacks. Each only copies what it is given.
+extension KafkaInbox {
+    typealias RebalanceCallback =
+        @convention(c) (
+            OpaquePointer?, rd_kafka_resp_err_t, UnsafeMutablePointer<rd_kafka_topic_partition_list_t>?,
+            UnsafeMutableRawPointer?
+        ) -> Void
+
+    static let onRebalance: RebalanceCallback = { client, code, partitions, opaque in
+        guard let inbox = from(opaque) else { return }
+        let places = KafkaPartitionList.places(in: partitions)
+        switch code {
+        case RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS:
+            inbox.reports.append(.assigned(places))
+        case RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS:
+            inbox.reports.append(.revoked(places, lost: rd_kafka_assignment_lost(client) != 0))
+        default:
+            // Required by librdkafka before it can go on.
+            rd_kafka_assign(client, nil)
+            inbox.reports.append(.rebalanceFailed(KafkaError(code, "rebalance")))
+        }
+    }
+
+    static let onCommit: RebalanceCallback = { _, code, partitions, opaque in
+        // The opaque of a commit is not the inbox: see `KafkaCommitTicket`.
+        guard let opaque else { return }
+        let ticket = Unmanaged<KafkaCommitTicket>.fromOpaque(opaque).takeUnretainedValue()
+        ticket.answer = .some(KafkaPartitionList.failure(code, in: partitions, "commit"))
+        ticket.inbox?.reports.append(.committed(number: ticket.number, ticket.answer ?? nil))
+    }
+
+    static let onDelivery:
+        @convention(c) (OpaquePointer?, UnsafePointer<rd_kafka_message_t>?, UnsafeMutableRawPointer?) -> Void = {
+            _,
+            message,
+            opaque in
+            guard let inbox = from(opaque), let message else { return }
+            inbox.deliveries.append(KafkaDelivery(message))
+        }
+
+    static let onError: @convention(c) (OpaquePointer?, CInt, UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Void =
+        {
+            client,
+            code,
+            reason,
+            opaque in
+            guard let inbox = from(opaque) else { return }
+            var detail = reason.map { String(cString: $0) }
+            var underlying = rd_kafka_resp_err_t(rawValue: code)
+            let isFatal = underlying == RD_KAFKA_RESP_ERR__FATAL
+            if isFatal {
+                KafkaConfiguration.withErrorText { text, size in
+                    underlying = rd_kafka_fatal_error(client, text, size)
+                    detail = String(cString: text)
+                }
+            }
+            let error = KafkaError(underlying, "Kafka client", detail: detail)
+            inbox.reports.append(.error(isFatal ? error.asFatal : error))
+        }
+
+    static let onLog: @convention(c) (OpaquePointer?, CInt, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Void = {
+        client,
+        level,
+        facility,
+        text in
+        // Nil while a client is being made; what is wrong then is in the error of `rd_kafka_new`.
+        guard let client, let inbox = from(rd_kafka_opaque(client)) else { return }
+        let line = KafkaLogLine(
+            level: level,
+            facility: facility.map { String(cString: $0) } ?? "",
+            message: text.map { String(cString: $0) } ?? ""
+        )
+        inbox.reports.append(.log(line))
+    }
+}
+
+/// A commit under way: what its callback answers to.
+///
+/// Librdkafka calls back once, or never when the queue is gone; so the owner keeps the ticket, librdkafka does not.
+final class KafkaCommitTicket {
+    let number: UInt
+    /// Nil when the owner waits for `answer` itself.
+    let inbox: KafkaInbox?
+    /// Outer nil: none yet. Inner nil: committed.
+    var answer: KafkaError??
+
+    init(number: UInt, inbox: KafkaInbox?) {
+        self.number = number
+        self.inbox = inbox
+    }
+}
+
+extension KafkaError {
+    fileprivate var asFatal: KafkaError {
+        KafkaError(code: code, name: name, message: message, isRetriable: false, isFatal: true)
+    }
+}

@@ -1,0 +1,102 @@
+import CRdKafka
+
+/// One consumed message, read in place.
+///
+/// A view is one pointer into its ``KafkaBatch``. It, and every buffer taken from it, is valid until the batch is released.
+public struct KafkaMessageView {
+    @usableFromInline let message: UnsafePointer<rd_kafka_message_t>
+
+    @usableFromInline
+    init(_ message: UnsafePointer<rd_kafka_message_t>) {
+        self.message = message
+    }
+
+    /// Whether an error stands in place of a message.
+    @inlinable
+    public var isError: Bool { message.pointee.err != RD_KAFKA_RESP_ERR_NO_ERROR }
+
+    /// What stands in place of a message: the end of the partition, an offset that is out of range, a topic that does not
+    /// exist, the loss of membership (`max.poll.interval.ms`). Nil for a message.
+    ///
+    /// Value and key are empty then; `offset` and `partition` are negative where they make no sense.
+    @inlinable
+    public var error: KafkaError? { isError ? makeError() : nil }
+
+    /// Empty for an error that concerns no topic.
+    public var topic: String {
+        message.pointee.rkt.map { String(cString: rd_kafka_topic_name($0)) } ?? ""
+    }
+
+    @inlinable
+    public var partition: Int32 { message.pointee.partition }
+
+    @inlinable
+    public var offset: Int64 { message.pointee.offset }
+
+    /// The message's value. Without one (a tombstone of a compacted topic) the base address is nil.
+    @inlinable
+    public var value: UnsafeRawBufferPointer {
+        // In an error's place stands its text.
+        isError
+            ? UnsafeRawBufferPointer(start: nil, count: 0)
+            : UnsafeRawBufferPointer(start: message.pointee.payload, count: message.pointee.len)
+    }
+
+    /// The message's key. Without one the base address is nil.
+    @inlinable
+    public var key: UnsafeRawBufferPointer {
+        isError
+            ? UnsafeRawBufferPointer(start: nil, count: 0)
+            : UnsafeRawBufferPointer(start: message.pointee.key, count: message.pointee.key_len)
+    }
+
+    /// When the message was created or appended (the topic's setting), UNIX milliseconds; nil without one.
+    public var timestampMilliseconds: Int64? {
+        var kind = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE
+        let milliseconds = rd_kafka_message_timestamp(message, &kind)
+        return kind == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || milliseconds < 0 ? nil : milliseconds
+    }
+
+    /// The value of the last header with this name; nil if there is none. An empty one has a count of 0.
+    ///
+    /// The first look at a message with headers parses all of them, which allocates; later ones do not.
+    public func header(_ name: String) -> UnsafeRawBufferPointer? {
+        guard let headers = parsedHeaders else { return nil }
+        var value: UnsafeRawPointer?
+        var bytes = 0
+        guard rd_kafka_header_get_last(headers, name, &value, &bytes) == RD_KAFKA_RESP_ERR_NO_ERROR else { return nil }
+        return UnsafeRawBufferPointer(start: value, count: value == nil ? 0 : bytes)
+    }
+
+    /// All headers in their order; names may repeat.
+    public func forEachHeader(_ body: (_ name: String, _ value: UnsafeRawBufferPointer) -> Void) {
+        guard let headers = parsedHeaders else { return }
+        var index = 0
+        var name: UnsafePointer<CChar>?
+        var value: UnsafeRawPointer?
+        var bytes = 0
+        while rd_kafka_header_get_all(headers, index, &name, &value, &bytes) == RD_KAFKA_RESP_ERR_NO_ERROR,
+            let text = name
+        {
+            body(String(cString: text), UnsafeRawBufferPointer(start: value, count: value == nil ? 0 : bytes))
+            index += 1
+        }
+    }
+
+    private var parsedHeaders: OpaquePointer? {
+        guard !isError else { return nil }
+        var headers: OpaquePointer?
+        guard rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR else { return nil }
+        return headers
+    }
+
+    @usableFromInline
+    func makeError() -> KafkaError {
+        let place = message.pointee.rkt == nil ? "consumer" : "consuming \(topic)[\(partition)] at offset \(offset)"
+        return KafkaError(
+            message.pointee.err,
+            place,
+            detail: rd_kafka_message_errstr(message).map { String(cString: $0) }
+        )
+    }
+}

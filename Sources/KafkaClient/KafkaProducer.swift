@@ -1,0 +1,158 @@
+import CRdKafka
+import NIOCore
+
+/// Produces messages; every one that was accepted is reported on, once.
+///
+/// One thread makes all calls (with ``start(on:onReadable:)``: the event loop) and gets all handlers from inside ``poll()``,
+/// ``flush(timeoutMilliseconds:)`` and ``close(flushMilliseconds:)``, never from inside a call of librdkafka: a handler may
+/// produce, and close.
+///
+/// Set unless the caller sets otherwise: `partitioner` is `murmur2_random`, Java's default, so that a key finds the same
+/// partition whoever produces.
+public final class KafkaProducer {
+    /// The end of a message: what was given as `opaque`; nil if the broker has acknowledged it; where it is then (−1 where that
+    /// is not known: it failed, or the answer was lost and a retry found it stored).
+    public var onDelivery: ((_ opaque: UInt64, _ error: KafkaError?, _ partition: Int32, _ offset: Int64) -> Void)?
+
+    /// Trouble with brokers, which librdkafka goes on to mend by itself unless it `isFatal`.
+    public var onError: ((KafkaError) -> Void)?
+
+    public var onLog: ((KafkaLogLine) -> Void)?
+
+    let inbox: KafkaInbox
+    /// Nil once closed.
+    var handle: KafkaHandle?
+    private var queue: OpaquePointer?
+    private var topics: [String: KafkaTopic] = [:]
+    private var wakeUp: QueueWakeUp?
+
+    private static let defaults: KafkaProperties = ["partitioner": "murmur2_random"]
+
+    /// Makes a client; brokers are contacted in the background.
+    ///
+    /// - Parameter properties: at least `bootstrap.servers`.
+    /// - Throws: `KafkaError`, with `isConfiguration` for a property that is wrong.
+    public init(properties: KafkaProperties) throws(KafkaError) {
+        let inbox = KafkaInbox()
+        let configuration = try KafkaConfiguration(
+            properties,
+            defaults: Self.defaults,
+            isConsumer: false,
+            inbox: inbox
+        )
+        let handle = try configuration.makeHandle(inbox: inbox)
+        self.inbox = inbox
+        self.handle = handle
+        queue = rd_kafka_queue_get_main(handle.pointer)
+    }
+
+    deinit { precondition(handle == nil, "a Kafka producer is closed before it is let go") }
+
+    /// Messages accepted and not yet reported on by librdkafka.
+    public var outstanding: Int {
+        handle.map { Int(rd_kafka_outq_len($0.pointer)) } ?? 0
+    }
+
+    /// The handle of a topic, for producing without a look-up by name. Does not ask the broker whether the topic exists.
+    public func topic(_ name: String) throws(KafkaError) -> KafkaTopic {
+        if let topic = topics[name] { return topic }
+        guard let handle else { throw KafkaError.closed("producing to \(name)") }
+        guard let pointer = rd_kafka_topic_new(handle.pointer, name, nil) else {
+            throw KafkaError(rd_kafka_last_error(), "topic \(name)")
+        }
+        let topic = KafkaTopic(name: name, pointer: pointer)
+        topics[name] = topic
+        return topic
+    }
+
+    /// Calls the handlers for what has been acknowledged or has failed.
+    ///
+    /// - Parameter timeoutMilliseconds: how long to wait for the first; 0 on an event loop.
+    public func poll(timeoutMilliseconds: Int32 = 0) {
+        guard let handle else { return }
+        rd_kafka_poll(handle.pointer, timeoutMilliseconds)
+        deliverReports()
+    }
+
+    /// Lets the producer poll by itself on `eventLoop`, which is its thread from now on; the producer is closed before the
+    /// loop ends. Called on it.
+    ///
+    /// - Parameter onReadable: called when there is something to ``poll()``; by default does that.
+    public func start(on eventLoop: any EventLoop, onReadable: (() -> Void)? = nil) throws(KafkaError) {
+        precondition(wakeUp == nil, "a producer is started once")
+        guard let queue else { throw KafkaError.closed("start of the producer") }
+        wakeUp = try QueueWakeUp(
+            on: eventLoop,
+            queue: queue,
+            onFailure: { [weak self] error in
+                self?.onError?(
+                    KafkaError(RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE, "Kafka wake-up", detail: "\(error)")
+                )
+            },
+            onWakeUp: onReadable ?? { [weak self] in self?.poll() }
+        )
+    }
+
+    /// Sends what is queued without lingering and waits until everything is reported on.
+    ///
+    /// - Throws: `KafkaError` (`isTimeout`) if it was not, within `timeoutMilliseconds`.
+    public func flush(timeoutMilliseconds: Int32) throws(KafkaError) {
+        guard let handle else { return }
+        let code = rd_kafka_flush(handle.pointer, timeoutMilliseconds)
+        deliverReports()
+        guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw KafkaError(code, "flush of the producer") }
+    }
+
+    /// Gives up everything not yet acknowledged; each is reported as failed. Those on their way to the broker may be stored
+    /// all the same.
+    public func purge() {
+        guard let handle else { return }
+        rd_kafka_purge(handle.pointer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT)
+        // Purging hands the reports to the queue; none is far away.
+        rd_kafka_flush(handle.pointer, Self.purgeMilliseconds)
+        deliverReports()
+    }
+
+    /// Flushes for at most `flushMilliseconds`, gives up the rest, and frees the client. Every message has been reported on
+    /// when this returns. Idempotent.
+    public func close(flushMilliseconds: Int32 = 5_000) {
+        guard handle != nil else { return }
+        wakeUp?.stop()
+        wakeUp = nil
+        do throws(KafkaError) {
+            try flush(timeoutMilliseconds: flushMilliseconds)
+        } catch {
+            purge()
+        }
+        // A handler may have closed it meanwhile.
+        guard let handle else { return }
+        self.handle = nil
+        for topic in topics.values { rd_kafka_topic_destroy(topic.pointer) }
+        topics.removeAll()
+        if let queue { rd_kafka_queue_destroy(queue) }
+        queue = nil
+        withExtendedLifetime(handle) {}
+    }
+
+    private static let purgeMilliseconds: Int32 = 5_000
+
+    private func deliverReports() {
+        while let delivery = inbox.takeDelivery() {
+            onDelivery?(delivery.opaque, delivery.error, delivery.partition, delivery.offset)
+        }
+        while let report = inbox.takeReport() {
+            switch report {
+            case .error(let error): onError?(error)
+            case .log(let line): onLog?(line)
+            case .assigned, .revoked, .rebalanceFailed, .committed:
+                preconditionFailure("a producer has no group")
+            }
+        }
+    }
+}
+
+/// A topic of one producer. Valid until the producer is closed.
+public struct KafkaTopic {
+    public let name: String
+    let pointer: OpaquePointer
+}

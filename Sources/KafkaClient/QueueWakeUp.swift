@@ -1,0 +1,98 @@
+import CRdKafka
+import Glibc
+import NIOCore
+import NIOPosix
+
+/// Wakes an event loop when a librdkafka queue gets its first element: no polling, no thread of librdkafka's in Swift.
+///
+/// librdkafka writes to an eventfd when it enqueues to an *empty* queue. Two rules follow. The descriptor is read before the
+/// handler drains the queue: the other way round, an element that comes in between would have its signal swallowed. And the
+/// handler must drain the queue to its end sooner or later: what is left in it gives no signal.
+///
+/// Everything happens on the event loop; `stop()` before the loop goes.
+final class QueueWakeUp {
+    private let descriptor: CInt
+    private var queue: OpaquePointer?
+    private var channel: (any Channel)?
+    private var onWakeUp: (() -> Void)?
+
+    /// - Parameters:
+    ///   - onFailure: the event loop cannot watch the descriptor.
+    ///   - onWakeUp: called once at first, since the queue may have elements already, and then at every signal.
+    init(
+        on eventLoop: any EventLoop,
+        queue: OpaquePointer,
+        onFailure: @escaping (any Error) -> Void,
+        onWakeUp: @escaping () -> Void
+    ) throws(KafkaError) {
+        eventLoop.preconditionInEventLoop()
+        descriptor = belfry_eventfd()
+        guard descriptor >= 0 else {
+            let reason = String(cString: strerror(errno))
+            throw KafkaError(RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE, "Kafka wake-up descriptor", detail: reason)
+        }
+        self.onWakeUp = onWakeUp
+        watch(queue)
+        open(on: eventLoop, onFailure: onFailure)
+        eventLoop.assumeIsolated().execute { [weak self] in self?.onWakeUp?() }
+    }
+
+    deinit { precondition(queue == nil, "a wake-up is stopped before it is let go") }
+
+    /// Listens to another queue instead, for example the one that `watched` is forwarded to from now on.
+    func watch(_ next: OpaquePointer) {
+        if let queue { rd_kafka_queue_io_event_enable(queue, -1, nil, 0) }
+        queue = next
+        var one: UInt64 = 1
+        rd_kafka_queue_io_event_enable(next, descriptor, &one, MemoryLayout<UInt64>.size)
+    }
+
+    /// No handler is called after this. Idempotent.
+    func stop() {
+        guard let queue else { return }
+        // First the writer, then the descriptor: its number may be somebody else's right after.
+        rd_kafka_queue_io_event_enable(queue, -1, nil, 0)
+        self.queue = nil
+        onWakeUp = nil
+        channel?.close(promise: nil)
+        channel = nil
+    }
+
+    private func open(on eventLoop: any EventLoop, onFailure: @escaping (any Error) -> Void) {
+        let handler = NIOLoopBound(WakeUpHandler { [weak self] in self?.onWakeUp?() }, eventLoop: eventLoop)
+        NIOPipeBootstrap(group: eventLoop)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(handler.value) }
+            }
+            .takingOwnershipOfDescriptor(input: descriptor)
+            .assumeIsolated()
+            .whenComplete { [descriptor] result in
+                switch result {
+                case .success(let channel):
+                    if self.queue == nil { channel.close(promise: nil) } else { self.channel = channel }
+                case .failure(let error):
+                    self.stop()
+                    close(descriptor)
+                    onFailure(error)
+                }
+            }
+    }
+}
+
+/// Reads the eventfd empty and then calls.
+private final class WakeUpHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let onReadComplete: () -> Void
+
+    init(onReadComplete: @escaping () -> Void) {
+        self.onReadComplete = onReadComplete
+    }
+
+    /// The eight bytes are the number of signals since the last read, which says nothing.
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        onReadComplete()
+    }
+}

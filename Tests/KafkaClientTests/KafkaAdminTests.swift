@@ -1,0 +1,87 @@
+import KafkaClient
+import Testing
+
+@Suite("Admin", .serialized, .timeLimit(.minutes(2)))
+struct KafkaAdminTests {
+    @Test("a topic is created with what was asked for, and one that exists is left as it is")
+    func createTopic() throws {
+        let broker = try TestBroker(.foreign)
+        defer { broker.close() }
+        let admin = try KafkaAdmin(properties: ["bootstrap.servers": broker.bootstrapServers])
+        defer { admin.close() }
+        let name = "\(broker.topic)-new"
+        func create(_ partitions: Int) throws -> Bool {
+            try admin.createTopic(
+                name,
+                partitions: partitions,
+                replication: 1,
+                configuration: [("cleanup.policy", "compact")],
+                timeoutMilliseconds: 10_000
+            )
+        }
+        #expect(try create(3))
+        #expect(try !create(5))
+        #expect(try admin.partitionCount(of: name, timeoutMilliseconds: 10_000) == 3)
+    }
+
+    @Test("what cannot be created says which topic and why")
+    func refused() throws {
+        let broker = try TestBroker(.foreign)
+        defer { broker.close() }
+        let admin = try KafkaAdmin(properties: ["bootstrap.servers": broker.bootstrapServers])
+        defer { admin.close() }
+        let error = #expect(throws: KafkaError.self) {
+            try admin.createTopic("zero", partitions: 0, timeoutMilliseconds: 10_000)
+        }
+        #expect(error?.message.contains("zero") == true)
+    }
+
+    @Test("a topic that does not exist is an error, and asking does not create it", arguments: BrokerKind.allCases)
+    func unknownTopic(kind: BrokerKind) throws {
+        let broker = try TestBroker(kind, partitions: 5)
+        defer { broker.close() }
+        let admin = try KafkaAdmin(properties: ["bootstrap.servers": broker.bootstrapServers])
+        defer { admin.close() }
+        let name = "\(broker.topic)-none"
+        for _ in 0..<2 {
+            let error = #expect(throws: KafkaError.self) {
+                try admin.partitionCount(of: name, timeoutMilliseconds: 10_000)
+            }
+            #expect(error?.isUnknownTopicOrPartition == true)
+            #expect(error?.message.contains(name) == true)
+        }
+        #expect(try admin.partitionCount(of: broker.topic, timeoutMilliseconds: 10_000) == 5)
+        try admin.checkReachable(timeoutMilliseconds: 10_000)
+    }
+
+    @Test("a broker that cannot be reached is named, with the reason")
+    func unreachable() throws {
+        let admin = try KafkaAdmin(properties: ["bootstrap.servers": unreachableBroker])
+        defer { admin.close() }
+        let error = #expect(throws: KafkaError.self) { try admin.checkReachable(timeoutMilliseconds: 500) }
+        #expect(error?.message.contains("broker \(unreachableBroker) unreachable") == true)
+        #expect(error?.message.contains("refused") == true)
+        #expect(error?.isRetriable == true)
+    }
+
+    @Test("the watermarks say what a partition holds", arguments: BrokerKind.allCases)
+    func watermarks(kind: BrokerKind) throws {
+        let broker = try TestBroker(kind, partitions: 2)
+        defer { broker.close() }
+        try broker.fill(0..<12, partition: 1)
+        let admin = try KafkaAdmin(properties: ["bootstrap.servers": broker.bootstrapServers])
+        defer { admin.close() }
+        #expect(try admin.watermarks(of: broker.places[0], timeoutMilliseconds: 10_000).high == 0)
+        let filled = try admin.watermarks(of: broker.places[1], timeoutMilliseconds: 10_000)
+        #expect(filled.low == 0 && filled.high == 12)
+    }
+
+    @Test("a closed client says so")
+    func closed() throws {
+        let admin = try KafkaAdmin(properties: ["bootstrap.servers": unreachableBroker])
+        admin.close()
+        admin.close()
+        let error = #expect(throws: KafkaError.self) { try admin.checkReachable(timeoutMilliseconds: 1) }
+        #expect(error?.isClosed == true)
+    }
+}

@@ -1,0 +1,53 @@
+import Testing
+
+@testable import KafkaClient
+
+@Suite("Partitioner")
+struct KafkaPartitionerTests {
+    /// Kafka's own vectors (`UtilsTest.testMurmur2` of its Java client).
+    static let vectors: [(String, Int32)] = [
+        ("21", -973_932_308),
+        ("foobar", -790_332_482),
+        ("a-little-bit-long-string", -985_981_536),
+        ("a-little-bit-longer-string", -1_486_304_829),
+        ("lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58_897_971),
+        ("abc", 479_470_107),
+    ]
+
+    @Test("murmur2 is Java's", arguments: vectors)
+    func hash(key: String, expected: Int32) {
+        let hash = Array(key.utf8).withUnsafeBytes { KafkaPartitioner.murmur2($0) }
+        #expect(Int32(bitPattern: hash) == expected)
+    }
+
+    @Test("a negative hash loses its sign bit, as in Java, rather than being negated")
+    func sign() {
+        #expect(KafkaPartitioner.murmur2Partition(key: "21", count: 12) == (-973_932_308 & 0x7fff_ffff) % 12)
+    }
+
+    @Test("an empty key has a partition too")
+    func empty() {
+        #expect((0..<7).contains(KafkaPartitioner.murmur2Partition(key: "", count: 7)))
+    }
+
+    @Test("a producer puts every key where the partitioner says", arguments: BrokerKind.allCases)
+    func agreement(kind: BrokerKind) throws {
+        let broker = try TestBroker(kind, partitions: 7)
+        defer { broker.close() }
+        let producer = try broker.producer()
+        defer { producer.close() }
+        let keys = (0..<500).map { "com.example.app\($0)#\($0 % 13)" }
+        var partitions: [UInt64: Int32] = [:]
+        producer.onDelivery = { opaque, error, partition, _ in
+            #expect(error == nil)
+            partitions[opaque] = partition
+        }
+        for (index, key) in keys.enumerated() {
+            try producer.produce(topic: broker.topic, key: Array(key.utf8), value: nil, opaque: UInt64(index))
+        }
+        try producer.flush(timeoutMilliseconds: 30_000)
+        for (index, key) in keys.enumerated() {
+            #expect(partitions[UInt64(index)] == KafkaPartitioner.murmur2Partition(key: key, count: 7))
+        }
+    }
+}

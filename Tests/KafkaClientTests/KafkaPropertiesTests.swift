@@ -1,0 +1,109 @@
+import Testing
+
+@testable import KafkaClient
+
+@Suite("Properties")
+struct KafkaPropertiesTests {
+    @Test("a later value replaces an earlier one and stands in its own place")
+    func laterWins() {
+        var properties: KafkaProperties = ["a": "1", "b": "2"]
+        properties["a"] = "3"
+        #expect(properties.all.map(\.name) == ["b", "a"])
+        #expect(properties["a"] == "3")
+        #expect(properties.merging(["b": "4"])["b"] == "4")
+        properties["b"] = nil
+        #expect(properties.all.map(\.name) == ["a"])
+    }
+
+    @Test("a property that librdkafka does not know is named by the error")
+    func unknown() {
+        let error = #expect(throws: KafkaError.self) {
+            try KafkaProducer(properties: ["bootstrap.servers": unreachableBroker, "no.such.thing": "1"])
+        }
+        #expect(error?.isConfiguration == true)
+        #expect(error?.message.contains("no.such.thing") == true)
+    }
+
+    @Test("a value that is not allowed is reported with its property, but never itself: it may be a password")
+    func badValue() {
+        let bad: KafkaProperties = ["bootstrap.servers": unreachableBroker, "session.timeout.ms": "soon"]
+        let makers: [() throws -> Void] = [
+            { _ = try KafkaConsumer(properties: bad, group: "g", topics: ["t"]) },
+            { _ = try KafkaProducer(properties: bad) },
+            { _ = try KafkaAdmin(properties: bad) },
+        ]
+        for make in makers {
+            let error = #expect(throws: KafkaError.self, performing: make)
+            #expect(error?.isConfiguration == true)
+            #expect(error?.message.contains("session.timeout.ms") == true)
+            #expect(error?.message.contains("soon") == false)
+        }
+    }
+
+    @Test("properties that contradict each other are refused with librdkafka's reason")
+    func contradiction() {
+        let error = #expect(throws: KafkaError.self) {
+            try KafkaProducer(
+                properties: ["bootstrap.servers": unreachableBroker, "enable.idempotence": "true", "acks": "1"]
+            )
+        }
+        #expect(error?.isConfiguration == true)
+        #expect(error?.message.contains("acks") == true)
+    }
+
+    @Test("what the caller sets replaces what the wrapper sets")
+    func overridden() throws {
+        let producer = try KafkaProducer(properties: ["bootstrap.servers": unreachableBroker, "partitioner": "random"])
+        producer.close(flushMilliseconds: 0)
+    }
+}
+
+@Suite("Assignment")
+struct KafkaAssignmentTests {
+    static let first = KafkaPartitionOffset(topic: "a", partition: 0, offset: 3)
+    static let second = KafkaPartitionOffset(topic: "a", partition: 1, offset: 4)
+
+    @Test("only what is assigned is contained, and an answer is not remembered beyond a change")
+    func contains() {
+        var assignment = KafkaAssignment()
+        func has(_ position: KafkaPartitionOffset) -> Bool {
+            assignment.contains(topicAddress: 16, partition: position.partition) { position.topic }
+        }
+        #expect(!has(Self.first))
+        assignment.add([Self.first])
+        #expect(has(Self.first))
+        #expect(!has(Self.second))
+        assignment.add([Self.second])
+        #expect(has(Self.first) && has(Self.second))
+        assignment.remove([Self.first.place])
+        #expect(!has(Self.first) && has(Self.second))
+        assignment.replace(by: [Self.first])
+        #expect(has(Self.first) && !has(Self.second))
+    }
+
+    @Test("an address that names another topic after a change is not taken for the old one")
+    func reusedAddress() {
+        var assignment = KafkaAssignment()
+        assignment.replace(by: [Self.first])
+        let before = assignment.contains(topicAddress: 16, partition: 0) { "a" }
+        assignment.replace(by: [Self.second])
+        let after = assignment.contains(topicAddress: 16, partition: 0) { "b" }
+        #expect(before && !after)
+    }
+
+    @Test("pausing twice and resuming what runs change nothing; a partition that comes back is not paused")
+    func pauses() {
+        var assignment = KafkaAssignment()
+        let both = [Self.first.place, Self.second.place]
+        assignment.add([Self.first, Self.second])
+        #expect(assignment.resume(both).isEmpty)
+        #expect(assignment.pause([Self.first.place]) == [Self.first.place])
+        #expect(assignment.pause(both) == [Self.second.place])
+        #expect(assignment.resume(both) == both)
+        _ = assignment.pause(both)
+        assignment.remove([Self.first.place])
+        #expect(assignment.paused == [Self.second.place])
+        assignment.replace(by: [Self.second])
+        #expect(assignment.paused.isEmpty)
+    }
+}
