@@ -31,6 +31,8 @@ let package = Package(
     targets: [
         // The system's C libraries: module maps and commented shims.
         .systemLibrary(name: "CRdKafka", pkgConfig: "rdkafka", providers: [.apt(["librdkafka-dev"])]),
+        // No pkgConfig: hiredis' names a compiler flag that the package manager prohibits, with a warning.
+        .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
 
         // Ground floor: no I/O, no Foundation.
         .target(name: "APNsProtocol", swiftSettings: strict),
@@ -43,6 +45,10 @@ let package = Package(
 
         // Owning wrappers.
         .target(name: "KafkaClient", dependencies: ["CRdKafka"] + nio, swiftSettings: strict),
+        .target(name: "RedisClient", dependencies: ["CHiredis"] + nio, swiftSettings: strict),
+
+        // What several test targets need.
+        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
 
         // Rules and wrappers, each beside its target.
         .testTarget(name: "APNsProtocolTests", dependencies: ["APNsProtocol"], swiftSettings: strict),
@@ -53,5 +59,10 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(name: "KafkaClientTests", dependencies: ["KafkaClient", "CRdKafka"] + nio, swiftSettings: strict),
+        .testTarget(
+            name: "RedisClientTests",
+            dependencies: ["RedisClient", "CHiredis", "TestSupport"] + nio,
+            swiftSettings: strict
+        ),
     ]
 )

@@ -1,0 +1,131 @@
+public import NIOCore
+
+/// Writes one command as RESP2 (an array of bulk strings) straight into the outgoing buffer: no array of arguments, no
+/// allocation per argument.
+///
+/// ```swift
+/// writer.command("MGET", argumentCount: keys.count)
+/// for key in keys { writer.argument(key) }
+/// ```
+///
+/// RESP says the number of arguments before the first one, and a wrong number would shift every later reply of the
+/// connection by one. So ``command(_:argumentCount:)`` comes first and exactly once, and exactly that many arguments
+/// follow; anything else traps.
+///
+/// Source: Redis serialization protocol specification, "Sending commands to a Redis server".
+public struct RedisCommandWriter {
+    /// Longest frame around the bytes of an argument: `$`, 19 digits, two line ends.
+    @usableFromInline static let frameBytes = 1 + 19 + 2 + 2
+
+    @usableFromInline var buffer: ByteBuffer
+    /// Arguments still to come; -1 before ``command(_:argumentCount:)``.
+    @usableFromInline var missing = -1
+
+    init(buffer: consuming ByteBuffer) {
+        self.buffer = buffer
+    }
+
+    /// Gives the buffer back, with one whole command more in it.
+    consuming func finish() -> ByteBuffer {
+        precondition(missing == 0, "a command was written with \(missing) of its arguments missing")
+        return buffer
+    }
+
+    /// Begins the command.
+    ///
+    /// - Parameters:
+    ///   - name: The command's first word, such as `MGET`; a second word (`CLIENT LIST`) is an argument.
+    ///   - argumentCount: How many arguments follow, from 0 on.
+    @inlinable
+    public mutating func command(_ name: StaticString, argumentCount: Int) {
+        precondition(missing == -1, "one command at a time")
+        precondition(argumentCount >= 0)
+        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: Self.frameBytes) { output in
+            Self.writeHeader(UInt8(ascii: "*"), argumentCount + 1, into: output)
+        }
+        missing = argumentCount + 1
+        argument(UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+    }
+
+    /// An argument of bytes, copied before the call returns. Any bytes are allowed, none too.
+    @inlinable
+    public mutating func argument(_ bytes: UnsafeRawBufferPointer) {
+        argument(byteCount: bytes.count) { $0.copyMemory(from: bytes) }
+    }
+
+    /// An argument of `byteCount` bytes that the caller puts together in place, for a key made of parts.
+    ///
+    /// - Parameters:
+    ///   - byteCount: The exact length, from 0 on.
+    ///   - fill: Must set every byte of the `byteCount` bytes it is given; the pointer is valid during the call only.
+    @inlinable
+    public mutating func argument(byteCount: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void) {
+        precondition(missing > 0, "more arguments than announced")
+        precondition(byteCount >= 0)
+        missing -= 1
+        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: byteCount + Self.frameBytes) { output in
+            let header = Self.writeHeader(UInt8(ascii: "$"), byteCount, into: output)
+            fill(UnsafeMutableRawBufferPointer(rebasing: output[header..<(header + byteCount)]))
+            output[header + byteCount] = UInt8(ascii: "\r")
+            output[header + byteCount + 1] = UInt8(ascii: "\n")
+            return header + byteCount + 2
+        }
+    }
+
+    @inlinable
+    public mutating func argument(_ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { argument($0) }
+    }
+
+    /// An argument in UTF-8.
+    @inlinable
+    public mutating func argument(_ text: String) {
+        var text = text
+        text.withUTF8 { argument(UnsafeRawBufferPointer($0)) }
+    }
+
+    /// An argument in decimal, as Redis wants its numbers.
+    @inlinable
+    public mutating func argument(_ number: Int) {
+        withUnsafeTemporaryAllocation(byteCount: 20, alignment: 1) { digits in
+            var count = 0
+            if number < 0 {
+                digits[0] = UInt8(ascii: "-")
+                count = 1
+            }
+            count += Self.writeDecimal(
+                number.magnitude,
+                into: UnsafeMutableRawBufferPointer(rebasing: digits[count...])
+            )
+            argument(UnsafeRawBufferPointer(rebasing: digits[..<count]))
+        }
+    }
+
+    /// `<type><count>\r\n`; returns its length.
+    @inlinable
+    @discardableResult
+    static func writeHeader(_ type: UInt8, _ count: Int, into output: UnsafeMutableRawBufferPointer) -> Int {
+        output[0] = type
+        let digits = writeDecimal(count.magnitude, into: UnsafeMutableRawBufferPointer(rebasing: output[1...]))
+        output[digits + 1] = UInt8(ascii: "\r")
+        output[digits + 2] = UInt8(ascii: "\n")
+        return digits + 3
+    }
+
+    /// The number in decimal; returns how many digits it took (1…20).
+    @inlinable
+    static func writeDecimal(_ number: UInt, into output: UnsafeMutableRawBufferPointer) -> Int {
+        var count = 1
+        var rest = number / 10
+        while rest > 0 {
+            rest /= 10
+            count += 1
+        }
+        rest = number
+        for index in stride(from: count - 1, through: 0, by: -1) {
+            output[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        }
+        return count
+    }
+}

@@ -1,0 +1,78 @@
+import NIOCore
+
+extension RedisConnection {
+    /// Runs a script by its hash (EVALSHA). When the server does not know it (new, restarted, flushed, failed over), the
+    /// script is loaded and the call repeated, once.
+    ///
+    /// A call that is repeated runs after commands that were sent behind it; calls of one script that were in flight
+    /// together keep their order among themselves.
+    ///
+    /// - Parameters:
+    ///   - keyCount: How many of the arguments are `KEYS`.
+    ///   - argumentCount: How many are `ARGV`.
+    ///   - write: Writes the keys, then the other arguments: `keyCount + argumentCount` calls of
+    ///     `RedisCommandWriter.argument`. Called before the call returns.
+    ///   - completion: As in ``send(_:_:)``; a script that does not compile fails with the server's words.
+    public func evaluate(
+        _ script: RedisScript,
+        keyCount: Int,
+        argumentCount: Int,
+        _ write: (inout RedisCommandWriter) -> Void,
+        _ completion: @escaping Completion
+    ) {
+        eventLoop.preconditionInEventLoop()
+        // In a buffer of its own, for the arguments may be gone when the call has to be repeated.
+        var writer = RedisCommandWriter(buffer: ByteBuffer())
+        writer.command("EVALSHA", argumentCount: 2 + keyCount + argumentCount)
+        writer.argument(script.digest)
+        writer.argument(keyCount)
+        write(&writer)
+        let command = writer.finish()
+        send(encoded: command) { result in
+            guard result.isUnknownScript else {
+                completion(result)
+                return
+            }
+            self.load(script)
+            self.send(encoded: command) { completion(self.explained($0, script)) }
+        }
+    }
+
+    /// What is known of the loading of a script.
+    enum ScriptLoad {
+        /// SCRIPT LOAD is on its way; what is sent behind it finds the script.
+        case underWay
+        case failed(RedisError)
+    }
+
+    /// Sends SCRIPT LOAD, unless one is on its way: of a thousand calls in flight only the first needs to.
+    private func load(_ script: RedisScript) {
+        if case .underWay = scriptLoads[script] { return }
+        scriptLoads[script] = .underWay
+        send { writer in
+            writer.command("SCRIPT", argumentCount: 2)
+            writer.argument("LOAD")
+            writer.argument(script.source)
+        } _: { result in
+            switch result {
+            case .success: self.scriptLoads[script] = nil
+            case .failure(let error): self.scriptLoads[script] = .failed(error)
+            }
+        }
+    }
+
+    /// The result of a repeated call. That the script is still unknown tells less than why it could not be loaded.
+    private func explained(
+        _ result: Result<RedisReply, RedisError>,
+        _ script: RedisScript
+    ) -> Result<RedisReply, RedisError> {
+        guard result.isUnknownScript, case .failed(let error) = scriptLoads[script] else { return result }
+        return .failure(error)
+    }
+}
+
+extension Result where Success == RedisReply, Failure == RedisError {
+    fileprivate var isUnknownScript: Bool {
+        if case .failure(.server(prefix: "NOSCRIPT", _)) = self { true } else { false }
+    }
+}

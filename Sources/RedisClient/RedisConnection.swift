@@ -1,0 +1,325 @@
+public import NIOCore
+import NIOPosix
+
+/// A pipelined connection to one Redis server that restores itself.
+///
+/// Lives on one event loop: create it there, call everything there, all callbacks come there. Not Sendable.
+///
+/// Commands run on the server in the order they are sent, and complete in that order, except that after a lost
+/// connection those in flight fail and those behind them, not handed to the channel yet, go out on the next one.
+/// Commands sent in one turn of the event loop leave in one flush.
+///
+/// The owner must ``close()`` it; until then it keeps itself alive.
+public final class RedisConnection {
+    /// Called exactly once per command. The reply is valid during the call only. An error reply of the server is a
+    /// failure. May send further commands, and may close the connection.
+    public typealias Completion = (Result<RedisReply, RedisError>) -> Void
+
+    typealias Machine = RedisConnectionStateMachine<Completion>
+
+    public let configuration: Configuration
+    public let eventLoop: any EventLoop
+
+    /// Called after each change, for readiness and logs. Not called by ``close()``.
+    public var onStateChange: ((RedisConnectionState) -> Void)?
+
+    private var machine: Machine
+    /// What is waiting, encoded. A command is appended in place; a flush hands the whole buffer over.
+    private var outgoing = ByteBuffer()
+    private var isEncoding = false
+    /// Capacity for the next buffer: what the last flush took, for one batch is like the other.
+    private var lastFlushBytes = 0
+    /// The end of the present channel; nil unless a connection is established.
+    private var handler: RedisChannelHandler?
+    private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
+    private var reconnect: Scheduled<Void>?
+    var scriptLoads: [RedisScript: ScriptLoad] = [:]
+
+    /// Makes an idle connection; ``start()`` sets it going. On `eventLoop`.
+    public init(configuration: Configuration, eventLoop: any EventLoop) {
+        eventLoop.preconditionInEventLoop()
+        self.configuration = configuration
+        self.eventLoop = eventLoop
+        machine = Machine(
+            settings: .init(
+                handshake: Self.handshake(configuration),
+                commandTimeout: configuration.commandTimeout,
+                handshakeTimeout: configuration.connectTimeout,
+                waitingLimitCommands: configuration.waitingLimitCommands,
+                waitingLimitBytes: configuration.waitingLimitBytes,
+                inFlightLimitCommands: configuration.inFlightLimitCommands
+            )
+        )
+    }
+
+    deinit {
+        precondition(machine.isClosed, "a RedisConnection must be closed by its owner")
+    }
+
+    /// Whether commands flow at the moment. One sent while it is false waits.
+    public var isReady: Bool { machine.isReady }
+
+    /// Commands handed to the channel and without reply.
+    public var inFlightCount: Int { machine.inFlightCount }
+
+    /// Commands not handed to the channel yet.
+    public var waitingCount: Int { machine.waitingCount }
+
+    /// Begins to connect, and from then on restores the connection whenever it is lost. Commands may be sent before.
+    public func start() {
+        eventLoop.preconditionInEventLoop()
+        if machine.start() { connect() }
+    }
+
+    /// Sends a command.
+    ///
+    /// - Parameters:
+    ///   - write: Writes exactly one command; called before `send` returns, unless the command is refused.
+    ///   - completion: Called once; **before `send` returns** when the command is refused at once, because the
+    ///     connection is closed or too much is waiting (``RedisError/closed``, ``RedisError/notSent(reason:)``).
+    public func send(_ write: (inout RedisCommandWriter) -> Void, _ completion: @escaping Completion) {
+        eventLoop.preconditionInEventLoop()
+        precondition(!isEncoding, "a command was sent from within the writing of another")
+        if let refusal = machine.admit() {
+            completion(.failure(refusal))
+            return
+        }
+        isEncoding = true
+        if outgoing.capacity == 0 { outgoing.reserveCapacity(min(lastFlushBytes, 1 << 20)) }
+        let before = outgoing.readableBytes
+        // Moved out and back, never held twice: a second reference would make the write copy the buffer.
+        var writer = RedisCommandWriter(buffer: outgoing.take())
+        write(&writer)
+        outgoing = writer.finish()
+        isEncoding = false
+        enqueue(byteCount: outgoing.readableBytes - before, completion)
+    }
+
+    /// Sends a command that is encoded already, under the rules of ``send(_:_:)``.
+    func send(encoded command: ByteBuffer, _ completion: @escaping Completion) {
+        if let refusal = machine.admit() {
+            completion(.failure(refusal))
+            return
+        }
+        outgoing.writeImmutableBuffer(command)
+        enqueue(byteCount: command.readableBytes, completion)
+    }
+
+    /// Hands what is waiting to the channel now rather than at the end of the turn. Without connection: nothing.
+    public func flush() {
+        guard let handler else { return }
+        let byteCount = machine.flush(now: .now(), isWritable: handler.isWritable)
+        guard byteCount > 0 else { return }
+        lastFlushBytes = byteCount
+        if byteCount == outgoing.readableBytes {
+            handler.send(outgoing.take())
+        } else {
+            // A copy: a slice would share the storage and make the next command copy all that is still waiting.
+            handler.send(ByteBuffer(bytes: outgoing.readableBytesView.prefix(byteCount)))
+            discardOutgoing(byteCount)
+        }
+        armTimer()
+    }
+
+    /// Ends the connection for good. Commands in flight fail as ``RedisError/maybeExecuted(reason:)``, waiting ones as
+    /// ``RedisError/closed``, before the call returns. Closing twice is harmless.
+    public func close() {
+        eventLoop.preconditionInEventLoop()
+        let failed = machine.close()
+        dropChannel()
+        reconnect?.cancel()
+        reconnect = nil
+        timer?.task.cancel()
+        timer = nil
+        outgoing = ByteBuffer()
+        fail(failed)
+    }
+
+    private func enqueue(byteCount: Int, _ completion: @escaping Completion) {
+        if machine.enqueue(completion, byteCount: byteCount, now: .now()) {
+            eventLoop.assumeIsolated().execute { self.flush() }
+        }
+        armTimer()
+    }
+
+    /// Drops the front of what is waiting; now and then moves the rest, or the buffer of a slow server would grow on.
+    private func discardOutgoing(_ byteCount: Int) {
+        outgoing.moveReaderIndex(forwardBy: byteCount)
+        if outgoing.readerIndex > outgoing.readableBytes { outgoing.discardReadBytes() }
+    }
+
+    private func fail(_ failed: [Machine.Failed]) {
+        for (completion, error) in failed { completion(.failure(error)) }
+    }
+}
+
+// MARK: - Connecting
+
+extension RedisConnection {
+    private static func handshake(_ configuration: Configuration) -> [Machine.HandshakeStep] {
+        var steps: [Machine.HandshakeStep] = []
+        if configuration.endpoint.password != nil { steps.append(.authenticate) }
+        if configuration.endpoint.database != 0 { steps.append(.select) }
+        if configuration.clientName != nil { steps.append(.setName) }
+        return steps + [.ping]
+    }
+
+    private func connect() {
+        let connection = NIOLoopBound(self, eventLoop: eventLoop)
+        let configureChannel = configuration.configureChannel
+        ClientBootstrap(group: eventLoop)
+            .connectTimeout(configuration.connectTimeout)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelOption(.socketOption(.so_keepalive), value: 1)
+            .channelOption(.writeBufferWaterMark, value: .init(low: 256 << 10, high: 1 << 20))
+            .channelInitializer { channel in
+                configureChannel(channel).flatMapThrowing {
+                    try channel.pipeline.syncOperations.addHandler(
+                        RedisChannelHandler(connection: connection.value)
+                    )
+                }
+            }
+            .connect(host: configuration.endpoint.host, port: configuration.endpoint.port)
+            .assumeIsolated()
+            // Success is told by the channel becoming active.
+            .whenFailure { self.lost(reason: describe($0)) }
+    }
+
+    /// Runs the handshake on a channel that has just become active.
+    func activated(_ handler: RedisChannelHandler) {
+        switch machine.connected(now: .now()) {
+        case .close:
+            handler.close()
+        case .shakeHands:
+            self.handler = handler
+            handler.send(encodedHandshake())
+            armTimer()
+        }
+    }
+
+    private func encodedHandshake() -> ByteBuffer {
+        let endpoint = configuration.endpoint
+        var buffer = ByteBuffer()
+        for step in Self.handshake(configuration) {
+            var writer = RedisCommandWriter(buffer: buffer.take())
+            switch step {
+            case .authenticate:
+                writer.command("AUTH", argumentCount: endpoint.user == nil ? 1 : 2)
+                if let user = endpoint.user { writer.argument(user) }
+                writer.argument(endpoint.password ?? "")
+            case .select:
+                writer.command("SELECT", argumentCount: 1)
+                writer.argument(endpoint.database)
+            case .setName:
+                writer.command("CLIENT", argumentCount: 2)
+                writer.argument("SETNAME")
+                writer.argument(configuration.clientName ?? "")
+            case .ping:
+                writer.command("PING", argumentCount: 0)
+            }
+            buffer = writer.finish()
+        }
+        return buffer
+    }
+
+    /// A channel became inactive, or told of an error that ends it.
+    func lost(_ handler: RedisChannelHandler, reason: String) {
+        // A channel that was given up already is no news.
+        guard handler === self.handler else { return }
+        lost(reason: reason)
+    }
+
+    private func lost(reason: String, refusal: RedisError? = nil) {
+        guard let loss = machine.lost(reason: "\(configuration.endpoint.address): \(reason)") else { return }
+        carryOut(loss, reason: reason, refusal: refusal)
+    }
+
+    private func carryOut(_ loss: Machine.Loss, reason: String, refusal: RedisError? = nil) {
+        dropChannel()
+        reconnect = eventLoop.assumeIsolated().scheduleTask(in: configuration.delay(loss.attempt)) {
+            self.reconnect = nil
+            if self.machine.backOffElapsed() { self.connect() }
+        }
+        onStateChange?(
+            .disconnected(
+                RedisDisconnection(
+                    address: configuration.endpoint.address,
+                    reason: reason,
+                    refusal: refusal,
+                    attempt: loss.attempt
+                )
+            )
+        )
+        fail(loss.failed)
+    }
+
+    private func dropChannel() {
+        let dropped = handler
+        handler = nil
+        dropped?.close()
+    }
+}
+
+// MARK: - Replies and time
+
+extension RedisConnection {
+    /// Returns whether the channel that brought the reply is still wanted.
+    func received(_ reply: RedisReply, on handler: RedisChannelHandler) -> Bool {
+        guard handler === self.handler else { return false }
+        let error = reply.error
+        switch machine.replied(error: error) {
+        case .complete(let completion):
+            completion(error.map { .failure($0) } ?? .success(reply))
+        case .none:
+            break
+        case .ready:
+            flush()
+            onStateChange?(.connected)
+        case .refused(let step, let error):
+            lost(reason: "the server refused \(name(of: step)): \(error)", refusal: error)
+        case .unsolicited:
+            lost(reason: "a reply to no command")
+        }
+        // Any of the callbacks may have closed the connection.
+        return handler === self.handler
+    }
+
+    private func name(of step: Machine.HandshakeStep) -> String {
+        switch step {
+        case .authenticate: "the login"
+        case .select: "database \(configuration.endpoint.database)"
+        case .setName: "the client's name"
+        case .ping: "to serve"
+        }
+    }
+
+    /// One timer for all commands: set for the oldest, and set again only when it fires. A command costs no timer.
+    private func armTimer() {
+        guard let deadline = machine.nextDeadline else { return }
+        if let timer {
+            if timer.deadline <= deadline { return }
+            timer.task.cancel()
+        }
+        let task = eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { self.timerFired() }
+        timer = (deadline, task)
+    }
+
+    private func timerFired() {
+        timer = nil
+        let action = machine.timerFired(now: .now())
+        discardOutgoing(action.expiredBytes)
+        armTimer()
+        // First the loss: a completion may close the connection, after which there must be no news of it.
+        if let (reason, loss) = action.loss { carryOut(loss, reason: reason) }
+        fail(action.expired)
+    }
+}
+
+extension ByteBuffer {
+    /// Moves the buffer out and leaves an empty one, which costs no allocation.
+    fileprivate mutating func take() -> ByteBuffer {
+        var taken = ByteBuffer()
+        swap(&self, &taken)
+        return taken
+    }
+}

@@ -1,0 +1,288 @@
+import NIOCore
+
+/// Decides everything about one ``RedisConnection``: when to connect, what may be sent, which command a reply belongs
+/// to, and what becomes of each command when the connection dies. It has no socket, no clock and no dice: time is an
+/// argument, the length of a back-off is the caller's.
+///
+/// Each command is in one of two queues, in the order it was given:
+/// - *waiting*: encoded, not handed to the channel. It has definitely not run, survives a lost connection, and goes out
+///   on the next.
+/// - *in flight*: handed to the channel, so it may have run; the next reply belongs to the oldest. It never survives a
+///   lost connection.
+///
+/// A command leaves through exactly one returned action, with its completion; the machine calls nothing back.
+///
+/// `Completion` is whatever the caller wants to have back with the outcome.
+struct RedisConnectionStateMachine<Completion> {
+    struct Settings {
+        /// The commands that open a connection, sent together; their replies come before any other.
+        var handshake: [HandshakeStep]
+        /// Counts twice for one command, from its sending to its flush and from its flush to its reply.
+        var commandTimeout: TimeAmount?
+        /// From the established connection to the last reply of the handshake.
+        var handshakeTimeout: TimeAmount
+        var waitingLimitCommands: Int
+        var waitingLimitBytes: Int
+        var inFlightLimitCommands: Int
+    }
+
+    enum HandshakeStep: Sendable, Equatable {
+        case authenticate
+        case select
+        case setName
+        /// Last: only a server that answers it serves commands (it refuses while loading, or without a login).
+        case ping
+    }
+
+    private enum State {
+        /// Before the start. Next: connecting, closed.
+        case idle
+        /// A connection is being made. Next: handshaking, backingOff, closed.
+        case connecting
+        /// Connected, the replies from `next` on are outstanding. Next: ready, backingOff, closed.
+        case handshaking(next: Int, deadline: NIODeadline)
+        /// Commands flow. Next: backingOff, closed.
+        case ready
+        /// Waiting to try again. Next: connecting, closed.
+        case backingOff
+        /// The owner is done. Final.
+        case closed
+    }
+
+    private struct Entry {
+        var completion: Completion
+        var byteCount: Int
+        var deadline: NIODeadline
+    }
+
+    typealias Failed = (completion: Completion, error: RedisError)
+
+    private let settings: Settings
+    private var state = State.idle
+    private var waiting = CircularBuffer<Entry>()
+    private var inFlight = CircularBuffer<Entry>()
+    private(set) var waitingBytes = 0
+    private var flushIsScheduled = false
+    /// Failures in a row since commands last flowed.
+    private var attempt = 0
+    private var lastLoss = "not connected yet"
+
+    init(settings: Settings) {
+        precondition(settings.handshake.last == .ping && settings.inFlightLimitCommands > 0)
+        self.settings = settings
+    }
+
+    var waitingCount: Int { waiting.count }
+    var inFlightCount: Int { inFlight.count }
+
+    var isReady: Bool {
+        if case .ready = state { true } else { false }
+    }
+
+    var isClosed: Bool {
+        if case .closed = state { true } else { false }
+    }
+
+    /// When ``timerFired(now:)`` has something to do at the latest; nil: nothing is pending.
+    var nextDeadline: NIODeadline? {
+        // Both queues are in the order of their deadlines: the time-out is the same for all.
+        var earliest = NIODeadline.distantFuture
+        if case .handshaking(_, let deadline) = state { earliest = deadline }
+        if let deadline = waiting.first?.deadline { earliest = min(earliest, deadline) }
+        if let deadline = inFlight.first?.deadline { earliest = min(earliest, deadline) }
+        return earliest == .distantFuture ? nil : earliest
+    }
+}
+
+// MARK: - The connection
+
+extension RedisConnectionStateMachine {
+    /// What a lost connection leads to: wait for the back-off of this attempt, then ``backOffElapsed()``.
+    struct Loss {
+        /// Failures in a row, from 1 on.
+        var attempt: Int
+        var failed: [Failed]
+    }
+
+    enum ConnectedAction {
+        /// Send the commands of the handshake.
+        case shakeHands
+        /// Nobody wants this channel any more.
+        case close
+    }
+
+    /// Returns whether to connect; starting twice, or after the close, is harmless.
+    mutating func start() -> Bool {
+        guard case .idle = state else { return false }
+        state = .connecting
+        return true
+    }
+
+    mutating func connected(now: NIODeadline) -> ConnectedAction {
+        // Anything but connecting: closed in the meantime.
+        guard case .connecting = state else { return .close }
+        state = .handshaking(next: 0, deadline: now + settings.handshakeTimeout)
+        return .shakeHands
+    }
+
+    /// The connection died, or could not be made. Returns nil when that is no news.
+    mutating func lost(reason: String) -> Loss? {
+        lose(reason: reason) { _ in .maybeExecuted(reason: reason) }
+    }
+
+    /// Returns whether to connect.
+    mutating func backOffElapsed() -> Bool {
+        guard case .backingOff = state else { return false }
+        state = .connecting
+        return true
+    }
+
+    /// Returns the commands that now fail. Closing twice is harmless.
+    mutating func close() -> [Failed] {
+        state = .closed
+        let failed =
+            inFlight.map { Failed($0.completion, .maybeExecuted(reason: "the connection was closed")) }
+            + waiting.map { Failed($0.completion, .closed) }
+        inFlight.removeAll()
+        waiting.removeAll()
+        waitingBytes = 0
+        return failed
+    }
+
+    private mutating func lose(reason: String, _ error: (Entry) -> RedisError) -> Loss? {
+        switch state {
+        case .connecting, .handshaking, .ready:
+            state = .backingOff
+            attempt += 1
+            lastLoss = reason
+            let failed = inFlight.map { Failed($0.completion, error($0)) }
+            inFlight.removeAll()
+            return Loss(attempt: attempt, failed: failed)
+        case .idle, .backingOff, .closed:
+            return nil
+        }
+    }
+}
+
+// MARK: - Commands
+
+extension RedisConnectionStateMachine {
+    /// Whether another command may be encoded: nil, or why not. A single command may overshoot the limit of bytes.
+    func admit() -> RedisError? {
+        if isClosed { return .closed }
+        if waiting.count >= settings.waitingLimitCommands || waitingBytes >= settings.waitingLimitBytes {
+            let cause = isReady ? "the server is slow" : lastLoss
+            return .notSent(reason: "\(waiting.count) commands (\(waitingBytes) bytes) are waiting: \(cause)")
+        }
+        return nil
+    }
+
+    /// Takes an admitted command of `byteCount` bytes. Returns whether to schedule a ``flush(now:isWritable:)`` for the
+    /// end of this turn of the event loop: commands of one turn leave together.
+    mutating func enqueue(_ completion: Completion, byteCount: Int, now: NIODeadline) -> Bool {
+        waiting.append(Entry(completion: completion, byteCount: byteCount, deadline: deadline(after: now)))
+        waitingBytes += byteCount
+        guard isReady, !flushIsScheduled else { return false }
+        flushIsScheduled = true
+        return true
+    }
+
+    /// Moves commands from waiting to in flight. Returns how many bytes of the waiting ones to hand to the channel now.
+    mutating func flush(now: NIODeadline, isWritable: Bool) -> Int {
+        flushIsScheduled = false
+        guard isReady, isWritable else { return 0 }
+        var byteCount = 0
+        while inFlight.count < settings.inFlightLimitCommands, var entry = waiting.popFirst() {
+            // Anew: what waited long for a connection must not kill the new one by timing out at once.
+            entry.deadline = deadline(after: now)
+            byteCount += entry.byteCount
+            inFlight.append(entry)
+        }
+        waitingBytes -= byteCount
+        return byteCount
+    }
+
+    private func deadline(after now: NIODeadline) -> NIODeadline {
+        settings.commandTimeout.map { now + $0 } ?? .distantFuture
+    }
+}
+
+// MARK: - Replies and time
+
+extension RedisConnectionStateMachine {
+    enum ReplyAction {
+        /// The reply is this command's.
+        case complete(Completion)
+        /// One of the handshake; more are to come.
+        case none
+        /// The handshake is done: flush what has been waiting.
+        case ready
+        /// The server does not let us in: drop the connection.
+        case refused(HandshakeStep, RedisError)
+        /// Nobody asked: the stream cannot be trusted, drop the connection.
+        case unsolicited
+    }
+
+    /// A reply arrived; `error` if it is one.
+    mutating func replied(error: RedisError?) -> ReplyAction {
+        switch state {
+        case .handshaking(let next, let deadline):
+            let step = settings.handshake[next]
+            // The name is only for people; an access list may well forbid the command.
+            if let error, step != .setName { return .refused(step, error) }
+            if next + 1 < settings.handshake.count {
+                state = .handshaking(next: next + 1, deadline: deadline)
+                return .none
+            }
+            state = .ready
+            attempt = 0
+            return .ready
+        case .ready:
+            guard let entry = inFlight.popFirst() else { return .unsolicited }
+            return .complete(entry.completion)
+        case .idle, .connecting, .backingOff, .closed:
+            // The shell hears only the channel of the present connection.
+            preconditionFailure("a reply without a connection")
+        }
+    }
+
+    struct TimerAction {
+        /// Commands that waited too long for a connection.
+        var expired: [Failed] = []
+        /// How many bytes these take at the front of what is waiting.
+        var expiredBytes = 0
+        /// The server has been silent for too long: drop the connection.
+        var loss: (reason: String, Loss)?
+    }
+
+    mutating func timerFired(now: NIODeadline) -> TimerAction {
+        var action = TimerAction()
+        while let entry = waiting.first, entry.deadline <= now {
+            waiting.removeFirst()
+            action.expiredBytes += entry.byteCount
+            let cause = isReady ? "the server is slow" : lastLoss
+            action.expired.append(Failed(entry.completion, .notSent(reason: "waited too long: \(cause)")))
+        }
+        waitingBytes -= action.expiredBytes
+        if let reason = silence(now: now) {
+            let timeout = settings.commandTimeout
+            action.loss = lose(reason: reason) { entry in
+                guard let timeout, entry.deadline <= now else {
+                    return .maybeExecuted(reason: reason)
+                }
+                return .timeout(after: timeout)
+            }.map { (reason, $0) }
+        }
+        return action
+    }
+
+    private func silence(now: NIODeadline) -> String? {
+        if case .handshaking(_, let deadline) = state, deadline <= now {
+            return "no answer to the login within \(settings.handshakeTimeout.nanoseconds / 1_000_000) ms"
+        }
+        guard let timeout = settings.commandTimeout, let oldest = inFlight.first, oldest.deadline <= now else {
+            return nil
+        }
+        return "no reply within \(timeout.nanoseconds / 1_000_000) ms"
+    }
+}

@@ -1,0 +1,228 @@
+/// Where a Redis server listens and how to log in, as written in a URL:
+/// `redis://[user:password@]host[:port][/database]`, or `rediss://` for the same over TLS.
+///
+/// The form is that of the URI schemes `redis` and `rediss` registered with IANA. User and password may be
+/// percent-encoded; an IPv6 address stands in brackets.
+public struct RedisEndpoint: Sendable, Hashable {
+    /// The port of a URL that names none (Redis' registered port).
+    public static let defaultPort = 6379
+
+    /// A name or an IP address, without brackets.
+    public var host: String
+    /// 1…65535.
+    public var port: Int
+    /// Whether the URL asked for TLS. The connection itself does not know TLS: see
+    /// ``RedisConnection/Configuration/configureChannel``.
+    public var tls: Bool
+    /// The user of Redis' access control lists (Redis 6); nil logs in as the default user.
+    public var user: String?
+    /// nil sends no AUTH at all.
+    public var password: String?
+    /// The database that SELECT chooses, from 0 on.
+    public var database: Int
+
+    public init(
+        host: String,
+        port: Int = RedisEndpoint.defaultPort,
+        tls: Bool = false,
+        user: String? = nil,
+        password: String? = nil,
+        database: Int = 0
+    ) {
+        self.host = host
+        self.port = port
+        self.tls = tls
+        self.user = user
+        self.password = password
+        self.database = database
+    }
+
+    /// Reads a URL.
+    ///
+    /// - Throws: ``RedisEndpointError``, which names the part that is wrong and never repeats the password.
+    public init(url: String) throws(RedisEndpointError) {
+        let (scheme, rest) = try Self.split(url)
+        var remainder = rest[...]
+        var user: String?
+        var password: String?
+        // Credentials first, so that what may be a password never ends up in a message about another part.
+        if let at = remainder.lastIndex(of: "@") {
+            (user, password) = try Self.parseCredentials(remainder[..<at])
+            remainder = remainder[remainder.index(after: at)...]
+        }
+        var database = 0
+        if let slash = remainder.firstIndex(of: "/") {
+            database = try Self.parseDatabase(remainder[remainder.index(after: slash)...])
+            remainder = remainder[..<slash]
+        }
+        let (host, port) = try Self.parseAddress(remainder)
+        self.init(
+            host: host,
+            port: port,
+            tls: scheme == "rediss",
+            user: user,
+            password: password,
+            database: database
+        )
+    }
+
+    /// `host:port`, with brackets around an IPv6 address: what messages call the server.
+    public var address: String {
+        host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+}
+
+extension RedisEndpoint: CustomStringConvertible {
+    /// The URL with the password blanked out, fit for a log.
+    public var description: String {
+        let credentials = password == nil ? "" : "\(user ?? ""):***@"
+        return "\(tls ? "rediss" : "redis")://\(credentials)\(address)/\(database)"
+    }
+}
+
+/// What is wrong with a Redis URL.
+public struct RedisEndpointError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The part that is wrong.
+    public enum Part: String, Sendable {
+        case scheme
+        case credentials
+        case host
+        case port
+        case database
+        case query
+    }
+
+    public let part: Part
+    /// A sentence that says what was found and what is allowed. It never contains the password.
+    public let message: String
+
+    public var description: String { "Redis URL: \(part.rawValue): \(message)" }
+}
+
+extension RedisEndpoint {
+    private static func split(_ url: String) throws(RedisEndpointError) -> (scheme: String, rest: Substring) {
+        var rest = url[...]
+        for scheme in ["redis", "rediss"] where rest.lowercased().hasPrefix(scheme + "://") {
+            rest = rest.dropFirst(scheme.count + 3)
+            if let mark = rest.firstIndex(where: { $0 == "?" || $0 == "#" }) {
+                throw RedisEndpointError(
+                    part: .query,
+                    message: "\"\(rest[mark])…\" is not supported; a \"?\" or \"#\" of a password is written %3F or %23"
+                )
+            }
+            return (scheme, rest)
+        }
+        throw RedisEndpointError(part: .scheme, message: "must be redis:// or rediss://")
+    }
+
+    private static func parseDatabase(_ text: Substring) throws(RedisEndpointError) -> Int {
+        if text.isEmpty { return 0 }
+        guard let number = decimal(text) else {
+            throw RedisEndpointError(part: .database, message: "\"\(text)\" must be a number from 0 on")
+        }
+        return number
+    }
+
+    private static func parseCredentials(
+        _ text: Substring
+    ) throws(RedisEndpointError) -> (user: String?, password: String) {
+        if text.contains("/") {
+            throw RedisEndpointError(part: .credentials, message: "a \"/\" in them is written %2F")
+        }
+        guard let colon = text.firstIndex(of: ":") else {
+            // Clients disagree whether a single word is the user or the password.
+            throw RedisEndpointError(
+                part: .credentials,
+                message: "must be user:password@, or :password@ for the default user"
+            )
+        }
+        guard
+            let user = percentDecoded(text[..<colon]),
+            let password = percentDecoded(text[text.index(after: colon)...])
+        else {
+            throw RedisEndpointError(
+                part: .credentials,
+                message: "contain a % that is not followed by two hex digits, or bytes that are not UTF-8"
+            )
+        }
+        if password.isEmpty {
+            throw RedisEndpointError(part: .credentials, message: "have an empty password")
+        }
+        return (user.isEmpty ? nil : user, password)
+    }
+
+    private static func parseAddress(_ text: Substring) throws(RedisEndpointError) -> (host: String, port: Int) {
+        if text.contains(",") {
+            throw RedisEndpointError(part: .host, message: "one address, not a list")
+        }
+        if text.hasPrefix("[") {
+            guard let end = text.firstIndex(of: "]") else {
+                throw RedisEndpointError(part: .host, message: "has no closing bracket")
+            }
+            let host = text[text.index(after: text.startIndex)..<end]
+            guard host.contains(":"), host.utf8.allSatisfy({ isHexDigit($0) || $0 == 0x3A || $0 == 0x2E }) else {
+                throw RedisEndpointError(part: .host, message: "\"\(host)\" is not an IPv6 address")
+            }
+            return (String(host), try parsePort(text[text.index(after: end)...]))
+        }
+        let colon = text.firstIndex(of: ":") ?? text.endIndex
+        let host = text[..<colon]
+        guard !host.isEmpty else { throw RedisEndpointError(part: .host, message: "is missing") }
+        if let other = host.first(where: { !$0.utf8.allSatisfy(isHostByte) }) {
+            throw RedisEndpointError(part: .host, message: "\"\(other)\" cannot be part of a host name")
+        }
+        return (String(host), try parsePort(text[colon...]))
+    }
+
+    /// `text` is empty, or begins with the colon.
+    private static func parsePort(_ text: Substring) throws(RedisEndpointError) -> Int {
+        if text.isEmpty { return defaultPort }
+        guard text.hasPrefix(":"), let port = decimal(text.dropFirst()), (1...65535).contains(port) else {
+            // Not repeated: in `redis://user:password`, its host forgotten, this is the password.
+            throw RedisEndpointError(part: .port, message: "must be a colon and a number from 1 to 65535")
+        }
+        return port
+    }
+
+    /// Digits only: `Int.init` would also take a sign.
+    private static func decimal(_ text: Substring) -> Int? {
+        text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int(text) : nil
+    }
+
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
+        default: false
+        }
+    }
+
+    private static func isHexDigit(_ byte: UInt8) -> Bool {
+        hexValue(byte) != nil
+    }
+
+    private static func hexValue(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30...0x39: byte - 0x30
+        case 0x41...0x46: byte - 0x41 + 10
+        case 0x61...0x66: byte - 0x61 + 10
+        default: nil
+        }
+    }
+
+    private static func percentDecoded(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var input = text.utf8.makeIterator()
+        while let byte = input.next() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard
+                let high = input.next().flatMap(hexValue),
+                let low = input.next().flatMap(hexValue)
+            else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}

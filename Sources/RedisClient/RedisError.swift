@@ -1,0 +1,48 @@
+public import NIOCore
+
+/// Why a command has no reply. The first question of every caller is answered by the case: did it run?
+public enum RedisError: Error, Sendable, Equatable {
+    /// The command did not reach the server: it definitely did not run. It may be sent again without a second thought.
+    case notSent(reason: String)
+
+    /// The connection died after the command was handed to it and before its reply came: it may or may not have run.
+    /// Only a command that is harmless to repeat should be sent again.
+    case maybeExecuted(reason: String)
+
+    /// The server answered with an error. `prefix` is its first word (`ERR`, `WRONGTYPE`, `NOSCRIPT`, …), `message` what
+    /// follows. A script that fails half-way keeps the writes it has made.
+    case server(prefix: String, message: String)
+
+    /// No reply within the command time-out; the connection is given up. The command may or may not have run.
+    case timeout(after: TimeAmount)
+
+    /// The connection was closed by its owner before the command was sent: it definitely did not run.
+    case closed
+
+    /// Whether it is unknown if the command ran.
+    public var mayHaveExecuted: Bool {
+        switch self {
+        case .maybeExecuted, .timeout: true
+        case .notSent, .server, .closed: false
+        }
+    }
+
+    /// Splits the text of an error reply (`-PREFIX message`, without the dash) as the server's convention has it.
+    static func server(text: String) -> RedisError {
+        let words = text.split(separator: " ", maxSplits: 1)
+        return .server(prefix: String(words.first ?? ""), message: words.count > 1 ? String(words[1]) : "")
+    }
+}
+
+extension RedisError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .notSent(let reason): "not sent: \(reason)"
+        case .maybeExecuted(let reason): "may or may not have run: \(reason)"
+        case .server(let prefix, let message): message.isEmpty ? prefix : "\(prefix) \(message)"
+        case .timeout(let after):
+            "may or may not have run: no reply within \(after.nanoseconds / 1_000_000) ms"
+        case .closed: "not sent: the connection was closed"
+        }
+    }
+}
