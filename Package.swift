@@ -31,6 +31,7 @@ let package = Package(
     targets: [
         // The system's C libraries: module maps and commented shims.
         .systemLibrary(name: "CRdKafka", pkgConfig: "rdkafka", providers: [.apt(["librdkafka-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         // No pkgConfig: hiredis' names a compiler flag that the package manager prohibits, with a warning.
         .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
 
@@ -46,6 +47,7 @@ let package = Package(
         // Owning wrappers.
         .target(name: "KafkaClient", dependencies: ["CRdKafka"] + nio, swiftSettings: strict),
         .target(name: "RedisClient", dependencies: ["CHiredis"] + nio, swiftSettings: strict),
+        .target(name: "TLSTransport", dependencies: ["COpenSSL"] + nio, swiftSettings: strict),
 
         // What several test targets need.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
@@ -62,6 +64,11 @@ let package = Package(
         .testTarget(
             name: "RedisClientTests",
             dependencies: ["RedisClient", "CHiredis", "TestSupport"] + nio,
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "TLSTransportTests",
+            dependencies: ["TLSTransport", "COpenSSL", .product(name: "NIOEmbedded", package: "swift-nio")] + nio,
             swiftSettings: strict
         ),
     ]

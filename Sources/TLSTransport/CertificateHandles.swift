@@ -1,0 +1,35 @@
+import COpenSSL
+
+/// Owns an `X509`.
+///
+/// Sendable although a pointer: the certificate is not changed once it is in here, its reference count is atomic, and
+/// OpenSSL guards the little it computes lazily with a lock of its own.
+///
+/// The pointer is good as long as the handle is: who uses it holds the handle in a variable, parameter or property,
+/// never only in a temporary.
+final class CertificateHandle: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// Takes over the caller's reference.
+    init(owning pointer: OpaquePointer) {
+        self.pointer = pointer
+    }
+
+    deinit {
+        X509_free(self.pointer)
+    }
+}
+
+/// Owns an `EVP_PKEY`. Sendable for the reasons given at ``CertificateHandle``.
+final class PrivateKeyHandle: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// Takes over the caller's reference.
+    init(owning pointer: OpaquePointer) {
+        self.pointer = pointer
+    }
+
+    deinit {
+        EVP_PKEY_free(self.pointer)
+    }
+}

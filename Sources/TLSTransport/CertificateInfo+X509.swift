@@ -1,0 +1,75 @@
+import COpenSSL
+import Glibc
+
+/// Object identifiers of the extensions in push certificates [field].
+enum PushExtension {
+    static let development = "1.2.840.113635.100.6.3.1"
+    static let production = "1.2.840.113635.100.6.3.2"
+    static let topics = "1.2.840.113635.100.6.3.6"
+}
+
+extension CertificateInfo {
+    /// Reads an `X509`, which stays the caller's.
+    init(x509: OpaquePointer) {
+        let commonName = Self.subjectText(of: x509, nid: NID_commonName) ?? ""
+        let topic = Self.subjectText(of: x509, nid: NID_userId) ?? Self.topic(inCommonName: commonName)
+
+        var environments: Environments = []
+        if Self.extensionValue(of: x509, oid: PushExtension.development) != nil { environments.insert(.development) }
+        if Self.extensionValue(of: x509, oid: PushExtension.production) != nil { environments.insert(.production) }
+
+        let listed = Self.extensionValue(of: x509, oid: PushExtension.topics).map(Self.topics(inExtension:)) ?? []
+        self.init(
+            topic: topic,
+            topics: listed.isEmpty ? (topic.map { [$0] } ?? []) : listed,
+            environments: environments.isEmpty ? Self.environments(inCommonName: commonName) : environments,
+            commonName: commonName,
+            serialHex: Self.serialHex(of: x509),
+            notBefore: Self.seconds(X509_get0_notBefore(x509)),
+            notAfter: Self.seconds(X509_get0_notAfter(x509))
+        )
+    }
+
+    /// The first attribute of a kind in the subject, as UTF-8; `nil` when it is not there or empty.
+    private static func subjectText(of x509: OpaquePointer, nid: Int32) -> String? {
+        guard let subject = X509_get_subject_name(x509) else { return nil }
+        let index = X509_NAME_get_index_by_NID(subject, nid, -1)
+        guard index >= 0, let data = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, index)) else { return nil }
+        var utf8: UnsafeMutablePointer<UInt8>?
+        let count = ASN1_STRING_to_UTF8(&utf8, data)
+        guard count > 0, let utf8 else { return nil }
+        defer { CRYPTO_free(utf8, #file, #line) }
+        return String(decoding: UnsafeBufferPointer(start: utf8, count: Int(count)), as: UTF8.self)
+    }
+
+    private static func extensionValue(of x509: OpaquePointer, oid: String) -> [UInt8]? {
+        guard let object = OBJ_txt2obj(oid, 1) else { return nil }
+        defer { ASN1_OBJECT_free(object) }
+        let index = X509_get_ext_by_OBJ(x509, object, -1)
+        guard index >= 0, let value = X509_EXTENSION_get_data(X509_get_ext(x509, index)) else { return nil }
+        return [UInt8](
+            UnsafeBufferPointer(start: ASN1_STRING_get0_data(value), count: Int(ASN1_STRING_length(value)))
+        )
+    }
+
+    private static func serialHex(of x509: OpaquePointer) -> String {
+        guard
+            let number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(x509), nil),
+            let hex = BN_bn2hex(number)
+        else { return "" }
+        defer {
+            BN_free(number)
+            CRYPTO_free(hex, #file, #line)
+        }
+        // BN_bn2hex writes whole bytes.
+        let digits = String(cString: hex).drop { $0 == "0" }
+        return digits.isEmpty ? "0" : String(digits)
+    }
+
+    /// UNIX seconds of a certificate's date; 0 when it cannot be read, as OpenSSL will not accept it either.
+    private static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64 {
+        var parts = tm()
+        guard ASN1_TIME_to_tm(time, &parts) == 1 else { return 0 }
+        return Int64(timegm(&parts))
+    }
+}

@@ -1,0 +1,102 @@
+/// What the push service and its providers read from a certificate.
+public struct CertificateInfo: Sendable, Equatable {
+    /// The environments a certificate is good for [10].
+    public struct Environments: OptionSet, Sendable, Hashable {
+        public let rawValue: UInt8
+
+        public init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
+
+        /// The sandbox of the push service: extension 1.2.840.113635.100.6.3.1 [field].
+        public static let development = Environments(rawValue: 1)
+        /// Extension 1.2.840.113635.100.6.3.2 [field].
+        public static let production = Environments(rawValue: 2)
+    }
+
+    /// The bundle ID the certificate speaks for: the subject's UID attribute [field], else what follows
+    /// "Push Services: " in the common name. `nil` for other certificates, a server's for example.
+    public var topic: String?
+    /// All topics of a universal certificate (extension …6.3.6 [field]); else ``topic`` alone, or none.
+    public var topics: [String]
+    /// From the extensions; without any, from the common name; else both [ours].
+    public var environments: Environments
+    /// The subject's common name; empty if it has none.
+    public var commonName: String
+    /// The serial number, upper-case hex without leading zeros (a digit at least), as `openssl x509 -serial`
+    /// shows it up to those zeros.
+    public var serialHex: String
+    /// First and last second of validity, UNIX seconds UTC.
+    public var notBefore: Int64
+    public var notAfter: Int64
+
+    /// Whether the certificate is valid at a time (UNIX seconds UTC), both ends included (RFC 5280 §4.1.2.5).
+    public func isValid(at seconds: Int64) -> Bool {
+        self.notBefore <= seconds && seconds <= self.notAfter
+    }
+}
+
+extension CertificateInfo {
+    /// The bundle ID in a common name such as "Apple Development IOS Push Services: com.example.news".
+    static func topic(inCommonName name: String) -> String? {
+        let marker = "Push Services: "
+        // Searched over UTF-8 by hand: the standard library alone has no substring search.
+        let haystack = Array(name.utf8)
+        let needle = Array(marker.utf8)
+        guard haystack.count > needle.count else { return nil }
+        for start in 0..<(haystack.count - needle.count)
+        where haystack[start..<(start + needle.count)].elementsEqual(needle) {
+            return String(decoding: haystack[(start + needle.count)...], as: UTF8.self)
+        }
+        return nil
+    }
+
+    /// The environment that a common name tells of, for a certificate without the extensions.
+    static func environments(inCommonName name: String) -> Environments {
+        if name.hasPrefix("Apple Development ") { return .development }
+        if name.hasPrefix("Apple Production ") { return .production }
+        return [.development, .production]
+    }
+
+    /// The topics of extension 1.2.840.113635.100.6.3.6: a DER sequence in which each topic (UTF8String) is followed
+    /// by a sequence that names its kind [field]. Anything that does not follow this form ends the list.
+    static func topics(inExtension der: [UInt8]) -> [String] {
+        var outer = DERReader(der[...])
+        guard let sequence = outer.next(), sequence.tag == DERReader.sequence else { return [] }
+        var items = DERReader(sequence.content)
+        var topics: [String] = []
+        while let item = items.next() {
+            if item.tag == DERReader.utf8String {
+                topics.append(String(decoding: item.content, as: UTF8.self))
+            }
+        }
+        return topics
+    }
+}
+
+/// Walks the elements of one DER level (X.690 §8.1); stops at whatever is truncated or of indefinite length.
+private struct DERReader {
+    static let utf8String: UInt8 = 0x0C
+    static let sequence: UInt8 = 0x30
+
+    private var rest: ArraySlice<UInt8>
+
+    init(_ bytes: ArraySlice<UInt8>) {
+        self.rest = bytes
+    }
+
+    mutating func next() -> (tag: UInt8, content: ArraySlice<UInt8>)? {
+        guard let tag = self.rest.popFirst(), let first = self.rest.popFirst() else { return nil }
+        var count = Int(first)
+        if first >= 0x80 {
+            // Long form. Extensions here are short: two length bytes (64 KiB) are plenty.
+            let lengthBytes = Int(first & 0x7F)
+            guard (1...2).contains(lengthBytes), self.rest.count >= lengthBytes else { return nil }
+            count = self.rest.prefix(lengthBytes).reduce(0) { $0 << 8 | Int($1) }
+            self.rest = self.rest.dropFirst(lengthBytes)
+        }
+        guard count <= self.rest.count else { return nil }
+        defer { self.rest = self.rest.dropFirst(count) }
+        return (tag, self.rest.prefix(count))
+    }
+}

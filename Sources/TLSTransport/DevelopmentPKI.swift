@@ -1,0 +1,126 @@
+import COpenSSL
+
+/// A directory of certificates and keys for a push service of one's own.
+///
+/// | file | holds | mode |
+/// |---|---|---|
+/// | `ca.pem` | the root certificate: what clients and gateways trust | 0644 |
+/// | `ca.key` | the root certificate with its key | 0600 |
+/// | `server.pem` | the service's certificate and key | 0600 |
+/// | `<bundle>.pem`, `<bundle>.p12` | a provider's certificate and key; passphrase ``passphrase`` | 0600 |
+/// | `token.key` | the token key: 64 hex digits | 0600 |
+public struct DevelopmentPKI: Sendable, Equatable {
+    /// Opens every `.p12` of the directory.
+    public static let passphrase = "belfry"
+
+    /// As it was given; paths are made by appending to it.
+    public let directory: String
+
+    /// Names a directory; nothing is read.
+    public init(directory: String) {
+        self.directory = directory
+    }
+
+    public var authorityFile: String { self.path("ca.pem") }
+    public var authorityKeyFile: String { self.path("ca.key") }
+    public var serverFile: String { self.path("server.pem") }
+    public var tokenKeyFile: String { self.path("token.key") }
+
+    public func pemFile(bundleID: String) -> String { self.path("\(bundleID).pem") }
+    public func pkcs12File(bundleID: String) -> String { self.path("\(bundleID).p12") }
+
+    /// Reads the token key: ``TokenCipher/keyBytes`` bytes.
+    ///
+    /// - Throws: `unreadable` or `invalidTokenKey`, with the file's name.
+    public func tokenKey() throws(TLSConfigurationError) -> [UInt8] {
+        var text = try FileAccess.read(self.tokenKeyFile)
+        if text.last == UInt8(ascii: "\n") { text.removeLast() }
+        let digits = text.compactMap { Character(UnicodeScalar($0)).hexDigitValue.map(UInt8.init) }
+        guard text.count == 2 * TokenCipher.keyBytes, digits.count == text.count else {
+            throw TLSConfigurationError(.invalidTokenKey, file: self.tokenKeyFile)
+        }
+        return (0..<TokenCipher.keyBytes).map { digits[2 * $0] << 4 | digits[2 * $0 + 1] }
+    }
+
+    private func path(_ name: String) -> String {
+        self.directory.hasSuffix("/") ? self.directory + name : "\(self.directory)/\(name)"
+    }
+}
+
+/// Writes a development PKI, or completes one: files that exist are kept, so that running it again with more topics
+/// only adds theirs. Not made for two processes at a time in one directory.
+///
+/// - Parameters:
+///   - directory: made if it is not there.
+///   - topics: bundle IDs; each gets a certificate.
+///   - environments: what the providers' certificates are good for.
+///   - serverNames: names of the service besides `localhost`, `127.0.0.1` and `::1`; they count only when `server.pem`
+///     is written for the first time.
+/// - Throws: ``TLSConfigurationError``: `invalidName` before anything is written, `unwritable`, or what is wrong with
+///   the authority that is there already.
+@discardableResult
+public func writeDevelopmentPKI(
+    directory: String,
+    topics: [String],
+    environments: CertificateInfo.Environments = .development,
+    serverNames: [String] = []
+) throws(TLSConfigurationError) -> DevelopmentPKI {
+    let pki = DevelopmentPKI(directory: directory)
+    for topic in topics {
+        // "ca" and "server" would take the place of those files.
+        guard CertificateAuthority.isBundleID(topic), !["ca", "server"].contains(topic) else {
+            throw TLSConfigurationError(.invalidName(topic))
+        }
+    }
+    try FileAccess.makeDirectory(directory)
+
+    let authority: CertificateAuthority
+    if FileAccess.exists(pki.authorityKeyFile) {
+        authority = CertificateAuthority(root: try TLSIdentity(pemFile: pki.authorityKeyFile))
+    } else {
+        authority = try CertificateAuthority()
+        try authority.root.writePEM(to: pki.authorityKeyFile)
+    }
+    if !FileAccess.exists(pki.authorityFile) {
+        try FileAccess.write(authority.rootPEM(), to: pki.authorityFile, mode: 0o644)
+    }
+    if !FileAccess.exists(pki.serverFile) {
+        try authority.issueServer(names: serverNames).writePEM(to: pki.serverFile)
+    }
+    for topic in topics {
+        try writeClient(topic, environments, authority, pki)
+    }
+    if !FileAccess.exists(pki.tokenKeyFile) {
+        try FileAccess.write(randomHexKey(), to: pki.tokenKeyFile, mode: 0o600)
+    }
+    return pki
+}
+
+/// Both forms hold the same certificate; one that is missing is made from the other.
+private func writeClient(
+    _ topic: String,
+    _ environments: CertificateInfo.Environments,
+    _ authority: CertificateAuthority,
+    _ pki: DevelopmentPKI
+) throws(TLSConfigurationError) {
+    let pem = pki.pemFile(bundleID: topic)
+    let pkcs12 = pki.pkcs12File(bundleID: topic)
+    let identity =
+        if FileAccess.exists(pem) {
+            try TLSIdentity(pemFile: pem)
+        } else if FileAccess.exists(pkcs12) {
+            try TLSIdentity(pkcs12File: pkcs12, passphrase: DevelopmentPKI.passphrase)
+        } else {
+            try authority.issueClient(bundleID: topic, environments: environments)
+        }
+    if !FileAccess.exists(pem) { try identity.writePEM(to: pem) }
+    if !FileAccess.exists(pkcs12) { try identity.writePKCS12(to: pkcs12, passphrase: DevelopmentPKI.passphrase) }
+}
+
+private func randomHexKey() throws(TLSConfigurationError) -> [UInt8] {
+    OpenSSLError.clearQueue()
+    var key = [UInt8](repeating: 0, count: TokenCipher.keyBytes)
+    guard RAND_bytes(&key, Int32(key.count)) == 1 else { throw .fromQueue("no random bytes can be had") }
+    let digits = Array("0123456789abcdef".utf8)
+    return key.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] } + [UInt8(ascii: "\n")]
+}

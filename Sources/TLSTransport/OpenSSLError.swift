@@ -1,0 +1,44 @@
+import COpenSSL
+
+/// One entry of OpenSSL's error queue, as a value.
+///
+/// The queue belongs to the thread and survives the call that filled it: who calls OpenSSL clears the queue before
+/// (``clearQueue()``) and drains it after a failure, on the same thread, before anything else calls OpenSSL.
+struct OpenSSLError: Sendable, Equatable {
+    /// Which part of OpenSSL reports (`ERR_LIB_…`).
+    let library: Int32
+    /// The reason code within that part.
+    let reason: Int32
+    /// For people: library, reason and OpenSSL's own detail where it has one.
+    let text: String
+
+    /// Forgets errors of earlier calls, which would otherwise be taken for those of the next.
+    static func clearQueue() {
+        ERR_clear_error()
+    }
+
+    /// Takes all errors from this thread's queue, the oldest (the cause) first.
+    static func drainQueue() -> [OpenSSLError] {
+        var errors: [OpenSSLError] = []
+        while true {
+            var detail: UnsafePointer<CChar>?
+            var flags: Int32 = 0
+            let code = ERR_get_error_all(nil, nil, nil, &detail, &flags)
+            guard code != 0 else { return errors }
+            errors.append(OpenSSLError(code: code, detail: flags & ERR_TXT_STRING != 0 ? detail : nil))
+        }
+    }
+
+    /// `detail` is valid only until the queue is next used: copied here.
+    private init(code: UInt, detail: UnsafePointer<CChar>?) {
+        self.library = ERR_GET_LIB(code)
+        self.reason = ERR_GET_REASON(code)
+        var text = ERR_lib_error_string(code).map { String(cString: $0) } ?? "library \(self.library)"
+        text += ": "
+        text += ERR_reason_error_string(code).map { String(cString: $0) } ?? "reason \(self.reason)"
+        if let detail, detail.pointee != 0 {
+            text += " (\(String(cString: detail)))"
+        }
+        self.text = text
+    }
+}

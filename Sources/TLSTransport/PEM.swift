@@ -1,0 +1,77 @@
+import COpenSSL
+
+/// PEM reading that tells an absent object from a broken one.
+enum PEM {
+    /// All certificates, in order; none is not an error here.
+    ///
+    /// - Throws: `rejected` for a certificate block that does not decode.
+    static func certificates(in pem: [UInt8]) throws(TLSConfigurationError) -> [CertificateHandle] {
+        OpenSSLError.clearQueue()
+        let input = MemoryBIO(copying: pem)
+        var certificates: [CertificateHandle] = []
+        while let certificate = PEM_read_bio_X509(input.pointer, nil, refusePassphrase, nil) {
+            certificates.append(CertificateHandle(owning: certificate))
+        }
+        // The end of the input is reported as a missing start line.
+        let errors = OpenSSLError.drainQueue()
+        guard let error = errors.last, error.library == ERR_LIB_PEM, error.reason == PEM_R_NO_START_LINE else {
+            throw TLSConfigurationError(
+                .rejected("a certificate in it is damaged: \(errors.first?.text ?? "no reason given")"),
+                openSSLErrors: errors.map(\.text)
+            )
+        }
+        return certificates
+    }
+
+    /// The first private key, of any of the forms OpenSSL reads (PKCS#8, PKCS#8 encrypted, EC, RSA).
+    static func privateKey(in pem: [UInt8], passphrase: String?) throws(TLSConfigurationError) -> PrivateKeyHandle {
+        OpenSSLError.clearQueue()
+        let input = MemoryBIO(copying: pem)
+        var key: OpaquePointer?
+        if let passphrase {
+            // Without a callback OpenSSL takes the argument for the passphrase itself, a C string.
+            key = passphrase.withCString {
+                PEM_read_bio_PrivateKey(input.pointer, nil, nil, UnsafeMutableRawPointer(mutating: $0))
+            }
+        } else {
+            key = PEM_read_bio_PrivateKey(input.pointer, nil, refusePassphrase, nil)
+        }
+        if let key { return PrivateKeyHandle(owning: key) }
+
+        let errors = OpenSSLError.drainQueue()
+        let reason: TLSConfigurationError.Reason =
+            if errors.contains(where: { $0.library == ERR_LIB_PEM && $0.reason == PEM_R_BAD_PASSWORD_READ }) {
+                .passphraseMissing
+            } else if passphrase != nil, errors.contains(where: \.isFailedDecryption) {
+                .wrongPassphrase
+            } else if errors.contains(where: { !$0.isNoObject }) {
+                .rejected("the private key in it is damaged: \(errors[0].text)")
+            } else {
+                .noPrivateKey
+            }
+        throw TLSConfigurationError(reason, openSSLErrors: errors.map(\.text))
+    }
+}
+
+extension OpenSSLError {
+    /// A wrong passphrase shows as bad padding, or as a PKCS#12 cipher that fails to finish.
+    fileprivate var isFailedDecryption: Bool {
+        [ERR_LIB_PROV, ERR_LIB_EVP, ERR_LIB_PKCS12].contains(self.library)
+    }
+
+    /// How the PEM reader and the decoder beneath it say that there is nothing of the kind.
+    fileprivate var isNoObject: Bool {
+        (self.library == ERR_LIB_PEM && self.reason == PEM_R_NO_START_LINE)
+            || (self.library == ERR_LIB_OSSL_DECODER && self.reason == ERR_R_UNSUPPORTED)
+    }
+}
+
+/// Stands in for OpenSSL's own passphrase callback, which would ask on the terminal.
+private func refusePassphrase(
+    _ target: UnsafeMutablePointer<CChar>?,
+    _ capacity: Int32,
+    _ isForWriting: Int32,
+    _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    -1
+}

@@ -1,0 +1,76 @@
+/// A certificate, key or trust file that cannot be used, with the file's name where there is one.
+///
+/// An operator's mistake rather than a fault of the network: waiting does not help.
+public struct TLSConfigurationError: Error, Equatable, Sendable {
+    public enum Reason: Equatable, Sendable {
+        /// The file could not be read; the text is the system's.
+        case unreadable(String)
+        /// The file or directory could not be written; the text is the system's.
+        case unwritable(String)
+        /// There is no certificate in PEM form in it (wrong file, DER form, truncated).
+        case noCertificate
+        /// There is no private key in PEM form in it.
+        case noPrivateKey
+        /// The private key is encrypted and no passphrase was given.
+        case passphraseMissing
+        /// The passphrase does not open the private key or the PKCS#12 container.
+        case wrongPassphrase
+        /// Certificate and private key do not belong together.
+        case keyDoesNotMatchCertificate
+        /// Not a PKCS#12 container at all.
+        case notPKCS12
+        /// Neither TLS version nor cipher, but what OpenSSL would not take; the text says what.
+        case rejected(String)
+        /// A bundle ID or host name that cannot stand in a certificate or file name; the text is the name.
+        case invalidName(String)
+        /// Not 32 bytes as 64 hex digits.
+        case invalidTokenKey
+    }
+
+    public let reason: Reason
+    /// The file the error is about; `nil` for bytes that came from memory.
+    public let file: String?
+    /// OpenSSL's error queue, the cause first.
+    public let openSSLErrors: [String]
+
+    public init(_ reason: Reason, file: String? = nil, openSSLErrors: [String] = []) {
+        self.reason = reason
+        self.file = file
+        self.openSSLErrors = openSSLErrors
+    }
+
+    /// The error of the OpenSSL call that just failed on this thread.
+    static func fromQueue(_ what: String, file: String? = nil) -> TLSConfigurationError {
+        let errors = OpenSSLError.drainQueue().map(\.text)
+        return TLSConfigurationError(
+            .rejected(errors.first.map { "\(what): \($0)" } ?? what),
+            file: file,
+            openSSLErrors: errors
+        )
+    }
+
+    /// The same error, now that the file is known.
+    func inFile(_ file: String) -> TLSConfigurationError {
+        TLSConfigurationError(self.reason, file: file, openSSLErrors: self.openSSLErrors)
+    }
+}
+
+extension TLSConfigurationError: CustomStringConvertible {
+    public var description: String {
+        let text =
+            switch self.reason {
+            case .unreadable(let why): "cannot be read: \(why)"
+            case .unwritable(let why): "cannot be written: \(why)"
+            case .noCertificate: "holds no certificate in PEM form"
+            case .noPrivateKey: "holds no private key in PEM form"
+            case .passphraseMissing: "its private key is encrypted and no passphrase was given"
+            case .wrongPassphrase: "the passphrase is wrong"
+            case .keyDoesNotMatchCertificate: "the private key does not belong to the certificate"
+            case .notPKCS12: "is not a PKCS#12 container"
+            case .rejected(let why): why
+            case .invalidName(let name): "\"\(name)\" cannot be the name of a certificate"
+            case .invalidTokenKey: "is not a token key: 64 hex digits are expected"
+            }
+        return self.file.map { "\($0): \(text)" } ?? text
+    }
+}

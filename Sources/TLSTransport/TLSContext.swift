@@ -1,0 +1,123 @@
+import COpenSSL
+
+/// What all connections of one kind share: identity, trust and versions (OpenSSL's `SSL_CTX`).
+///
+/// Made once per certificate, used from any thread: after `init` nothing in it changes and OpenSSL counts references
+/// atomically. A certificate is swapped by making a new context for the connections to come.
+public final class TLSContext: @unchecked Sendable {
+    /// The oldest version that is agreed to; 1.3 is always preferred.
+    public enum MinimumVersion: Sendable {
+        case tls12
+        case tls13
+    }
+
+    enum Role {
+        case client
+        case server
+    }
+
+    let pointer: OpaquePointer
+    let role: Role
+
+    /// A client: the peer's chain must lead to `trust` and its certificate must be for the host that was asked for.
+    ///
+    /// - Parameter identity: the certificate to show when the server asks for one; `nil` for none.
+    /// - Throws: ``TLSConfigurationError`` when the trust cannot be loaded or OpenSSL refuses the identity (a key that
+    ///   is too weak for its security level, for example).
+    public convenience init(
+        client identity: TLSIdentity?,
+        trust: TLSTrust = .system,
+        minimumVersion: MinimumVersion = .tls12
+    ) throws(TLSConfigurationError) {
+        try self.init(role: .client, method: TLS_client_method(), minimumVersion: minimumVersion)
+        if let identity { try self.use(identity) }
+        try self.use(trust, announced: false)
+        SSL_CTX_set_verify(self.pointer, SSL_VERIFY_PEER, nil)
+    }
+
+    /// A server.
+    ///
+    /// - Parameters:
+    ///   - clientTrust: the roots that client certificates must lead to; `nil` does not ask for a certificate at all.
+    ///   - requireClientCertificate: whether a client without one is refused. Needs `clientTrust`.
+    public convenience init(
+        server identity: TLSIdentity,
+        clientTrust: TLSTrust?,
+        requireClientCertificate: Bool,
+        minimumVersion: MinimumVersion = .tls12
+    ) throws(TLSConfigurationError) {
+        precondition(clientTrust != nil || !requireClientCertificate, "certificates are judged by roots")
+        try self.init(role: .server, method: TLS_server_method(), minimumVersion: minimumVersion)
+        try self.use(identity)
+        if let clientTrust {
+            try self.use(clientTrust, announced: true)
+            SSL_CTX_set_verify(
+                self.pointer,
+                SSL_VERIFY_PEER | (requireClientCertificate ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
+                nil
+            )
+        }
+    }
+
+    private init(
+        role: Role,
+        method: OpaquePointer?,
+        minimumVersion: MinimumVersion
+    ) throws(TLSConfigurationError) {
+        OpenSSLError.clearQueue()
+        guard let pointer = SSL_CTX_new(method) else { throw .fromQueue("OpenSSL cannot make a TLS context") }
+        self.pointer = pointer
+        self.role = role
+
+        let version = minimumVersion == .tls12 ? TLS1_2_VERSION : TLS1_3_VERSION
+        guard belfry_SSL_CTX_set_min_proto_version(pointer, version) == 1 else {
+            throw .fromQueue("the TLS version is not supported")
+        }
+        belfry_SSL_CTX_set_options(pointer)
+        // No sessions and no tickets: connections live for days, and a ticket that a server writes unasked to a client
+        // that has closed already draws a reset, which would destroy an answer still on its way.
+        belfry_SSL_CTX_disable_session_cache(pointer)
+        SSL_CTX_set_num_tickets(pointer, 0)
+        // One read of the stream per record instead of two (header, body).
+        belfry_SSL_CTX_enable_read_ahead(pointer)
+    }
+
+    deinit {
+        SSL_CTX_free(self.pointer)
+    }
+
+    private func use(_ identity: TLSIdentity) throws(TLSConfigurationError) {
+        OpenSSLError.clearQueue()
+        guard
+            SSL_CTX_use_certificate(self.pointer, identity.leaf.pointer) == 1,
+            SSL_CTX_use_PrivateKey(self.pointer, identity.key.pointer) == 1
+        else {
+            throw .fromQueue("the certificate \"\(identity.certificate.commonName)\" is not usable")
+        }
+        for certificate in identity.intermediates {
+            guard belfry_SSL_CTX_add1_chain_cert(self.pointer, certificate.pointer) == 1 else {
+                throw .fromQueue("an intermediate of \"\(identity.certificate.commonName)\" is not usable")
+            }
+        }
+    }
+
+    /// - Parameter announced: whether the roots' names are sent to clients, so that they can choose a certificate.
+    private func use(_ trust: TLSTrust, announced: Bool) throws(TLSConfigurationError) {
+        OpenSSLError.clearQueue()
+        guard let roots = try trust.loadRoots() else {
+            guard SSL_CTX_set_default_verify_paths(self.pointer) == 1 else {
+                throw .fromQueue("the system's root certificates cannot be loaded")
+            }
+            return
+        }
+        guard let store = SSL_CTX_get_cert_store(self.pointer) else { preconditionFailure("a context has a store") }
+        for root in roots {
+            guard
+                X509_STORE_add_cert(store, root.pointer) == 1,
+                !announced || SSL_CTX_add_client_CA(self.pointer, root.pointer) == 1
+            else {
+                throw .fromQueue("a root certificate is not usable")
+            }
+        }
+    }
+}

@@ -1,0 +1,309 @@
+import NIOCore
+
+/// TLS for a channel, client or server: plaintext `ByteBuffer`s on the side of the handlers behind it, ciphertext on
+/// the side of the socket.
+///
+/// Add one per channel, before or after it becomes active. Everything runs on the channel's event loop.
+///
+/// **Events.** ``TLSHandshakeCompleted`` comes once. Errors come through `errorCaught`, each once, as ``TLSError`` (or
+/// the socket's own after the handshake); after one the handler ends the connection by itself. The plaintext that
+/// arrived before an error or a close is always delivered first.
+///
+/// **Writing.** What is written before the handshake is done waits in memory without limit; a pipeline that is careful
+/// starts at the event. Each `flush` encrypts all that was written, in whole 16 KiB records where there is that much,
+/// and makes one write to the socket. A write's promise is fulfilled when the socket has taken the bytes.
+///
+/// **Ending.** `close()` sends close_notify and the end of stream after what was flushed, and closes the socket as soon
+/// as the peer has ended its side too, after `closeTimeout` at the latest; `close(mode: .output)` does the first half
+/// and goes on reading. The peer's close_notify ends the connection the same way, or with the channel option
+/// `allowRemoteHalfClosure` fires `ChannelEvent.inputClosed` and leaves the writing side open. An end of the stream
+/// without close_notify is ``TLSError/uncleanShutdown``.
+///
+/// **An answer before a reset.** A gateway that answers and closes makes our next write fail. On a failed write
+/// (EPIPE, ECONNRESET) NIO's socket channel reads all that the kernel still holds before it closes, and Linux keeps
+/// received data through a reset: so the answer is delivered, inside that `flush`, and then `channelInactive`. Handlers
+/// must therefore expect `channelRead` and `channelInactive` while they call `flush`. This needs `autoRead` (or a
+/// pending read) at that time.
+public final class TLSHandler: ChannelDuplexHandler {
+    public typealias InboundIn = ByteBuffer
+    public typealias InboundOut = ByteBuffer
+    public typealias OutboundIn = ByteBuffer
+    public typealias OutboundOut = ByteBuffer
+
+    private let tls: TLSContext
+    private let serverName: String?
+    private let closeTimeout: TimeAmount
+
+    private var state = TLSHandlerStateMachine()
+    private var session: TLSSession?
+    private var queue = PlaintextQueue()
+    private var closeTimer: Scheduled<Void>?
+
+    /// A flush that came before the end of the handshake.
+    private var flushIsDue = false
+    /// A `read` that has not been answered with plaintext yet (matters when `autoRead` is off).
+    private var readIsDue = false
+
+    /// - Parameters:
+    ///   - context: identity, trust and role.
+    ///   - serverName: on a client the host whose certificate is expected, required: a DNS name (also sent as SNI) or
+    ///     an IP address as text, validated against the certificate's IP entries. `nil` on a server.
+    ///   - closeTimeout: how long the peer's end of stream, and the sending of what was flushed, is awaited.
+    public init(context: TLSContext, serverName: String?, closeTimeout: TimeAmount = .seconds(2)) {
+        precondition(
+            (serverName != nil) == (context.role == .client),
+            "a client names the host it wants to reach, a server does not"
+        )
+        self.tls = context
+        self.serverName = serverName
+        self.closeTimeout = closeTimeout
+    }
+
+    public func handlerAdded(context: ChannelHandlerContext) {
+        if context.channel.isActive {
+            self.begin(context)
+        }
+    }
+
+    public func handlerRemoved(context: ChannelHandlerContext) {
+        self.closeTimer?.cancel()
+        self.closeTimer = nil
+        self.queue.fail(ChannelError.ioOnClosedChannel)
+        self.session = nil
+    }
+
+    // MARK: Inbound
+
+    public func channelActive(context: ChannelHandlerContext) {
+        context.fireChannelActive()
+        self.begin(context)
+    }
+
+    public func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard let session = self.session else { return }
+        switch self.state.ciphertextUse {
+        case .handshake:
+            session.feed(self.unwrapInboundIn(data))
+            self.shakeHands(context, session)
+        case .decrypt:
+            session.feed(self.unwrapInboundIn(data))
+            self.decrypt(context, session)
+        case .discard:
+            break
+        }
+    }
+
+    public func channelReadComplete(context: ChannelHandlerContext) {
+        context.fireChannelReadComplete()
+        // With autoRead off nobody else asks for the bytes that make a record, or a handshake, whole.
+        if self.readIsDue || self.state.needsInputForItself {
+            context.read()
+        }
+    }
+
+    public func channelInactive(context: ChannelHandlerContext) {
+        self.closeTimer?.cancel()
+        self.closeTimer = nil
+        let error = self.state.deactivated()
+        self.queue.fail(error ?? ChannelError.ioOnClosedChannel)
+        if let error { context.fireErrorCaught(error) }
+        context.fireChannelInactive()
+    }
+
+    public func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        // The socket's end of stream; the handlers behind were told at the peer's close_notify.
+        guard case .some(.inputClosed) = event as? ChannelEvent else {
+            context.fireUserInboundEventTriggered(event)
+            return
+        }
+        let (error, closes) = self.state.inputEnded()
+        if let error { context.fireErrorCaught(error) }
+        if closes { context.close(promise: nil) }
+    }
+
+    public func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if self.state.transportFailed("\(error)") {
+            context.fireErrorCaught(error)
+        }
+    }
+
+    // MARK: Outbound
+
+    public func read(context: ChannelHandlerContext) {
+        self.readIsDue = true
+        context.read()
+    }
+
+    public func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch self.state.writeUse {
+        case .queue, .encrypt:
+            self.queue.append(self.unwrapOutboundIn(data), promise: promise)
+        case .refuse:
+            promise?.fail(ChannelError.outputClosed)
+        }
+    }
+
+    public func flush(context: ChannelHandlerContext) {
+        switch self.state.writeUse {
+        case .queue:
+            self.flushIsDue = true
+        case .encrypt:
+            self.encryptAndSend(context)
+        case .refuse:
+            break
+        }
+    }
+
+    public func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        switch mode {
+        case .input:
+            // TLS has no way to tell the peer.
+            promise?.fail(ChannelError.operationUnsupported)
+        case .output:
+            switch self.state.closeRequested(.output) {
+            case .refuse, .none:
+                promise?.fail(ChannelError.outputClosed)
+            case let action:
+                self.end(context, action, promise: promise)
+            }
+        case .all:
+            switch self.state.closeRequested(.all) {
+            case .closeNow, .refuse:
+                context.close(promise: promise)
+            case let action:
+                context.channel.closeFuture.cascade(to: promise)
+                self.end(context, action, promise: nil)
+            }
+        }
+    }
+}
+
+// MARK: The connection's life
+
+extension TLSHandler {
+    private func begin(_ context: ChannelHandlerContext) {
+        guard self.state.activated() else { return }
+        do throws(TLSError) {
+            let session = try TLSSession(context: self.tls, serverName: self.serverName)
+            self.session = session
+            self.shakeHands(context, session)
+            // Even with autoRead off.
+            if self.state.needsInputForItself { context.read() }
+        } catch {
+            self.fail(context, error)
+        }
+    }
+
+    private func shakeHands(_ context: ChannelHandlerContext, _ session: TLSSession) {
+        switch session.handshake() {
+        case .needsInput:
+            self.send(context, promise: nil)
+        case .failed(let error):
+            self.fail(context, error)
+        case .completed:
+            self.state.handshakeCompleted()
+            // The event comes before anything is sent: sending may find the socket dead and end the channel.
+            context.fireUserInboundEventTriggered(
+                TLSHandshakeCompleted(version: session.version, cipher: session.cipher, peer: session.peer)
+            )
+            if self.flushIsDue, self.state.writeUse == .encrypt {
+                self.encryptAndSend(context)
+            } else {
+                self.send(context, promise: nil)
+            }
+            // What came with the peer's last handshake message is inside OpenSSL already.
+            if self.state.ciphertextUse == .decrypt {
+                self.decrypt(context, session)
+            }
+        }
+    }
+
+    private func decrypt(_ context: ChannelHandlerContext, _ session: TLSSession) {
+        var plaintext = context.channel.allocator.buffer(capacity: session.incoming.readableBytes)
+        let step = session.read(into: &plaintext)
+        if plaintext.readableBytes > 0 {
+            self.readIsDue = false
+            context.fireChannelRead(self.wrapInboundOut(plaintext))
+        }
+        switch step {
+        case .needsInput:
+            // OpenSSL may have answered by itself (a key update).
+            self.send(context, promise: nil)
+        case .closeNotify:
+            let halfClosure = try? context.channel.syncOptions?.getOption(.allowRemoteHalfClosure)
+            let (tells, end) = self.state.closeNotifyReceived(allowsHalfClosure: halfClosure ?? false)
+            if tells { context.fireUserInboundEventTriggered(ChannelEvent.inputClosed) }
+            self.end(context, end, promise: nil)
+        case .failed(let error):
+            self.fail(context, error)
+        }
+    }
+
+    private func encryptAndSend(_ context: ChannelHandlerContext) {
+        guard let session = self.session else { return }
+        self.flushIsDue = false
+        if let error = self.queue.encrypt(with: session) {
+            self.fail(context, error)
+        } else {
+            self.send(context, promise: self.queue.takePromise())
+        }
+    }
+
+    /// Hands OpenSSL's output to the socket. May re-enter this handler, see "An answer before a reset".
+    private func send(_ context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
+        guard let session = self.session, let ciphertext = session.takeOutgoing() else {
+            promise?.succeed()
+            return
+        }
+        context.write(self.wrapOutboundOut(ciphertext), promise: promise)
+        context.flush()
+        session.recycle(ciphertext)
+    }
+
+    private func fail(_ context: ChannelHandlerContext, _ error: TLSError) {
+        guard case .report(let end) = self.state.failed() else { return }
+        self.queue.fail(error)
+        // Reported before the alert goes out, for the same reason as the end of the handshake.
+        context.fireErrorCaught(error)
+        self.end(context, end, promise: nil, saysGoodbye: false)
+    }
+
+    /// - Parameter saysGoodbye: not after a failure: the alert that OpenSSL has prepared says more than close_notify.
+    private func end(
+        _ context: ChannelHandlerContext,
+        _ action: TLSHandlerStateMachine.EndAction,
+        promise: EventLoopPromise<Void>?,
+        saysGoodbye: Bool = true
+    ) {
+        switch action {
+        case .none:
+            // A failure may have left an alert.
+            self.send(context, promise: nil)
+        case .closeNow, .refuse:
+            context.close(promise: promise)
+        case .sendEnd, .sendEndAndLinger:
+            self.queue.fail(ChannelError.outputClosed)
+            if saysGoodbye { self.session?.closeNotify() }
+            self.send(context, promise: nil)
+            // The channel keeps the order: it ends its stream after what is still to be written.
+            context.close(mode: .output, promise: promise)
+            if action == .sendEndAndLinger { self.startCloseTimer(context) }
+        case .linger:
+            self.send(context, promise: nil)
+            self.startCloseTimer(context)
+        }
+    }
+
+    private func startCloseTimer(_ context: ChannelHandlerContext) {
+        guard self.closeTimer == nil, context.channel.isActive else { return }
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        self.closeTimer = context.eventLoop.scheduleTask(in: self.closeTimeout) {
+            bound.value.close(promise: nil)
+        }
+        // Only an end of stream is awaited, and with autoRead off nobody would see it.
+        context.read()
+    }
+}
+
+@available(*, unavailable)
+extension TLSHandler: Sendable {}

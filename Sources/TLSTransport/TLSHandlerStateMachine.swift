@@ -1,0 +1,212 @@
+/// Decides what a ``TLSHandler`` does about the life of its connection; the handler carries it out.
+///
+/// How a connection ends, whoever begins: close_notify (or a fatal alert) and an end of stream go out, then the peer's
+/// end of stream is awaited for a limited time before the socket is closed. A socket that is closed with unread input
+/// sends a reset instead, which may destroy what was written last: here that is the answer to a bad notification, or
+/// the alert that says why a certificate is refused.
+struct TLSHandlerStateMachine {
+    enum Side {
+        case open
+        case closed
+    }
+
+    private enum State {
+        /// The channel is not active yet.
+        case idle
+        case handshaking
+        /// `input` is closed by the peer's close_notify (or a failed socket), `output` by ours.
+        case open(input: Side, output: Side)
+        /// Our last is said, the peer's end of stream is awaited. `discarding` after a failure: what still arrives
+        /// cannot be trusted.
+        case lingering(discarding: Bool)
+        case closed
+    }
+
+    private var state = State.idle
+    /// The socket's error during the handshake, told when the channel dies.
+    private var handshakeFailure: String?
+
+    enum CiphertextUse {
+        case handshake
+        case decrypt
+        case discard
+    }
+
+    /// What arriving bytes are for.
+    var ciphertextUse: CiphertextUse {
+        switch self.state {
+        case .handshaking: .handshake
+        case .open(input: .open, output: _), .lingering(discarding: false): .decrypt
+        case .idle, .open(input: .closed, output: _), .lingering(discarding: true), .closed: .discard
+        }
+    }
+
+    enum WriteUse {
+        /// Keep it until the handshake is done.
+        case queue
+        case encrypt
+        /// Nothing can be sent any more.
+        case refuse
+    }
+
+    var writeUse: WriteUse {
+        switch self.state {
+        case .idle, .handshaking: .queue
+        case .open(input: _, output: .open): .encrypt
+        case .open(input: _, output: .closed), .lingering, .closed: .refuse
+        }
+    }
+
+    /// Whether the socket must be read although nobody asked for plaintext.
+    var needsInputForItself: Bool {
+        switch self.state {
+        case .handshaking, .lingering: true
+        case .idle, .open, .closed: false
+        }
+    }
+}
+
+// MARK: Inputs
+
+extension TLSHandlerStateMachine {
+    /// The channel is active. Returns whether to begin the handshake.
+    mutating func activated() -> Bool {
+        guard case .idle = self.state else { return false }
+        self.state = .handshaking
+        return true
+    }
+
+    mutating func handshakeCompleted() {
+        guard case .handshaking = self.state else { preconditionFailure("no handshake is under way") }
+        self.state = .open(input: .open, output: .open)
+    }
+
+    /// How an end is brought about.
+    enum EndAction: Equatable {
+        case none
+        /// Close the socket: there is nothing to be said.
+        case closeNow
+        /// Send close_notify and the end of stream, and leave the socket to be read.
+        case sendEnd
+        /// As `sendEnd`, and close the socket when the peer has ended too or the time is up.
+        case sendEndAndLinger
+        /// The end was sent before; close the socket when the peer has ended too or the time is up.
+        case linger
+        /// The channel's fault, not ours: let it say so.
+        case refuse
+    }
+
+    enum CloseMode {
+        case output
+        case all
+    }
+
+    /// Our side asks for a close.
+    mutating func closeRequested(_ mode: CloseMode) -> EndAction {
+        switch (self.state, mode) {
+        case (.idle, _), (.handshaking, _):
+            self.state = .lingering(discarding: true)
+            return .closeNow
+        case (.open(input: .open, output: .open), .output):
+            self.state = .open(input: .open, output: .closed)
+            return .sendEnd
+        case (.open(input: _, output: .closed), .output), (.lingering, .output):
+            return .refuse
+        case (.open(let input, let output), _):
+            self.state = .lingering(discarding: input == .closed)
+            return output == .open ? .sendEndAndLinger : .linger
+        case (.lingering, .all):
+            return .none
+        case (.closed, _):
+            return .refuse
+        }
+    }
+
+    /// The peer said, inside TLS, that it will send nothing more.
+    ///
+    /// - Returns: whether the handlers behind are to be told, and how the connection goes on. Without half-closure an
+    ///   end of the input is the end of the connection, as it is for NIO's channels.
+    mutating func closeNotifyReceived(allowsHalfClosure: Bool) -> (tellsInputClosed: Bool, end: EndAction) {
+        guard case .open(.open, let output) = self.state else { return (false, .none) }
+        if allowsHalfClosure, output == .open {
+            self.state = .open(input: .closed, output: .open)
+            return (true, .none)
+        }
+        self.state = .lingering(discarding: true)
+        return (allowsHalfClosure, output == .open ? .sendEndAndLinger : .linger)
+    }
+
+    enum FailureAction: Equatable {
+        case ignore
+        /// Report the error, then let the alert out and end the connection.
+        case report(EndAction)
+    }
+
+    /// OpenSSL failed, in the handshake or after.
+    mutating func failed() -> FailureAction {
+        switch self.state {
+        case .idle, .handshaking, .open(input: _, output: .open):
+            self.state = .lingering(discarding: true)
+            return .report(.sendEndAndLinger)
+        case .open(input: _, output: .closed):
+            self.state = .lingering(discarding: true)
+            return .report(.linger)
+        case .lingering(discarding: false):
+            // Closing already, but a refused certificate is still worth telling.
+            self.state = .lingering(discarding: true)
+            return .report(.none)
+        case .lingering(discarding: true), .closed:
+            return .ignore
+        }
+    }
+
+    /// The socket reported an error. Returns whether the handlers behind are to see it.
+    mutating func transportFailed(_ description: String) -> Bool {
+        switch self.state {
+        case .idle:
+            return true
+        case .handshaking:
+            self.handshakeFailure = description
+            return false
+        case .open(_, let output):
+            // Told once: the end of the stream that follows is no news.
+            self.state = .open(input: .closed, output: output)
+            return true
+        case .lingering, .closed:
+            return false
+        }
+    }
+
+    /// The peer's side of the stream ended, the channel lives on (half-closure).
+    ///
+    /// - Returns: an error to report; whether to close the socket.
+    mutating func inputEnded() -> (error: TLSError?, closes: Bool) {
+        let error = self.errorAtEnd()
+        switch self.state {
+        case .idle, .handshaking, .open(input: .open, output: _):
+            self.state = .lingering(discarding: true)
+            return (error, true)
+        case .open(.closed, let output):
+            return (nil, output == .closed)
+        case .lingering, .closed:
+            // The socket closes itself once what was written has left.
+            return (nil, false)
+        }
+    }
+
+    /// The channel is gone. Returns an error to report.
+    mutating func deactivated() -> TLSError? {
+        let error = self.errorAtEnd()
+        self.state = .closed
+        return error
+    }
+
+    /// What an end of the stream means now.
+    private func errorAtEnd() -> TLSError? {
+        switch self.state {
+        case .handshaking: .closedDuringHandshake(cause: self.handshakeFailure)
+        case .open(input: .open, output: _): .uncleanShutdown
+        case .idle, .open(input: .closed, output: _), .lingering, .closed: nil
+        }
+    }
+}

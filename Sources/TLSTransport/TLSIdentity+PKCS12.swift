@@ -1,0 +1,116 @@
+import COpenSSL
+
+extension TLSIdentity {
+    /// Reads a PKCS#12 file, see ``init(pkcs12:passphrase:)``.
+    ///
+    /// - Throws: ``TLSConfigurationError`` with the file's name.
+    public init(pkcs12File path: String, passphrase: String) throws(TLSConfigurationError) {
+        let bytes = try FileAccess.read(path)
+        do {
+            try self.init(pkcs12: bytes, passphrase: passphrase)
+        } catch {
+            throw error.inFile(path)
+        }
+    }
+
+    /// Reads a PKCS#12 container: certificate, private key and any intermediates.
+    ///
+    /// The old ciphers that keychains export with (RC2, triple DES) are read too: they live in OpenSSL's legacy
+    /// provider, which is loaded when the first container asks for it.
+    ///
+    /// - Throws: `notPKCS12`, `wrongPassphrase`, `noCertificate`, `noPrivateKey`, `keyDoesNotMatchCertificate` or
+    ///   `rejected`.
+    public init(pkcs12 bytes: [UInt8], passphrase: String) throws(TLSConfigurationError) {
+        OpenSSLError.clearQueue()
+        let input = MemoryBIO(copying: bytes)
+        guard let container = d2i_PKCS12_bio(input.pointer, nil) else {
+            throw TLSConfigurationError(.notPKCS12, openSSLErrors: OpenSSLError.drainQueue().map(\.text))
+        }
+        defer { PKCS12_free(container) }
+        guard PKCS12_verify_mac(container, passphrase, -1) == 1 else {
+            let errors = OpenSSLError.drainQueue()
+            // An unknown digest and a wrong passphrase both fail here; only the latter leaves this reason.
+            throw TLSConfigurationError(
+                errors.isEmpty || errors.contains { $0.reason == PKCS12_R_MAC_VERIFY_FAILURE }
+                    ? .wrongPassphrase
+                    : .rejected("its integrity cannot be checked: \(errors[0].text)"),
+                openSSLErrors: errors.map(\.text)
+            )
+        }
+
+        var contents: Contents
+        do {
+            contents = try Contents(container, passphrase: passphrase)
+        } catch {
+            guard LegacyProvider.isLoaded else { throw error }
+            contents = try Contents(container, passphrase: passphrase)
+        }
+        guard let leaf = contents.leaf else { throw TLSConfigurationError(.noCertificate) }
+        guard let key = contents.key else { throw TLSConfigurationError(.noPrivateKey) }
+        try self.init(leaf: leaf, key: key, intermediates: contents.others)
+    }
+
+    /// The identity as a PKCS#12 container (AES-256, PBKDF2, SHA-256: what OpenSSL 3 writes and today's readers take).
+    public func pkcs12(passphrase: String) throws(TLSConfigurationError) -> [UInt8] {
+        OpenSSLError.clearQueue()
+        guard
+            let container = PKCS12_create(
+                passphrase,
+                self.certificate.commonName,
+                self.key.pointer,
+                self.leaf.pointer,
+                nil,
+                0,
+                0,
+                0,
+                0,
+                0
+            )
+        else { throw .fromQueue("the identity cannot be written as PKCS#12") }
+        defer { PKCS12_free(container) }
+        let output = MemoryBIO()
+        guard i2d_PKCS12_bio(output.pointer, container) == 1 else {
+            throw .fromQueue("the identity cannot be written as PKCS#12")
+        }
+        return output.bytes
+    }
+
+    /// Writes ``pkcs12(passphrase:)`` to a file that only its owner can read (mode 0600).
+    public func writePKCS12(to path: String, passphrase: String) throws(TLSConfigurationError) {
+        try FileAccess.write(self.pkcs12(passphrase: passphrase), to: path, mode: 0o600)
+    }
+}
+
+/// What a container holds; the pieces OpenSSL hands out belong to the caller.
+private struct Contents {
+    var leaf: CertificateHandle?
+    var key: PrivateKeyHandle?
+    var others: [CertificateHandle] = []
+
+    init(_ container: OpaquePointer, passphrase: String) throws(TLSConfigurationError) {
+        OpenSSLError.clearQueue()
+        var key: OpaquePointer?
+        var leaf: OpaquePointer?
+        var stack: OpaquePointer?
+        guard PKCS12_parse(container, passphrase, &key, &leaf, &stack) == 1 else {
+            throw .fromQueue("its contents cannot be read")
+        }
+        self.leaf = leaf.map(CertificateHandle.init(owning:))
+        self.key = key.map(PrivateKeyHandle.init(owning:))
+        guard let stack else { return }
+        defer { belfry_X509_stack_free(stack) }
+        for index in 0..<belfry_X509_stack_count(stack) {
+            guard let certificate = belfry_X509_stack_value(stack, index) else { continue }
+            X509_up_ref(certificate)
+            self.others.append(CertificateHandle(owning: certificate))
+        }
+    }
+}
+
+/// OpenSSL 3 moved the ciphers of old PKCS#12 exports into a provider of their own.
+private enum LegacyProvider {
+    /// Loads it on first use, for good. Once a provider is loaded by name the default one is no longer implied: it is
+    /// named too.
+    static let isLoaded: Bool =
+        OSSL_PROVIDER_load(nil, "default") != nil && OSSL_PROVIDER_load(nil, "legacy") != nil
+}

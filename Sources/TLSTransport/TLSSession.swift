@@ -1,0 +1,211 @@
+import COpenSSL
+import NIOCore
+
+/// One TLS connection without a socket: ciphertext and plaintext in and out, nothing else.
+///
+/// OpenSSL reads from and appends to two `ByteBuffer`s through a stream method of our own (``ByteBufferBIO``), so
+/// that a record is copied once on its way. Belongs to one event loop. No call fires into the channel: whoever uses the
+/// session decides what happens, outside of OpenSSL's stack.
+final class TLSSession {
+    enum HandshakeStep {
+        case needsInput
+        case completed
+        case failed(TLSError)
+    }
+
+    enum ReadStep {
+        /// All that was fed is read.
+        case needsInput
+        /// The peer will send nothing more, by its word.
+        case closeNotify
+        case failed(TLSError)
+    }
+
+    /// The most plaintext in one record (RFC 8446 §5.1).
+    static let recordBytes = 16 << 10
+    /// More than any cipher suite adds to a record: header, explicit nonce, content type, tag, padding.
+    private static let recordOverheadBytes = 64
+    /// An empty buffer of more than this is given back rather than kept for the next flush.
+    private static let keptCapacityBytes = 512 << 10
+
+    private let ssl: OpaquePointer
+    private let serverName: String?
+
+    /// Ciphertext of the peer that OpenSSL has not read yet. Empty between calls: OpenSSL always reads all.
+    var incoming = ByteBuffer()
+    /// Ciphertext that has not been taken yet.
+    var outgoing = ByteBuffer()
+
+    /// - Parameter serverName: what a client asks for and validates: a DNS name, or an IP address as text. `nil` on a
+    ///   server.
+    /// - Throws: ``TLSError/peerNotTrusted(reason:serverName:openSSLErrors:)`` for a name that no certificate can have.
+    init(context: TLSContext, serverName: String?) throws(TLSError) {
+        OpenSSLError.clearQueue()
+        guard let ssl = SSL_new(context.pointer) else { preconditionFailure("out of memory") }
+        self.ssl = ssl
+        self.serverName = serverName
+        let bio = ByteBufferBIO.make(for: self)
+        // One stream for both directions: the session owns it from here on.
+        SSL_set_bio(ssl, bio, bio)
+        switch context.role {
+        case .server:
+            SSL_set_accept_state(ssl)
+        case .client:
+            SSL_set_connect_state(ssl)
+            guard let serverName, Self.expect(serverName, of: ssl) else {
+                let errors = OpenSSLError.drainQueue().map(\.text)
+                throw .peerNotTrusted(reason: "not a host name", serverName: serverName, openSSLErrors: errors)
+            }
+        }
+    }
+
+    deinit {
+        SSL_free(self.ssl)
+    }
+
+    /// Sets what the peer's certificate must be for, and asks for it by name (SNI, RFC 6066 §3: no IP addresses).
+    private static func expect(_ serverName: String, of ssl: OpaquePointer) -> Bool {
+        // A C string ends at NUL: what is checked would differ from what was meant.
+        guard !serverName.isEmpty, serverName.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else { return false }
+        let parameters = SSL_get0_param(ssl)
+        if X509_VERIFY_PARAM_set1_ip_asc(parameters, serverName) == 1 { return true }
+        OpenSSLError.clearQueue()
+        // The root's dot is never part of a certificate's name.
+        let name = serverName.hasSuffix(".") ? String(serverName.dropLast()) : serverName
+        X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+        return X509_VERIFY_PARAM_set1_host(parameters, name, name.utf8.count) == 1
+            && belfry_SSL_set_server_name(ssl, name) == 1
+    }
+}
+
+// MARK: Input
+
+extension TLSSession {
+    /// Takes ciphertext of the peer, to be worked off by ``handshake()`` or ``read(into:)``.
+    func feed(_ ciphertext: ByteBuffer) {
+        if self.incoming.readableBytes == 0 {
+            self.incoming = ciphertext
+        } else {
+            self.incoming.writeImmutableBuffer(ciphertext)
+        }
+    }
+
+    func handshake() -> HandshakeStep {
+        OpenSSLError.clearQueue()
+        let result = SSL_do_handshake(self.ssl)
+        self.releaseIncoming()
+        if result == 1 { return .completed }
+        switch SSL_get_error(self.ssl, result) {
+        case SSL_ERROR_WANT_READ:
+            return .needsInput
+        case SSL_ERROR_ZERO_RETURN:
+            return .failed(.closedDuringHandshake(cause: "the peer sent close_notify"))
+        default:
+            return .failed(self.takeError())
+        }
+    }
+
+    /// Decrypts all that was fed and appends it to `plaintext`, also what stands before the close or the failure.
+    func read(into plaintext: inout ByteBuffer) -> ReadStep {
+        OpenSSLError.clearQueue()
+        defer { self.releaseIncoming() }
+        while true {
+            if plaintext.writableBytes == 0 {
+                // Decrypting never grows the data: at first there is as much as was fed, later a record's worth.
+                plaintext.reserveCapacity(
+                    minimumWritableBytes: max(self.incoming.readableBytes, Self.recordBytes)
+                )
+            }
+            var result: Int32 = 0
+            plaintext.writeWithUnsafeMutableBytes(minimumWritableBytes: 1) { target in
+                var count = 0
+                result = SSL_read_ex(self.ssl, target.baseAddress, target.count, &count)
+                return result == 1 ? count : 0
+            }
+            if result == 1 { continue }
+            switch SSL_get_error(self.ssl, result) {
+            case SSL_ERROR_WANT_READ:
+                return .needsInput
+            case SSL_ERROR_ZERO_RETURN:
+                return .closeNotify
+            default:
+                return .failed(self.takeError())
+            }
+        }
+    }
+
+    /// Lets go of the reader's buffer, so that the channel can use its memory for the next read.
+    private func releaseIncoming() {
+        if self.incoming.readableBytes == 0 {
+            self.incoming = ByteBuffer()
+        }
+    }
+
+    private func takeError() -> TLSError {
+        TLSError(
+            queue: OpenSSLError.drainQueue(),
+            verifyResult: SSL_get_verify_result(self.ssl),
+            serverName: self.serverName
+        )
+    }
+}
+
+// MARK: Output
+
+extension TLSSession {
+    /// Encrypts all of `plaintext` into ``outgoing``, as whole records where it is big. Only after the handshake.
+    ///
+    /// Never partial: the stream takes everything, and without renegotiation no write waits for a read.
+    func write(_ plaintext: UnsafeRawBufferPointer) -> TLSError? {
+        guard let bytes = plaintext.baseAddress, plaintext.count > 0 else { return nil }
+        OpenSSLError.clearQueue()
+        let records = (plaintext.count + Self.recordBytes - 1) / Self.recordBytes
+        self.outgoing.reserveCapacity(minimumWritableBytes: plaintext.count + records * Self.recordOverheadBytes)
+        var written = 0
+        guard SSL_write_ex(self.ssl, bytes, plaintext.count, &written) == 1 else { return self.takeError() }
+        assert(written == plaintext.count, "partial writes are not enabled")
+        return nil
+    }
+
+    /// Puts a close_notify alert into ``outgoing``, once. Reading goes on.
+    func closeNotify() {
+        OpenSSLError.clearQueue()
+        // 0 says that the peer's own is still to come, which is for `read` to find; a failure is the end anyway.
+        _ = SSL_shutdown(self.ssl)
+        OpenSSLError.clearQueue()
+    }
+
+    /// Moves the ciphertext out. Give the buffer back with ``recycle(_:)`` once it is written.
+    func takeOutgoing() -> ByteBuffer? {
+        guard self.outgoing.readableBytes > 0 else { return nil }
+        let buffer = self.outgoing
+        self.outgoing = ByteBuffer()
+        return buffer
+    }
+
+    /// Keeps the memory of a written buffer for the next flush, unless somebody still holds it or it is big.
+    func recycle(_ buffer: consuming ByteBuffer) {
+        guard self.outgoing.capacity == 0, buffer.capacity <= Self.keptCapacityBytes else { return }
+        self.outgoing = consume buffer
+        // Allocates anew when the socket has not taken all of it.
+        self.outgoing.clear()
+    }
+}
+
+// MARK: What was agreed
+
+extension TLSSession {
+    /// As in `TLSv1.3`.
+    var version: String {
+        SSL_get_version(self.ssl).map { String(cString: $0) } ?? "unknown"
+    }
+
+    /// As in `TLS_AES_256_GCM_SHA384`.
+    var cipher: String {
+        SSL_CIPHER_get_name(SSL_get_current_cipher(self.ssl)).map { String(cString: $0) } ?? "unknown"
+    }
+
+    var peer: CertificateInfo? {
+        SSL_get0_peer_certificate(self.ssl).map(CertificateInfo.init(x509:))
+    }
+}
