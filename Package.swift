@@ -25,6 +25,7 @@ let package = Package(
     name: "belfry",
     platforms: [.macOS(.v26)],
     dependencies: [
+        .package(url: "https://github.com/apple/swift-log.git", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio.git", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-protobuf.git", exact: "1.39.0"),
     ],
@@ -49,6 +50,17 @@ let package = Package(
         .target(name: "RedisClient", dependencies: ["CHiredis"] + nio, swiftSettings: strict),
         .target(name: "TLSTransport", dependencies: ["COpenSSL"] + nio, swiftSettings: strict),
 
+        // The push service and the pipeline.
+        .target(
+            name: "Sandbox",
+            dependencies: [
+                "APNsProtocol", "TLSTransport",
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "Logging", package: "swift-log"),
+            ] + nio,
+            swiftSettings: strict
+        ),
+
         // What several test targets need.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
 
@@ -69,6 +81,15 @@ let package = Package(
         .testTarget(
             name: "TLSTransportTests",
             dependencies: ["TLSTransport", "COpenSSL", .product(name: "NIOEmbedded", package: "swift-nio")] + nio,
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "SandboxTests",
+            dependencies: [
+                "APNsProtocol", "Sandbox", "TLSTransport",
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "Logging", package: "swift-log"),
+            ] + nio,
             swiftSettings: strict
         ),
     ]

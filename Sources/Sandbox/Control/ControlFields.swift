@@ -1,0 +1,99 @@
+import FoundationEssentials
+
+/// What is wrong with a control request, naming the field.
+struct ControlError: Error, Equatable, Encodable {
+    /// Which field, `nil` when it is the request as a whole. Elements of arrays as in `tokens[3]`.
+    let field: String?
+    /// What was found and what is allowed.
+    let error: String
+}
+
+/// The fields of a control request's JSON object, taken out one by one; what is left over at the end is unknown.
+struct ControlFields {
+    private var fields: [String: JSONValue]
+
+    /// - Throws: ``ControlError`` when the body is not a JSON object.
+    init(body: [UInt8]) throws(ControlError) {
+        let value: JSONValue
+        do {
+            value = try JSONDecoder().decode(JSONValue.self, from: Data(body))
+        } catch {
+            throw ControlError(field: nil, error: "the body is not JSON")
+        }
+        guard case .object(let fields) = value else {
+            throw ControlError(field: nil, error: "the body is \(value.text), a JSON object is expected")
+        }
+        self.fields = fields
+    }
+
+    func has(_ field: String) -> Bool {
+        fields[field] != nil
+    }
+
+    /// A field that may be left out.
+    mutating func integer(_ field: String, in range: ClosedRange<Int>) throws(ControlError) -> Int? {
+        guard let value = fields.removeValue(forKey: field) else { return nil }
+        guard case .integer(let integer) = value, range.contains(integer) else {
+            let allowed = "an integer of \(range.lowerBound) to \(range.upperBound)"
+            throw ControlError(field: field, error: "is \(value.text), \(allowed) is expected")
+        }
+        return integer
+    }
+
+    /// A field that must be there.
+    mutating func requiredInteger(_ field: String, in range: ClosedRange<Int>) throws(ControlError) -> Int {
+        guard let value = try integer(field, in: range) else { throw missing(field) }
+        return value
+    }
+
+    /// A field that may be left out.
+    mutating func string(_ field: String) throws(ControlError) -> String? {
+        guard let value = fields.removeValue(forKey: field) else { return nil }
+        guard case .string(let string) = value else {
+            throw ControlError(field: field, error: "is \(value.text), a string is expected")
+        }
+        return string
+    }
+
+    /// A field that must be there.
+    mutating func requiredString(_ field: String) throws(ControlError) -> String {
+        guard let value = try string(field) else { throw missing(field) }
+        return value
+    }
+
+    /// A field that is false when it is left out.
+    mutating func flag(_ field: String) throws(ControlError) -> Bool {
+        guard let value = fields.removeValue(forKey: field) else { return false }
+        guard case .bool(let flag) = value else {
+            throw ControlError(field: field, error: "is \(value.text), true or false is expected")
+        }
+        return flag
+    }
+
+    /// A field that may be left out: an array of strings.
+    mutating func strings(_ field: String) throws(ControlError) -> [String]? {
+        guard let value = fields.removeValue(forKey: field) else { return nil }
+        guard case .array(let elements) = value else {
+            throw ControlError(field: field, error: "is \(value.text), an array of strings is expected")
+        }
+        var strings: [String] = []
+        strings.reserveCapacity(elements.count)
+        for (index, element) in elements.enumerated() {
+            guard case .string(let string) = element else {
+                throw ControlError(field: "\(field)[\(index)]", error: "is \(element.text), a string is expected")
+            }
+            strings.append(string)
+        }
+        return strings
+    }
+
+    /// Refuses fields that nobody asked for, the first by name.
+    func finish() throws(ControlError) {
+        guard let unknown = fields.keys.min() else { return }
+        throw ControlError(field: String(unknown.prefix(80)), error: "is not a field of this request")
+    }
+
+    private func missing(_ field: String) -> ControlError {
+        ControlError(field: field, error: "is missing")
+    }
+}

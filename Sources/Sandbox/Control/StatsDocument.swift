@@ -1,0 +1,66 @@
+/// `GET /stats`: the field names are the contract.
+struct StatsDocument: Encodable {
+    /// See ``TopicCounters``; `distinct` counts (token, value of the custom payload key `n`).
+    struct Topic: Encodable {
+        let accepted: Int
+        let distinct: Int
+        /// Only there, and true, when more pairs came than are remembered: `distinct` is too low then.
+        let distinctIncomplete: Bool?
+        let rejected: [String: Int]
+        let discarded: Int
+        let delivered: Int
+        let stored: Int
+        let coalesced: Int
+        let expired: Int
+        let feedback: Int
+    }
+
+    /// Gateway and feedback service together.
+    struct Connections: Encodable {
+        let open: Int
+        let total: Int
+        let refused: Int
+    }
+
+    let topics: [String: Topic]
+    let connections: Connections
+    /// How often each fault struck, over all topics; those that never did are left out.
+    let faults: [String: Int]
+
+    /// A snapshot: each topic consistent in itself.
+    init(of service: PushService) {
+        var topics: [String: Topic] = [:]
+        var faults: [String: Int] = [:]
+        for topic in service.topics {
+            let (tally, strikes) = topic.withLedger { (Topic($0), $0.faults.strikes) }
+            topics[topic.name] = tally
+            for (name, count) in strikes {
+                faults[name.rawValue, default: 0] += count
+            }
+        }
+        self.topics = topics
+        self.faults = faults
+        let connections = service.connections
+        self.connections = Connections(
+            open: connections.open,
+            total: connections.total,
+            refused: connections.refused
+        )
+    }
+}
+
+extension StatsDocument.Topic {
+    init(_ ledger: TopicLedger) {
+        let counters = ledger.counters
+        accepted = counters.accepted
+        distinct = ledger.memory.count
+        distinctIncomplete = ledger.memory.isFull ? true : nil
+        rejected = Dictionary(uniqueKeysWithValues: counters.rejected.map { ("\($0.status.rawValue)", $0.count) })
+        discarded = counters.discarded
+        delivered = counters.delivered
+        stored = counters.stored
+        coalesced = counters.coalesced
+        expired = counters.expired
+        feedback = counters.feedback
+    }
+}

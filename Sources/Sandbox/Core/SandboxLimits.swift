@@ -1,0 +1,33 @@
+import NIOCore
+
+/// Every limit of the sandbox in one place, so that nothing a peer or a caller sends makes it grow.
+enum SandboxLimits {
+    /// Devices a topic can have. An index fits into 24 bits, and the last one is left out so that no packed
+    /// (device, generation, mark) has all its bits set: see ``AcceptedMemory``.
+    static let devices = 1...(1 << 24) - 1
+
+    /// Pairs of (token, mark) remembered per topic: at most 2^26 slots of 8 bytes, 512 MiB, and only if it comes to that.
+    static let rememberedPairs = 1 << 25
+
+    /// How long an offline device's notification is kept at most: 30 days [later].
+    static let storageSeconds: UInt32 = 30 * 24 * 3600
+
+    /// How long a peer may take for the TLS handshake.
+    static let handshake = TimeAmount.seconds(10)
+
+    /// How long a connection whose last word was said waits for the peer to close. Closing at once while bytes of the
+    /// peer are unread makes the kernel answer with a reset, which may overtake the error packet.
+    static let linger = TimeAmount.seconds(10)
+
+    /// Feedback tuples encoded at a time; the next ones wait until the socket takes more.
+    static let feedbackTuplesPerWrite = 1024
+
+    /// Ciphertext read from a socket at a time.
+    static let readBytes = 256 * 1024
+
+    /// The body of a control request.
+    static let controlBodyBytes = 1 << 20
+
+    /// Milliseconds an answer can be held back by a fault: an hour.
+    static let answerDelayMilliseconds = 0...3_600_000
+}

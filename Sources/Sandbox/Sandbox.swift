@@ -1,0 +1,61 @@
+import APNsProtocol
+import TLSTransport
+
+/// The sandbox's tools that need no running server.
+public enum Sandbox {
+    /// Writes a development PKI for these bundle IDs: `ca.pem`, `server.pem`, `token.key`, and for each of them
+    /// `<bundle>.pem` (certificate and key) and `<bundle>.p12` (passphrase `belfry`).
+    ///
+    /// What exists is kept: an authority goes on signing for topics that are added.
+    ///
+    /// - Parameter serverNames: host names of the service besides the loopback's; they count only when `server.pem` is
+    ///   written for the first time.
+    /// - Throws: ``SandboxSetupError`` naming the file or the bundle ID.
+    public static func writeCertificates(
+        directory: String,
+        topics: [String],
+        serverNames: [String] = []
+    ) throws(SandboxSetupError) {
+        do {
+            try writeDevelopmentPKI(directory: directory, topics: topics, serverNames: serverNames)
+        } catch {
+            throw SandboxSetupError(error)
+        }
+    }
+
+    /// The tokens of a range of a topic's devices, in order: token I belongs to virtual device I.
+    ///
+    /// - Parameters:
+    ///   - pkiDirectory: has to hold `token.key`.
+    ///   - body: gets each token as 64 hexadecimal digits.
+    /// - Throws: ``SandboxSetupError`` when the key cannot be read or the range reaches beyond the devices a topic can
+    ///   have, and whatever `body` throws.
+    public static func forEachToken(
+        pkiDirectory: String,
+        topic: String,
+        first: Int,
+        count: Int,
+        environment: PushEnvironment = .development,
+        _ body: (String) throws -> Void
+    ) throws {
+        let devices = SandboxLimits.devices.upperBound
+        guard first >= 0, count >= 0, first <= devices, count <= devices - first else {
+            throw SandboxSetupError(subject: "tokens", problem: "devices are numbered 0 to \(devices - 1)")
+        }
+        let mint = TokenMint(key: try tokenKey(pkiDirectory), environment: environment, topic: topic)
+        try withUnsafeTemporaryAllocation(byteCount: TokenMint.tokenBytes, alignment: 8) { token in
+            for device in first..<first + count {
+                mint.mint(AppInstance(device: UInt32(device)), into: token)
+                try body(Hex.encode(UnsafeRawBufferPointer(token)))
+            }
+        }
+    }
+
+    private static func tokenKey(_ pkiDirectory: String) throws(SandboxSetupError) -> [UInt8] {
+        do {
+            return try DevelopmentPKI(directory: pkiDirectory).tokenKey()
+        } catch {
+            throw SandboxSetupError(error)
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import APNsProtocol
+import Logging
+import NIOCore
+
+/// One connection to the feedback service: writes the topic's list at once and closes; the client sends nothing [10].
+///
+/// The list is cleared by the connect [13]: a reader that goes away in the middle has lost the rest. It is written as
+/// fast as the socket takes it.
+///
+/// Belongs to the channel's event loop.
+final class FeedbackHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let service: PushService
+    private let topic: PushService.Topic
+    private let mint: TokenMint
+    private let logger: Logger
+    private var entries: ArraySlice<FeedbackList.Entry> = []
+    private var isWriting = false
+
+    init(service: PushService, topic: PushService.Topic, logger: Logger) {
+        self.service = service
+        self.topic = topic
+        self.logger = logger
+        mint = service.mint(for: topic)
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        entries = topic.withLedger { $0.takeFeedback() }[...]
+        logger.debug("feedback read", metadata: ["topic": "\(topic.name)", "tuples": "\(entries.count)"])
+        write(context)
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        write(context)
+        context.fireChannelWritabilityChanged()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // What a client says to this service means nothing.
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        logger.debug("feedback connection failed", metadata: ["topic": "\(topic.name)", "error": "\(error)"])
+        context.close(promise: nil)
+    }
+
+    private func write(_ context: ChannelHandlerContext) {
+        // Flushing can change the writability, which calls this again.
+        guard !isWriting else { return }
+        isWriting = true
+        defer { isWriting = false }
+        while !entries.isEmpty, context.channel.isWritable {
+            let chunk = entries.prefix(SandboxLimits.feedbackTuplesPerWrite)
+            entries = entries.dropFirst(chunk.count)
+            context.writeAndFlush(wrapOutboundOut(encode(chunk, context.channel.allocator)), promise: nil)
+        }
+        if entries.isEmpty { context.close(mode: .output, promise: nil) }
+    }
+
+    private func encode(_ chunk: ArraySlice<FeedbackList.Entry>, _ allocator: ByteBufferAllocator) -> ByteBuffer {
+        let tupleBytes = FeedbackTuple.headerBytes + TokenMint.tokenBytes
+        var buffer = allocator.buffer(capacity: chunk.count * tupleBytes)
+        withUnsafeTemporaryAllocation(byteCount: TokenMint.tokenBytes, alignment: 8) { token in
+            for entry in chunk {
+                mint.mint(entry.instance, into: token)
+                buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: tupleBytes) { output in
+                    FeedbackTuple.encode(timestamp: entry.timestamp, token: UnsafeRawBufferPointer(token), into: output)
+                }
+            }
+        }
+        return buffer
+    }
+}

@@ -1,0 +1,67 @@
+import APNsProtocol
+import Synchronization
+
+/// What all connections of a sandbox share: the topics and the counts. Used from every thread.
+final class PushService: Sendable {
+    /// One topic. Its ledger is locked once for each chunk read from a socket, never per notification.
+    final class Topic: Sendable {
+        /// The bundle ID.
+        let name: String
+        private let ledger: Mutex<TopicLedger>
+
+        init(name: String, devices: Int) {
+            self.name = name
+            ledger = Mutex(TopicLedger(devices: devices))
+        }
+
+        func withLedger<Result>(_ body: (inout TopicLedger) -> Result) -> Result {
+            ledger.withLock { body(&$0) }
+        }
+    }
+
+    /// Gateway and feedback connections since the start.
+    struct ConnectionCounters: Sendable {
+        var open = 0
+        var total = 0
+        /// Of the total: the handshake failed, or the certificate was for another topic or environment.
+        var refused = 0
+    }
+
+    /// In the order of the configuration.
+    let topics: [Topic]
+    let environment: PushEnvironment
+    let gatewayLimits: GatewayLimits
+    private let tokenKey: [UInt8]
+    private let connectionCounters = Mutex(ConnectionCounters())
+    private let clock: @Sendable () -> UInt32
+
+    /// - Parameter clock: UNIX seconds.
+    init(configuration: SandboxConfiguration, tokenKey: [UInt8], clock: @escaping @Sendable () -> UInt32) {
+        topics = configuration.topics.map { Topic(name: $0, devices: configuration.devices) }
+        environment = configuration.environment
+        gatewayLimits = configuration.gatewayLimits
+        self.tokenKey = tokenKey
+        self.clock = clock
+    }
+
+    /// UNIX seconds.
+    var now: UInt32 { clock() }
+
+    /// The topic of this name, or `nil` when it is not served.
+    func topic(named name: String) -> Topic? {
+        topics.first { $0.name == name }
+    }
+
+    /// A mint for the calling thread.
+    func mint(for topic: Topic) -> TokenMint {
+        TokenMint(key: tokenKey, environment: environment, topic: topic.name)
+    }
+
+    var connections: ConnectionCounters {
+        connectionCounters.withLock { $0 }
+    }
+
+    func countConnections(_ body: (inout ConnectionCounters) -> Void) {
+        connectionCounters.withLock { body(&$0) }
+    }
+}

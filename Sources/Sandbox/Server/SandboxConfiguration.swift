@@ -1,0 +1,48 @@
+import APNsProtocol
+
+/// What a sandbox is started with.
+public struct SandboxConfiguration: Sendable {
+    /// The directory with `server.pem`, `ca.pem` and `token.key`.
+    public var pkiDirectory: String
+    /// Bundle IDs. A provider whose certificate is for another one is turned away.
+    public var topics: [String]
+    /// Virtual devices per topic, 1...16,777,215: device I has the app of every topic.
+    public var devices: Int
+    /// The address that providers connect to. The control port is on 127.0.0.1 whatever this says: who can reach it
+    /// can change everything.
+    public var listenHost = "127.0.0.1"
+    /// 0 picks a free one; so with the other ports.
+    public var gatewayPort = 2195
+    /// See ``gatewayPort``.
+    public var feedbackPort = 2196
+    /// See ``gatewayPort``.
+    public var controlPort = 2190
+    /// Event-loop threads for gateway and feedback, at least 1.
+    public var threads = 1
+    /// Which environment it plays: certificates of the other one are turned away, tokens of the other one are invalid.
+    public var environment = PushEnvironment.development
+    /// What the gateway accepts.
+    public var gatewayLimits = GatewayLimits()
+
+    /// The ports of the real service.
+    public init(pkiDirectory: String, topics: [String], devices: Int) {
+        self.pkiDirectory = pkiDirectory
+        self.topics = topics
+        self.devices = devices
+    }
+}
+
+/// Where a running sandbox listens.
+public struct SandboxPorts: Sendable, Hashable {
+    /// The binary interface of providers.
+    public let gateway: Int
+    /// The feedback service.
+    public let feedback: Int
+    /// Statistics and commands.
+    public let control: Int
+
+    /// One line of JSON, for whoever started the process with port 0.
+    public var json: String {
+        "{\"gateway\":\(gateway),\"feedback\":\(feedback),\"control\":\(control)}"
+    }
+}

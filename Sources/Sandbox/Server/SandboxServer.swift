@@ -1,0 +1,140 @@
+import Glibc
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import TLSTransport
+
+/// A running push service: gateway, feedback service and control port.
+///
+/// Owns its threads: gateway and feedback share the configured number, the control port has one of its own, so that it
+/// answers while the gateway is busy. ``stop()`` is to be called before the last reference goes.
+public final class SandboxServer: Sendable {
+    /// Where it listens.
+    public let ports: SandboxPorts
+
+    private let providerThreads: MultiThreadedEventLoopGroup
+    private let controlThread: MultiThreadedEventLoopGroup
+
+    private init(
+        ports: SandboxPorts,
+        providerThreads: MultiThreadedEventLoopGroup,
+        controlThread: MultiThreadedEventLoopGroup
+    ) {
+        self.ports = ports
+        self.providerThreads = providerThreads
+        self.controlThread = controlThread
+    }
+
+    /// Starts it; when this returns, all ports are open.
+    ///
+    /// - Throws: ``SandboxSetupError`` when the configuration cannot work, ``SandboxPortError`` when a port cannot be
+    ///   had.
+    public static func start(
+        _ configuration: SandboxConfiguration,
+        logger: Logger,
+        clock: @escaping @Sendable () -> UInt32 = { UInt32(clamping: time(nil)) }
+    ) async throws -> SandboxServer {
+        try check(configuration)
+        let (tls, tokenKey) = try secrets(DevelopmentPKI(directory: configuration.pkiDirectory))
+        let service = PushService(configuration: configuration, tokenKey: tokenKey, clock: clock)
+        let providerThreads = MultiThreadedEventLoopGroup(numberOfThreads: configuration.threads)
+        let controlThread = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        do {
+            let door = ProviderDoor(service: service, tls: tls, logger: logger)
+            let gateway = door.bootstrap(on: providerThreads) { topic in
+                GatewayHandler(service: service, topic: topic, logger: logger)
+            }
+            let feedback = door.bootstrap(on: providerThreads) { topic in
+                FeedbackHandler(service: service, topic: topic, logger: logger)
+            }
+            let control = controlBootstrap(on: controlThread, api: ControlAPI(service: service))
+            let ports = SandboxPorts(
+                gateway: try await bind(gateway, configuration.listenHost, configuration.gatewayPort),
+                feedback: try await bind(feedback, configuration.listenHost, configuration.feedbackPort),
+                control: try await bind(control, "127.0.0.1", configuration.controlPort)
+            )
+            return SandboxServer(ports: ports, providerThreads: providerThreads, controlThread: controlThread)
+        } catch {
+            try await providerThreads.shutdownGracefully()
+            try await controlThread.shutdownGracefully()
+            throw error
+        }
+    }
+
+    /// Closes all ports and connections and ends the threads. Idempotent.
+    public func stop() async throws {
+        try await providerThreads.shutdownGracefully()
+        try await controlThread.shutdownGracefully()
+    }
+
+    private static func check(_ configuration: SandboxConfiguration) throws(SandboxSetupError) {
+        guard !configuration.topics.isEmpty, !configuration.topics.contains("") else {
+            throw SandboxSetupError(subject: "topics", problem: "at least one bundle ID is expected")
+        }
+        guard Set(configuration.topics).count == configuration.topics.count else {
+            throw SandboxSetupError(subject: "topics", problem: "one bundle ID is there twice")
+        }
+        let devices = SandboxLimits.devices
+        guard devices.contains(configuration.devices) else {
+            let expected = "\(devices.lowerBound) to \(devices.upperBound) are possible"
+            throw SandboxSetupError(subject: "devices", problem: "\(configuration.devices), \(expected)")
+        }
+        guard configuration.threads > 0 else {
+            throw SandboxSetupError(subject: "threads", problem: "\(configuration.threads), at least 1 is expected")
+        }
+    }
+
+    private static func secrets(
+        _ pki: DevelopmentPKI
+    ) throws(SandboxSetupError) -> (tls: TLSContext, tokenKey: [UInt8]) {
+        do {
+            let tls = try TLSContext(
+                server: TLSIdentity(pemFile: pki.serverFile),
+                clientTrust: .file(pki.authorityFile),
+                requireClientCertificate: true
+            )
+            return (tls, try pki.tokenKey())
+        } catch {
+            throw SandboxSetupError(error)
+        }
+    }
+
+    /// - Returns: the port, which the system picked if it was 0.
+    private static func bind(_ bootstrap: ServerBootstrap, _ host: String, _ port: Int) async throws -> Int {
+        do {
+            let channel = try await bootstrap.bind(host: host, port: port).get()
+            guard let bound = channel.localAddress?.port else {
+                preconditionFailure("a listening TCP socket has a port")
+            }
+            return bound
+        } catch {
+            throw SandboxPortError(host: host, port: port, cause: error)
+        }
+    }
+
+    private static func controlBootstrap(on group: EventLoopGroup, api: ControlAPI) -> ServerBootstrap {
+        ServerBootstrap(group: group)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let pipeline = channel.pipeline.syncOperations
+                    try pipeline.configureHTTPServerPipeline()
+                    try pipeline.addHandler(ControlHandler(api: api))
+                }
+            }
+    }
+}
+
+/// A port cannot be had: it is taken, needs privileges, or the address is not this machine's.
+public struct SandboxPortError: Error, CustomStringConvertible {
+    /// The address that was asked for.
+    public let host: String
+    /// The port that was asked for.
+    public let port: Int
+    /// The system's word.
+    public let cause: any Error
+
+    /// The address and why.
+    public var description: String { "cannot listen on \(host):\(port): \(cause)" }
+}

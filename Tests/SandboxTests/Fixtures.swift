@@ -1,0 +1,132 @@
+import APNsProtocol
+
+@testable import Sandbox
+
+/// What most tests start from: a topic, its mint and its ledger, at a time of its own.
+///
+/// A class, because `#expect` cannot call what mutates.
+final class TopicFixture {
+    static let key = [UInt8](0..<32)
+    static let topic = "com.example.news"
+    /// UNIX seconds.
+    static let now: UInt32 = 1_000_000
+
+    let mint = TokenMint(key: key, environment: .development, topic: topic)
+    var ledger = TopicLedger(devices: 100)
+    var session: GatewaySession
+
+    init(limits: GatewayLimits = GatewayLimits()) {
+        session = GatewaySession(limits: limits)
+    }
+
+    func token(_ device: UInt32) -> [UInt8] {
+        mint.token(of: AppInstance(device: device))
+    }
+
+    func takeFeedback() -> [FeedbackList.Entry] {
+        ledger.takeFeedback()
+    }
+
+    /// A new connection.
+    func reconnect() {
+        session = GatewaySession(limits: session.limits)
+    }
+
+    /// Feeds the session of this fixture.
+    func receive(_ bytes: [UInt8], now: UInt32 = TopicFixture.now) -> GatewaySession.Action {
+        bytes.withUnsafeBytes { session.receive($0, mint: mint, ledger: &ledger, now: now) }
+    }
+
+    /// Sends one notification on a connection of its own; it must be accepted.
+    func accept(device: UInt32, n: Int = 0, expiration: UInt32 = .max, now: UInt32 = TopicFixture.now) -> Bool {
+        reconnect()
+        let frame = Frame.command2(identifier: 1, token: token(device), n: n, expiration: expiration)
+        return receive(frame, now: now) == .read
+    }
+}
+
+/// Encoded notifications.
+enum Frame {
+    static func payload(n: Int) -> [UInt8] {
+        Array("{\"aps\":{\"alert\":\"hello\"},\"n\":\(n)}".utf8)
+    }
+
+    static func command2(
+        identifier: UInt32,
+        token: [UInt8],
+        n: Int = 0,
+        payload: [UInt8]? = nil,
+        expiration: UInt32 = .max
+    ) -> [UInt8] {
+        let payload = payload ?? Frame.payload(n: n)
+        let frameBytes = NotificationFrame.command2Bytes(tokenBytes: token.count, payloadBytes: payload.count)
+        return encoded(frameBytes, token, payload) { token, payload, output in
+            NotificationFrame.encodeCommand2(
+                identifier: identifier,
+                token: token,
+                payload: payload,
+                expiration: expiration,
+                priority: .immediate,
+                into: output
+            )
+        }
+    }
+
+    static func command1(identifier: UInt32, token: [UInt8], n: Int = 0, expiration: UInt32 = .max) -> [UInt8] {
+        let payload = payload(n: n)
+        let frameBytes = NotificationFrame.command1Bytes(tokenBytes: token.count, payloadBytes: payload.count)
+        return encoded(frameBytes, token, payload) { token, payload, output in
+            NotificationFrame.encodeCommand1(
+                identifier: identifier,
+                token: token,
+                payload: payload,
+                expiration: expiration,
+                into: output
+            )
+        }
+    }
+
+    static func command0(token: [UInt8], n: Int = 0) -> [UInt8] {
+        let payload = payload(n: n)
+        let frameBytes = NotificationFrame.command0Bytes(tokenBytes: token.count, payloadBytes: payload.count)
+        return encoded(frameBytes, token, payload) { token, payload, output in
+            NotificationFrame.encodeCommand0(token: token, payload: payload, into: output)
+        }
+    }
+
+    static func sentinel(identifier: UInt32) -> [UInt8] {
+        encoded(NotificationFrame.sentinelBytes, [], []) { _, _, output in
+            NotificationFrame.encodeSentinel(identifier: identifier, into: output)
+        }
+    }
+
+    private static func encoded(
+        _ frameBytes: Int,
+        _ token: [UInt8],
+        _ payload: [UInt8],
+        _ encode: (UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeMutableRawBufferPointer) -> Int
+    ) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: frameBytes) { buffer, count in
+            count = token.withUnsafeBytes { token in
+                payload.withUnsafeBytes { encode(token, $0, UnsafeMutableRawBufferPointer(buffer)) }
+            }
+        }
+    }
+}
+
+/// SplitMix64: the same numbers for the same seed, on every machine.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+}

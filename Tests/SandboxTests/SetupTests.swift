@@ -1,0 +1,118 @@
+import APNsProtocol
+import Foundation
+import Logging
+import Testing
+
+@testable import Sandbox
+
+/// Starting: what is missing or wrong is named.
+struct SetupTests {
+    private func withDirectory(_ body: (String) async throws -> Void) async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "sandbox-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try await body(directory)
+    }
+
+    private func start(_ change: (inout SandboxConfiguration) -> Void, _ directory: String) async throws {
+        var configuration = SandboxConfiguration(pkiDirectory: directory, topics: ["com.example.a"], devices: 10)
+        configuration.gatewayPort = 0
+        configuration.feedbackPort = 0
+        configuration.controlPort = 0
+        change(&configuration)
+        let server = try await SandboxServer.start(configuration, logger: RunningSandbox.quietLogger)
+        try await server.stop()
+    }
+
+    @Test("A file that is missing or wrong is named", arguments: ["server.pem", "ca.pem", "token.key"])
+    func files(name: String) async throws {
+        try await withDirectory { directory in
+            try Sandbox.writeCertificates(directory: directory, topics: ["com.example.a"])
+            let file = directory + "/" + name
+            for content in [nil, Data("nonsense".utf8)] {
+                try FileManager.default.removeItem(atPath: file)
+                if let content { try content.write(to: URL(filePath: file)) }
+                let error = await #expect(throws: SandboxSetupError.self) { try await start({ _ in }, directory) }
+                #expect(error?.subject == file)
+                try Data().write(to: URL(filePath: file))
+            }
+        }
+    }
+
+    @Test("A setting that cannot work is named")
+    func settings() async throws {
+        try await withDirectory { directory in
+            try Sandbox.writeCertificates(directory: directory, topics: ["com.example.a"])
+            let table: [(String, (inout SandboxConfiguration) -> Void)] = [
+                ("topics", { $0.topics = [] }), ("topics", { $0.topics = ["a", "a"] }), ("devices", { $0.devices = 0 }),
+                ("devices", { $0.devices = 1 << 24 }), ("threads", { $0.threads = 0 }),
+            ]
+            for (subject, change) in table {
+                let error = await #expect(throws: SandboxSetupError.self) { try await start(change, directory) }
+                #expect(error?.subject == subject)
+            }
+        }
+    }
+
+    @Test("A port that is taken is named")
+    func takenPort() async throws {
+        try await RunningSandbox.run { sandbox in
+            let taken = sandbox.server.ports.gateway
+            let error = await #expect(throws: SandboxPortError.self) {
+                try await start({ $0.feedbackPort = taken }, sandbox.pki.directory)
+            }
+            #expect(error?.port == taken)
+        }
+    }
+
+    @Test("Printed tokens are those that the running server accepts")
+    func printedTokens() async throws {
+        try await RunningSandbox.run { sandbox in
+            var printed: [String] = []
+            try Sandbox.forEachToken(
+                pkiDirectory: sandbox.pki.directory,
+                topic: "com.example.a",
+                first: 998,
+                count: 2
+            ) { printed.append($0) }
+            #expect(try printed == [998, 999].map { Hex.encode(try sandbox.token($0)) })
+            let provider = try await sandbox.connect(to: sandbox.server.ports.gateway)
+            provider.send(
+                try printed.flatMap { Frame.command2(identifier: 1, token: try Hex.decode($0)) }
+                    + Frame.sentinel(identifier: 2)
+            )
+            #expect(try await provider.end.get().answer?.identifier == 2)
+            #expect(try await sandbox.stats()["accepted"] == .integer(2))
+        }
+    }
+
+    @Test(
+        "Tokens are refused for devices that no topic can have",
+        arguments: [(-1, 1), (0, -1), (16_777_215, 1), (1, .max)]
+    )
+    func tokenRange(first: Int, count: Int) {
+        #expect(throws: SandboxSetupError.self) {
+            try Sandbox.forEachToken(pkiDirectory: "nowhere", topic: "a", first: first, count: count) { _ in }
+        }
+    }
+
+    @Test("100,000 devices in each of three topics do not keep it from starting at once")
+    func population() async throws {
+        try await withDirectory { directory in
+            let topics = ["com.example.a", "com.example.b", "com.example.c"]
+            try Sandbox.writeCertificates(directory: directory, topics: topics)
+            try await start(
+                {
+                    $0.topics = topics
+                    $0.devices = 100_000
+                },
+                directory
+            )
+        }
+    }
+
+    @Test("The ready line is the one of the command line's contract")
+    func readyLine() {
+        let ports = SandboxPorts(gateway: 2195, feedback: 2196, control: 2190)
+        #expect(ports.json == #"{"gateway":2195,"feedback":2196,"control":2190}"#)
+    }
+}
