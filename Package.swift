@@ -28,6 +28,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log.git", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio.git", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-protobuf.git", exact: "1.39.0"),
+        .package(url: "https://github.com/jpsim/Yams.git", exact: "6.2.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", exact: "2.13.0"),
     ],
     targets: [
         // The system's C libraries: module maps and commented shims.
@@ -60,6 +62,17 @@ let package = Package(
             ] + nio,
             swiftSettings: strict
         ),
+        .target(
+            name: "BelfryRuntime",
+            dependencies: [
+                "APNsProtocol", "PipelineCore", "PushSchemas", "KafkaClient", "RedisClient", "TLSTransport",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+                .product(name: "Yams", package: "Yams"),
+            ] + nio,
+            swiftSettings: hot
+        ),
 
         // What several test targets need.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
@@ -89,6 +102,16 @@ let package = Package(
                 "APNsProtocol", "Sandbox", "TLSTransport",
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
+            ] + nio,
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "BelfryRuntimeTests",
+            dependencies: [
+                "APNsProtocol", "BelfryRuntime", "KafkaClient", "PipelineCore", "PushSchemas", "RedisClient",
+                "TLSTransport", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ] + nio,
             swiftSettings: strict
         ),

@@ -1,0 +1,75 @@
+import KafkaClient
+import Logging
+import NIOCore
+import NIOPosix
+import RedisClient
+
+/// Runs a ``RecordApplier`` on a thread of its own.
+struct ApplierRole: Sendable {
+    var configuration: BelfryConfiguration
+    var redis: RedisConnection.Configuration
+    var clientID: String
+    var groupID: String
+    var topic: String
+    var batch: Int
+    var logger: Logger
+
+    /// Starts on `eventLoop`; returns what stops it.
+    func start(
+        on eventLoop: any EventLoop,
+        decode: @escaping @Sendable (KafkaMessageView) throws(RecordRefusal) -> TokenChange
+    ) async throws -> NIOLoopBound<RecordApplier> {
+        try await KafkaReadiness(configuration.kafka, logger: logger).waitForTopics([topic, TopicNames().deadLetters])
+        return try await eventLoop.submit {
+            try make(on: eventLoop, decode: decode)
+        }.get()
+    }
+
+    private func make(
+        on eventLoop: any EventLoop,
+        decode: @escaping @Sendable (KafkaMessageView) throws(RecordRefusal) -> TokenChange
+    ) throws -> NIOLoopBound<RecordApplier> {
+        let producer = try KafkaProducer(properties: configuration.kafka.producerProperties(clientID: clientID))
+        let consumer: KafkaConsumer
+        do throws(KafkaError) {
+            consumer = try KafkaConsumer(
+                properties: configuration.kafka.consumerProperties(clientID: clientID),
+                group: groupID,
+                topics: [topic]
+            )
+        } catch {
+            producer.close()
+            throw error
+        }
+        let clients = RoleClients(
+            consumer: consumer,
+            producer: producer,
+            redis: RedisConnection(configuration: redis, eventLoop: eventLoop)
+        )
+        let applier = RecordApplier(
+            eventLoop: eventLoop,
+            clients: clients,
+            source: topic,
+            deadLetters: TopicNames().deadLetters,
+            batchLimit: batch,
+            logger: logger,
+            decode: decode
+        )
+        let logger = logger
+        clients.consumer.onAssigned = { [unowned applier] in applier.assign($0) }
+        clients.consumer.onRevoked = { [unowned applier] in applier.revoke($0, lost: $1) }
+        clients.consumer.onCommitted = { error in
+            if let error { logger.warning("commit failed", metadata: ["error": "\(error)"]) }
+        }
+        clients.producer.onDelivery = { [unowned applier] number, error, _, _ in applier.delivered(number, error: error)
+        }
+        clients.consumer.onError = { logger.report($0, of: "consumer") }
+        clients.producer.onError = { logger.report($0, of: "producer") }
+        clients.redis.onStateChange = { logger.report($0) }
+        clients.redis.start()
+        try clients.consumer.start(on: eventLoop) { [unowned applier] in applier.turn() }
+        try clients.producer.start(on: eventLoop) { [unowned applier] in applier.turn() }
+        applier.start()
+        return NIOLoopBound(applier, eventLoop: eventLoop)
+    }
+}

@@ -1,0 +1,288 @@
+import KafkaClient
+import Logging
+import NIOCore
+import PushSchemas
+import RedisClient
+
+/// Applies the records of a topic to the token state in Redis, one batch after the other.
+///
+/// A batch's offsets are committed when every change in it was acknowledged by Redis and every dead letter by the broker.
+/// Changes are idempotent and their order does not matter, so that a batch may be applied again after a crash. Runs on
+/// `eventLoop`.
+final class RecordApplier {
+    /// What a record asks for; throws if it cannot be used.
+    typealias Decode = (KafkaMessageView) throws(RecordRefusal) -> TokenChange
+
+    /// Since its start.
+    struct Counters: Equatable, Sendable {
+        var applied = 0
+        var deadLetters = 0
+    }
+
+    private(set) var counters = Counters()
+
+    private let eventLoop: any EventLoop
+    private let consumer: KafkaConsumer
+    private let producer: KafkaProducer
+    private let redis: RedisConnection
+    private let logger: Logger
+    private let source: String
+    private let deadLetters: String
+    private let batchLimit: Int
+    private let decode: Decode
+
+    private var current: Batch?
+    private var isRevoking = false
+    private var revocations = 0
+    private var stopped: EventLoopPromise<Void>?
+    private var isStopped = false
+    private var ticking: RepeatedTask?
+    private var awaitingPositions: [KafkaTopicPartition] = []
+
+    /// How long a revocation, and a stop, waits for the batch in hand: changes are idempotent, so all that giving up costs
+    /// is that who takes over applies them again.
+    private let patience: TimeAmount
+
+    /// The batch being applied.
+    private struct Batch {
+        var records: KafkaBatch
+        /// Changes and dead letters without an acknowledgement.
+        var pending: Int
+        var ends: [Int32: Int64]
+        /// Messages of dead letters to hand over again, by index.
+        var waiting: [Int] = []
+        /// Those whose dead letters the broker refused for their size.
+        var tooLarge: Set<Int> = []
+        /// Its partitions were given back meanwhile: their next owner commits.
+        var isForeign = false
+    }
+
+    init(
+        eventLoop: any EventLoop,
+        clients: RoleClients,
+        source: String,
+        deadLetters: String,
+        batchLimit: Int,
+        logger: Logger,
+        patience: TimeAmount = .seconds(10),
+        decode: @escaping Decode
+    ) {
+        self.eventLoop = eventLoop
+        consumer = clients.consumer
+        producer = clients.producer
+        redis = clients.redis
+        self.source = source
+        self.deadLetters = deadLetters
+        self.batchLimit = batchLimit
+        self.logger = logger
+        self.patience = patience
+        self.decode = decode
+    }
+
+    func start() {
+        eventLoop.preconditionInEventLoop()
+        ticking = eventLoop.repeating(after: .milliseconds(100), every: .milliseconds(500)) { [unowned self] in
+            requestPositions()
+            retryDeadLetters()
+            turn()
+        }
+    }
+
+    /// Finishes the batch in hand, commits it, leaves the group.
+    func stop() -> EventLoopFuture<Void> {
+        eventLoop.preconditionInEventLoop()
+        if let stopped { return stopped.futureResult }
+        let promise = eventLoop.makePromise(of: Void.self)
+        stopped = promise
+        if current == nil {
+            finishStop()
+        } else {
+            eventLoop.assumeIsolated().scheduleTask(in: patience) { [weak self] in self?.finishStop() }
+        }
+        return promise.futureResult
+    }
+
+    /// Takes the next batch if there is none in hand.
+    func turn() {
+        producer.poll()
+        guard current == nil, stopped == nil, !isRevoking, let records = consumer.consumeBatch(max: batchLimit) else {
+            return
+        }
+        take(records)
+    }
+
+    // MARK: Group
+
+    func assign(_ partitions: [KafkaTopicPartition]) {
+        awaitingPositions = partitions
+        requestPositions()
+    }
+
+    private func requestPositions() {
+        guard !awaitingPositions.isEmpty else { return }
+        do throws(KafkaError) {
+            let positions = try consumer.committed(awaitingPositions, timeoutMilliseconds: 5_000)
+            awaitingPositions = []
+            try consumer.completeAssign(positions.map(\.startPosition))
+        } catch {
+            logger.warning("partitions could not be assigned", metadata: ["error": "\(error)"])
+        }
+    }
+
+    func revoke(_ partitions: [KafkaTopicPartition], lost: Bool) {
+        awaitingPositions.removeAll { partitions.contains($0) }
+        isRevoking = true
+        revocations += 1
+        guard current != nil, !lost else {
+            current?.isForeign = true
+            return finishRevocation()
+        }
+        let number = revocations
+        eventLoop.assumeIsolated().scheduleTask(in: patience) { [weak self] in self?.giveUp(revocation: number) }
+    }
+
+    private func giveUp(revocation number: Int) {
+        guard isRevoking, revocations == number, !isStopped else { return }
+        logger.warning("partitions are given back with a batch in hand; who takes over applies it again")
+        current?.isForeign = true
+        finishRevocation()
+    }
+
+    private func finishRevocation() {
+        isRevoking = false
+        do throws(KafkaError) {
+            try consumer.completeRevoke()
+        } catch {
+            logger.error("partitions could not be given back", metadata: ["error": "\(error)"])
+        }
+    }
+
+    // MARK: Applying
+
+    private func take(_ records: KafkaBatch) {
+        var ends: [Int32: Int64] = [:]
+        var changes: [TokenChange] = []
+        var faults: [(index: Int, error: RecordRefusal)] = []
+        for index in 0..<records.count {
+            let message = records[index]
+            if let error = message.error {
+                if !error.isPartitionEnd { logger.error("consuming failed", metadata: ["error": "\(error)"]) }
+                continue
+            }
+            ends[message.partition] = message.offset + 1
+            do throws(RecordRefusal) {
+                changes.append(try decode(message))
+            } catch {
+                faults.append((index, error))
+            }
+        }
+        guard !ends.isEmpty else { return }
+        current = Batch(records: records, pending: changes.count + faults.count, ends: ends)
+        for change in changes { apply(change) }
+        for fault in faults { publishDeadLetter(at: fault.index) }
+    }
+
+    private func apply(_ change: TokenChange) {
+        change.run(on: redis) { [weak self] result in
+            guard let self, !isStopped else { return }
+            switch result {
+            case .success:
+                counters.applied += 1
+                finishOne()
+            case .failure(let error):
+                logger.warning("token state could not be changed; trying again", metadata: ["error": "\(error)"])
+                eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in self?.apply(change) }
+            }
+        }
+    }
+
+    private func finishOne() {
+        guard var batch = current else { return }
+        batch.pending -= 1
+        current = batch
+        guard batch.pending == 0 else { return }
+        current = nil
+        if !batch.isForeign { commit(batch.ends) }
+        if stopped != nil { return finishStop() }
+        if isRevoking { finishRevocation() }
+        eventLoop.assumeIsolated().execute { [weak self] in self?.turn() }
+    }
+
+    private func commit(_ ends: [Int32: Int64]) {
+        let offsets = ends.map {
+            KafkaPartitionOffset(topic: source, partition: $0.key, offset: $0.value, metadata: "")
+        }
+        do throws(KafkaError) {
+            // Before partitions are given back the commit must have arrived; otherwise it may overtake the next batch.
+            if isRevoking || stopped != nil {
+                try consumer.commitSynchronously(offsets, timeoutMilliseconds: 5_000)
+            } else {
+                try consumer.commit(offsets)
+            }
+        } catch {
+            // Applied again by who takes over: the changes are idempotent.
+            logger.warning("commit failed", metadata: ["error": "\(error)"])
+        }
+    }
+
+    // MARK: Dead letters
+
+    private func publishDeadLetter(at index: Int) {
+        guard let batch = current else { return }
+        let message = batch.records[index]
+        let detail: String
+        let reason: String
+        do throws(RecordRefusal) {
+            _ = try decode(message)
+            return
+        } catch {
+            reason = error.reason
+            detail = error.detail
+        }
+        do throws(KafkaError) {
+            let isCut = batch.tooLarge.contains(index)
+            try DeadLetter(
+                source: source,
+                reason: reason,
+                detail: detail,
+                tokenIndex: nil,
+                cutBytes: isCut ? ShardLimits.cutBytes : nil
+            ).publish(message, to: deadLetters, through: producer, opaque: UInt64(index))
+        } catch {
+            failed(index, error)
+        }
+    }
+
+    private func failed(_ index: Int, _ error: KafkaError) {
+        if error.isMessageTooLarge, current?.tooLarge.insert(index).inserted == true {
+            return publishDeadLetter(at: index)
+        }
+        current?.waiting.append(index)
+    }
+
+    /// The broker's word on a dead letter.
+    func delivered(_ opaque: UInt64, error: KafkaError?) {
+        if let error {
+            logger.error("dead letter was not delivered; it is tried again", metadata: ["error": "\(error)"])
+            return failed(Int(opaque), error)
+        }
+        counters.deadLetters += 1
+        finishOne()
+    }
+
+    private func retryDeadLetters() {
+        guard let waiting = current?.waiting, !waiting.isEmpty else { return }
+        current?.waiting = []
+        for index in waiting { publishDeadLetter(at: index) }
+    }
+
+    private func finishStop() {
+        guard !isStopped else { return }
+        isStopped = true
+        ticking?.cancel()
+        consumer.close()
+        producer.close()
+        redis.close()
+        stopped?.succeed()
+    }
+}

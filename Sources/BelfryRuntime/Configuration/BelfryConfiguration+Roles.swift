@@ -1,0 +1,65 @@
+import PipelineCore
+
+// What each key of a role is called, what it may be, and nothing else: the defaults are those of the settings.
+
+extension WorkerSettings {
+    init(reading section: ConfigurationSection) {
+        self.init()
+        shards = section.integer("shards", in: 1...256, default: shards)
+        groupID = section.string("group-id", default: groupID)
+        batch = section.integer("batch", in: 1...10_000, default: batch)
+        connectionsPerTopic = section.integer("connections-per-topic", in: 1...256, default: connectionsPerTopic)
+        confirmationWindow = section.duration(
+            "confirmation-window",
+            in: .milliseconds(100)...(.seconds(300)),
+            default: confirmationWindow
+        )
+        unknownFate = section.choice("unknown-fate", default: unknownFate)
+        maxUncommitted = section.integer("max-uncommitted", in: 1...100_000_000, default: maxUncommitted)
+        inFlightPerConnection = section.integer(
+            "in-flight-per-connection",
+            in: 1...16_777_216,
+            default: inFlightPerConnection
+        )
+        processingAttempts = section.integer("processing-attempts", in: 1...100, default: processingAttempts)
+        connectTimeout = section.duration("connect-timeout", in: connectTimeouts, default: connectTimeout)
+        backoffBase = section.duration("backoff-base", in: .milliseconds(100)...(.seconds(60)), default: backoffBase)
+        backoffCap = section.duration("backoff-cap", in: .seconds(1)...(.seconds(3600)), default: backoffCap)
+        connectionsPerMinute = section.integer("connections-per-minute", in: 1...100_000, default: connectionsPerMinute)
+        invalidTokenShare = section.number("invalid-token-share", in: 0.01...1, default: invalidTokenShare)
+        invalidTokenSample = section.integer("invalid-token-sample", in: 1...1_000_000, default: invalidTokenSample)
+        tokenState = section.boolean("token-state", default: tokenState)
+        stopTimeout = section.duration("stop-timeout", in: .seconds(1)...(.seconds(3600)), default: stopTimeout)
+        revokeDeadline = section.duration("revoke-deadline", in: .seconds(1)...(.seconds(300)), default: revokeDeadline)
+        if backoffBase > backoffCap {
+            section.report(
+                "backoff-base",
+                section.origin(of: "backoff-base"),
+                found: DurationText.format(backoffBase),
+                allowed: "at most worker.backoff-cap, \(DurationText.format(backoffCap))"
+            )
+        }
+        section.reportUnknownKeys()
+    }
+}
+
+extension RegistrarSettings {
+    init(reading section: ConfigurationSection) {
+        self.init()
+        groupID = section.string("group-id", default: groupID)
+        batch = section.integer("batch", in: 1...10_000, default: batch)
+        section.reportUnknownKeys()
+    }
+}
+
+extension HarvesterSettings {
+    init(reading section: ConfigurationSection) {
+        self.init()
+        interval = section.duration("interval", in: .seconds(1)...(.seconds(86_400)), default: interval)
+        lease = section.duration("lease", in: .seconds(5)...(.seconds(3600)), default: lease)
+        connectTimeout = section.duration("connect-timeout", in: connectTimeouts, default: connectTimeout)
+        section.reportUnknownKeys()
+    }
+}
+
+private let connectTimeouts = Duration.milliseconds(100)...(.seconds(300))

@@ -1,0 +1,102 @@
+extension ConfigurationSection {
+    /// A text that is not empty.
+    ///
+    /// - Parameter isSecret: whether messages must not show it.
+    func string(
+        _ key: String,
+        default standard: String,
+        allowed: String = "a text that is not empty",
+        isSecret: Bool = false,
+        isValid: (String) -> Bool = { !$0.isEmpty }
+    ) -> String {
+        value(key, default: standard, allowed: allowed, isSecret: isSecret) { isValid($0) ? $0 : nil }
+    }
+
+    /// A whole number in `range`.
+    func integer(_ key: String, in range: ClosedRange<Int>, default standard: Int) -> Int {
+        value(key, default: standard, allowed: "a whole number, \(range.lowerBound)...\(range.upperBound)") { text in
+            Int(text).flatMap { range.contains($0) ? $0 : nil }
+        }
+    }
+
+    /// A decimal number in `range`.
+    func number(_ key: String, in range: ClosedRange<Double>, default standard: Double) -> Double {
+        value(key, default: standard, allowed: "a number, \(range.lowerBound)...\(range.upperBound)") { text in
+            Double(text).flatMap { range.contains($0) ? $0 : nil }
+        }
+    }
+
+    func boolean(_ key: String, default standard: Bool) -> Bool {
+        value(key, default: standard, allowed: "true or false") { Bool($0) }
+    }
+
+    /// A duration in `range`, as a whole number with its unit: `500ms`, `2s`, `1m`, `6h`.
+    func duration(_ key: String, in range: ClosedRange<Duration>, default standard: Duration) -> Duration {
+        let allowed =
+            "a duration such as 500ms, 2s, 1m or 6h, "
+            + "\(DurationText.format(range.lowerBound))...\(DurationText.format(range.upperBound))"
+        return value(key, default: standard, allowed: allowed) { text in
+            DurationText.parse(text).flatMap { range.contains($0) ? $0 : nil }
+        }
+    }
+
+    /// One of the names of `E`.
+    func choice<E: RawRepresentable<String> & CaseIterable>(_ key: String, default standard: E) -> E {
+        value(key, default: standard, allowed: Self.alternatives(E.self)) { E(rawValue: $0) }
+    }
+
+    /// One of the names of `E`, or nil if nothing is said.
+    func optionalChoice<E: RawRepresentable<String> & CaseIterable>(_ key: String, of type: E.Type) -> E? {
+        value(key, default: nil, allowed: Self.alternatives(type)) { E(rawValue: $0).map(Optional.some) }
+    }
+
+    /// An address, or nil if nothing is said.
+    func address(_ key: String, defaultPort: Int?, allowsPortZero: Bool = false) -> HostPort? {
+        value(key, default: nil, allowed: Self.addressRule(defaultPort)) { text in
+            HostPort(text, defaultPort: defaultPort, allowsPortZero: allowsPortZero).map(Optional.some)
+        }
+    }
+
+    /// At least one address.
+    func addresses(_ key: String, defaultPort: Int?) -> [HostPort] {
+        let allowed = "a list of addresses, each \(Self.addressRule(defaultPort))"
+        guard let texts = texts(key) else {
+            reportMissing(key, allowed: allowed)
+            return []
+        }
+        if texts.isEmpty { reportMissing(key, allowed: allowed) }
+        return texts.compactMap { text, origin in
+            let address = HostPort(text, defaultPort: defaultPort)
+            if address == nil { report(key, origin, found: quoted(text), allowed: allowed) }
+            return address
+        }
+    }
+
+    /// The value of `key` as `parse` makes it of the text; nil from `parse` is a problem, no text is `standard`.
+    func value<T>(
+        _ key: String,
+        default standard: T,
+        allowed: String,
+        isSecret: Bool = false,
+        parse: (String) -> T?
+    ) -> T {
+        guard let (text, origin) = text(key) else { return standard }
+        guard let value = parse(text) else {
+            report(key, origin, found: isSecret ? "a value that is not shown" : quoted(text), allowed: allowed)
+            return standard
+        }
+        return value
+    }
+
+    private static func alternatives<E: RawRepresentable<String> & CaseIterable>(_ type: E.Type) -> String {
+        E.allCases.map(\.rawValue).joined(separator: ", ")
+    }
+
+    private static func addressRule(_ defaultPort: Int?) -> String {
+        defaultPort.map { "host or host:port (port \($0) if none is given)" } ?? "host:port"
+    }
+
+    private func quoted(_ text: String) -> String {
+        "\"\(text)\""
+    }
+}

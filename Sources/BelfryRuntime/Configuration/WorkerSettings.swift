@@ -1,0 +1,67 @@
+import PipelineCore
+
+/// The sender worker.
+public struct WorkerSettings: Sendable, Equatable {
+    /// Event-loop threads, each with a consumer and connections of its own.
+    public var shards = 2
+    /// The consumer group of all workers.
+    public var groupID = "belfry-worker"
+    /// Most records taken from the consumer at once, and most tokens looked up in one Redis command.
+    public var batch = 512
+    /// Connections per shard, environment and topic.
+    public var connectionsPerTopic = 2
+    /// How long the gateway must stay silent before a notification is presumed accepted; the answer arrives 100–800 ms
+    /// after the offending bytes. [field]
+    public var confirmationWindow = Duration.seconds(2)
+    /// What happens to notifications whose fate nobody can tell.
+    public var unknownFate = UnknownFatePolicy.resend
+    /// How far sending may run ahead of the commit frontier, in notifications per partition.
+    public var maxUncommitted = 100_000
+    /// Most notifications handed to a connection and not settled.
+    public var inFlightPerConnection = 262_144
+    /// How often a notification that met a processing error (status 1) is sent in all.
+    public var processingAttempts = 5
+    /// How long connecting and the handshake together may take.
+    public var connectTimeout = Duration.seconds(10)
+    /// The longest first wait after a connection failed; it doubles from failure to failure.
+    public var backoffBase = Duration.seconds(1)
+    /// The longest wait.
+    public var backoffCap = Duration.seconds(60)
+    /// New connections per minute that the process allows itself. [10]
+    public var connectionsPerMinute = 120
+    /// The share of "invalid token" answers above which a topic is parked and no tombstone is written.
+    public var invalidTokenShare = 0.5
+    /// How many answers of a topic are awaited before that share is judged.
+    public var invalidTokenSample = 1000
+    /// Whether tokens are looked up in Redis before they are sent to. Without, dead tokens are not known.
+    public var tokenState = true
+    /// How long a stop may take before what is unsettled is left to the next worker.
+    public var stopTimeout = Duration.seconds(30)
+    /// How long a revoked partition may wait for its notifications to settle; must stay below the session time-out of
+    /// the consumer group (45 s by default).
+    public var revokeDeadline = Duration.seconds(10)
+
+    public init() {}
+}
+
+/// The registrar: push.registrations and push.feedback into Redis.
+public struct RegistrarSettings: Sendable, Equatable {
+    /// The consumer group of all registrars.
+    public var groupID = "belfry-registrar"
+    /// Most records taken from the consumer, and applied in one round trip to Redis, at once.
+    public var batch = 512
+
+    public init() {}
+}
+
+/// The harvester of the feedback service.
+public struct HarvesterSettings: Sendable, Equatable {
+    /// The time from one reading of a topic's list to the next. At least daily is due. [13]
+    public var interval = Duration.seconds(3600)
+    /// How long a harvester holds a topic's lease without renewing it. Reading clears the list, so that only one may.
+    public var lease = Duration.seconds(60)
+    /// How long connecting and the handshake together may take.
+    public var connectTimeout = Duration.seconds(10)
+
+    public init() {}
+}

@@ -1,0 +1,43 @@
+import KafkaClient
+import Logging
+import PipelineCore
+import ServiceLifecycle
+
+/// Waits at start until Kafka answers and has the topics a role needs.
+struct KafkaReadiness {
+    private let settings: KafkaSettings
+    private let logger: Logger
+
+    private static let backoff = Backoff(base: .milliseconds(500), cap: .seconds(15), floor: .milliseconds(250))
+
+    init(_ settings: KafkaSettings, logger: Logger) {
+        self.settings = settings
+        self.logger = logger
+    }
+
+    /// - Throws: `KafkaError` for a property that is wrong, `CancellationError` when the role is told to stop first; everything
+    ///   else is waited for, and said.
+    func waitForTopics(_ topics: [String]) async throws {
+        var failures = 0
+        while true {
+            do throws(KafkaError) {
+                let admin = try KafkaAdmin(properties: settings.adminProperties(clientID: "belfry"))
+                defer { admin.close() }
+                for topic in topics { _ = try admin.partitionCount(of: topic, timeoutMilliseconds: 5_000) }
+                return
+            } catch {
+                if error.isConfiguration { throw error }
+                failures += 1
+                logger.error(
+                    "Kafka is not ready; trying again",
+                    metadata: [
+                        "brokers": "\(settings.brokers)", "topics": "\(topics.joined(separator: ","))",
+                        "error": "\(error)",
+                    ]
+                )
+                let delay = Self.backoff.delay(failures: failures, random: .random(in: .min ... .max))
+                try await cancelWhenGracefulShutdown { try await Task.sleep(for: delay) }
+            }
+        }
+    }
+}

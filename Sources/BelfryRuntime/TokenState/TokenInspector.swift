@@ -1,0 +1,112 @@
+import APNsProtocol
+import NIOCore
+import NIOPosix
+import RedisClient
+
+/// Reads the token state from outside the pipeline: for tools and checks. Its methods block and may be called from any
+/// thread that is not an event loop's, one at a time.
+public final class TokenInspector {
+    /// How many tokens Redis knows.
+    public struct Counts: Equatable, Sendable {
+        public var registered = 0
+        /// Dead now.
+        public var tombstoned = 0
+    }
+
+    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let redis: NIOLoopBound<RedisConnection>
+
+    /// - Throws: the URL is wrong.
+    public convenience init(redisURL: String) throws {
+        var settings = RedisSettings()
+        settings.endpoint = try RedisEndpoint(url: redisURL)
+        try self.init(settings)
+    }
+
+    /// - Throws: the system's trust roots cannot be loaded.
+    public init(_ settings: RedisSettings) throws {
+        let configuration = try settings.connection(name: "belfry-inspector")
+        let eventLoop = group.next()
+        redis = try eventLoop.submit {
+            let connection = RedisConnection(configuration: configuration, eventLoop: eventLoop)
+            connection.start()
+            return NIOLoopBound(connection, eventLoop: eventLoop)
+        }.wait()
+    }
+
+    /// Counts by walking over all keys: not for a server with many millions.
+    public func count() throws -> Counts {
+        var counts = Counts()
+        var cursor = "0"
+        repeat {
+            let (next, keys) = try scan(from: cursor)
+            cursor = next
+            for record in try records(of: keys) {
+                if record.registeredAt > 0 { counts.registered += 1 }
+                if record.isDead { counts.tombstoned += 1 }
+            }
+        } while cursor != "0"
+        return counts
+    }
+
+    /// What is known of one token, written as hexadecimal digits.
+    ///
+    /// - Throws: `ToolError.invalidInput` for a text that is no token, `.notFound` if nothing is known of it.
+    public func report(environment: String, bundleID: String, hexToken: String) throws -> TokenReport {
+        let token: [UInt8]
+        do throws(HexError) {
+            token = try Hex.decode(hexToken)
+        } catch {
+            throw ToolError.invalidInput(["the token is not hexadecimal: \(error)"])
+        }
+        let key = token.withUnsafeBytes { TokenKey(environment: environment, bundleID: bundleID).bytes(token: $0) }
+        guard let record = try records(of: [key]).first else {
+            throw ToolError.notFound("nothing is known of this token under \(bundleID) in \(environment)")
+        }
+        return TokenReport(record)
+    }
+
+    public func close() {
+        let redis = redis
+        try? redis.eventLoop.submit { redis.value.close() }.wait()
+        try? group.syncShutdownGracefully()
+    }
+
+    private func scan(from cursor: String) throws -> (next: String, keys: [[UInt8]]) {
+        try send { writer in
+            writer.command("SCAN", argumentCount: 5)
+            writer.argument(cursor)
+            writer.argument("MATCH")
+            writer.argument("t:*")
+            writer.argument("COUNT")
+            writer.argument("1000")
+        } read: { reply in
+            guard reply.count == 2 else { return ("0", []) }
+            return (reply[0].string ?? "0", (0..<reply[1].count).map { Array(reply[1][$0].bytes) })
+        }
+    }
+
+    private func records(of keys: [[UInt8]]) throws -> [TokenRecord] {
+        guard !keys.isEmpty else { return [] }
+        return try send { writer in
+            writer.command("MGET", argumentCount: keys.count)
+            for key in keys { writer.argument(key) }
+        } read: { reply in
+            (0..<reply.count).compactMap { TokenRecord(reply[$0].bytes) }
+        }
+    }
+
+    private func send<R: Sendable>(
+        _ write: @escaping @Sendable (inout RedisCommandWriter) -> Void,
+        read: @escaping @Sendable (RedisReply) -> R
+    ) throws -> R {
+        let redis = redis
+        return try redis.eventLoop.flatSubmit {
+            let promise = redis.eventLoop.makePromise(of: R.self)
+            redis.value.send(write) { result in
+                promise.completeWith(result.map(read).mapError { $0 as any Error })
+            }
+            return promise.futureResult
+        }.wait()
+    }
+}

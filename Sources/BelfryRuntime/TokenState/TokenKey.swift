@@ -1,0 +1,43 @@
+import PushSchemas
+
+/// The Redis key of a token's state: `t:{<environment>:<bundle>:<xx>}:<token>`.
+///
+/// The hash tag in braces holds environment, bundle and the top eight bits of the token's CRC-32 as two hexadecimal digits,
+/// so that everything about one token lives in one slot of a Redis Cluster. The token stands as raw bytes.
+struct TokenKey: Sendable {
+    /// `t:{<environment>:<bundle>:`
+    private let prefix: [UInt8]
+
+    private static let hexadecimal = Array("0123456789abcdef".utf8)
+
+    init(environment: String, bundleID: String) {
+        prefix = Array("t:{\(environment):\(bundleID):".utf8)
+    }
+
+    /// Length of the key of a token of so many bytes.
+    func count(tokenBytes: Int) -> Int {
+        prefix.count + 4 + tokenBytes
+    }
+
+    /// Writes the key into `buffer`, which has room for ``count(tokenBytes:)``.
+    ///
+    /// - Parameter checksum: CRC-32 of the token.
+    func write(token: UnsafeRawBufferPointer, checksum: UInt32, into buffer: UnsafeMutableRawBufferPointer) {
+        prefix.withUnsafeBytes { buffer.copyMemory(from: $0) }
+        var index = prefix.count
+        buffer[index] = Self.hexadecimal[Int(checksum >> 28)]
+        buffer[index + 1] = Self.hexadecimal[Int(checksum >> 24 & 15)]
+        buffer[index + 2] = UInt8(ascii: "}")
+        buffer[index + 3] = UInt8(ascii: ":")
+        index += 4
+        UnsafeMutableRawBufferPointer(rebasing: buffer[index...]).copyMemory(from: token)
+    }
+
+    /// The key of one token.
+    func bytes(token: UnsafeRawBufferPointer) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count(tokenBytes: token.count)) { buffer, initialized in
+            write(token: token, checksum: CRC32.checksum(token), into: UnsafeMutableRawBufferPointer(buffer))
+            initialized = count(tokenBytes: token.count)
+        }
+    }
+}

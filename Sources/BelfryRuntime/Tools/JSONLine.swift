@@ -1,0 +1,70 @@
+/// Builds one JSON object on one line, key by key.
+///
+/// The caller sees to it that a key occurs once. Everything is ASCII-safe as far as JSON asks for: quotes, backslashes
+/// and control characters are escaped, other text stays UTF-8.
+struct JSONLine {
+    private var bytes: [UInt8] = [UInt8(ascii: "{")]
+    private var isFirst = true
+
+    init() {}
+
+    /// The object without a line end.
+    var text: String { String(decoding: bytes, as: UTF8.self) + "}" }
+
+    /// The object and a line end.
+    var line: [UInt8] { bytes + [UInt8(ascii: "}"), UInt8(ascii: "\n")] }
+
+    mutating func append(_ key: String, _ value: String) {
+        appendKey(key)
+        appendString(value)
+    }
+
+    mutating func append(_ key: String, _ value: some BinaryInteger) {
+        appendKey(key)
+        bytes += "\(value)".utf8
+    }
+
+    mutating func append(_ key: String, _ value: Bool) {
+        appendKey(key)
+        bytes += "\(value)".utf8
+    }
+
+    mutating func append(_ key: String, _ value: JSONLine) {
+        appendKey(key)
+        bytes += value.text.utf8
+    }
+
+    mutating func append(_ key: String, _ values: [JSONLine]) {
+        appendKey(key)
+        bytes += "[\(values.map(\.text).joined(separator: ","))]".utf8
+    }
+
+    private mutating func appendKey(_ key: String) {
+        if !isFirst { bytes.append(UInt8(ascii: ",")) }
+        isFirst = false
+        appendString(key)
+        bytes.append(UInt8(ascii: ":"))
+    }
+
+    private mutating func appendString(_ text: String) {
+        bytes.append(UInt8(ascii: "\""))
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+                bytes += [UInt8(ascii: "\\"), byte]
+            case UInt8(ascii: "\n"):
+                bytes += "\\n".utf8
+            case 0x00..<0x20:
+                bytes += "\\u00".utf8
+                bytes += [Self.digit(byte >> 4), Self.digit(byte & 15)]
+            default:
+                bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    }
+}

@@ -1,0 +1,140 @@
+import APNsProtocol
+import PushSchemas
+
+/// Where a tool takes its tokens from.
+public enum TokenInput: Equatable, Sendable {
+    /// Hexadecimal texts, given one by one.
+    case listed([String])
+    /// A text with one hexadecimal token a line; `name` is what messages call it.
+    case lines(String, name: String)
+
+    func tokens(lengths: ClosedRange<Int>) throws(ToolError) -> TokenList {
+        let tokens =
+            switch self {
+            case .listed(let texts): try TokenList(texts, lengths: lengths)
+            case .lines(let text, let name): try TokenList(lines: text, name: name, lengths: lengths)
+            }
+        guard !tokens.isEmpty else { throw .invalidInput(["no token was given"]) }
+        return tokens
+    }
+}
+
+/// What `belfry publish` is asked to publish.
+public struct PublishOrder: Equatable, Sendable {
+    public var bundleID: String
+    public var tokens: TokenInput
+    /// The notification's JSON as it was given.
+    public var payload: [UInt8]
+    /// Empty: the only one configured at the workers.
+    public var environment = ""
+    /// Passed on to the outcomes.
+    public var requestID: String
+    /// UNIX seconds; nil: the push service does not store.
+    public var expiration: UInt32?
+    /// 10 or 5; nil: 10.
+    public var priority: UInt32?
+    /// Over how many keys the bundle is spread.
+    public var spread = 1
+    public var tokensPerRecord = 500
+    public var format = RecordFormat.protobuf
+    /// The longest token the gateway takes; shorter than 32 bytes is none.
+    public var tokenLimitBytes = 100
+    public var payloadLimitBytes = PayloadLimit.binary2013
+
+    public init(bundleID: String, tokens: TokenInput, payload: [UInt8], requestID: String) {
+        self.bundleID = bundleID
+        self.tokens = tokens
+        self.payload = payload
+        self.requestID = requestID
+    }
+
+    /// Checks everything, so that a mistake is told before the first record leaves. Throws `ToolError.invalidInput`
+    /// with one line per mistake.
+    func checked() throws(ToolError) -> (template: RequestBatcher.Template, tokens: TokenList) {
+        var faults = Self.faults(bundleID: bundleID, spread: spread)
+        if !(1...10_000).contains(tokensPerRecord) {
+            faults.append("tokens per record: found \(tokensPerRecord); allowed: 1...10000")
+        }
+        if let priority, priority != 10, priority != 5 {
+            faults.append("priority: found \(priority); allowed: 10, 5")
+        }
+        var stripped: [UInt8] = []
+        do throws(PayloadError) {
+            stripped = try PayloadScanner.stripped(payload, limitBytes: payloadLimitBytes)
+        } catch {
+            faults.append(error.description)
+        }
+        var tokens = TokenList()
+        do throws(ToolError) {
+            tokens = try self.tokens.tokens(lengths: 32...max(32, tokenLimitBytes))
+        } catch {
+            faults.append(error.description)
+        }
+        guard faults.isEmpty else { throw .invalidInput(faults) }
+        var template = RequestBatcher.Template(bundleID: bundleID, requestID: requestID, payload: stripped)
+        template.environment = environment
+        template.expiration = expiration
+        template.priority = priority
+        template.spread = UInt32(spread)
+        template.tokensPerRecord = tokensPerRecord
+        template.format = format
+        return (template, tokens)
+    }
+
+    static func faults(bundleID: String, spread: Int) -> [String] {
+        var faults: [String] = []
+        do throws(RecordError) {
+            _ = try RecordKey(bundleID: bundleID)
+        } catch {
+            faults.append("topic: \(bundleID.isEmpty ? "it is empty" : error.message)")
+        }
+        if !(1...65_536).contains(spread) { faults.append("spread: found \(spread); allowed: 1...65536") }
+        return faults
+    }
+}
+
+/// What `belfry register` is asked to publish.
+public struct RegistrationOrder: Equatable, Sendable {
+    public var bundleID: String
+    public var tokens: TokenInput
+    /// Empty: the only one configured at the registrars.
+    public var environment = ""
+    /// UNIX seconds; nil: the time of publishing.
+    public var registeredAt: UInt32?
+    public var isUnregistration = false
+    /// A BCP 47 tag; empty: unknown.
+    public var locale = ""
+    /// An IANA name; empty: unknown.
+    public var timeZone = ""
+    /// Over how many keys the bundle is spread.
+    public var spread = 1
+    public var format = RecordFormat.protobuf
+    /// The longest token the gateway takes; shorter than 32 bytes is none.
+    public var tokenLimitBytes = 100
+
+    public init(bundleID: String, tokens: TokenInput) {
+        self.bundleID = bundleID
+        self.tokens = tokens
+    }
+
+    /// Checks everything, as for a `PublishOrder`.
+    func checked() throws(ToolError) -> (template: RegistrationBatcher.Template, tokens: TokenList) {
+        var faults = PublishOrder.faults(bundleID: bundleID, spread: spread)
+        var tokens = TokenList()
+        do throws(ToolError) {
+            tokens = try self.tokens.tokens(lengths: 32...max(32, tokenLimitBytes))
+        } catch {
+            faults.append(error.description)
+        }
+        guard faults.isEmpty else { throw .invalidInput(faults) }
+        var template = RegistrationBatcher.Template(bundleID: bundleID)
+        template.environment = environment
+        template.registeredAt = registeredAt
+        template.isUnregistration = isUnregistration
+        template.locale = locale
+        template.timeZone = timeZone
+        template.spread = UInt32(spread)
+        template.format = format
+        return (template, tokens)
+    }
+}

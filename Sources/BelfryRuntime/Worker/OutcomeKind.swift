@@ -1,0 +1,32 @@
+import PushSchemas
+
+/// The outcomes this worker gives; `superseded` and `duplicate` are for coalescing and request-id dedupe.
+enum OutcomeKind: Sendable {
+    case confirmed
+    case presumed
+    case unknown
+    case rejected
+    case tombstoned
+    case expired
+    case deadLettered
+
+    /// Whether it is published when only failures are.
+    var isFailure: Bool {
+        switch self {
+        case .confirmed, .presumed: false
+        case .unknown, .rejected, .tombstoned, .expired, .deadLettered: true
+        }
+    }
+
+    var message: PushOutcomeKind {
+        switch self {
+        case .confirmed: .confirmed
+        case .presumed: .presumed
+        case .unknown: .unknown
+        case .rejected: .rejected
+        case .tombstoned: .tombstoned
+        case .expired: .expired
+        case .deadLettered: .deadLettered
+        }
+    }
+}

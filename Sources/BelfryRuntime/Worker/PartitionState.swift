@@ -1,0 +1,79 @@
+import KafkaClient
+import PipelineCore
+
+/// One assignment of one partition of push.requests to a shard.
+final class PartitionState {
+    enum Phase {
+        case active
+        /// Being given back: nothing new is sent, what is in flight may settle until the deadline.
+        case revoking
+    }
+
+    let topic: String
+    let partition: Int32
+    /// See ``NotificationReference/assignment``.
+    let assignment: UInt32
+    var frontier = CommitFrontier()
+    /// What the commit this assignment started from says is done already.
+    let alreadyDone: DoneRanges
+    var phase = Phase.active
+    var isPaused = false
+    /// Publications about its notifications that the broker has not acknowledged.
+    var unacknowledged = 0
+    /// The last position that was handed to a commit.
+    var committed: CommitFrontier.Position?
+
+    private var runs: [SourceRun] = []
+
+    /// Records of one consumed batch that follow each other.
+    private struct SourceRun {
+        var firstRecord: UInt32
+        var count: UInt32
+        var batch: KafkaBatch
+        var firstIndex: Int
+    }
+
+    init(topic: String, partition: Int32, assignment: UInt32, alreadyDone: DoneRanges) {
+        self.topic = topic
+        self.partition = partition
+        self.assignment = assignment
+        self.alreadyDone = alreadyDone
+    }
+
+    /// Remembers where a record came from, until the frontier has passed it.
+    func keepSource(record: UInt32, batch: KafkaBatch, index: Int) {
+        if let last = runs.indices.last,
+            runs[last].batch === batch,
+            runs[last].firstRecord &+ runs[last].count == record,
+            runs[last].firstIndex + Int(runs[last].count) == index
+        {
+            runs[last].count += 1
+            return
+        }
+        trimSources()
+        runs.append(SourceRun(firstRecord: record, count: 1, batch: batch, firstIndex: index))
+    }
+
+    /// Lets go of the batches of which every record is behind the frontier.
+    func trimSources() {
+        let first = frontier.firstRecord
+        let spent = runs.prefix { Int32(bitPattern: $0.firstRecord &+ $0.count &- first) <= 0 }.count
+        if spent > 0 { runs.removeFirst(spent) }
+    }
+
+    /// Where a record came from; nil once the frontier has passed it.
+    func source(of record: UInt32) -> (batch: KafkaBatch, index: Int)? {
+        // Runs follow each other without a gap, and there is one for each small batch behind a frontier that stands still.
+        guard let first = runs.first?.firstRecord else { return nil }
+        let distance = record &- first
+        var low = 0
+        var high = runs.count
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if runs[middle].firstRecord &- first <= distance { low = middle } else { high = middle }
+        }
+        let run = runs[low]
+        guard record &- run.firstRecord < run.count else { return nil }
+        return (run.batch, run.firstIndex + Int(record &- run.firstRecord))
+    }
+}

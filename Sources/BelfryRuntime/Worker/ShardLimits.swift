@@ -1,0 +1,33 @@
+import NIOCore
+
+/// The fixed limits of a shard's stages. Those that operators need to change are settings instead.
+enum ShardLimits {
+    /// Batches taken in before other channels of the event loop get their turn.
+    static let batchesPerTurn = 8
+    /// Notifications prepared at once: a record may carry tens of thousands.
+    static let notificationsPerBatch = 8192
+    /// Batches that wait for token state: the next is looked up while this one is encoded.
+    static let preparedBatches = 4
+    /// Unacknowledged publications beyond which no more is taken in.
+    static let publications = 50_000
+    /// Largest value of a record that is decoded; Kafka's default limit of a message.
+    static let recordBytes = 1 << 20
+    /// What is left of a dead letter's value when the broker refuses its size.
+    static let cutBytes = 256 << 10
+    /// Most commit metadata; Kafka's default limit.
+    static let metadataBytes = 4096
+
+    /// How often time is looked at: granularity of windows, waits and deadlines.
+    static let tick = TimeAmount.milliseconds(20)
+    /// Time from one tick to the next above which something held the event loop up.
+    static let holdUp = Duration.milliseconds(100)
+    /// How long the next turn waits so that sockets are looked at before: longer than it takes to get there.
+    static let socketTurn = TimeAmount.microseconds(50)
+    static let commitInterval = Duration.milliseconds(500)
+    /// Between attempts at what a server refused.
+    static let retryInterval = Duration.seconds(1)
+    /// How long there may be no room before the partitions are paused.
+    static let blockedBeforePause = Duration.seconds(1)
+    static let positionsTimeoutMilliseconds: Int32 = 5_000
+    static let commitTimeoutMilliseconds: Int32 = 5_000
+}

@@ -1,0 +1,98 @@
+import NIOCore
+import PipelineCore
+import TLSTransport
+
+/// What a shard decides by: the configuration, with certificates loaded and the process's budgets divided by its shards.
+struct ShardSettings: Sendable {
+    /// One environment as a shard needs it.
+    struct Environment: Sendable {
+        var settings: EnvironmentSettings
+        /// By bundle ID.
+        var contexts: [String: TLSContext]
+    }
+
+    var names: TopicNames
+    var environments: [String: Environment]
+    var environmentNames: [String]
+    var connectionsPerTopic: Int
+    var connectsPerMinute: Int
+    var connectTimeout: TimeAmount
+    var maxUncommitted: Int
+    var revokeDeadline: Duration
+    var stopTimeout: Duration
+    var outcomes: OutcomeSelection
+    /// Of each topic, as it starts.
+    var tokenGuard: InvalidTokenGuard
+    /// Records taken from Kafka at once, and tokens looked up in one command.
+    var batchRecords: Int
+    /// UNIX milliseconds now.
+    var unixMilliseconds: @Sendable () -> Int64
+
+    private var configuration: BelfryConfiguration
+
+    init(
+        _ configuration: BelfryConfiguration,
+        certificates: CertificateDirectory,
+        unixMilliseconds: @escaping @Sendable () -> Int64
+    ) throws {
+        self.configuration = configuration
+        self.unixMilliseconds = unixMilliseconds
+        let worker = configuration.worker
+        names = TopicNames()
+        environments = [:]
+        for environment in configuration.environments {
+            environments[environment.name] = Environment(
+                settings: environment,
+                contexts: try certificates.clientContexts(for: environment)
+            )
+        }
+        environmentNames = environments.keys.sorted()
+        connectionsPerTopic = worker.connectionsPerTopic
+        connectsPerMinute = max(1, worker.connectionsPerMinute / worker.shards)
+        connectTimeout = TimeAmount(worker.connectTimeout)
+        maxUncommitted = worker.maxUncommitted
+        revokeDeadline = worker.revokeDeadline
+        stopTimeout = worker.stopTimeout
+        outcomes = configuration.outcomes
+        tokenGuard = InvalidTokenGuard(share: worker.invalidTokenShare, sample: worker.invalidTokenSample)
+        batchRecords = worker.batch
+    }
+
+    func publishes(_ outcome: OutcomeKind) -> Bool {
+        switch outcomes {
+        case .all: true
+        case .failures: outcome.isFailure
+        case .none: false
+        }
+    }
+
+    func topic(_ bundleID: String, in environment: Environment) -> (settings: TopicSettings, limits: LaneLimits) {
+        let topic = configuration.topic(bundleID, in: environment.settings)
+        let worker = configuration.worker
+        let limits = LaneLimits(
+            confirmationWindow: worker.confirmationWindow,
+            unknownFate: topic.unknownFate,
+            inFlight: worker.inFlightPerConnection,
+            backoff: Backoff(
+                base: worker.backoffBase,
+                cap: worker.backoffCap,
+                floor: min(worker.backoffBase, .milliseconds(100))
+            ),
+            processingAttempts: worker.processingAttempts
+        )
+        return (topic, limits)
+    }
+}
+
+/// The names of the Kafka contract.
+public struct TopicNames: Sendable, Equatable {
+    public var requests = "push.requests"
+    public var registrations = "push.registrations"
+    public var feedback = "push.feedback"
+    public var tombstones = "push.tombstones"
+    public var parked = "push.parked"
+    public var outcomes = "push.outcomes"
+    public var deadLetters = "push.dead-letters"
+
+    public init() {}
+}

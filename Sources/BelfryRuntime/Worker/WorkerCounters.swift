@@ -1,0 +1,64 @@
+import Logging
+
+/// What a shard has counted since it started. Counters always count everything, whatever is published.
+struct WorkerCounters: Equatable, Sendable {
+    var records = 0
+    var undecodable = 0
+    var notifications = 0
+    var sent = 0
+    var resent = 0
+    var presumedWrong = 0
+    var deadLetters = 0
+    var connects = 0
+    var answers = 0
+    var commits = 0
+    var outcomes = Outcomes()
+
+    /// Notifications by their outcome.
+    struct Outcomes: Equatable, Sendable {
+        var confirmed = 0
+        var presumed = 0
+        var unknown = 0
+        var rejected = 0
+        var tombstoned = 0
+        var expired = 0
+        var deadLettered = 0
+
+        mutating func count(_ kind: OutcomeKind) {
+            switch kind {
+            case .confirmed: confirmed += 1
+            case .presumed: presumed += 1
+            case .unknown: unknown += 1
+            case .rejected: rejected += 1
+            case .tombstoned: tombstoned += 1
+            case .expired: expired += 1
+            case .deadLettered: deadLettered += 1
+            }
+        }
+    }
+}
+
+extension WorkerCounters {
+    /// For a log line.
+    var metadata: Logger.Metadata {
+        [
+            "records": .stringConvertible(records),
+            "undecodable": .stringConvertible(undecodable),
+            "notifications": .stringConvertible(notifications),
+            "sent": .stringConvertible(sent),
+            "resent": .stringConvertible(resent),
+            "presumed-wrong": .stringConvertible(presumedWrong),
+            "dead-letters": .stringConvertible(deadLetters),
+            "connects": .stringConvertible(connects),
+            "error-responses": .stringConvertible(answers),
+            "commits": .stringConvertible(commits),
+            "confirmed": .stringConvertible(outcomes.confirmed),
+            "presumed": .stringConvertible(outcomes.presumed),
+            "unknown": .stringConvertible(outcomes.unknown),
+            "rejected": .stringConvertible(outcomes.rejected),
+            "tombstoned": .stringConvertible(outcomes.tombstoned),
+            "expired": .stringConvertible(outcomes.expired),
+            "dead-lettered": .stringConvertible(outcomes.deadLettered),
+        ]
+    }
+}

@@ -1,0 +1,125 @@
+import Foundation
+import KafkaClient
+import Logging
+import NIOCore
+import NIOPosix
+import RedisClient
+import ServiceLifecycle
+
+/// The sender worker: as many shards as configured, each on a thread of its own, until it is told to stop.
+public struct WorkerRole: Service {
+    private let configuration: BelfryConfiguration
+    private let settings: ShardSettings
+    private let redis: RedisConnection.Configuration?
+    private let logger: Logger
+
+    /// Loads certificates and checks what can be checked without a network.
+    ///
+    /// - Throws: an error that names the file or the key: configuration is wrong (exit code 78).
+    public init(_ configuration: BelfryConfiguration, logger: Logger) throws {
+        self.configuration = configuration
+        self.logger = logger
+        let certificates = try CertificateDirectory(path: configuration.certificates.directory)
+        settings = try ShardSettings(configuration, certificates: certificates) {
+            Int64(Date().timeIntervalSince1970 * 1000)
+        }
+        redis = configuration.worker.tokenState ? try configuration.redis.connection(name: "belfry-worker") : nil
+        for environment in configuration.environments {
+            let bundles = certificates.bundleIDs(in: environment)
+            logger.info(
+                "certificates loaded",
+                metadata: ["environment": "\(environment.name)", "topics": "\(bundles.joined(separator: ","))"]
+            )
+            if bundles.isEmpty {
+                logger.warning(
+                    "no certificate for this environment",
+                    metadata: [
+                        "environment": "\(environment.name)", "directory": "\(configuration.certificates.directory)",
+                    ]
+                )
+            }
+        }
+    }
+
+    /// Runs until a graceful shutdown, which drains, confirms, commits and leaves the group.
+    public func run() async throws {
+        try await KafkaReadiness(configuration.kafka, logger: logger)
+            .waitForTopics([settings.names.requests, settings.names.outcomes, settings.names.deadLetters])
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.worker.shards)
+        var shards: [NIOLoopBound<WorkerShard>] = []
+        do {
+            for (number, eventLoop) in group.makeIterator().enumerated() {
+                shards.append(
+                    try await eventLoop.submit {
+                        try makeShard(number, on: eventLoop)
+                    }.get()
+                )
+            }
+        } catch {
+            // Those that run already must be stopped before they are let go.
+            try await stop(shards)
+            try await group.shutdownGracefully()
+            throw error
+        }
+        try? await gracefulShutdown()
+        try await stop(shards)
+        try await group.shutdownGracefully()
+    }
+
+    private func stop(_ shards: [NIOLoopBound<WorkerShard>]) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { stops in
+            for shard in shards {
+                stops.addTask { try await shard.eventLoop.flatSubmit { shard.value.stop() }.get() }
+            }
+            try await stops.waitForAll()
+        }
+    }
+
+    private func makeShard(_ number: Int, on eventLoop: any EventLoop) throws -> NIOLoopBound<WorkerShard> {
+        var logger = logger
+        logger[metadataKey: "shard"] = .stringConvertible(number)
+        let clientID = "belfry-worker-\(number)"
+        let producer = try KafkaProducer(properties: configuration.kafka.producerProperties(clientID: clientID))
+        let consumer: KafkaConsumer
+        do throws(KafkaError) {
+            consumer = try KafkaConsumer(
+                properties: configuration.kafka.consumerProperties(clientID: clientID),
+                group: configuration.worker.groupID,
+                topics: [settings.names.requests]
+            )
+        } catch {
+            producer.close()
+            throw error
+        }
+        let shard = WorkerShard(
+            settings: settings,
+            eventLoop: eventLoop,
+            consumer: consumer,
+            producer: producer,
+            redis: redis.map { RedisConnection(configuration: $0, eventLoop: eventLoop) },
+            logger: logger
+        )
+        try shard.connectClients()
+        shard.start()
+        return NIOLoopBound(shard, eventLoop: eventLoop)
+    }
+}
+
+extension WorkerShard {
+    /// Lets the clients call the shard: when they have something to take, and when something happened.
+    fileprivate func connectClients() throws {
+        consumer.onAssigned = { [unowned self] in assign($0) }
+        consumer.onRevoked = { [unowned self] in revoke($0, lost: $1) }
+        consumer.onCommitted = { [unowned self] in committed($0) }
+        producer.onDelivery = { [unowned self] number, error, _, _ in delivered(number, error: error) }
+        let logger = logger
+        consumer.onError = { logger.report($0, of: "consumer") }
+        producer.onError = { logger.report($0, of: "producer") }
+        redis?.onStateChange = { [unowned self] state in
+            self.logger.report(state)
+            if case .connected = state { requestTokenState() }
+        }
+        try consumer.start(on: eventLoop) { [unowned self] in turn() }
+        try producer.start(on: eventLoop) { [unowned self] in producer.poll() }
+    }
+}

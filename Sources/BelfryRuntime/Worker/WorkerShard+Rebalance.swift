@@ -1,0 +1,170 @@
+import KafkaClient
+import NIOCore
+import PipelineCore
+
+/// Partitions on their way out: nothing new of them is sent; they are given back when what was in flight has settled.
+struct Revocation {
+    var partitions: [PartitionState]
+    /// What must be settled, per lane.
+    var barriers: [(lane: GatewayLane, end: UInt64)]
+    var deadline: MonotonicTime
+}
+
+/// Partitions come and go.
+extension WorkerShard {
+    // MARK: Coming
+
+    /// The group assigned partitions; they start where their last commit says.
+    func assign(_ partitions: [KafkaTopicPartition]) {
+        awaitingPositions = partitions
+        requestPositions()
+    }
+
+    /// Reads the committed positions of newly assigned partitions; tried again if the broker does not answer.
+    func requestPositions() {
+        guard !awaitingPositions.isEmpty else { return }
+        let committed: [KafkaPartitionOffset]
+        do throws(KafkaError) {
+            committed = try consumer.committed(
+                awaitingPositions,
+                timeoutMilliseconds: ShardLimits.positionsTimeoutMilliseconds
+            )
+        } catch {
+            logger.warning("committed positions could not be read; trying again", metadata: ["error": "\(error)"])
+            return
+        }
+        awaitingPositions = []
+        let positions = committed.map(furthest)
+        for position in positions { begin(position) }
+        do throws(KafkaError) {
+            try consumer.completeAssign(positions.map(\.startPosition))
+            logger.info("partitions assigned", metadata: ["partitions": "\(positions.map(\.partition).sorted())"])
+        } catch {
+            logger.error("partitions could not be assigned", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Where to go on: as committed, or where this shard was when a commit failed on giving the partition back. What was
+    /// done then is done, whoever had the partition since.
+    private func furthest(_ committed: KafkaPartitionOffset) -> KafkaPartitionOffset {
+        guard let own = notCommitted.removeValue(forKey: committed.partition), own.offset >= committed.offset else {
+            return committed
+        }
+        return own
+    }
+
+    private func begin(_ position: KafkaPartitionOffset) {
+        var done = DoneRanges()
+        if position.offset >= 0 {
+            do throws(DoneRanges.DecodingError) {
+                done = try DoneRanges(decoding: position.metadata, committedOffset: position.offset)
+            } catch {
+                logger.warning(
+                    "commit metadata is not ours; what it may cover is sent again",
+                    metadata: ["partition": "\(position.partition)", "error": "\(error)"]
+                )
+            }
+        }
+        // Still there only if a rebalance failed in between: what it left must not be sent beside what is fetched anew.
+        if let former = assigned[position.partition] { forget(former) }
+        let state = PartitionState(
+            topic: position.topic,
+            partition: position.partition,
+            assignment: UInt32(partitions.count),
+            alreadyDone: done
+        )
+        partitions.append(state)
+        assigned[position.partition] = state
+    }
+
+    // MARK: Going
+
+    /// The group takes partitions back. Lost ones belong to another already: nothing of them is committed.
+    func revoke(_ places: [KafkaTopicPartition], lost: Bool) {
+        awaitingPositions.removeAll { places.contains($0) }
+        let leaving = places.compactMap { assigned[$0.partition] }
+        logger.info(
+            lost ? "partitions lost" : "partitions revoked",
+            metadata: ["partitions": "\(places.map(\.partition).sorted())"]
+        )
+        startRevocation(of: leaving, within: lost ? .zero : settings.revokeDeadline)
+        if lost {
+            for partition in leaving { forget(partition) }
+            finishRevocation(commit: false)
+        } else {
+            finishRevocationIfSettled(now: now)
+        }
+    }
+
+    /// Everything goes: the worker stops.
+    func beginDrain() {
+        startRevocation(of: Array(assigned.values), within: settings.stopTimeout)
+        finishRevocationIfSettled(now: now)
+    }
+
+    private func startRevocation(of leaving: [PartitionState], within limit: Duration) {
+        for partition in leaving { partition.phase = .revoking }
+        for lane in lanes {
+            for partition in leaving { lane.machine.stopSending(assignment: partition.assignment) }
+        }
+        // A rebalance inside a drain adds nothing: everything is leaving already.
+        revocation = Revocation(
+            partitions: leaving + (revocation?.partitions ?? []),
+            barriers: lanes.map { ($0, $0.machine.sentEnd) },
+            deadline: min(revocation?.deadline ?? MonotonicTime(nanoseconds: .max), now + limit)
+        )
+    }
+
+    /// Gives the partitions back once what was in flight has settled and what was published is acknowledged.
+    func finishRevocationIfSettled(now: MonotonicTime) {
+        guard let revocation else { return }
+        let isSettled =
+            revocation.partitions.allSatisfy { $0.unacknowledged == 0 }
+            && revocation.barriers.allSatisfy { $0.lane.machine.settledEnd >= $0.end }
+        guard isSettled || revocation.deadline <= now else { return }
+        if !isSettled {
+            logger.warning(
+                "deadline reached with notifications in flight; who takes over sends them again",
+                metadata: ["in-flight": .stringConvertible(inFlightCount)]
+            )
+        }
+        finishRevocation(commit: true)
+    }
+
+    private func finishRevocation(commit: Bool) {
+        guard let revocation else { return }
+        self.revocation = nil
+        if commit { notCommitted.merge(commitNow(revocation.partitions)) { $1 } }
+        for partition in revocation.partitions { forget(partition) }
+        if case .draining = state { return finishStop() }
+        do throws(KafkaError) {
+            try consumer.completeRevoke()
+        } catch {
+            logger.error("partitions could not be given back", metadata: ["error": "\(error)"])
+        }
+        turn()
+    }
+
+    private func forget(_ partition: PartitionState) {
+        if assigned[partition.partition] === partition { assigned[partition.partition] = nil }
+        partitions[Int(partition.assignment)] = nil
+        partition.phase = .revoking
+        if lastSource?.assignment == partition.assignment { lastSource = nil }
+        for lane in lanes { lane.machine.forget(assignment: partition.assignment) }
+    }
+
+    private var lanes: [GatewayLane] {
+        senders.senders.flatMap(\.lanes)
+    }
+
+    // MARK: Errors of the consumer
+
+    /// An error that stands in place of a message.
+    func report(_ error: KafkaError, of message: KafkaMessageView) {
+        if error.isPartitionEnd { return }
+        logger.error(
+            "consuming failed",
+            metadata: ["partition": "\(message.partition)", "offset": "\(message.offset)", "error": "\(error)"]
+        )
+    }
+}

@@ -1,0 +1,81 @@
+import APNsProtocol
+import PipelineCore
+
+/// Third stage: notifications of living tokens become frames in the lanes of their tokens.
+extension WorkerShard {
+    /// Sends every batch whose token state is known, in the order they came.
+    func sendPrepared() {
+        var sent = 0
+        while sent < prepared.count, case .known = prepared[sent].lookup {
+            send(prepared[sent])
+            sent += 1
+        }
+        if sent > 0 { prepared.removeFirst(sent) }
+    }
+
+    private func send(_ batch: PreparedBatch) {
+        for (index, notification) in batch.notifications.enumerated() {
+            // The partition may have gone, or be on its way, since the batch was taken in: who has it next sends it.
+            guard let partition = partitions[Int(notification.reference.assignment)], partition.phase == .active else {
+                continue
+            }
+            if !batch.deaths.isEmpty, let reason = batch.deaths[index] {
+                settle(notification.reference, .tombstoned, reason: reason.name)
+                continue
+            }
+            senders.senders[Int(notification.sender)].append(
+                notification.reference,
+                token: notification.token,
+                checksum: notification.checksum,
+                payload: batch.payloads[notification.payloadOffset, Int(notification.payloadBytes)],
+                expiration: notification.expiration,
+                priority: notification.priority
+            )
+            counters.sent += 1
+        }
+    }
+
+    /// Lets every lane that has something to send do so.
+    func pumpLanes() {
+        let now = now
+        for sender in senders.senders {
+            for lane in sender.lanes where lane.machine.waitingCount > 0 { lane.pump(now: now) }
+        }
+    }
+
+    /// Makes the sender of a bundle in an environment; nil if there is no certificate for it.
+    func makeSender(index: Int32, environment: String, bundleID: String) -> TopicSender? {
+        guard let place = settings.environments[environment],
+            let tls = place.contexts[bundleID]
+        else { return nil }
+        var logger = logger
+        logger[metadataKey: "topic"] = .string(bundleID)
+        logger[metadataKey: "environment"] = .string(environment)
+        let topic = settings.topic(bundleID, in: place)
+        let lanes = (0..<settings.connectionsPerTopic).map { number in
+            GatewayLane(
+                sender: index,
+                number: number,
+                limits: topic.limits,
+                endpoint: .init(
+                    gateways: place.settings.gateways,
+                    tls: tls,
+                    connectTimeout: settings.connectTimeout
+                ),
+                eventLoop: eventLoop,
+                logger: logger,
+                delegate: self
+            )
+        }
+        return TopicSender(
+            index: index,
+            environment: environment,
+            bundleID: bundleID,
+            payloadLimitBytes: topic.settings.payloadLimitBytes,
+            tokenBytes: 32...place.settings.tokenLimitBytes,
+            spread: topic.settings.spread,
+            tokenGuard: settings.tokenGuard,
+            lanes: lanes
+        )
+    }
+}

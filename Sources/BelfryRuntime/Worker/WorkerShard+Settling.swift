@@ -1,0 +1,139 @@
+import APNsProtocol
+import Logging
+import PipelineCore
+import RedisClient
+
+/// Fourth stage: what the lanes learned becomes outcomes.
+extension WorkerShard: GatewayLaneDelegate {
+    func lane(_ lane: GatewayLane, settled verdict: LaneVerdict) {
+        settle(verdict.confirmed, of: lane, .confirmed)
+        settle(verdict.presumed, of: lane, .presumed)
+        settle(verdict.unknown, of: lane, .unknown)
+        senders.senders[Int(lane.sender)].tokenGuard.noteAccepted(verdict.confirmed.count + verdict.presumed.count)
+        counters.resent += verdict.resent
+        counters.presumedWrong += verdict.presumedWrong.count
+        if let refusal = verdict.refused { settle(refusal, of: lane) }
+        if verdict.parked {
+            logger.critical(
+                "topic refused by the gateway; its lane waits before it tries again",
+                metadata: laneMetadata(lane)
+            )
+        }
+    }
+
+    func laneMayConnect(now: MonotonicTime) -> MonotonicTime? {
+        budget.take(now: now)
+    }
+
+    func laneConnected(_ lane: GatewayLane) {
+        counters.connects += 1
+        logger.info("connected to the gateway", metadata: laneMetadata(lane))
+    }
+
+    func lane(_ lane: GatewayLane, answered response: ErrorResponse) -> Bool {
+        counters.answers += 1
+        let sender = senders.senders[Int(lane.sender)]
+        if StatusRule(response.status) == .rejectToken { sender.tokenGuard.noteInvalid() }
+        var metadata = laneMetadata(lane)
+        metadata["status"] = .stringConvertible(response.status.rawValue)
+        metadata["identifier"] = .stringConvertible(response.identifier)
+        logger.info("error response", metadata: metadata)
+        return !sender.tokenGuard.hasTripped
+    }
+
+    private func settle(_ range: Range<UInt64>, of lane: GatewayLane, _ outcome: OutcomeKind) {
+        for sequence in range {
+            let entry = lane.machine.log.entry(at: sequence)
+            if !entry.isDropped { settle(entry.reference, outcome) }
+        }
+    }
+
+    private func settle(_ refusal: LaneVerdict.Refusal, of lane: GatewayLane) {
+        let entry = lane.machine.log.entry(at: refusal.sequence)
+        guard !entry.isDropped else { return }
+        let status = refusal.status.rawValue
+        switch refusal.rule {
+        case .rejectToken:
+            let frame = lane.machine.log.frame(at: refusal.sequence)
+            tombstone(
+                NotificationFrame.command2Token(in: frame),
+                sender: senders.senders[Int(lane.sender)],
+                then: entry.reference,
+                status: status
+            )
+        case .deadLetter, .isolate:
+            rejectToken(
+                entry.reference,
+                status: status,
+                reason: "gateway-status-\(status)",
+                detail: "the gateway refused the notification: \(refusal.status)"
+            )
+        case .retry, .parkTopic, .acceptedLast, .unattributable:
+            settle(entry.reference, .rejected, status: status, reason: "gateway-status-\(status)")
+        }
+    }
+
+    /// A token the gateway calls invalid gets its tombstone first and its outcome when Redis has taken it.
+    private func tombstone(
+        _ token: UnsafeRawBufferPointer,
+        sender: TopicSender,
+        then reference: NotificationReference,
+        status: UInt8
+    ) {
+        guard redis != nil else {
+            return settle(reference, .rejected, status: status, reason: TokenRecord.Reason.invalid.name)
+        }
+        let change = TokenChange.tombstone(
+            key: sender.tokenKey.bytes(token: token),
+            at: UInt32(clamping: settings.unixMilliseconds() / 1000),
+            reason: .invalid
+        )
+        write(change, then: reference, status: status)
+    }
+
+    private func write(_ change: TokenChange, then reference: NotificationReference, status: UInt8) {
+        guard let redis, !isStopped else { return }
+        change.run(on: redis) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .success:
+                settle(reference, .rejected, status: status, reason: TokenRecord.Reason.invalid.name)
+            case .failure(let error):
+                // It may run twice; the offset waits for it.
+                logger.warning("tombstone could not be written", metadata: ["error": "\(error)"])
+                eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in
+                    self?.write(change, then: reference, status: status)
+                }
+            }
+        }
+    }
+
+    private func laneMetadata(_ lane: GatewayLane) -> Logger.Metadata {
+        let sender = senders.senders[Int(lane.sender)]
+        return [
+            "topic": .string(sender.bundleID),
+            "environment": .string(sender.environment),
+            "lane": .stringConvertible(lane.number),
+        ]
+    }
+
+    /// A notification has its outcome. It is done at once, or when the broker has acknowledged what is published about it.
+    func settle(
+        _ reference: NotificationReference,
+        _ outcome: OutcomeKind,
+        status: UInt8 = 0,
+        reason: @autoclosure () -> String = ""
+    ) {
+        guard let partition = partitions[Int(reference.assignment)] else { return }
+        guard settings.publishes(outcome) else {
+            if partition.frontier.markDone(reference.record, token: reference.token) {
+                counters.outcomes.count(outcome)
+            }
+            return
+        }
+        // Settled before: a late answer after it was presumed. The first word stands in the books.
+        guard !partition.frontier.isDone(reference.record, token: reference.token) else { return }
+        counters.outcomes.count(outcome)
+        publish(Publication(reference: reference, content: .outcome(outcome, status: status, reason: reason())))
+    }
+}

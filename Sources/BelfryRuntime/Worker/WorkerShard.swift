@@ -1,0 +1,205 @@
+import APNsProtocol
+import KafkaClient
+import Logging
+import NIOCore
+import PipelineCore
+import PushSchemas
+import RedisClient
+
+/// One event-loop thread with everything it needs: a Kafka consumer and producer, a Redis pipeline, gateway connections.
+///
+/// Shards share nothing. Stages, in one direction: consume and validate (`+Intake`) → token state (`+Lookup`) → encode and
+/// write (`+Sending`) → settle (`+Settling`) → publish (`+Publishing`) → commit (`+Commit`); partitions come and go in
+/// `+Rebalance`. Everything runs on `eventLoop`.
+final class WorkerShard {
+    let settings: ShardSettings
+    let eventLoop: any EventLoop
+    let logger: Logger
+    let consumer: KafkaConsumer
+    let producer: KafkaProducer
+    /// Nil when the worker runs without token state.
+    let redis: RedisConnection?
+
+    /// By assignment number; nil once the partition is gone.
+    var partitions: [PartitionState?] = []
+    /// The partitions that are assigned now, by partition number.
+    var assigned: [Int32: PartitionState] = [:]
+    /// Assigned by the group, but their start positions are not known yet.
+    var awaitingPositions: [KafkaTopicPartition] = []
+    var revocation: Revocation?
+    /// Positions that could not be committed when their partitions were given back.
+    var notCommitted: [Int32: KafkaPartitionOffset] = [:]
+    var senders: SenderDirectory
+    /// Messages consumed and not taken in yet.
+    var rest: Rest?
+    /// Batches on their way to the connections, oldest first.
+    var prepared: [PreparedBatch] = []
+    var publications = PublicationTable()
+    /// The request last decoded to publish something about it.
+    var lastSource: SourceRequest?
+    var counters = WorkerCounters()
+    var budget: ConnectionBudget
+    var isCommitting = false
+    var nextCommit: MonotonicTime
+    var nextRetry: MonotonicTime
+    /// Since when nothing could be taken in; nil while it can.
+    var blockedSince: MonotonicTime?
+    /// When the last tick was: tells how long something held the event loop up.
+    private var lastTick: MonotonicTime
+    /// The last tick left the lanes alone; the next one does not, or a loop that is always slow would never settle.
+    private var hasPassedOver = false
+
+    private(set) var state = State.running
+    private var stopped: EventLoopPromise<Void>?
+    private var ticking: RepeatedTask?
+    private var isTurning = false
+
+    enum State {
+        case running
+        /// No more is taken from Kafka; what is in flight settles.
+        case draining
+        case stopped
+    }
+
+    init(
+        settings: ShardSettings,
+        eventLoop: any EventLoop,
+        consumer: KafkaConsumer,
+        producer: KafkaProducer,
+        redis: RedisConnection?,
+        logger: Logger
+    ) {
+        self.settings = settings
+        self.eventLoop = eventLoop
+        self.consumer = consumer
+        self.producer = producer
+        self.redis = redis
+        self.logger = logger
+        senders = SenderDirectory(environments: settings.environments.keys.sorted())
+        let now = MonotonicTime(nanoseconds: NIODeadline.now().uptimeNanoseconds)
+        budget = ConnectionBudget(perMinute: settings.connectsPerMinute, now: now)
+        nextCommit = now
+        nextRetry = now
+        lastTick = now
+    }
+
+    var now: MonotonicTime { MonotonicTime(nanoseconds: NIODeadline.now().uptimeNanoseconds) }
+
+    // MARK: Running
+
+    func start() {
+        eventLoop.preconditionInEventLoop()
+        redis?.start()
+        ticking = eventLoop.repeating(after: ShardLimits.tick, every: ShardLimits.tick) { [unowned self] in onTick() }
+    }
+
+    /// Takes what is ready from Kafka and moves every stage on. Called when a client has something, and when a stage has
+    /// room again.
+    func turn() {
+        // A client's callback can come from inside a call made here.
+        guard !isTurning else { return }
+        isTurning = true
+        defer { isTurning = false }
+        producer.poll()
+        var batches = 0
+        while canTakeIn, batches < ShardLimits.batchesPerTurn, let messages = nextMessages() {
+            takeIn(messages)
+            requestTokenState()
+            sendPrepared()
+            batches += 1
+            // The stages are full most of the time when there is a backlog; only standing still is being blocked.
+            blockedSince = nil
+        }
+        sendPrepared()
+        pumpLanes()
+        if batches == ShardLimits.batchesPerTurn {
+            // More may be waiting, but sockets and Redis get their turn first. Not with `execute`: an event loop of NIO runs
+            // tasks until none is due before it looks at its sockets again.
+            eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.socketTurn) { [weak self] in self?.turn() }
+        }
+    }
+
+    /// Whether there is room for another batch.
+    private var canTakeIn: Bool {
+        guard case .running = state else { return false }
+        return revocation == nil && prepared.count < ShardLimits.preparedBatches
+            && publications.count < ShardLimits.publications
+    }
+
+    private func onTick() {
+        let now = now
+        // After a hold-up an answer may lie unread in a socket, so that silence proves nothing yet; by the next tick the
+        // event loop has looked.
+        hasPassedOver = !hasPassedOver && lastTick + ShardLimits.holdUp <= now
+        lastTick = now
+        if !hasPassedOver {
+            for sender in senders.senders {
+                for lane in sender.lanes { lane.tick(now: now) }
+            }
+        }
+        if nextRetry <= now {
+            nextRetry = now + ShardLimits.retryInterval
+            retryPublications()
+            requestPositions()
+            requestTokenState()
+        }
+        commitIfDue(now: now)
+        finishRevocationIfSettled(now: now)
+        guard case .running = state else { return producer.poll() }
+        applyBackpressure(now: now)
+        turn()
+    }
+
+    /// Keeps serving the group while there is no room: partitions are paused, so that polling brings events only.
+    private func applyBackpressure(now: MonotonicTime) {
+        if canTakeIn {
+            blockedSince = nil
+        } else if blockedSince == nil {
+            blockedSince = now
+        }
+        let isBlocked = blockedSince.map { $0 + ShardLimits.blockedBeforePause <= now } ?? false
+        updatePauses(isBlocked: isBlocked)
+        if isBlocked, revocation == nil, let late = nextMessages() {
+            // Fetched before the pause took effect: taken in, for it would not be delivered again.
+            takeIn(late)
+            updatePauses(isBlocked: true)
+        }
+    }
+
+    // MARK: Stopping
+
+    /// Stops fetching, lets what is in flight settle until the deadline, commits, and leaves the group.
+    func stop() -> EventLoopFuture<Void> {
+        eventLoop.preconditionInEventLoop()
+        if let stopped { return stopped.futureResult }
+        let promise = eventLoop.makePromise(of: Void.self)
+        stopped = promise
+        state = .draining
+        logger.info("draining", metadata: ["in-flight": .stringConvertible(inFlightCount)])
+        beginDrain()
+        return promise.futureResult
+    }
+
+    /// Everything has settled, or the time is over.
+    func finishStop() {
+        state = .stopped
+        ticking?.cancel()
+        for sender in senders.senders {
+            for lane in sender.lanes { lane.close() }
+        }
+        consumer.close()
+        producer.close()
+        redis?.close()
+        logger.info("stopped", metadata: counters.metadata)
+        stopped?.succeed()
+    }
+
+    var isStopped: Bool {
+        if case .stopped = state { true } else { false }
+    }
+
+    /// Notifications handed to connections and not settled.
+    var inFlightCount: Int {
+        senders.senders.reduce(0) { $0 + $1.lanes.reduce(0) { $0 + $1.machine.inFlightCount } }
+    }
+}

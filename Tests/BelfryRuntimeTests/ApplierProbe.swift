@@ -1,0 +1,182 @@
+import KafkaClient
+import Logging
+import NIOCore
+import NIOPosix
+import RedisClient
+import Synchronization
+
+@testable import BelfryRuntime
+
+/// A ``RecordApplier`` with real clients, for tests. Records are registrations of the key that their value names, or
+/// `bad…`.
+final class ApplierProbe: Sendable {
+    static let source = "push.registrations"
+    static let deadLetters = "push.dead-letters"
+    static let group = "applier"
+
+    let eventLoop: any EventLoop
+    /// One for each commit that was answered.
+    private let commits: AsyncStream<Void>
+    /// The messages of warnings and errors.
+    private let complaints: AsyncStream<String>
+    private let state: NIOLoopBound<State>
+
+    private struct State {
+        var applier: RecordApplier
+        var consumer: KafkaConsumer
+        var redis: RedisConnection
+    }
+
+    /// - Parameters:
+    ///   - deadLetterBroker: where dead letters go, if not to the source's broker.
+    ///   - onDecode: called for each record taken, before anything of it is applied, on the event loop.
+    init(
+        broker: String,
+        deadLetterBroker: String? = nil,
+        redisPort: Int,
+        properties: [KafkaSettings.Property] = [],
+        onDecode: @escaping @Sendable (_ value: String) -> Void = { _ in }
+    ) async throws {
+        let (commits, committed) = AsyncStream<Void>.makeStream()
+        let (complaints, complained) = AsyncStream<String>.makeStream()
+        self.commits = commits
+        self.complaints = complaints
+        let logger = Logger(label: "test") { _ in ComplaintHandler { complained.yield($0) } }
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+        self.eventLoop = eventLoop
+        state = try await eventLoop.submit {
+            let clients = try Self.clients(
+                consumingFrom: broker,
+                producingTo: deadLetterBroker ?? broker,
+                properties: properties,
+                redis: RedisConnection(configuration: Self.redis(port: redisPort), eventLoop: eventLoop)
+            )
+            let applier = RecordApplier(
+                eventLoop: eventLoop,
+                clients: clients,
+                source: Self.source,
+                deadLetters: Self.deadLetters,
+                batchLimit: 100,
+                logger: logger,
+                patience: .hours(1)
+            ) { message throws(RecordRefusal) in
+                let value = String(decoding: message.value, as: UTF8.self)
+                onDecode(value)
+                guard !value.hasPrefix("bad") else { throw RecordRefusal(reason: "is-bad", detail: "it says so") }
+                return .register(key: Array(value.utf8), at: 1, locale: "", timeZone: "")
+            }
+            clients.consumer.onAssigned = { [unowned applier] in applier.assign($0) }
+            clients.consumer.onRevoked = { [unowned applier] in applier.revoke($0, lost: $1) }
+            clients.consumer.onCommitted = { if $0 == nil { committed.yield() } }
+            clients.producer.onDelivery = { [unowned applier] number, error, _, _ in
+                applier.delivered(number, error: error)
+            }
+            clients.redis.start()
+            try clients.consumer.start(on: eventLoop) { [unowned applier] in applier.turn() }
+            try clients.producer.start(on: eventLoop) { [unowned applier] in applier.turn() }
+            applier.start()
+            return NIOLoopBound(
+                State(applier: applier, consumer: clients.consumer, redis: clients.redis),
+                eventLoop: eventLoop
+            )
+        }.get()
+    }
+
+    var counters: RecordApplier.Counters {
+        get async throws { try await eventLoop.submit { [state] in state.value.applier.counters }.get() }
+    }
+
+    /// What the group has committed; nil: nothing. A commit that was begun before is seen: both take the same way.
+    var committed: Int64? {
+        get async throws {
+            try await eventLoop.submit { [state] in
+                let place = KafkaTopicPartition(topic: Self.source, partition: 0)
+                let offset = try state.value.consumer.committed([place], timeoutMilliseconds: 10_000)[0].offset
+                return offset == KafkaOffset.none ? nil : offset
+            }.get()
+        }
+    }
+
+    func commit() async {
+        for await _ in commits { return }
+    }
+
+    /// Returns when so many lines with this message have been logged.
+    func complaints(_ message: String, count: Int = 1) async {
+        var left = count
+        for await line in complaints where line == message {
+            left -= 1
+            if left == 0 { return }
+        }
+    }
+
+    /// Returns when so many changes have been applied; each look takes a round trip to Redis.
+    func applied(_ count: Int) async throws {
+        while try await counters.applied < count {
+            try await eventLoop.flatSubmit { [state, eventLoop] in
+                let promise = eventLoop.makePromise(of: Void.self)
+                state.value.redis.send {
+                    $0.command("PING", argumentCount: 0)
+                } _: { _ in
+                    promise.succeed()
+                }
+                return promise.futureResult
+            }.get()
+        }
+    }
+
+    /// Lets everything run that is ready to run.
+    func turn() async throws {
+        for _ in 0..<10 { try await eventLoop.submit {}.get() }
+    }
+
+    func beginStop() -> EventLoopFuture<Void> {
+        eventLoop.flatSubmit { [state] in state.value.applier.stop() }
+    }
+
+    private static func redis(port: Int) -> RedisConnection.Configuration {
+        var configuration = RedisConnection.Configuration(endpoint: RedisEndpoint(host: "127.0.0.1", port: port))
+        configuration.delay = { _ in .milliseconds(5) }
+        // Soon enough in vain while no server is there.
+        configuration.commandTimeout = .milliseconds(200)
+        return configuration
+    }
+
+    private static func clients(
+        consumingFrom source: String,
+        producingTo target: String,
+        properties: [KafkaSettings.Property],
+        redis: RedisConnection
+    ) throws -> RoleClients {
+        var settings = KafkaSettings()
+        settings.brokers = source
+        // The embedded broker lets a group that was left by all wait for so long before it takes a new member.
+        settings.properties = [.init(name: "session.timeout.ms", value: "6000")]
+        let consumer = try KafkaConsumer(
+            properties: settings.consumerProperties(clientID: "test"),
+            group: group,
+            topics: [Self.source]
+        )
+        settings.brokers = target
+        settings.properties = [.init(name: "reconnect.backoff.max.ms", value: "100")] + properties
+        let producer = try KafkaProducer(properties: settings.producerProperties(clientID: "test"))
+        return RoleClients(consumer: consumer, producer: producer, redis: redis)
+    }
+}
+
+private struct ComplaintHandler: LogHandler {
+    var logLevel = Logger.Level.warning
+    var metadata: Logger.Metadata = [:]
+    let output: @Sendable (String) -> Void
+
+    init(_ output: @escaping @Sendable (String) -> Void) {
+        self.output = output
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) { output(event.message.description) }
+}

@@ -1,0 +1,224 @@
+import Foundation
+import Testing
+
+@testable import BelfryRuntime
+
+@Suite("Configuration that is wrong")
+struct ConfigurationProblemTests {
+    /// Each stands on line 2 of a file that is right otherwise.
+    @Test(
+        "A value that is wrong names its key, the file and line, what was found and what is allowed",
+        arguments: [
+            ("worker: {shards: 0}", "worker.shards: found \"0\"; allowed: a whole number, 1...256"),
+            ("worker: {shards: 257}", "worker.shards: found \"257\"; allowed: a whole number, 1...256"),
+            ("worker: {shards: two}", "worker.shards: found \"two\"; allowed: a whole number, 1...256"),
+            ("worker: {shards: 1.5}", "worker.shards: found \"1.5\"; allowed: a whole number, 1...256"),
+            ("worker: {shards: [1]}", "worker.shards: found a list; allowed: a single value"),
+            ("worker: {shards: {a: 1}}", "worker.shards: found a mapping; allowed: a single value"),
+            ("worker: 3", "worker: found a single value; allowed: a mapping of keys to values"),
+            ("worker: [shards]", "worker: found a list; allowed: a mapping of keys to values"),
+            (
+                "worker: {confirmation-window: 2}",
+                "worker.confirmation-window: found \"2\"; allowed: a duration such as 500ms, 2s, 1m or 6h, 100ms...5m"
+            ),
+            (
+                "worker: {confirmation-window: 1ms}",
+                "worker.confirmation-window: found \"1ms\"; allowed: a duration such as 500ms, 2s, 1m or 6h, 100ms...5m"
+            ),
+            (
+                "worker: {unknown-fate: again}",
+                "worker.unknown-fate: found \"again\"; allowed: resend, presume, give-up"
+            ),
+            ("worker: {token-state: yes}", "worker.token-state: found \"yes\"; allowed: true or false"),
+            ("worker: {group-id: ''}", "worker.group-id: found \"\"; allowed: a text that is not empty"),
+            (
+                "worker: {invalid-token-share: 2}",
+                "worker.invalid-token-share: found \"2\"; allowed: a number, 0.01...1.0"
+            ),
+            (
+                "worker: {invalid-token-share: nan}",
+                "worker.invalid-token-share: found \"nan\"; allowed: a number, 0.01...1.0"
+            ),
+            (
+                "worker: {backoff-base: 5s, backoff-cap: 1s}",
+                "worker.backoff-base: found 5s; allowed: at most worker.backoff-cap, 1s"
+            ),
+            ("kafka: {brokers: localhost}", "kafka.brokers: found \"localhost\"; allowed: host:port, comma-separated"),
+            ("kafka: {brokers: 'a:1,'}", "kafka.brokers: found \"a:1,\"; allowed: host:port, comma-separated"),
+            (
+                "kafka: {properties: {group.id: x}}",
+                "kafka.properties.group.id: found a property that belfry sets itself; allowed: librdkafka's others; "
+                    + "the brokers are kafka.brokers, the group is <role>.group-id"
+            ),
+            (
+                "redis: {url: http://localhost}",
+                "redis.url: found a URL that is wrong in its scheme: must be redis:// or rediss://; "
+                    + "allowed: one URL, redis://[user:password@]host[:port][/db], or rediss:// for TLS"
+            ),
+            ("outcomes: some", "outcomes: found \"some\"; allowed: failures, all, none"),
+            ("operations: {listen: '9464'}", "operations.listen: found \"9464\"; allowed: host:port"),
+            (
+                "topics: {'a b': {}}",
+                "topics.a b: found the bundle ID has a character other than letters, digits, '.', '-' and '_'; "
+                    + "allowed: a bundle ID"
+            ),
+            ("topics: {a.b: {spread: 0}}", "topics.a.b.spread: found \"0\"; allowed: a whole number, 1...65536"),
+            (
+                "topics: {a.b: {payload-limit: 255}}",
+                "topics.a.b.payload-limit: found \"255\"; allowed: a whole number, 256...2048"
+            ),
+            (
+                "log: {level: loud}",
+                "log.level: found \"loud\"; allowed: trace, debug, info, notice, warning, error, critical"
+            ),
+            (
+                "workers: {}",
+                "workers: found an unknown key; allowed: certificates, environments, harvester, kafka, "
+                    + "log, operations, outcomes, redis, registrar, topics, worker"
+            ),
+            (
+                "harvester: {intervall: 1h}",
+                "harvester.intervall: found an unknown key; allowed: connect-timeout, interval, lease"
+            ),
+        ] as [(String, String)]
+    )
+    func wrongValue(line: String, expected: String) {
+        let problems = problems(in: "environments: {sandbox: {gateways: localhost}}\n\(line)\n")
+        #expect(problems == ["belfry.yaml:2: \(expected)"])
+    }
+
+    /// Each is the whole file.
+    @Test(
+        "An environment that is wrong is named the same way",
+        arguments: [
+            (
+                "environments:\n  sandbox:\n    transport: http2\n    gateways: a",
+                "belfry.yaml:3: environments.sandbox.transport: found \"http2\"; "
+                    + "allowed: binary (http2 is not available yet)"
+            ),
+            (
+                "environments:\n  sandbox:\n    gateways:\n      - a:1\n      - a:x",
+                "belfry.yaml:5: environments.sandbox.gateways: found \"a:x\"; "
+                    + "allowed: a list of addresses, each host or host:port (port 2195 if none is given)"
+            ),
+            (
+                "environments:\n  sandbox: {feedback: a}",
+                "belfry.yaml: environments.sandbox.gateways: found nothing; "
+                    + "allowed: a list of addresses, each host or host:port (port 2195 if none is given)"
+            ),
+            (
+                "environments:\n  sandbox: {gateways: []}",
+                "belfry.yaml: environments.sandbox.gateways: found nothing; "
+                    + "allowed: a list of addresses, each host or host:port (port 2195 if none is given)"
+            ),
+            (
+                "environments:\n  Sand box: {gateways: a}",
+                "belfry.yaml:2: environments.Sand box: found the name \"Sand box\"; "
+                    + "allowed: a name of 1...32 letters a-z, digits and hyphens"
+            ),
+            (
+                "kafka: {}",
+                "belfry.yaml: environments: found nothing; allowed: at least one environment with its gateways"
+            ),
+        ] as [(String, String)]
+    )
+    func wrongEnvironment(yaml: String, expected: String) {
+        #expect(problems(in: yaml) == [expected])
+    }
+
+    @Test("All problems are told at once, in the order of the keys")
+    func allAtOnce() {
+        let problems = problems(
+            in: """
+                worker:
+                  shards: 0
+                  batch: x
+                outcomes: some
+                environments: {sandbox: {gateways: "a:b"}}
+                typo: 1
+                """
+        )
+        #expect(
+            problems.map { $0.split(separator: ": ")[0] } == [
+                "belfry.yaml:5", "belfry.yaml:2", "belfry.yaml:3", "belfry.yaml:4", "belfry.yaml:6",
+            ]
+        )
+    }
+
+    @Test("The roles that need no environment may go without")
+    func withoutEnvironments() throws {
+        let configuration = try BelfryConfiguration.load(
+            yaml: "kafka: {brokers: 'a:1'}",
+            file: "belfry.yaml",
+            directory: nil,
+            variables: [:],
+            requiresEnvironments: false
+        )
+        #expect(configuration.environments.isEmpty)
+    }
+
+    @Test(
+        "Text that is not YAML, and a key that stands twice, name the line",
+        arguments: [
+            ("a: 1\nb: [", 3), ("a: 1\n\tb: 2", 2), ("worker:\n  shards: 1\n  shards: 2", 2), ("a: *b", 1),
+        ] as [(String, Int)]
+    )
+    func notYAML(yaml: String, line: Int) {
+        let problems = problems(in: yaml)
+        #expect(problems.count == 1)
+        #expect(problems[0].hasPrefix("belfry.yaml:\(line): found "), "\(problems)")
+        #expect(problems[0].hasSuffix("; allowed: YAML"))
+    }
+
+    @Test("A password never gets into a message")
+    func secrets() {
+        let cases = [
+            "redis: {url: 'redis://u:hunter2@host:x'}", "redis: {url: ['redis://u:hunter2@host']}",
+            "redis: {url: 'redis://hunter2'}\nworker: {shards: 0}",
+            "kafka: {properties: {sasl.password: [hunter2]}}",
+        ]
+        for yaml in cases {
+            let text = problems(in: "environments: {sandbox: {gateways: localhost}}\n" + yaml).joined()
+            #expect(!text.isEmpty, "\(yaml)")
+            #expect(!text.contains("hunter2"), "\(text)")
+        }
+    }
+
+    @Test("A file that cannot be read is a problem of its own")
+    func unreadable() throws {
+        let missing = FileManager.default.temporaryDirectory.appendingPathComponent("belfry-\(UUID().uuidString).yaml")
+            .path
+        let error = #expect(throws: ConfigurationError.self) {
+            try BelfryConfiguration.load(path: missing, variables: [:])
+        }
+        #expect(error?.description == "\(missing): found no file that can be read; allowed: a readable YAML file")
+        try Data([0xFF, 0xFE, 0x00]).write(to: URL(fileURLWithPath: missing))
+        defer { try? FileManager.default.removeItem(atPath: missing) }
+        let second = #expect(throws: ConfigurationError.self) {
+            try BelfryConfiguration.load(path: missing, variables: [:])
+        }
+        #expect(second?.description.contains("bytes that are not UTF-8") == true)
+    }
+
+    @Test("A file is read from disk, and its paths start from its directory")
+    func fromDisk() throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("belfry-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let file = directory.appendingPathComponent("b.yaml").path
+        try Data("environments: {sandbox: {gateways: localhost, trust: ca.pem}}".utf8).write(
+            to: URL(fileURLWithPath: file)
+        )
+        let configuration = try BelfryConfiguration.load(path: file, variables: [:])
+        #expect(configuration.environments[0].trustFile == directory.path + "/ca.pem")
+    }
+
+    private func problems(in yaml: String) -> [String] {
+        do throws(ConfigurationError) {
+            _ = try BelfryConfiguration.load(yaml: yaml, file: "belfry.yaml", directory: nil, variables: [:])
+            return []
+        } catch {
+            return error.problems.map(\.description)
+        }
+    }
+}

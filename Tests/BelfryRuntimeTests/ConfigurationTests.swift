@@ -1,0 +1,244 @@
+import PipelineCore
+import RedisClient
+import Testing
+
+@testable import BelfryRuntime
+
+@Suite("Configuration")
+struct ConfigurationTests {
+    @Test("The design's example is read as it stands")
+    func example() throws {
+        let configuration = try load(
+            """
+            kafka:
+              brokers: 127.0.0.1:9092
+              properties: {}                   # handed to librdkafka as they are
+            redis:
+              url: redis://127.0.0.1:6379
+            environments:
+              sandbox:
+                transport: binary
+                gateways: [127.0.0.1:2195]
+                feedback: 127.0.0.1:2196
+                trust: pki/ca.pem
+            certificates: {directory: certificates}
+            worker: {shards: 2, connections-per-topic: 2, confirmation-window: 2s, unknown-fate: resend, max-uncommitted: 100000}
+            topics: {com.example.news: {unknown-fate: presume}}
+            outcomes: failures
+            operations: {listen: 127.0.0.1:9464}
+            """,
+            directory: "/etc/belfry"
+        )
+        #expect(configuration.kafka.brokers == "127.0.0.1:9092")
+        #expect(configuration.redis.endpoint == RedisEndpoint(host: "127.0.0.1", port: 6379))
+        let sandbox = try #require(configuration.environment(named: "sandbox"))
+        #expect(sandbox.gateways == [HostPort(host: "127.0.0.1", port: 2195)])
+        #expect(sandbox.feedback == HostPort(host: "127.0.0.1", port: 2196))
+        #expect(sandbox.trustFile == "/etc/belfry/pki/ca.pem")
+        #expect(configuration.certificates.directory == "/etc/belfry/certificates")
+        #expect(configuration.worker == WorkerSettings())
+        #expect(configuration.topic("com.example.news", in: sandbox).unknownFate == .presume)
+        #expect(configuration.topic("com.example.other", in: sandbox).unknownFate == .resend)
+        #expect(configuration.outcomes == .failures)
+        #expect(configuration.operations == HostPort(host: "127.0.0.1", port: 9464))
+    }
+
+    @Test("What is not said has its default")
+    func defaults() throws {
+        let configuration = try load("environments: {sandbox: {gateways: localhost}}")
+        var expected = BelfryConfiguration()
+        expected.environments = [
+            EnvironmentSettings(name: "sandbox", gateways: [HostPort(host: "localhost", port: 2195)])
+        ]
+        #expect(configuration == expected)
+        #expect(configuration.worker.confirmationWindow == .seconds(2))
+        #expect(configuration.worker.stopTimeout == .seconds(30))
+        #expect(configuration.environments[0].payloadLimitBytes == 256)
+    }
+
+    @Test("Every key of the worker is read into the setting of its name")
+    func workerKeys() throws {
+        let worker = try load(
+            """
+            environments: {sandbox: {gateways: localhost}}
+            worker:
+              shards: 7
+              group-id: g
+              batch: 11
+              connections-per-topic: 3
+              confirmation-window: 1500ms
+              unknown-fate: give-up
+              max-uncommitted: 13
+              in-flight-per-connection: 17
+              processing-attempts: 2
+              connect-timeout: 3s
+              backoff-base: 200ms
+              backoff-cap: 2m
+              connections-per-minute: 19
+              invalid-token-share: 0.25
+              invalid-token-sample: 23
+              token-state: false
+              stop-timeout: 1m
+              revoke-deadline: 4s
+            """
+        ).worker
+        var expected = WorkerSettings()
+        expected.shards = 7
+        expected.groupID = "g"
+        expected.batch = 11
+        expected.connectionsPerTopic = 3
+        expected.confirmationWindow = .milliseconds(1500)
+        expected.unknownFate = .giveUp
+        expected.maxUncommitted = 13
+        expected.inFlightPerConnection = 17
+        expected.processingAttempts = 2
+        expected.connectTimeout = .seconds(3)
+        expected.backoffBase = .milliseconds(200)
+        expected.backoffCap = .seconds(120)
+        expected.connectionsPerMinute = 19
+        expected.invalidTokenShare = 0.25
+        expected.invalidTokenSample = 23
+        expected.tokenState = false
+        expected.stopTimeout = .seconds(60)
+        expected.revokeDeadline = .seconds(4)
+        #expect(worker == expected)
+    }
+
+    @Test("Every key of the other roles is read into the setting of its name")
+    func otherKeys() throws {
+        let configuration = try load(
+            """
+            environments:
+              production: {gateways: ["a.example:1", "[::1]:2"], payload-limit: 2048, token-limit: 100}
+            registrar: {group-id: r, batch: 3}
+            harvester: {interval: 30m, lease: 10s, connect-timeout: 2s}
+            topics: {a.b: {spread: 16, payload-limit: 512}}
+            outcomes: none
+            log: {level: debug}
+            """
+        )
+        #expect(configuration.registrar.groupID == "r")
+        #expect(configuration.registrar.batch == 3)
+        #expect(configuration.harvester.interval == .seconds(1800))
+        #expect(configuration.harvester.lease == .seconds(10))
+        #expect(configuration.harvester.connectTimeout == .seconds(2))
+        #expect(configuration.outcomes == .none)
+        #expect(configuration.logLevel == .debug)
+        let production = configuration.environments[0]
+        #expect(production.gateways.map(\.description) == ["a.example:1", "[::1]:2"])
+        #expect(production.tokenLimitBytes == 100)
+        #expect(production.feedback == nil)
+        let topic = configuration.topic("a.b", in: production)
+        #expect(topic.spread == 16)
+        #expect(topic.payloadLimitBytes == 512)
+        let other = configuration.topic("a.c", in: production)
+        #expect(other.spread == nil)
+        #expect(other.payloadLimitBytes == 2048)
+    }
+
+    @Test("An empty environment name means the only one, and nothing when there are two")
+    func onlyEnvironment() throws {
+        let one = try load("environments: {sandbox: {gateways: localhost}}")
+        #expect(one.environment(named: "")?.name == "sandbox")
+        #expect(one.environment(named: "production") == nil)
+        let two = try load("environments: {sandbox: {gateways: a}, production: {gateways: b}}")
+        #expect(two.environment(named: "") == nil)
+        #expect(two.environment(named: "production")?.gateways[0].host == "b")
+        #expect(two.environments.map(\.name) == ["production", "sandbox"], "sorted, whatever the file's order")
+    }
+
+    @Test("Properties reach librdkafka as they are, sorted by name")
+    func properties() throws {
+        let kafka = try load(
+            """
+            environments: {sandbox: {gateways: localhost}}
+            kafka:
+              brokers: "a:1, b:2"
+              properties: {session.timeout.ms: 6000, enable.ssl.certificate.verification: true, client.id: ""}
+            """
+        ).kafka
+        #expect(kafka.brokers == "a:1,b:2")
+        #expect(
+            kafka.properties.map(\.name) == ["client.id", "enable.ssl.certificate.verification", "session.timeout.ms"]
+        )
+        #expect(kafka.properties.map(\.value) == ["", "true", "6000"])
+    }
+
+    @Test("Paths start from the directory of the file, absolute ones stay")
+    func paths() throws {
+        let configuration = try load(
+            """
+            environments: {sandbox: {gateways: localhost, trust: /somewhere/ca.pem}}
+            certificates: {directory: ../certs}
+            """,
+            directory: "/etc/belfry"
+        )
+        #expect(configuration.environments[0].trustFile == "/somewhere/ca.pem")
+        #expect(configuration.certificates.directory == "/etc/belfry/../certs")
+    }
+
+    @Test("A section without content is as if it were not there")
+    func emptySections() throws {
+        let configuration = try load("kafka:\nworker: ~\nenvironments: {sandbox: {gateways: localhost, trust: }}\n")
+        #expect(configuration.kafka == KafkaSettings())
+        #expect(configuration.environments[0].trustFile == nil)
+    }
+
+    @Test(
+        "A duration is a whole number and a unit",
+        arguments: [
+            ("500ms", .milliseconds(500)), ("2s", .seconds(2)), ("1m", .seconds(60)), ("6h", .seconds(21_600)),
+            ("1d", .seconds(86_400)), ("0s", .zero),
+        ] as [(String, Duration)]
+    )
+    func durations(text: String, expected: Duration) {
+        #expect(DurationText.parse(text) == expected)
+        #expect(DurationText.parse(DurationText.format(expected)) == expected)
+    }
+
+    @Test(
+        "Nothing else is a duration",
+        arguments: [
+            "", "2", "s", "2 s", "-2s", "1.5s", "2S", "2sec", "1h30m", "99999999999999999999s", "9223372036854775807d",
+            "٢s",
+        ]
+    )
+    func noDurations(text: String) {
+        #expect(DurationText.parse(text) == nil)
+    }
+
+    @Test(
+        "An address is a host and a port",
+        arguments: [
+            ("localhost:1", "localhost", 1), ("[::1]:65535", "::1", 65_535),
+            ("gateway.push.apple.com", "gateway.push.apple.com", 9),
+            ("[fe80::1%eth0]", "fe80::1%eth0", 9), ("10.0.0.1:2195", "10.0.0.1", 2195),
+        ] as [(String, String, Int)]
+    )
+    func addresses(text: String, host: String, port: Int) throws {
+        let address = try #require(HostPort(text, defaultPort: 9))
+        #expect(address == HostPort(host: host, port: port))
+        #expect(HostPort(address.description) == address)
+    }
+
+    @Test(
+        "Nothing else is an address",
+        arguments: [
+            "", ":1", "a:", "a:0", "a:65536", "a:-1", "a:+1", "a:x", "a b:1", "::1:5", "[::1", "[a]:1", "[::1]5",
+            "http://a:1", "a:1:2",
+        ]
+    )
+    func noAddresses(text: String) {
+        #expect(HostPort(text) == nil)
+    }
+
+    @Test("Port 0 is one only where one listens, and a port may be required")
+    func ports() {
+        #expect(HostPort("a:0", allowsPortZero: true)?.port == 0)
+        #expect(HostPort("a") == nil)
+    }
+
+    private func load(_ yaml: String, directory: String? = nil) throws -> BelfryConfiguration {
+        try BelfryConfiguration.load(yaml: yaml, file: "belfry.yaml", directory: directory, variables: [:])
+    }
+}

@@ -1,0 +1,184 @@
+import Foundation
+import KafkaClient
+import PushSchemas
+import SwiftProtobuf
+import Testing
+
+@testable import BelfryRuntime
+
+@Suite struct RegistrationDecoderTests {
+    private static let token = [UInt8](0..<32)
+    private static let key = Array("com.example.news#3".utf8)
+    private let decoder = RegistrationDecoder(environments: ["production", "sandbox"], tokenBytes: 32...100)
+
+    private func registration(_ change: (inout PushRegistration) -> Void = { _ in }) throws -> [UInt8] {
+        var registration = PushRegistration()
+        registration.environment = "sandbox"
+        registration.token.raw = Data(Self.token)
+        registration.registeredAt = 1_400_000_000
+        registration.locale = "de"
+        registration.timeZone = "Europe/Berlin"
+        change(&registration)
+        return try registration.serializedBytes()
+    }
+
+    private func tokenKey(_ token: [UInt8] = token, environment: String = "sandbox") -> [UInt8] {
+        token.withUnsafeBytes { TokenKey(environment: environment, bundleID: "com.example.news").bytes(token: $0) }
+    }
+
+    @Test("A registration, in either form, becomes the register script with time, locale and time zone")
+    func register() throws {
+        let json = #"""
+            {"environment":"sandbox","token":{"hex":"\#(Self.token.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())"},
+            "registeredAt":"1400000000","locale":"de","timeZone":"Europe/Berlin"}
+            """#
+        let header = ("content-type", Array("application/json".utf8))
+        let records = [
+            TestRecord(key: Self.key, value: try registration()),
+            TestRecord(key: Self.key, value: try registration { $0.kind = .register }),
+            TestRecord(key: Self.key, value: Array(json.utf8), headers: [header]),
+        ]
+        try withConsumed(records) { messages in
+            #expect(messages.count == 3)
+            for message in messages {
+                let change = try decoder.change(for: message)
+                let expected = TokenChange.register(
+                    key: tokenKey(),
+                    at: 1_400_000_000,
+                    locale: "de",
+                    timeZone: "Europe/Berlin"
+                )
+                #expect(same(change, expected))
+            }
+        }
+    }
+
+    @Test("An unregistration becomes a tombstone with that reason")
+    func unregister() throws {
+        try withConsumed([TestRecord(key: Self.key, value: try registration { $0.kind = .unregister })]) { messages in
+            let expected = TokenChange.tombstone(key: tokenKey(), at: 1_400_000_000, reason: .unregistered)
+            let change = try decoder.change(for: messages[0])
+            #expect(same(change, expected))
+        }
+    }
+
+    @Test("Without a time of its own a registration has its record's, in whole seconds")
+    func timeOfRecord() throws {
+        try withConsumed([TestRecord(key: Self.key, value: try registration { $0.registeredAt = 0 })]) { messages in
+            let milliseconds = try #require(messages[0].timestampMilliseconds)
+            guard case .number(let at) = try decoder.change(for: messages[0]).arguments[0] else {
+                Issue.record("the first argument is the time")
+                return
+            }
+            #expect(at == Int(milliseconds / 1000))
+            #expect(at > 1_700_000_000)
+        }
+    }
+
+    @Test("Without a name the only environment is meant")
+    func onlyEnvironment() throws {
+        let decoder = RegistrationDecoder(environments: ["sandbox"], tokenBytes: 32...32)
+        try withConsumed([TestRecord(key: Self.key, value: try registration { $0.environment = "" })]) { messages in
+            let change = try decoder.change(for: messages[0])
+            #expect(change.key == tokenKey())
+        }
+    }
+
+    @Test("Every registration that cannot be used is refused with its reason")
+    func refused() throws {
+        let json = ("content-type", Array("application/json".utf8))
+        let table: [(reason: String, record: TestRecord)] = [
+            ("value-empty", TestRecord(key: Self.key, value: [])),
+            ("value-empty", TestRecord(key: Self.key, value: nil)),
+            ("value-undecodable", TestRecord(key: Self.key, value: [0xFF, 0xFF])),
+            ("value-undecodable", TestRecord(key: Self.key, value: Array(#"{"tokem":1}"#.utf8), headers: [json])),
+            ("value-undecodable", TestRecord(key: Self.key, value: try registration { $0.kind = .UNRECOGNIZED(77) })),
+            ("key-missing", TestRecord(key: nil, value: try registration())),
+            ("key-without-bundle", TestRecord(key: Array("#1".utf8), value: try registration())),
+            ("shard-invalid", TestRecord(key: Array("a.b#x".utf8), value: try registration())),
+            ("bundle-invalid", TestRecord(key: Array("a}b".utf8), value: try registration())),
+            ("environment-unknown", TestRecord(key: Self.key, value: try registration { $0.environment = "staging" })),
+            ("environment-unknown", TestRecord(key: Self.key, value: try registration { $0.environment = "" })),
+            ("token-missing", TestRecord(key: Self.key, value: try registration { $0.clearToken() })),
+            ("token-missing", TestRecord(key: Self.key, value: try registration { $0.token.raw = Data() })),
+            ("token-not-hexadecimal", TestRecord(key: Self.key, value: try registration { $0.token.hex = "0g" })),
+            ("token-length", TestRecord(key: Self.key, value: try registration { $0.token.raw = Data(count: 31) })),
+            ("token-length", TestRecord(key: Self.key, value: try registration { $0.token.raw = Data(count: 101) })),
+            ("timestamp-out-of-range", TestRecord(key: Self.key, value: try registration { $0.registeredAt = -1 })),
+            (
+                "timestamp-out-of-range",
+                TestRecord(key: Self.key, value: try registration { $0.registeredAt = 1 << 32 })
+            ),
+        ]
+        try withConsumed(table.map(\.record)) { messages in
+            #expect(messages.count == table.count)
+            for (row, message) in zip(table, messages) {
+                let error = #expect(throws: RecordRefusal.self, "\(row.reason)") { try decoder.change(for: message) }
+                #expect(error?.reason == row.reason)
+                #expect(error?.detail.isEmpty == false)
+            }
+        }
+    }
+
+    @Test("The lengths and times at the ends of the range are taken")
+    func limits() throws {
+        let records = [
+            TestRecord(key: Self.key, value: try registration { $0.token.raw = Data(count: 100) }),
+            TestRecord(key: Self.key, value: try registration { $0.registeredAt = 1 }),
+            TestRecord(key: Self.key, value: try registration { $0.registeredAt = Int64(UInt32.max) }),
+        ]
+        try withConsumed(records) { messages in
+            for message in messages { #expect(throws: Never.self) { try decoder.change(for: message) } }
+        }
+    }
+}
+
+@Suite struct FeedbackTupleDecoderTests {
+    private let token = [UInt8](repeating: 0xAB, count: 32)
+
+    private func tuple(_ change: (inout PushFeedbackTuple) -> Void = { _ in }) throws -> [UInt8] {
+        var tuple = PushFeedbackTuple()
+        tuple.environment = "production"
+        tuple.timestamp = 1_400_000_000
+        tuple.token = Data(token)
+        tuple.harvestedAt = 1_500_000_000
+        change(&tuple)
+        return try tuple.serializedBytes()
+    }
+
+    @Test("A tuple becomes a tombstone at the service's time, not at that of its harvest, whatever is configured here")
+    func tombstone() throws {
+        try withConsumed([TestRecord(key: Array("a.b".utf8), value: try tuple())]) { messages in
+            let key = token.withUnsafeBytes { TokenKey(environment: "production", bundleID: "a.b").bytes(token: $0) }
+            let expected = TokenChange.tombstone(key: key, at: 1_400_000_000, reason: .feedback)
+            let change = try FeedbackTupleDecoder().change(for: messages[0])
+            #expect(same(change, expected))
+        }
+    }
+
+    @Test("A tuple that cannot be used is refused with its reason")
+    func refused() throws {
+        let key = Array("a.b".utf8)
+        let table: [(reason: String, record: TestRecord)] = [
+            ("value-empty", TestRecord(key: key, value: nil)),
+            ("value-undecodable", TestRecord(key: key, value: [0xFF])),
+            ("key-missing", TestRecord(key: nil, value: try tuple())),
+            ("bundle-invalid", TestRecord(key: Array("a b".utf8), value: try tuple())),
+            ("tuple-incomplete", TestRecord(key: key, value: try tuple { $0.token = Data() })),
+            ("tuple-incomplete", TestRecord(key: key, value: try tuple { $0.environment = "" })),
+        ]
+        try withConsumed(table.map(\.record)) { messages in
+            #expect(messages.count == table.count)
+            for (row, message) in zip(table, messages) {
+                let error = #expect(throws: RecordRefusal.self, "\(row.reason)") {
+                    try FeedbackTupleDecoder().change(for: message)
+                }
+                #expect(error?.reason == row.reason)
+            }
+        }
+    }
+}
+
+private func same(_ one: TokenChange, _ other: TokenChange) -> Bool {
+    one.key == other.key && one.script.source == other.script.source && "\(one.arguments)" == "\(other.arguments)"
+}
