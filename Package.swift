@@ -24,7 +24,11 @@ let nio: [Target.Dependency] = [
 let package = Package(
     name: "belfry",
     platforms: [.macOS(.v26)],
+    products: [
+        .executable(name: "belfry", targets: ["belfry"])
+    ],
     dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser.git", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log.git", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio.git", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-protobuf.git", exact: "1.39.0"),
@@ -73,6 +77,24 @@ let package = Package(
             ] + nio,
             swiftSettings: hot
         ),
+        .target(
+            name: "Demo",
+            dependencies: [
+                "APNsProtocol", "BelfryRuntime", "KafkaClient", "PushSchemas", "Sandbox",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "belfry",
+            dependencies: [
+                "BelfryRuntime", "Demo", "Sandbox",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict
+        ),
 
         // What several test targets need.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
@@ -113,6 +135,15 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ] + nio,
+            swiftSettings: strict
+        ),
+        // The program as a whole: processes, real servers, kills.
+        .testTarget(
+            name: "IntegrationTests",
+            dependencies: [
+                "BelfryRuntime", "Demo", "KafkaClient", "PipelineCore", "PushSchemas", "belfry",
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ],
             swiftSettings: strict
         ),
     ]

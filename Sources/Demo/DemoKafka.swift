@@ -1,0 +1,192 @@
+import BelfryRuntime
+import Foundation
+import KafkaClient
+import PushSchemas
+import SwiftProtobuf
+
+/// The demo's own producer and consumer, driven from one thread.
+///
+/// The producer is held back by what has no outcome yet: the embedded broker keeps little and drops silently.
+final class DemoKafka {
+    /// Where the broker put a record of push.requests.
+    struct Place {
+        var notifications: Int
+        var partition: Int32 = -1
+        var offset: Int64 = -1
+    }
+
+    private(set) var books = Books()
+    /// Of every record published, in that order.
+    private(set) var places: [Place] = []
+
+    private let producer: KafkaProducer
+    private let consumer: KafkaConsumer
+    private let names = TopicNames()
+    private var unacknowledged = 0
+    private var failure: KafkaError?
+    private var isAssigned = false
+    /// Of the outcomes' partitions: the offset after the last one seen.
+    private var seen: [Int32: Int64] = [:]
+
+    /// Notifications without an outcome beyond which the producer waits.
+    private static let lagLimit = 20_000
+
+    /// - Parameter run: tells this run's consumer group from others'.
+    init(brokers: String, run: String) throws {
+        var common = KafkaProperties()
+        common["bootstrap.servers"] = brokers
+        var produce = common
+        produce["partitioner"] = "murmur2_random"
+        produce["message.max.bytes"] = "8388608"
+        produce["linger.ms"] = "5"
+        producer = try KafkaProducer(properties: produce)
+        var consume = common
+        consume["auto.offset.reset"] = "latest"
+        consume["enable.auto.commit"] = "false"
+        consume["fetch.wait.max.ms"] = "50"
+        consumer = try KafkaConsumer(properties: consume, group: "belfry-demo-\(run)", topics: [names.outcomes])
+        producer.onDelivery = { [unowned self] number, error, partition, offset in
+            unacknowledged -= 1
+            if number > 0 {
+                places[Int(number) - 1].partition = partition
+                places[Int(number) - 1].offset = offset
+            }
+            if let error, failure == nil { failure = error }
+        }
+        consumer.onAssigned = { [unowned self] partitions in
+            do throws(KafkaError) {
+                try consumer.completeAssign(try partitions.map { place throws(KafkaError) in try start(of: place) })
+                isAssigned = true
+            } catch {
+                failure = error
+            }
+        }
+        consumer.onRevoked = { [unowned self] _, _ in try? consumer.completeRevoke() }
+    }
+
+    /// Nothing is published before the first assignment, so the end is where this run's outcomes begin; later ones (the broker
+    /// was gone for a while) go on where the last one was.
+    private func start(of place: KafkaTopicPartition) throws(KafkaError) -> KafkaPartitionOffset {
+        let offset =
+            if let next = seen[place.partition] {
+                next
+            } else {
+                try consumer.watermarks(of: place, timeoutMilliseconds: 10_000).high
+            }
+        seen[place.partition] = offset
+        return KafkaPartitionOffset(topic: place.topic, partition: place.partition, offset: offset, metadata: "")
+    }
+
+    /// Waits until outcomes are followed: what is published from now on is seen.
+    func waitUntilAssigned() throws {
+        try wait(for: "the outcomes' partitions", within: 30) { isAssigned }
+    }
+
+    /// Publishes records to push.requests, waiting whenever too many notifications have no outcome yet.
+    func publish(_ records: [PlannedRecord]) throws {
+        for record in records {
+            try wait(for: "outcomes", within: 60) { books.missing < Self.lagLimit && unacknowledged < 1000 }
+            var headers = record.headers
+            if record.isJSON { headers.append((RecordContentType.headerName, Array("application/json".utf8))) }
+            places.append(Place(notifications: record.notifications))
+            try produce(
+                topic: names.requests,
+                key: Array(record.key.utf8),
+                value: record.value,
+                headers: headers,
+                opaque: UInt64(places.count)
+            )
+            books.publish(notifications: record.notifications)
+        }
+        try flush()
+    }
+
+    /// Publishes registrations to push.registrations.
+    func register(_ tokens: [[UInt8]], bundleID: String, at seconds: Int64) throws {
+        for token in tokens {
+            var registration = PushRegistration()
+            registration.token = .with { $0.raw = Data(token) }
+            registration.registeredAt = seconds
+            registration.locale = "en"
+            try wait(for: "acknowledgements", within: 30) { unacknowledged < 1000 }
+            let key = try token.withUnsafeBytes {
+                try RecordKey(bundleID: bundleID, shard: RecordKey.shard(of: $0, spread: RequestPlan.spread))
+            }
+            try produce(
+                topic: names.registrations,
+                key: Array(key.description.utf8),
+                value: try registration.serializedBytes(),
+                headers: []
+            )
+        }
+        try flush()
+    }
+
+    /// Publishes one record to another topic than push.requests.
+    func publish(topic: String, key: String, value: [UInt8]) throws {
+        try produce(topic: topic, key: Array(key.utf8), value: value, headers: [])
+        try flush()
+    }
+
+    /// Waits until every notification published has an outcome.
+    func waitForOutcomes() throws {
+        try wait(for: "the last outcomes", within: 60) { books.missing <= 0 }
+    }
+
+    /// Keeps acknowledgements and outcomes moving until a condition holds.
+    func wait(for what: String, within seconds: Double, _ condition: () -> Bool) throws {
+        let deadline = Date().addingTimeInterval(seconds)
+        while !condition() {
+            if let failure { throw failure }
+            guard Date() < deadline else {
+                throw ChildProcess.Failure(
+                    description: "waited \(Int(seconds)) s for \(what): \(books.missing) of \(books.published) "
+                        + "notifications have no outcome"
+                )
+            }
+            if !pump() { usleep(2000) }
+        }
+    }
+
+    /// Takes what is ready of acknowledgements and outcomes; false if there was no outcome.
+    @discardableResult
+    func pump() -> Bool {
+        producer.poll()
+        return takeOutcomes()
+    }
+
+    func close() {
+        consumer.close()
+        producer.close()
+    }
+
+    private func flush() throws {
+        try wait(for: "acknowledgements", within: 30) { unacknowledged == 0 }
+    }
+
+    private func produce(
+        topic: String,
+        key: [UInt8],
+        value: [UInt8],
+        headers: [(String, [UInt8])],
+        opaque: UInt64 = 0
+    ) throws {
+        try producer.produce(topic: topic, key: key, value: value, headers: headers, opaque: opaque)
+        unacknowledged += 1
+    }
+
+    /// Enters what is ready into the books; false if there was nothing.
+    private func takeOutcomes() -> Bool {
+        guard let batch = consumer.consumeBatch(max: 1000) else { return false }
+        for index in 0..<batch.count {
+            let message = batch[index]
+            guard message.error == nil else { continue }
+            seen[message.partition] = message.offset + 1
+            guard
+                let outcome = try? RequestDecoding.decode(PushOutcome.self, from: message.value, as: .protobuf)
+            else { continue }
+            books.note(outcome)
+        }
+        return true
+    }
+}

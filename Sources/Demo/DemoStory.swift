@@ -1,0 +1,233 @@
+import BelfryRuntime
+import Foundation
+import PushSchemas
+
+/// The whole story in one run: register, send, lose some apps, harvest, send again, and check the books.
+public struct DemoStory {
+    /// What the demo is told.
+    public struct Options: Sendable {
+        /// `host:port` of a broker to use instead of the embedded one.
+        public var kafka: String?
+        /// URL of a Redis server to use instead of one of its own.
+        public var redis: String?
+        /// In both rounds together.
+        public var notifications = 100_000
+        public var registrations = 30_000
+        public var seed: UInt64 = 1
+
+        public init() {}
+    }
+
+    private let options: Options
+    private let executable: String
+    private let say: (String) -> Void
+
+    /// Per topic: devices that lose the app before the first round, and those of them that get it back before the second.
+    private static let uninstalled = 400
+    private static let workers = 2
+    private static let reinstalled = 150
+    private static let invalidTokens = 60
+    private static let foreignTokens = 5
+
+    /// - Parameters:
+    ///   - executable: the `belfry` program.
+    ///   - say: told what happens, a line at a time.
+    public init(_ options: Options, executable: String, say: @escaping (String) -> Void) {
+        self.options = options
+        self.executable = executable
+        self.say = say
+    }
+
+    /// Runs the story; everything it started is stopped when it returns. The directory with logs stays if something is wrong.
+    public func run() async throws -> DemoReport {
+        let directory = NSTemporaryDirectory() + "belfry-demo-\(ProcessInfo.processInfo.processIdentifier)"
+        let report = try await tell(in: directory)
+        if report.balances { try? FileManager.default.removeItem(atPath: directory) }
+        return report
+    }
+
+    private func tell(in directory: String) async throws -> DemoReport {
+        let start = Date()
+        var setUp = LocalPipeline.Options()
+        setUp.kafka = options.kafka
+        setUp.redis = options.redis
+        say("starting broker, Redis and sandbox in \(directory)")
+        let pipeline = try LocalPipeline(setUp, executable: executable, directory: directory)
+        defer { pipeline.stop() }
+        for _ in 0..<Self.workers { try pipeline.startWorker() }
+        try pipeline.startRegistrar()
+        try pipeline.startHarvester()
+        let kafka = try DemoKafka(
+            brokers: pipeline.brokers,
+            run: "\(ProcessInfo.processInfo.processIdentifier)-\(Int(start.timeIntervalSince1970))"
+        )
+        defer { kafka.close() }
+        try kafka.waitUntilAssigned()
+        // The rebalances of the start are over when every shard has its share.
+        try kafka.wait(for: "the workers' partitions", within: 60) {
+            WorkerLog.shardsWithPartitions(in: pipeline.workers) == Self.workers * LocalPipeline.Options.shards
+        }
+        let inspector = try TokenInspector(redisURL: pipeline.redisURL)
+        defer { inspector.close() }
+
+        let topics = try self.topics(of: pipeline)
+        try await register(topics, kafka, inspector, start)
+        let first = Int(start.timeIntervalSince1970) % 1_000_000 * 1000
+        var plan = RequestPlan(seed: options.seed, firstNumber: first, now: Int64(start.timeIntervalSince1970))
+        try await firstRound(&plan, topics, pipeline, kafka)
+        let dead = try await harvest(topics, pipeline, kafka, inspector)
+        try await secondRound(&plan, topics, pipeline, kafka)
+        say("stopping the workers")
+        let codes = pipeline.stopWorkers()
+        var complaints = codes.enumerated().compactMap { index, code in
+            code == 0 ? nil : "worker \(index + 1) ended with \(code)"
+        }
+        let silent = topics.count * (Self.uninstalled - Self.reinstalled)
+        if kafka.books.count(.tombstoned) < silent {
+            complaints.append("\(kafka.books.count(.tombstoned)) tombstoned notifications, at least \(silent) expected")
+        }
+        return DemoReport(
+            books: kafka.books,
+            gateway: try await pipeline.sandbox.stats(),
+            tombstones: dead,
+            resent: WorkerLog.sum(of: "resent", in: pipeline.workers),
+            seconds: Date().timeIntervalSince(start),
+            complaints: complaints
+        )
+    }
+
+    // MARK: Chapters
+
+    private func topics(of pipeline: LocalPipeline) throws -> [RequestPlan.Topic] {
+        let share = options.registrations / pipeline.options.topics.count
+        return try pipeline.options.topics.map { name in
+            let tokens = try pipeline.tokens(of: name, first: 0, count: share)
+            return RequestPlan.Topic(
+                bundleID: name,
+                living: Array(tokens[Self.uninstalled...]),
+                uninstalled: Array(tokens[..<Self.uninstalled])
+            )
+        }
+    }
+
+    private func register(
+        _ topics: [RequestPlan.Topic],
+        _ kafka: DemoKafka,
+        _ inspector: TokenInspector,
+        _ start: Date
+    ) async throws {
+        say("registering \(options.registrations) tokens")
+        // In the past, as most registrations are.
+        let at = Int64(start.timeIntervalSince1970) - 86_400
+        let before = try inspector.count().registered
+        for topic in topics {
+            try kafka.register(topic.uninstalled + topic.living, bundleID: topic.bundleID, at: at)
+        }
+        let expected = topics.reduce(0) { $0 + $1.uninstalled.count + $1.living.count }
+        try waitForTokens("registrations in Redis", kafka, inspector) { counts in
+            // On a server that knew the tokens before, they are there at once.
+            counts.registered >= max(before, expected)
+        }
+    }
+
+    private func firstRound(
+        _ plan: inout RequestPlan,
+        _ topics: [RequestPlan.Topic],
+        _ pipeline: LocalPipeline,
+        _ kafka: DemoKafka
+    ) async throws {
+        for topic in topics {
+            try await pipeline.sandbox.setDevices(
+                topic: topic.bundleID,
+                first: 0,
+                count: Self.uninstalled,
+                state: "uninstalled"
+            )
+        }
+        var records: [PlannedRecord] = []
+        for (index, topic) in topics.enumerated() {
+            let share = options.notifications * 7 / 10 / topics.count - Self.uninstalled
+            records += plan.good(share, of: topic, from: topic.living)
+            records += plan.good(Self.uninstalled, of: topic, from: topic.uninstalled)
+            records += plan.invalidTokens(Self.invalidTokens, of: topic)
+            records += plan.foreignTokens(Self.foreignTokens, of: topic, from: topics[(index + 1) % topics.count])
+            records += plan.bad(of: topic)
+        }
+        plan.shuffle(&records)
+        say("first round: \(records.reduce(0) { $0 + $1.notifications }) notifications in \(records.count) records")
+        try kafka.publish(records)
+        try kafka.waitForOutcomes()
+    }
+
+    /// Waits until the feedback lists are empty and applied; lets some devices install the app again. Returns the tombstones.
+    private func harvest(
+        _ topics: [RequestPlan.Topic],
+        _ pipeline: LocalPipeline,
+        _ kafka: DemoKafka,
+        _ inspector: TokenInspector
+    ) async throws -> Int {
+        say("harvesting feedback")
+        let expected = topics.count * (Self.uninstalled + Self.invalidTokens + Self.foreignTokens)
+        try waitForTokens("tombstones in Redis", kafka, inspector) { $0.tombstoned >= expected }
+        let dead = try inspector.count().tombstoned
+        say("\(dead) tombstones; \(topics.count * Self.reinstalled) devices install the app again")
+        for topic in topics {
+            try await pipeline.sandbox.setDevices(
+                topic: topic.bundleID,
+                first: 0,
+                count: Self.reinstalled,
+                state: "reinstalled"
+            )
+            // Registered after the tombstone's second.
+            try kafka.register(
+                Array(topic.uninstalled[..<Self.reinstalled]),
+                bundleID: topic.bundleID,
+                at: Int64(Date().timeIntervalSince1970) + 1
+            )
+        }
+        let left = dead - topics.count * Self.reinstalled
+        try waitForTokens("registrations in Redis", kafka, inspector) { $0.tombstoned <= left }
+        return left
+    }
+
+    private func secondRound(
+        _ plan: inout RequestPlan,
+        _ topics: [RequestPlan.Topic],
+        _ pipeline: LocalPipeline,
+        _ kafka: DemoKafka
+    ) async throws {
+        var records: [PlannedRecord] = []
+        var left = options.notifications - kafka.books.published
+        for (index, topic) in topics.enumerated() {
+            let share = left / (topics.count - index)
+            left -= share
+            records += plan.good(Self.uninstalled, of: topic, from: topic.uninstalled)
+            records += plan.good(max(0, share - Self.uninstalled), of: topic, from: topic.living)
+        }
+        plan.shuffle(&records)
+        say("second round: \(records.reduce(0) { $0 + $1.notifications }) notifications in \(records.count) records")
+        try kafka.publish(records)
+        try kafka.waitForOutcomes()
+    }
+
+    private func waitForTokens(
+        _ what: String,
+        _ kafka: DemoKafka,
+        _ inspector: TokenInspector,
+        _ condition: (TokenInspector.Counts) -> Bool
+    ) throws {
+        var failure: (any Error)?
+        var nextLook = Date()
+        try kafka.wait(for: what, within: 60) {
+            guard Date() >= nextLook else { return false }
+            nextLook = Date().addingTimeInterval(0.25)
+            do {
+                return condition(try inspector.count())
+            } catch {
+                failure = error
+                return true
+            }
+        }
+        if let failure { throw failure }
+    }
+}

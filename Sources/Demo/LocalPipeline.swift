@@ -1,0 +1,250 @@
+import Foundation
+
+/// The whole pipeline as processes of one machine, in a directory of its own: broker, Redis, sandbox, and the roles.
+public final class LocalPipeline {
+    /// What to start, and what to use instead of starting it.
+    public struct Options: Sendable {
+        public var topics = ["com.example.news", "com.example.sport", "com.example.weather"]
+        public var devices = 100_000
+        /// Of every Kafka topic.
+        public var partitions = 6
+        /// `host:port` of a broker to use; nil: the embedded one is started.
+        public var kafka: String?
+        /// URL of a Redis server to use; nil: one is started.
+        public var redis: String?
+        /// Which outcomes are published: all, failures or none.
+        public var outcomes = "all"
+        /// More lines for the configuration, at its top level.
+        public var configuration = ""
+        /// Of each worker.
+        public static let shards = 2
+        /// The section `worker` of the configuration, in YAML's flow style.
+        public var worker =
+            "{shards: \(shards), connections-per-topic: 2, confirmation-window: 1s, connections-per-minute: 6000}"
+
+        public init() {}
+    }
+
+    public let options: Options
+    /// Holds configuration, certificates and logs.
+    public let directory: String
+    public private(set) var brokers = ""
+    public private(set) var redisURL = ""
+    public private(set) var sandbox: SandboxControl
+    public private(set) var workers: [ChildProcess] = []
+
+    private let executable: String
+    private var others: [ChildProcess] = []
+    private var started = 0
+    private var broker: ChildProcess?
+    private var redisServer: ChildProcess?
+    private var redisPort: Int?
+    private var sandboxServer: ChildProcess?
+    private var sandboxPorts: SandboxPorts?
+
+    /// As the sandbox says them when it is ready.
+    private struct SandboxPorts: Decodable {
+        var gateway = 0
+        var feedback = 0
+        var control = 0
+    }
+
+    /// Starts broker, Redis and sandbox and writes the configuration.
+    ///
+    /// - Parameter executable: the `belfry` program.
+    public init(_ options: Options, executable: String, directory: String) throws {
+        self.options = options
+        self.executable = executable
+        self.directory = directory
+        sandbox = SandboxControl(port: 0)
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        do {
+            try run("sandbox", "certificates", "--pki", pki, "--topics", options.topics.joined(separator: ","))
+            try startBroker()
+            if let redis = options.redis { redisURL = redis } else { try startRedis() }
+            try startSandbox()
+            try writeConfiguration()
+        } catch {
+            // Nobody else knows what was started so far.
+            stop()
+            throw error
+        }
+    }
+
+    public var pki: String { "\(directory)/pki" }
+    /// `host:port` of the sandbox's gateway.
+    public var gateway: String { "127.0.0.1:\(sandboxPorts?.gateway ?? 0)" }
+    public var configurationFile: String { "\(directory)/belfry.yaml" }
+
+    // MARK: Roles
+
+    @discardableResult
+    public func startWorker() throws -> ChildProcess {
+        let worker = try start("worker", ["worker", "--config", configurationFile])
+        workers.append(worker)
+        return worker
+    }
+
+    @discardableResult
+    public func startRegistrar() throws -> ChildProcess {
+        let registrar = try start("registrar", ["registrar", "--config", configurationFile])
+        others.append(registrar)
+        return registrar
+    }
+
+    @discardableResult
+    public func startHarvester() throws -> ChildProcess {
+        let harvester = try start("harvester", ["harvester", "--config", configurationFile])
+        others.append(harvester)
+        return harvester
+    }
+
+    /// The first `count` tokens of a topic from device `first` on, as the sandbox mints them.
+    public func tokens(of topic: String, first: Int, count: Int) throws -> [[UInt8]] {
+        let text = try run(
+            "sandbox",
+            "tokens",
+            "--pki",
+            pki,
+            "--topic",
+            topic,
+            "--first",
+            "\(first)",
+            "--count",
+            "\(count)"
+        )
+        return text.split(separator: "\n").map { line in
+            let digits = Array(line.utf8)
+            return stride(from: 0, to: digits.count, by: 2).map { index in
+                UInt8(String(decoding: digits[index..<index + 2], as: UTF8.self), radix: 16) ?? 0
+            }
+        }
+    }
+
+    /// Stops the workers in order; returns their exit codes.
+    public func stopWorkers() -> [Int32] {
+        for worker in workers { worker.signal(SIGTERM) }
+        return workers.map { $0.wait() }
+    }
+
+    /// Stops everything that was started here, the roles first.
+    public func stop() {
+        for child in workers + others.reversed() { child.terminate() }
+        sandboxServer?.terminate()
+        redisServer?.terminate()
+        broker?.terminate()
+    }
+
+    /// Runs a command of the program to its end; returns its standard output.
+    @discardableResult
+    public func run(_ arguments: String...) throws -> String {
+        let child = try start(arguments.prefix(2).joined(separator: "-"), arguments)
+        var lines: [String] = []
+        while let line = try? child.nextLine(within: .seconds(60)) { lines.append(line) }
+        let code = child.wait()
+        guard code == 0 else {
+            throw ChildProcess.Failure(
+                description: "belfry \(arguments.joined(separator: " ")) ended with \(code):\n\(child.log)"
+            )
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    // MARK: Servers
+
+    private func startBroker() throws {
+        if let kafka = options.kafka {
+            brokers = kafka
+            try run("topics", "create", "--brokers", kafka, "--partitions", "\(options.partitions)")
+            return
+        }
+        let broker = try start("broker", ["broker", "--partitions", "\(options.partitions)"])
+        self.broker = broker
+        brokers = try readyLine(of: broker, as: [String: String].self)["brokers"] ?? ""
+    }
+
+    /// Starts Redis; again on its port, with what it knew, if it was stopped.
+    public func startRedis() throws {
+        let port = try redisPort ?? freePort()
+        let redis = try ChildProcess(
+            "redis",
+            executable: "/usr/bin/env",
+            arguments: [
+                "redis-server", "--port", "\(port)", "--bind", "127.0.0.1", "--dir", directory, "--save", "",
+                "--appendonly", "yes", "--maxmemory-policy", "noeviction",
+            ],
+            logFile: "\(directory)/redis.log"
+        )
+        redisServer = redis
+        redisPort = port
+        redisURL = "redis://127.0.0.1:\(port)"
+        while true {
+            let line = try redis.nextLine(within: .seconds(10))
+            if line.contains("Ready to accept connections") { break }
+        }
+    }
+
+    public func stopRedis() {
+        redisServer?.terminate()
+    }
+
+    /// Starts the sandbox; again on its ports if it was stopped. It remembers nothing of the time before.
+    public func startSandbox() throws {
+        let wanted = sandboxPorts ?? SandboxPorts()
+        let server = try start(
+            "sandbox",
+            [
+                "sandbox", "serve", "--pki", pki, "--topics", options.topics.joined(separator: ","),
+                "--devices", "\(options.devices)", "--gateway-port", "\(wanted.gateway)",
+                "--feedback-port", "\(wanted.feedback)", "--control-port", "\(wanted.control)",
+            ]
+        )
+        sandboxServer = server
+        let ports = try readyLine(of: server, as: SandboxPorts.self)
+        sandboxPorts = ports
+        sandbox = SandboxControl(port: ports.control)
+    }
+
+    public func stopSandbox() {
+        sandboxServer?.terminate()
+    }
+
+    private func writeConfiguration() throws {
+        let ports = sandboxPorts ?? SandboxPorts()
+        let text = """
+            kafka: {brokers: "\(brokers)", properties: {session.timeout.ms: "6000", heartbeat.interval.ms: "1000"}}
+            redis: {url: "\(redisURL)"}
+            environments:
+              sandbox:
+                gateways: [\(gateway)]
+                feedback: 127.0.0.1:\(ports.feedback)
+                trust: pki/ca.pem
+            certificates: {directory: pki}
+            worker: \(options.worker)
+            harvester: {interval: 1s, lease: 5s}
+            outcomes: \(options.outcomes)
+            \(options.configuration)
+
+            """
+        try text.write(toFile: configurationFile, atomically: true, encoding: .utf8)
+    }
+
+    private func readyLine<Value: Decodable>(of child: ChildProcess, as type: Value.Type) throws -> Value {
+        let line = try child.nextLine(within: .seconds(30))
+        do {
+            return try JSONDecoder().decode(type, from: Data(line.utf8))
+        } catch {
+            throw ChildProcess.Failure(description: "\(child.name) said it was ready in an unknown way: \(line)")
+        }
+    }
+
+    private func start(_ name: String, _ arguments: [String]) throws -> ChildProcess {
+        started += 1
+        return try ChildProcess(
+            name,
+            executable: executable,
+            arguments: arguments,
+            logFile: "\(directory)/\(started)-\(name).log"
+        )
+    }
+}

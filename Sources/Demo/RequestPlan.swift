@@ -1,0 +1,157 @@
+import Foundation
+import PushSchemas
+
+/// One record of the demo, and how many notifications it is in the books.
+struct PlannedRecord: Sendable {
+    var key: String
+    var value: [UInt8]
+    var isJSON: Bool
+    /// Tokens of a decodable record, 1 of an undecodable one.
+    var notifications: Int
+    /// Further headers.
+    var headers: [(String, [UInt8])] = []
+}
+
+/// Makes the records that the demo publishes: good ones in both forms, and a few of every kind of bad one.
+///
+/// Seeded: the same seed makes the same records. Every payload carries a custom key `n` that no other record has, so that the
+/// sandbox can tell a notification sent twice from two notifications.
+struct RequestPlan {
+    /// What the records are about.
+    struct Topic {
+        var bundleID: String
+        /// Of devices that have the app.
+        var living: [[UInt8]]
+        /// Of devices that lost the app.
+        var uninstalled: [[UInt8]]
+    }
+
+    /// Keys that each bundle is spread over.
+    static let spread: UInt32 = 4
+
+    private var random: SeededRandom
+    private var nextNumber: Int
+    private let now: Int64
+
+    /// - Parameter firstNumber: of the payload key `n`.
+    init(seed: UInt64, firstNumber: Int, now: Int64) {
+        random = SeededRandom(state: seed)
+        nextNumber = firstNumber
+        self.now = now
+    }
+
+    /// Records of good tokens with 1 … 39 tokens each, alternately in JSON and Protobuf, until `count` notifications are in
+    /// them. Spread over the bundle's shards: a record holds tokens of one shard only. With as many notifications as tokens
+    /// each token gets one.
+    mutating func good(_ count: Int, of topic: Topic, from tokens: [[UInt8]]) -> [PlannedRecord] {
+        var shards = [[[UInt8]]](repeating: [], count: Int(Self.spread))
+        for token in tokens {
+            shards[Int(token.withUnsafeBytes { RecordKey.shard(of: $0, spread: Self.spread) })].append(token)
+        }
+        var records: [PlannedRecord] = []
+        for (shard, members) in shards.enumerated() where !members.isEmpty {
+            // In proportion to the shard's share; the last takes what rounding left.
+            let isLast = shard == shards.count - 1
+            let planned = records.reduce(0) { $0 + $1.notifications }
+            var left = isLast ? count - planned : count * members.count / tokens.count
+            var cursor = 0
+            while left > 0 {
+                let size = min(left, 1 + random.below(39), members.count)
+                let chosen = (0..<size).map { members[(cursor + $0) % members.count] }
+                cursor = (cursor + size) % members.count
+                records.append(
+                    record("\(topic.bundleID)#\(shard)", chosen, isJSON: records.count % 2 == 0)
+                )
+                left -= size
+            }
+        }
+        return records
+    }
+
+    /// Tokens that no push service minted, each alone in its record.
+    mutating func invalidTokens(_ count: Int, of topic: Topic) -> [PlannedRecord] {
+        (0..<count).map { _ in record(topic.bundleID, [randomToken()], isJSON: false) }
+    }
+
+    /// Tokens of `other` sent under `topic`.
+    mutating func foreignTokens(_ count: Int, of topic: Topic, from other: Topic) -> [PlannedRecord] {
+        (0..<count).map { index in record(topic.bundleID, [other.living[index]], isJSON: true) }
+    }
+
+    /// One of each kind that is a dead letter, or expired.
+    mutating func bad(of topic: Topic) -> [PlannedRecord] {
+        let token = topic.living[0]
+        let long = String(repeating: "x", count: 300)
+        let faulty: [PushSendRequest] = [
+            request([token], payload: #"{"aps":{"alert":"\#(long)"}}"#),
+            request([token], payload: #"{"aps":{"badge":5,}}"#),
+            request([token], payload: #"{"alert":"no aps"}"#),
+            request([topic.living[1], Array(token.prefix(10)), Array(repeating: 7, count: 200)], payload: nil),
+            .with {
+                $0 = request([token, topic.living[2]], payload: nil)
+                $0.expiration = now - 3600
+            },
+        ]
+        let records = faulty.map { encode(topic.bundleID, $0, isJSON: false) }
+        return records + [
+            PlannedRecord(key: topic.bundleID, value: Array("not a request".utf8), isJSON: true, notifications: 1),
+            PlannedRecord(key: topic.bundleID, value: [], isJSON: false, notifications: 1),
+            encode("#3", request([token], payload: nil), isJSON: false),
+            encode("com.example.nobody", request([token], payload: nil), isJSON: false),
+        ]
+    }
+
+    /// Puts records into a seeded random order.
+    mutating func shuffle(_ records: inout [PlannedRecord]) {
+        records.shuffle(using: &random)
+    }
+
+    // MARK: Making
+
+    private mutating func record(_ bundleID: String, _ tokens: [[UInt8]], isJSON: Bool) -> PlannedRecord {
+        encode(bundleID, request(tokens, payload: nil), isJSON: isJSON)
+    }
+
+    private mutating func request(_ tokens: [[UInt8]], payload: String?) -> PushSendRequest {
+        nextNumber += 1
+        var request = PushSendRequest()
+        request.requestID = "demo-\(nextNumber)"
+        request.payloadJson =
+            payload ?? #"{ "aps": { "alert": "Edition \#(nextNumber)", "badge": 1 }, "n": \#(nextNumber) }"#
+        request.expiration = now + 3600
+        if tokens.allSatisfy({ $0.count == SendRequestView.packedTokenBytes }), nextNumber % 4 > 0 {
+            request.packedTokens = Data(tokens.joined())
+        } else {
+            request.tokens = tokens.map { token in .with { $0.raw = Data(token) } }
+        }
+        return request
+    }
+
+    private func encode(_ key: String, _ request: PushSendRequest, isJSON: Bool) -> PlannedRecord {
+        let tokens = max(request.tokens.count, request.packedTokens.count / SendRequestView.packedTokenBytes)
+        let value: [UInt8]? = isJSON ? try? request.jsonUTF8Bytes() : try? request.serializedBytes()
+        return PlannedRecord(key: key, value: value ?? [], isJSON: isJSON, notifications: tokens)
+    }
+
+    private mutating func randomToken() -> [UInt8] {
+        (0..<32).map { _ in UInt8(truncatingIfNeeded: random.below(256)) }
+    }
+}
+
+/// SplitMix64: small, seeded, the same everywhere.
+struct SeededRandom: RandomNumberGenerator, Sendable {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    /// Uniform in `0 ..< bound`.
+    mutating func below(_ bound: Int) -> Int {
+        Int.random(in: 0..<bound, using: &self)
+    }
+}

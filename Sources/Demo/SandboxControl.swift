@@ -1,0 +1,72 @@
+import Foundation
+import FoundationNetworking
+
+/// The control port of a sandbox, asked from another process.
+public struct SandboxControl: Sendable {
+    /// `GET /stats`.
+    public struct Stats: Decodable, Sendable {
+        public struct Topic: Decodable, Sendable {
+            public var accepted: Int
+            public var distinct: Int
+            public var rejected: [String: Int]
+            public var discarded: Int
+            public var feedback: Int
+        }
+
+        public struct Connections: Decodable, Sendable {
+            public var open: Int
+            public var total: Int
+            public var refused: Int
+        }
+
+        public var topics: [String: Topic]
+        public var connections: Connections
+
+        public var accepted: Int { topics.values.reduce(0) { $0 + $1.accepted } }
+        public var distinct: Int { topics.values.reduce(0) { $0 + $1.distinct } }
+        public var discarded: Int { topics.values.reduce(0) { $0 + $1.discarded } }
+        public var feedback: Int { topics.values.reduce(0) { $0 + $1.feedback } }
+        public var rejected: [String: Int] {
+            topics.values.reduce(into: [:]) { $0.merge($1.rejected, uniquingKeysWith: +) }
+        }
+    }
+
+    private let port: Int
+
+    public init(port: Int) {
+        self.port = port
+    }
+
+    public func stats() async throws -> Stats {
+        try JSONDecoder().decode(Stats.self, from: try await send("GET", "/stats", body: nil))
+    }
+
+    /// `POST /devices`.
+    public func setDevices(topic: String, first: Int, count: Int, state: String) async throws {
+        let body = "{\"topic\":\"\(topic)\",\"first\":\(first),\"count\":\(count),\"state\":\"\(state)\"}"
+        _ = try await send("POST", "/devices", body: body)
+    }
+
+    /// `POST /faults` with a JSON body.
+    public func setFault(_ body: String) async throws {
+        _ = try await send("POST", "/faults", body: body)
+    }
+
+    private func send(_ method: String, _ path: String, body: String?) async throws -> Data {
+        guard let url = URL(string: "http://127.0.0.1:\(port)\(path)") else {
+            throw ChildProcess.Failure(description: "no URL for \(path)")
+        }
+        var request = URLRequest(url: url)
+        request.httpMethod = method
+        request.httpBody = body.map { Data($0.utf8) }
+        request.setValue("application/json", forHTTPHeaderField: "content-type")
+        let (data, response) = try await URLSession.shared.data(for: request)
+        let status = (response as? HTTPURLResponse)?.statusCode ?? 0
+        guard (200..<300).contains(status) else {
+            throw ChildProcess.Failure(
+                description: "\(method) \(path): \(status) \(String(decoding: data, as: UTF8.self))"
+            )
+        }
+        return data
+    }
+}

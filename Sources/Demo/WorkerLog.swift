@@ -1,0 +1,51 @@
+import Foundation
+
+/// What workers wrote about themselves: JSON lines on standard error.
+public enum WorkerLog {
+    private struct Line: Decodable {
+        var message: String
+        var metadata: [String: String]?
+    }
+
+    /// The sum of a counter over the last words of all shards of these workers.
+    public static func sum(of counter: String, in workers: [ChildProcess]) -> Int {
+        workers.reduce(0) { sum, worker in
+            sum + lines(of: worker.log, saying: "stopped").reduce(0) { $0 + (Int($1[counter] ?? "") ?? 0) }
+        }
+    }
+
+    /// The partitions that all shards of a worker have now, by what it wrote so far.
+    public static func partitions(of worker: ChildProcess) -> Set<Int32> {
+        var partitions: [String: Set<Int32>] = [:]
+        for line in lines(of: worker.log) {
+            guard let shard = line.metadata?["shard"], let list = line.metadata?["partitions"] else { continue }
+            let named = Set(list.split { !$0.isNumber }.compactMap { Int32($0) })
+            switch line.message {
+            case "partitions assigned": partitions[shard, default: []].formUnion(named)
+            case "partitions revoked", "partitions lost": partitions[shard]?.subtract(named)
+            default: break
+            }
+        }
+        return partitions.values.reduce(into: []) { $0.formUnion($1) }
+    }
+
+    /// How many shards of these workers have partitions.
+    public static func shardsWithPartitions(in workers: [ChildProcess]) -> Int {
+        workers.reduce(0) { sum, worker in
+            let assigned = lines(of: worker.log, saying: "partitions assigned").compactMap { metadata in
+                metadata["partitions"] == "[]" ? nil : metadata["shard"]
+            }
+            return sum + Set(assigned).count
+        }
+    }
+
+    /// The metadata of the lines with a message.
+    private static func lines(of log: String, saying message: String) -> [[String: String]] {
+        lines(of: log).compactMap { $0.message == message ? $0.metadata : nil }
+    }
+
+    /// A line that is still being written is left out.
+    private static func lines(of log: String) -> [Line] {
+        log.split(separator: "\n").compactMap { try? JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
+    }
+}

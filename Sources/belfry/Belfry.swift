@@ -1,0 +1,54 @@
+import ArgumentParser
+import BelfryRuntime
+
+/// The command line: `belfry <command>`. Data goes to standard output, diagnostics to standard error; the exit code is
+/// one of `ExitStatus`.
+@main
+struct Belfry: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "belfry",
+        abstract: "A push pipeline for APNs: from Kafka to a device and back.",
+        version: BelfryVersion.text,
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Roles",
+                subcommands: [WorkerCommand.self, RegistrarCommand.self, HarvesterCommand.self]
+            ),
+            CommandGroup(
+                name: "Tools",
+                subcommands: [
+                    PublishCommand.self, RegisterCommand.self, OutcomesCommand.self, TopicsCommand.self,
+                    TokensCommand.self, CertificatesCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "Trying out",
+                subcommands: [DemoCommand.self, BrokerCommand.self, SandboxCommand.self]
+            ),
+        ]
+    )
+
+    static func main() async {
+        do {
+            var command = try parseAsRoot()
+            if var asynchronous = command as? any AsyncParsableCommand {
+                try await asynchronous.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            exit(explaining: error)
+        }
+    }
+
+    /// Ends the process: with the parser's message and code where the parser or a command asked for it (help, version,
+    /// what was typed wrong, `ExitCode`), else with the error's own words and the code that fits it.
+    private static func exit(explaining error: any Error) -> Never {
+        let status = ExitStatus(for: error)
+        if status == .failed, exitCode(for: error) != .failure || error is ExitCode { exit(withError: error) }
+        for line in "\(error)".split(separator: "\n") {
+            StandardStream.error.write(Array("belfry: \(line)\n".utf8))
+        }
+        exit(withError: ExitCode(status.rawValue))
+    }
+}

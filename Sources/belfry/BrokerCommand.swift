@@ -1,0 +1,31 @@
+import ArgumentParser
+import BelfryRuntime
+import Logging
+
+/// `belfry broker`.
+struct BrokerCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "broker",
+        abstract: "Run an embedded Kafka broker with the contract's topics, for trying out.",
+        discussion: """
+            It keeps at most 5 MiB or 100,000 messages per partition, drops the oldest silently beyond that, and forgets \
+            everything when it ends. The port is a free one: when it is ready, one line of JSON with the address is \
+            printed. Runs until SIGTERM or SIGINT.
+            """
+    )
+
+    @Option(help: "Partitions of each topic.")
+    var partitions = 12
+
+    func validate() throws {
+        if !(1...1000).contains(partitions) { throw ValidationError("--partitions: 1...1000 are allowed") }
+    }
+
+    func run() async throws {
+        JSONLogHandler.bootstrap(level: .warning)
+        let role = EmbeddedBrokerRole(TopicLayout(partitions: partitions)) { brokers in
+            StandardStream.output.write(Array(#"{"brokers":"\#(brokers)"}"#.utf8) + [UInt8(ascii: "\n")])
+        }
+        try await RoleRunner.run(role, logger: Logger(label: "belfry.broker"))
+    }
+}

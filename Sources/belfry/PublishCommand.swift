@@ -1,0 +1,89 @@
+import ArgumentParser
+import BelfryRuntime
+import Foundation
+
+/// `belfry publish`.
+struct PublishCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "publish",
+        abstract: "Publish a notification for some tokens to push.requests.",
+        discussion: "Payload and tokens are checked before the first record leaves; all records are acknowledged."
+    )
+
+    @OptionGroup var kafka: KafkaOptions
+    @OptionGroup var tokens: TokenOptions
+    @OptionGroup var output: OutputOptions
+
+    @Option(help: ArgumentHelp("The bundle ID.", valueName: "bundle"))
+    var topic: String
+
+    @Option(help: ArgumentHelp("The payload.", valueName: "json"))
+    var payload: String?
+
+    @Option(help: ArgumentHelp("A file that holds the payload.", valueName: "file"))
+    var payloadFile: String?
+
+    @Option(help: "The environment by its name in the configuration; none: the only one the workers have.")
+    var environment = ""
+
+    @Option(
+        help: ArgumentHelp(
+            "UNIX seconds until which the push service may store it; none: it is not stored.",
+            valueName: "seconds"
+        )
+    )
+    var expiration: UInt32?
+
+    @Option(help: "10 (at once) or 5 (at a time that saves power).")
+    var priority: UInt32 = 10
+
+    @Option(help: "Over how many keys the bundle is spread; all publishers of a bundle must agree.")
+    var spread: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "The largest payload the gateway takes; none: the configuration's, else 256.",
+            valueName: "bytes"
+        )
+    )
+    var payloadLimit: Int?
+
+    @Option(help: "How many tokens share a record at most.")
+    var tokensPerRecord = 500
+
+    @Option(help: ArgumentHelp("The requests' id, passed on to the outcomes; none: a new UUID.", valueName: "id"))
+    var requestID: String?
+
+    @Option(help: "How records are written: protobuf or json.")
+    var format = RecordFormat.protobuf
+
+    func validate() throws {
+        if (payload == nil) == (payloadFile == nil) {
+            throw ValidationError("one of --payload and --payload-file must be given")
+        }
+    }
+
+    func run() async throws {
+        let configuration = try kafka.load()
+        var order = PublishOrder(
+            bundleID: topic,
+            tokens: try tokens.input(),
+            payload: try payloadBytes(),
+            requestID: requestID ?? UUID().uuidString.lowercased()
+        )
+        try order.apply(configuration, environmentName: environment)
+        if let spread { order.spread = spread }
+        if let payloadLimit { order.payloadLimitBytes = payloadLimit }
+        order.expiration = expiration
+        order.priority = priority
+        order.tokensPerRecord = tokensPerRecord
+        order.format = format
+        let report = try Publisher.publish(order, through: configuration.kafka)
+        output.print(json: report.json, text: report.text)
+    }
+
+    private func payloadBytes() throws -> [UInt8] {
+        if let payload { return Array(payload.utf8) }
+        return try InputText.bytes(ofFile: payloadFile ?? "")
+    }
+}

@@ -1,0 +1,51 @@
+import ArgumentParser
+import BelfryRuntime
+import Logging
+
+/// `belfry worker`.
+struct WorkerCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "worker",
+        abstract: "Send what is published to push.requests; runs until SIGTERM or SIGINT, then drains."
+    )
+
+    @OptionGroup var options: ConfigurationOptions
+
+    func run() async throws {
+        let configuration = try options.load()
+        let logger = Logger(label: "belfry.worker")
+        try await RoleRunner.run(try WorkerRole(configuration, logger: logger), logger: logger)
+    }
+}
+
+/// `belfry registrar`.
+struct RegistrarCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "registrar",
+        abstract: "Keep the token state in Redis: registrations and feedback; runs until SIGTERM or SIGINT."
+    )
+
+    @OptionGroup var options: ConfigurationOptions
+
+    func run() async throws {
+        let configuration = try options.load()
+        let logger = Logger(label: "belfry.registrar")
+        try await RoleRunner.run(try RegistrarRole(configuration, logger: logger), logger: logger)
+    }
+}
+
+/// `belfry harvester`.
+struct HarvesterCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "harvester",
+        abstract: "Read the feedback service into push.feedback; runs until SIGTERM or SIGINT."
+    )
+
+    @OptionGroup var options: ConfigurationOptions
+
+    func run() async throws {
+        let configuration = try options.load()
+        let logger = Logger(label: "belfry.harvester")
+        try await RoleRunner.run(try HarvesterRole(configuration, logger: logger), logger: logger)
+    }
+}

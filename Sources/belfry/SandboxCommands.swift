@@ -1,0 +1,188 @@
+import ArgumentParser
+import Dispatch
+import Glibc
+import Logging
+import Sandbox
+
+/// `belfry sandbox …`: the push service, for trying things out and for tests.
+struct SandboxCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sandbox",
+        abstract: "Play the push service: gateway, feedback service and virtual devices.",
+        subcommands: [SandboxServeCommand.self, SandboxCertificatesCommand.self, SandboxTokensCommand.self]
+    )
+}
+
+/// `belfry sandbox serve`.
+struct SandboxServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Run the push service until SIGTERM or SIGINT.",
+        discussion: """
+            Port 0 picks a free one. When it is ready, one line of JSON with the ports is printed. The control port \
+            (GET /stats, POST /devices, POST /faults) is on the loopback address only.
+            """
+    )
+
+    @OptionGroup var pki: PKIOption
+    @OptionGroup var topics: TopicsOption
+
+    @Option(help: "Virtual devices; each has the app of every topic.")
+    var devices: Int
+
+    @Option(help: "Address to listen on for gateway and feedback.")
+    var listen = "127.0.0.1"
+
+    @Option(help: "Port of the gateway.")
+    var gatewayPort: UInt16 = 2195
+
+    @Option(help: "Port of the feedback service.")
+    var feedbackPort: UInt16 = 2196
+
+    @Option(help: "Port of the courier for devices; this version has none, so nothing listens there.")
+    var devicePort: UInt16?
+
+    @Option(help: "Port of the HTTP/2 provider API; this version has none, so nothing listens there.")
+    var apiPort: UInt16?
+
+    @Option(help: "Port of the control interface.")
+    var controlPort: UInt16 = 2190
+
+    @Option(help: "Event-loop threads for gateway and feedback.")
+    var threads = 1
+
+    func run() async throws {
+        var configuration = SandboxConfiguration(pkiDirectory: pki.directory, topics: topics.names, devices: devices)
+        configuration.listenHost = listen
+        configuration.gatewayPort = Int(gatewayPort)
+        configuration.feedbackPort = Int(feedbackPort)
+        configuration.controlPort = Int(controlPort)
+        configuration.threads = threads
+        let logger = Logger(label: "belfry.sandbox")
+        if devicePort != nil || apiPort != nil {
+            logger.warning("this version has no device courier and no provider API; their ports are not opened")
+        }
+        try await reportingSetupErrors {
+            let stop = StopSignals()
+            let server = try await SandboxServer.start(configuration, logger: logger)
+            print(server.ports.json)
+            // A pipe is buffered, and whoever reads it is waiting for this line.
+            fflush(nil)
+            await stop.first()
+            try await server.stop()
+        }
+    }
+}
+
+/// `belfry sandbox certificates`.
+struct SandboxCertificatesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "certificates",
+        abstract: "Write a development PKI: ca.pem, server.pem, token.key, <bundle>.pem and <bundle>.p12.",
+        discussion: "What is there already is kept; topics can be added. The passphrase of the .p12 files is belfry."
+    )
+
+    @OptionGroup var pki: PKIOption
+    @OptionGroup var topics: TopicsOption
+
+    @Option(help: "Further host names of the service, separated by commas; for a new server.pem only.")
+    var serverNames = ""
+
+    func run() async throws {
+        let names = serverNames.split(separator: ",").map(String.init)
+        try await reportingSetupErrors {
+            try Sandbox.writeCertificates(directory: pki.directory, topics: topics.names, serverNames: names)
+        }
+    }
+}
+
+/// `belfry sandbox tokens`.
+struct SandboxTokensCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tokens",
+        abstract: "Print valid device tokens of a topic, one hex line each; needs no running server."
+    )
+
+    @OptionGroup var pki: PKIOption
+
+    @Option(help: "Bundle ID.")
+    var topic: String
+
+    @Option(help: "The first virtual device.")
+    var first = 0
+
+    @Option(help: "How many tokens.")
+    var count: Int
+
+    func run() async throws {
+        try await reportingSetupErrors {
+            var lines = ""
+            try Sandbox.forEachToken(pkiDirectory: pki.directory, topic: topic, first: first, count: count) { token in
+                lines += token
+                lines += "\n"
+                guard lines.utf8.count > 1 << 16 else { return }
+                print(lines, terminator: "")
+                lines = ""
+            }
+            print(lines, terminator: "")
+        }
+    }
+}
+
+/// The directory that all parts of the sandbox share.
+struct PKIOption: ParsableArguments {
+    @Option(name: .customLong("pki"), help: "Directory of the development PKI.")
+    var directory: String
+}
+
+/// Bundle IDs separated by commas.
+struct TopicsOption: ParsableArguments {
+    @Option(name: .customLong("topics"), help: "Bundle IDs, separated by commas.")
+    var list: String
+
+    var names: [String] {
+        list.split(separator: ",").map(String.init)
+    }
+
+    func validate() throws {
+        guard !names.isEmpty else { throw ValidationError("--topics: at least one bundle ID is expected") }
+    }
+}
+
+/// Turns what is wrong with the set-up into a line on stderr and exit code 78, and a port that cannot be had into 1.
+private func reportingSetupErrors(_ body: () async throws -> Void) async throws {
+    let (problem, code): (String, Int32)
+    do {
+        return try await body()
+    } catch let error as SandboxSetupError {
+        (problem, code) = (error.description, 78)
+    } catch let error as SandboxPortError {
+        (problem, code) = (error.description, 1)
+    }
+    let line = "belfry: \(problem)\n"
+    _ = line.withCString { write(STDERR_FILENO, $0, strlen($0)) }
+    throw ExitCode(code)
+}
+
+/// SIGTERM and SIGINT as something to wait for. From its creation on they do not kill the process any more.
+private struct StopSignals {
+    private let arrivals: AsyncStream<Void>
+    private let sources: [any DispatchSourceSignal]
+
+    init() {
+        let (arrivals, continuation) = AsyncStream.makeStream(of: Void.self)
+        self.arrivals = arrivals
+        sources = [SIGTERM, SIGINT].map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number)
+            source.setEventHandler { continuation.yield() }
+            source.activate()
+            return source
+        }
+    }
+
+    /// Returns at the first signal since the creation.
+    func first() async {
+        for await _ in arrivals { return }
+    }
+}

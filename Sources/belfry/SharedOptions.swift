@@ -1,0 +1,85 @@
+import ArgumentParser
+import BelfryRuntime
+import Foundation
+import Logging
+
+/// The configuration of a role.
+struct ConfigurationOptions: ParsableArguments {
+    @Option(
+        name: .customLong("config"),
+        help: ArgumentHelp(
+            "The configuration file. Every key may also come from the environment, as BELFRY_…",
+            valueName: "file"
+        )
+    )
+    var path: String?
+
+    /// Loads the configuration, directs the log to standard error and warns of variables that name no key.
+    ///
+    /// Once per process, before the first logger is made.
+    func load(requiresEnvironments: Bool = true) throws -> BelfryConfiguration {
+        let configuration = try BelfryConfiguration.load(path: path, requiresEnvironments: requiresEnvironments)
+        JSONLogHandler.bootstrap(level: configuration.logLevel)
+        if !configuration.unusedVariables.isEmpty {
+            Logger(label: "belfry.configuration").warning(
+                "environment variables that name no key",
+                metadata: ["variables": "\(configuration.unusedVariables.joined(separator: ","))"]
+            )
+        }
+        return configuration
+    }
+}
+
+/// How a tool reaches Kafka: from the configuration, or by addresses alone.
+struct KafkaOptions: ParsableArguments {
+    @OptionGroup var configuration: ConfigurationOptions
+
+    @Option(help: ArgumentHelp("The brokers, instead of the configuration's.", valueName: "host:port,…"))
+    var brokers: String?
+
+    func load() throws -> BelfryConfiguration {
+        var loaded = try configuration.load(requiresEnvironments: false)
+        if let brokers { loaded.kafka.brokers = try KafkaSettings.brokers(parsing: brokers) }
+        return loaded
+    }
+}
+
+/// Which tokens a tool takes.
+struct TokenOptions: ParsableArguments {
+    @Option(name: .customLong("token"), help: ArgumentHelp("A device token; may be repeated.", valueName: "hex"))
+    var tokens: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "A file with one token a line. Without --token and --token-file, tokens are read from standard input.",
+            valueName: "file"
+        )
+    )
+    var tokenFile: String?
+
+    func validate() throws {
+        if !tokens.isEmpty, tokenFile != nil {
+            throw ValidationError("--token and --token-file cannot be given together")
+        }
+    }
+
+    func input() throws -> TokenInput {
+        if !tokens.isEmpty { return .listed(tokens) }
+        guard let tokenFile else {
+            return .lines(try InputText.textOfStandardInput(), name: "standard input")
+        }
+        return .lines(try InputText.text(ofFile: tokenFile), name: tokenFile)
+    }
+}
+
+/// How a tool prints its result.
+struct OutputOptions: ParsableArguments {
+    @Flag(help: "Print JSON, one object a line.")
+    var json = false
+
+    func print(json jsonText: String, text: String) {
+        StandardStream.output.write(Array(((json ? jsonText : text) + "\n").utf8))
+    }
+}
+
+extension RecordFormat: ExpressibleByArgument {}

@@ -1,0 +1,49 @@
+import ArgumentParser
+import BelfryRuntime
+
+/// `belfry topics …`.
+struct TopicsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "topics",
+        abstract: "Set up the topics of the Kafka contract.",
+        subcommands: [TopicsCreateCommand.self]
+    )
+}
+
+/// `belfry topics create`.
+struct TopicsCreateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "create",
+        abstract: "Create the topics that do not exist yet.",
+        discussion: """
+            push.tombstones is compacted; push.parked has as many partitions as push.requests. Topics that exist stay \
+            as they are: a partition count that differs is an error, since it must never change in place.
+            """
+    )
+
+    @OptionGroup var kafka: KafkaOptions
+    @OptionGroup var output: OutputOptions
+
+    @Option(help: "Partitions of each topic.")
+    var partitions = 12
+
+    @Option(help: "Replicas of each partition; -1: the broker's default.")
+    var replication = -1
+
+    func validate() throws {
+        if !(1...10_000).contains(partitions) { throw ValidationError("--partitions: 1...10000 are allowed") }
+        if replication != -1, !(1...100).contains(replication) {
+            throw ValidationError("--replication: 1...100 are allowed, or -1")
+        }
+    }
+
+    func run() async throws {
+        let configuration = try kafka.load()
+        let report = try TopicSetup.create(
+            TopicLayout(partitions: partitions),
+            replication: replication,
+            through: configuration.kafka
+        )
+        output.print(json: report.json, text: report.text)
+    }
+}

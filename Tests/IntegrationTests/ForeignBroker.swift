@@ -1,0 +1,1 @@
+../KafkaClientTests/ForeignBroker.swift

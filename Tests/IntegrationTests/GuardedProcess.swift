@@ -1,0 +1,1 @@
+../KafkaClientTests/GuardedProcess.swift

@@ -1,0 +1,70 @@
+import PushSchemas
+import Testing
+
+@testable import BelfryRuntime
+@testable import Demo
+
+extension IntegrationTests {
+    struct RoleFailureTests {
+        @Test("kill -9 of the registrar while it works loses no registration")
+        func registrar() async throws {
+            try await withPipeline { options in
+                options.devices = 9000
+            } _: { pipeline, kafka in
+                let inspector = try TokenInspector(redisURL: pipeline.redisURL)
+                defer { inspector.close() }
+                let tokens = try pipeline.tokens(of: news, first: 0, count: 9000)
+                let dying = try pipeline.startRegistrar()
+                try kafka.register(Array(tokens[..<3000]), bundleID: news, at: 1_700_000_000)
+                try kafka.wait(for: "the first registrations") { try inspector.count().registered > 0 }
+                try kafka.register(Array(tokens[3000..<6000]), bundleID: news, at: 1_700_000_000)
+                dying.kill()
+
+                try pipeline.startRegistrar()
+                try kafka.register(Array(tokens[6000...]), bundleID: news, at: 1_700_000_000)
+                try kafka.wait(for: "all registrations") { try inspector.count().registered >= 9000 }
+                #expect(try inspector.count() == .init(registered: 9000, tombstoned: 0))
+            }
+        }
+
+        @Test(
+            "kill -9 of the harvester while it works: every tuple in Kafka is applied, the next reading brings the rest"
+        )
+        func harvester() async throws {
+            try await withPipeline { options in
+                options.devices = 4000
+            } _: { pipeline, kafka in
+                let inspector = try TokenInspector(redisURL: pipeline.redisURL)
+                defer { inspector.close() }
+                let follower = try TopicFollower(brokers: pipeline.brokers, topics: ["push.feedback"])
+                defer { follower.close() }
+                try pipeline.startWorker()
+                let tokens = try pipeline.tokens(of: news, first: 0, count: 4000)
+                let topic = RequestPlan.Topic(bundleID: news, living: [], uninstalled: tokens)
+                var plan = RequestPlan(seed: 2, firstNumber: 0, now: unixSeconds())
+                try await pipeline.sandbox.setDevices(topic: news, first: 0, count: 4000, state: "uninstalled")
+                try kafka.publish(plan.good(4000, of: topic, from: tokens))
+                try await kafka.wait(for: "tuples", at: pipeline.sandbox) { $0.feedback == 4000 }
+
+                let dying = try pipeline.startHarvester()
+                try kafka.wait(for: "the first tuples in Kafka") {
+                    follower.poll()
+                    return !follower.messages.isEmpty
+                }
+                dying.kill()
+                // What the dead one had read and not published is gone with it: reading clears the list.
+                follower.poll()
+                let known = Set(try follower.messages.map { try PushFeedbackTuple(serializedBytes: $0.value).token })
+                try pipeline.startHarvester()
+                try kafka.wait(for: "tombstones of the tuples in Kafka") {
+                    try inspector.count().tombstoned >= known.count
+                }
+                // Whoever is not known to be dead is sent to again, and listed again.
+                try kafka.publish(plan.good(4000, of: topic, from: tokens))
+                try kafka.waitForOutcomes()
+                try kafka.wait(for: "all tombstones") { try inspector.count().tombstoned >= 4000 }
+                #expect(try inspector.count().tombstoned == 4000)
+            }
+        }
+    }
+}

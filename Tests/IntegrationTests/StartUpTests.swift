@@ -1,0 +1,149 @@
+import Foundation
+import Testing
+
+@testable import Demo
+
+extension IntegrationTests {
+    struct StartUpTests {
+        /// A configuration that is wrong, and what the message must name.
+        struct Fault: CustomTestStringConvertible {
+            var testDescription: String
+            var command: String
+            var configuration = ""
+            /// File in the certificate directory, and its text; nil: there is no such directory.
+            var certificate: (name: String, text: String)?
+            var named: [String]
+        }
+
+        private static let brokenKey = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
+
+        static let faults = [
+            Fault(testDescription: "worker without certificates", command: "worker", named: ["certificates-here"]),
+            Fault(
+                testDescription: "harvester without certificates",
+                command: "harvester",
+                named: ["certificates-here"]
+            ),
+            Fault(
+                testDescription: "broken certificate",
+                command: "worker",
+                certificate: ("broken.pem", brokenKey),
+                named: ["certificates-here/broken.pem"]
+            ),
+            Fault(
+                testDescription: "PKCS#12 without passphrase",
+                command: "worker",
+                certificate: ("locked.p12", "x"),
+                named: ["certificates-here/locked.p12", "locked.passphrase"]
+            ),
+            Fault(
+                testDescription: "wrong value",
+                command: "registrar",
+                configuration: "worker: {shards: none}",
+                named: ["worker.shards", "belfry.yaml:5", "none", "1...256"]
+            ),
+            Fault(
+                testDescription: "unknown key",
+                command: "worker",
+                configuration: "worker: {shard: 1}",
+                named: ["worker.shard", "belfry.yaml:5"]
+            ),
+            Fault(
+                testDescription: "unknown property of librdkafka",
+                command: "registrar",
+                configuration: "kafka: {properties: {no.such.property: 1}}",
+                named: ["no.such.property"]
+            ),
+        ]
+
+        @Test("wrong configuration ends a role with 78 and a message that names the thing", arguments: faults)
+        func wrongConfiguration(_ fault: Fault) throws {
+            let directory = NSTemporaryDirectory() + "belfry-integration-\(UUID().uuidString)"
+            let certificates = directory + "/certificates-here"
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(atPath: directory) }
+            if let certificate = fault.certificate {
+                try FileManager.default.createDirectory(atPath: certificates, withIntermediateDirectories: true)
+                try certificate.text.write(
+                    toFile: "\(certificates)/\(certificate.name)",
+                    atomically: true,
+                    encoding: .utf8
+                )
+            }
+            let text = """
+                environments:
+                  sandbox:
+                    gateways: [127.0.0.1:1]
+                certificates: {directory: certificates-here}
+                \(fault.configuration)
+
+                """
+            try text.write(toFile: "\(directory)/belfry.yaml", atomically: true, encoding: .utf8)
+            let role = try ChildProcess(
+                fault.command,
+                executable: try belfryExecutable(),
+                arguments: [fault.command, "--config", "\(directory)/belfry.yaml"],
+                logFile: "\(directory)/log"
+            )
+            defer { role.kill() }
+            #expect(try role.wait(within: patience) == 78)
+            for name in fault.named { #expect(role.log.contains(name), "\(role.log)") }
+        }
+
+        @Test("roles started before Kafka name the broker, wait, and work once it is there")
+        func kafkaLater() async throws {
+            let broker = try ForeignBroker()
+            defer { broker.remove() }
+            try await withPipeline { options in
+                options.kafka = broker.bootstrapServers
+            } _: { pipeline, kafka in
+                broker.stop()
+                let roles = [
+                    try pipeline.startWorker(), try pipeline.startRegistrar(), try pipeline.startHarvester(),
+                ]
+                for role in roles {
+                    try role.waitForLogLine(with: "Kafka is not ready", broker.bootstrapServers, within: patience)
+                    #expect(role.isRunning)
+                }
+                try broker.start()
+                var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 2))
+                try kafka.deliver(try records.record(to: records.tokens))
+                #expect(kafka.books.claimed == 2)
+                #expect(roles.allSatisfy { $0.isRunning })
+            }
+        }
+
+        @Test("a worker started before Redis names it, waits, and sends once it is there")
+        func redisLater() async throws {
+            try await withPipeline { pipeline, kafka in
+                pipeline.stopRedis()
+                let worker = try pipeline.startWorker()
+                let address = try #require(pipeline.redisURL.split(separator: "/").last)
+                try worker.waitForLogLine(with: "Redis", String(address), within: patience)
+                var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 2))
+                try kafka.publish([try records.record(to: records.tokens)])
+                try worker.waitForLogLine(with: "token state could not be read", within: patience)
+                #expect(try await pipeline.sandbox.stats().accepted == 0, "nobody knows who is dead")
+                try pipeline.startRedis()
+                try kafka.waitForOutcomes()
+                #expect(kafka.books.claimed == 2)
+            }
+        }
+
+        @Test("a worker started before the gateway names it, waits, and sends once it is there")
+        func gatewayLater() async throws {
+            try await withPipeline { pipeline, kafka in
+                pipeline.stopSandbox()
+                let worker = try pipeline.startWorker()
+                var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 2))
+                try kafka.publish([try records.record(to: records.tokens)])
+                let line = try worker.waitForLogLine(with: "connection to the gateway ended", within: patience)
+                #expect(line.contains(pipeline.gateway), "\(line)")
+                try pipeline.startSandbox()
+                try kafka.waitForOutcomes()
+                #expect(kafka.books.claimed == 2)
+                #expect(try await pipeline.sandbox.stats().accepted == 2)
+            }
+        }
+    }
+}

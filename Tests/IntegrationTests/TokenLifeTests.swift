@@ -1,0 +1,109 @@
+import Foundation
+import PushSchemas
+import Testing
+
+@testable import BelfryRuntime
+@testable import Demo
+
+extension IntegrationTests {
+    struct TokenLifeTests {
+        @Test("a token that the gateway calls invalid is silent from the next record on, until it registers again")
+        func invalidToken() async throws {
+            try await withPipeline { pipeline, kafka in
+                try pipeline.startWorker()
+                try pipeline.startRegistrar()
+                let inspector = try TokenInspector(redisURL: pipeline.redisURL)
+                defer { inspector.close() }
+                let strange = [UInt8](repeating: 0x5A, count: 32)
+                var records = Records(tokens: [strange])
+
+                try kafka.deliver(try records.record(to: [strange]))
+                #expect(kafka.lastKind == .rejected)
+                #expect(try inspector.count() == .init(registered: 0, tombstoned: 1))
+                try kafka.deliver(try records.record(to: [strange]))
+                #expect(kafka.lastKind == .tombstoned)
+                #expect(try await pipeline.sandbox.stats().rejected == ["8": 1], "it was sent once")
+
+                try kafka.register([strange], bundleID: news, at: unixSeconds() + 1)
+                try kafka.wait(for: "the registration") { try inspector.count().tombstoned == 0 }
+                try kafka.deliver(try records.record(to: [strange]))
+                #expect(kafka.lastKind == .rejected)
+                #expect(try await pipeline.sandbox.stats().rejected == ["8": 2], "it was sent again")
+            }
+        }
+
+        @Test("a device without the app is silent from its feedback on, until the app registers again")
+        func feedback() async throws {
+            try await withPipeline { pipeline, kafka in
+                try pipeline.startWorker()
+                try pipeline.startRegistrar()
+                try pipeline.startHarvester()
+                let inspector = try TokenInspector(redisURL: pipeline.redisURL)
+                defer { inspector.close() }
+                var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 2))
+                try kafka.register(records.tokens, bundleID: news, at: unixSeconds() - 3600)
+                try kafka.wait(for: "registrations") { try inspector.count().registered == 2 }
+                try await pipeline.sandbox.setDevices(topic: news, first: 0, count: 1, state: "uninstalled")
+
+                try kafka.deliver(try records.record(to: records.tokens))
+                #expect(kafka.lastKind == .presumed, "the gateway says nothing about it")
+                try kafka.wait(for: "the tombstone") { try inspector.count().tombstoned == 1 }
+                try kafka.deliver(try records.record(to: records.tokens))
+                #expect(kafka.lastKind == .tombstoned)
+                #expect(kafka.books.count(.tombstoned) == 1, "the other device lives")
+                #expect(try await pipeline.sandbox.stats().accepted == 3)
+
+                try await pipeline.sandbox.setDevices(topic: news, first: 0, count: 1, state: "reinstalled")
+                try kafka.register([records.tokens[0]], bundleID: news, at: unixSeconds() + 1)
+                try kafka.wait(for: "the registration") { try inspector.count().tombstoned == 0 }
+                try kafka.deliver(try records.record(to: records.tokens))
+                #expect(kafka.lastKind == .presumed)
+                #expect(try await pipeline.sandbox.stats().accepted == 5)
+            }
+        }
+
+        @Test("feedback of the second in which the token registered leaves it alive, whichever comes first")
+        func sameSecond() async throws {
+            try await withPipeline { pipeline, kafka in
+                let inspector = try TokenInspector(redisURL: pipeline.redisURL)
+                defer { inspector.close() }
+                let tokens = try pipeline.tokens(of: news, first: 0, count: 3)
+                let second = unixSeconds() - 600
+                func feedback(_ token: [UInt8], at timestamp: Int64) throws {
+                    let tuple = PushFeedbackTuple.with {
+                        $0.environment = "sandbox"
+                        $0.token = Data(token)
+                        $0.timestamp = UInt32(timestamp)
+                    }
+                    try kafka.publish(topic: "push.feedback", key: news, value: try tuple.serializedBytes())
+                }
+                try pipeline.startRegistrar()
+                try pipeline.startHarvester()
+                // Tokens 0 and 2 register first, token 1 after its feedback. All tuples go through one partition, in order:
+                // the tombstone of token 2 says that the tuple of token 0 was judged.
+                try kafka.register([tokens[0], tokens[2]], bundleID: news, at: second)
+                try kafka.wait(for: "registrations") { try inspector.count().registered == 2 }
+                try feedback(tokens[1], at: second)
+                try feedback(tokens[0], at: second)
+                try feedback(tokens[2], at: second + 1)
+                try kafka.wait(for: "tombstones") { try inspector.count().tombstoned == 2 }
+                try kafka.register([tokens[1]], bundleID: news, at: second)
+                try kafka.wait(for: "the registration") { try inspector.count().registered == 3 }
+                #expect(try inspector.count() == .init(registered: 3, tombstoned: 1))
+
+                try pipeline.startWorker()
+                var records = Records(tokens: tokens)
+                try kafka.deliver(try records.record(to: tokens))
+                #expect(kafka.books.claimed == 2)
+                #expect(kafka.books.count(.tombstoned) == 1)
+            }
+        }
+    }
+}
+
+extension DemoKafka {
+    /// What became of the first token of the record published last.
+    fileprivate var lastKind: PushOutcomeKind? {
+        places.last.flatMap { books.outcomes[.init(partition: $0.partition, offset: $0.offset, token: 0)] }
+    }
+}
