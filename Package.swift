@@ -96,6 +96,39 @@ let package = Package(
             swiftSettings: strict
         ),
 
+        // The benchmark: a driver in Swift; floor, load and sink in C, so that nothing of ours is in what we compare
+        // with.
+        .target(name: "BenchmarkCommon", path: "Tests/Benchmarks/Common", cSettings: strictC),
+        .executableTarget(
+            name: "belfry-bench-floor",
+            dependencies: ["BenchmarkCommon"],
+            path: "Tests/Benchmarks/Floor",
+            cSettings: strictC,
+            linkerSettings: [
+                .linkedLibrary("rdkafka"), .linkedLibrary("hiredis"), .linkedLibrary("ssl"), .linkedLibrary("crypto"),
+            ]
+        ),
+        .executableTarget(
+            name: "belfry-bench-load",
+            dependencies: ["BenchmarkCommon"],
+            path: "Tests/Benchmarks/Load",
+            cSettings: strictC,
+            linkerSettings: [.linkedLibrary("rdkafka"), .linkedLibrary("hiredis")]
+        ),
+        .executableTarget(
+            name: "belfry-bench-sink",
+            dependencies: ["BenchmarkCommon"],
+            path: "Tests/Benchmarks/Sink",
+            cSettings: strictC,
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto"), .linkedLibrary("pthread")]
+        ),
+        .executableTarget(
+            name: "belfry-bench",
+            dependencies: [.product(name: "ArgumentParser", package: "swift-argument-parser")],
+            path: "Tests/Benchmarks/Driver",
+            swiftSettings: strict
+        ),
+
         // What several test targets need.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
 
@@ -135,6 +168,14 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ] + nio,
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "BenchmarkDriverTests",
+            dependencies: [
+                "APNsProtocol", "BenchmarkCommon", "PushSchemas", "belfry-bench",
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ],
             swiftSettings: strict
         ),
         // The program as a whole: processes, real servers, kills.

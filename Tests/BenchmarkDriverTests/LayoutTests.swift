@@ -1,0 +1,74 @@
+import APNsProtocol
+import BenchmarkCommon
+import PushSchemas
+import Testing
+
+@Suite("The benchmark's hand-written layouts")
+struct LayoutTests {
+    private let token: [UInt8] = {
+        var token = [UInt8](repeating: 0, count: BENCH_TOKEN_BYTES)
+        bench_token(7, &token)
+        return token
+    }()
+
+    private func record(_ number: UInt64) -> [UInt8] {
+        var record = [UInt8](repeating: 0, count: BENCH_RECORD_LIMIT_BYTES)
+        let count = bench_record(number, token, &record)
+        return Array(record[..<count])
+    }
+
+    @Test("Its CRC-32 is the pipeline's, whatever the length", arguments: [0, 1, 7, 8, 9, 32, 100])
+    func checksum(count: Int) {
+        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37) }
+        #expect(bench_crc32(bytes, bytes.count) == bytes.withUnsafeBytes { CRC32.checksum($0) })
+    }
+
+    @Test("A record is a SendRequest of one packed token and a payload of 110 bytes", arguments: [0, 1, 12_345_678])
+    func request(number: UInt64) throws {
+        let request = try PushSendRequest(serializedBytes: record(number))
+        #expect(Array(request.packedTokens) == token)
+        #expect(request.payload.count == 110)
+        var stripped = [UInt8](repeating: 0, count: request.payload.count)
+        let count = try Array(request.payload).withUnsafeBytes { payload in
+            try stripped.withUnsafeMutableBytes { try PayloadScanner.scan(payload, limitBytes: 256, into: $0) }
+        }
+        #expect(count == 110, "nothing to strip")
+    }
+
+    @Test("A frame is what the gateway takes: identifier, token and payload of the record")
+    func frame() {
+        let record = record(3)
+        record.withUnsafeBufferPointer { bytes in
+            var request = bench_request()
+            #expect(bench_read_record(bytes.baseAddress, bytes.count, &request))
+            var frame = [UInt8](repeating: 0, count: BENCH_FRAME_LIMIT_BYTES)
+            let count = bench_frame(&request, 77, &frame)
+            var decoder = GatewayFrameDecoder(limits: GatewayLimits())
+            var seen = 0
+            let outcome = frame[..<count].withUnsafeBytes { frame in
+                decoder.decode(frame) { notification in
+                    seen += 1
+                    #expect(notification.identifier == 77)
+                    #expect(Array(notification.token) == token)
+                    #expect(notification.payload.count == 110)
+                    #expect(notification.priority == .immediate)
+                    return nil
+                }
+            }
+            #expect(seen == 1)
+            #expect(outcome == .needMore)
+        }
+    }
+
+    @Test("A token may be sent to unless its tombstone is newer than its registration")
+    func state() {
+        var state = [UInt8](repeating: 0, count: BENCH_STATE_BYTES)
+        bench_state(1000, &state)
+        #expect(bench_state_allows(state, state.count))
+        state[6..<10] = [232, 3, 0, 0]
+        #expect(bench_state_allows(state, state.count), "the same second: the token lives")
+        state[6] = 233
+        #expect(!bench_state_allows(state, state.count))
+        #expect(bench_state_allows(nil, 0), "nothing is known of it")
+    }
+}

@@ -1,0 +1,56 @@
+import Foundation
+import Testing
+
+@testable import belfry_bench
+
+@Suite("The benchmark's report")
+struct ReportTests {
+    private func samples(_ values: [Double]) -> Samples {
+        var samples = Samples()
+        for value in values { samples.add(value) }
+        return samples
+    }
+
+    @Test("The median is the middle value, or the mean of the two middle ones")
+    func median() {
+        #expect(samples([]).median == 0)
+        #expect(samples([3]).median == 3)
+        #expect(samples([9, 1, 5]).median == 5)
+        #expect(samples([4, 1, 3, 100]).median == 3.5)
+    }
+
+    @Test("The spread is the smallest and the largest value")
+    func spread() {
+        #expect(samples([9, 1, 5]).spread == [1, 9])
+    }
+
+    @Test("The worker is judged by the medians' ratio, and not at all without a limit")
+    func limit() {
+        var report = Report(scenario: "single", notifications: 1)
+        report.worker.cpuMicroseconds = samples([1.5, 1.6, 99])
+        report.floor.cpuMicroseconds = samples([0.4, 0.5, 0.6])
+        #expect(report.isWithin(limit: 3.2))
+        #expect(!report.isWithin(limit: 3.1))
+        #expect(report.isWithin(limit: 0))
+    }
+
+    @Test("The report is one line of JSON with numbers of few digits")
+    func line() throws {
+        var report = Report(scenario: "single", notifications: 300_000)
+        report.worker.rate = samples([400_000.4])
+        report.worker.cpuMicroseconds = samples([1.23456])
+        report.floor.rate = samples([800_000])
+        report.floor.cpuMicroseconds = samples([0.6])
+        report.residentMiB = 81.26
+        let line = try report.line()
+        #expect(!line.contains("\n"))
+        #expect(line.contains(#""worker_cpu_us":1.235,"#))
+        #expect(line.contains(#""floor_cpu_us":0.6,"#))
+        #expect(line.contains(#""rate":400000,"#))
+        #expect(line.contains(#""rate_spread":[400000,400000],"#))
+        #expect(line.contains(#""floor_rate":800000,"#))
+        #expect(line.contains(#""ratio":2.06"#))
+        #expect(line.contains(#""resident_mib":81.3"#))
+        #expect(line.contains(#""scenario":"single""#))
+    }
+}

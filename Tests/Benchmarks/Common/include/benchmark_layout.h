@@ -1,0 +1,57 @@
+// The pipeline's contracts as far as the benchmarks use them, written by hand: the floor must pay for nothing but the
+// bytes themselves. Sources: Schemas/belfry/push/v1/send_request.proto for the record, the token state in Redis as the
+// registrar writes it. The worker reads the same bytes through the pipeline's own code, so a layout that has drifted
+// shows at once: its notifications become dead letters and never reach the sink.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    BENCH_TOKEN_BYTES = 32,
+    BENCH_PAYLOAD_BYTES = 110,
+    // Upper bounds of what the functions below write.
+    BENCH_RECORD_LIMIT_BYTES = 256,
+    BENCH_FRAME_LIMIT_BYTES = 256,
+    BENCH_KEY_LIMIT_BYTES = 256,
+    // A token state with neither locale nor time zone.
+    BENCH_STATE_BYTES = 12,
+};
+
+// The token of a device: 32 bytes that look random and depend on the index alone.
+void bench_token(uint64_t index, uint8_t token[BENCH_TOKEN_BYTES]);
+
+// CRC-32 (IEEE 802.3), which places a token on a shard and in a Redis slot.
+uint32_t bench_crc32(const uint8_t *bytes, size_t count);
+
+// Writes `t:{<environment>:<bundle>:` once; returns its length.
+size_t bench_state_key_prefix(const char *environment, const char *bundle, uint8_t *key);
+
+// Appends `<xx>}:<token>` to a prefix of `prefix` bytes at `key`, xx being the top 8 bits of the token's CRC-32 in hex.
+// Returns the length of the whole key.
+size_t bench_state_key(uint8_t *key, size_t prefix, const uint8_t token[BENCH_TOKEN_BYTES]);
+
+// A token registered at `registered_at` (UNIX seconds) and not tombstoned.
+void bench_state(uint32_t registered_at, uint8_t state[BENCH_STATE_BYTES]);
+
+// Whether a notification may go to a token with this state: the last registration is not older than the tombstone.
+// NULL: nothing is known of the token, so it may.
+bool bench_state_allows(const uint8_t *state, size_t count);
+
+// Notification `number` to `token` as a SendRequest in Protobuf: a payload of 110 bytes and the token packed.
+// Returns the length.
+size_t bench_record(uint64_t number, const uint8_t token[BENCH_TOKEN_BYTES], uint8_t record[BENCH_RECORD_LIMIT_BYTES]);
+
+// Where token and payload lie inside a record.
+struct bench_request {
+    const uint8_t *token;
+    const uint8_t *payload;
+    size_t payload_bytes;
+};
+
+// Finds token and payload; false when the record is not a request for one packed token.
+bool bench_read_record(const uint8_t *record, size_t count, struct bench_request *request);
+
+// The request as a command 2 frame with all five items, identifier first. Returns the length.
+size_t bench_frame(const struct bench_request *request, uint32_t identifier, uint8_t *frame);

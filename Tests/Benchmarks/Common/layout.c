@@ -1,0 +1,179 @@
+#include "benchmark_layout.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// MARK: tokens
+
+void bench_token(uint64_t index, uint8_t token[BENCH_TOKEN_BYTES]) {
+    // splitmix64, four steps from a start that no other index shares.
+    for (int word = 0; word < 4; word++) {
+        uint64_t z = (index * 4 + (uint64_t)word + 1) * 0x9E3779B97F4A7C15u;
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+        z ^= z >> 31;
+        memcpy(token + word * 8, &z, 8);
+    }
+}
+
+static uint32_t crc_tables[8][256];
+
+__attribute__((constructor)) static void make_crc_tables(void) {
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        uint32_t crc = byte;
+        for (int bit = 0; bit < 8; bit++) crc = (crc >> 1) ^ (0xEDB88320u & (0u - (crc & 1u)));
+        crc_tables[0][byte] = crc;
+    }
+    for (int table = 1; table < 8; table++) {
+        for (uint32_t byte = 0; byte < 256; byte++) {
+            uint32_t crc = crc_tables[table - 1][byte];
+            crc_tables[table][byte] = (crc >> 8) ^ crc_tables[0][crc & 0xFF];
+        }
+    }
+}
+
+uint32_t bench_crc32(const uint8_t *bytes, size_t count) {
+    uint32_t crc = 0xFFFFFFFFu;
+    for (; count >= 8; bytes += 8, count -= 8) {
+        uint32_t low, high;
+        memcpy(&low, bytes, 4);
+        memcpy(&high, bytes + 4, 4);
+        low ^= crc;
+        crc = crc_tables[7][low & 0xFF] ^ crc_tables[6][(low >> 8) & 0xFF]
+            ^ crc_tables[5][(low >> 16) & 0xFF] ^ crc_tables[4][low >> 24]
+            ^ crc_tables[3][high & 0xFF] ^ crc_tables[2][(high >> 8) & 0xFF]
+            ^ crc_tables[1][(high >> 16) & 0xFF] ^ crc_tables[0][high >> 24];
+    }
+    for (; count > 0; bytes++, count--) crc = (crc >> 8) ^ crc_tables[0][(crc ^ *bytes) & 0xFF];
+    return ~crc;
+}
+
+// MARK: token state in Redis
+
+size_t bench_state_key_prefix(const char *environment, const char *bundle, uint8_t *key) {
+    return (size_t)snprintf((char *)key, BENCH_KEY_LIMIT_BYTES / 2, "t:{%s:%s:", environment, bundle);
+}
+
+size_t bench_state_key(uint8_t *key, size_t prefix, const uint8_t token[BENCH_TOKEN_BYTES]) {
+    static const char digits[] = "0123456789abcdef";
+    uint32_t slot = bench_crc32(token, BENCH_TOKEN_BYTES) >> 24;
+    uint8_t *end = key + prefix;
+    *end++ = (uint8_t)digits[slot >> 4];
+    *end++ = (uint8_t)digits[slot & 15];
+    *end++ = '}';
+    *end++ = ':';
+    memcpy(end, token, BENCH_TOKEN_BYTES);
+    return prefix + 4 + BENCH_TOKEN_BYTES;
+}
+
+// Little-endian: version (1) · reason (1) · registered at (4) · tombstoned at (4) · locale length (1) · locale ·
+// time zone length (1) · time zone.
+enum { STATE_VERSION = 1, STATE_REGISTERED_AT = 2, STATE_TOMBSTONED_AT = 6, STATE_FIXED_BYTES = 10 };
+
+void bench_state(uint32_t registered_at, uint8_t state[BENCH_STATE_BYTES]) {
+    memset(state, 0, BENCH_STATE_BYTES);
+    state[0] = STATE_VERSION;
+    memcpy(state + STATE_REGISTERED_AT, &registered_at, 4);
+}
+
+bool bench_state_allows(const uint8_t *state, size_t count) {
+    if (state == NULL || count < STATE_FIXED_BYTES || state[0] != STATE_VERSION) return true;
+    uint32_t registered_at, tombstoned_at;
+    memcpy(&registered_at, state + STATE_REGISTERED_AT, 4);
+    memcpy(&tombstoned_at, state + STATE_TOMBSTONED_AT, 4);
+    return tombstoned_at <= registered_at;
+}
+
+// MARK: records
+
+// Protobuf: (field number << 3) | wire type 2, length-delimited.
+enum { TAG_PAYLOAD = 3 << 3 | 2, TAG_PACKED_TOKENS = 6 << 3 | 2 };
+
+#define PAYLOAD_START \
+    "{\"aps\":{\"alert\":\"Ring the bell: a text of the length that people send\",\"badge\":1}," \
+    "\"from\":\"belfry\",\"n\":"
+#define PAYLOAD_END "}"
+// Seven digits whatever the number, so that every payload has the same size.
+enum { NUMBER_DIGITS = 7, FIRST_NUMBER = 1000000, NUMBERS = 9000000 };
+_Static_assert(
+    sizeof PAYLOAD_START PAYLOAD_END - 1 + NUMBER_DIGITS == BENCH_PAYLOAD_BYTES, "the size that the scenario names");
+
+size_t bench_record(uint64_t number, const uint8_t token[BENCH_TOKEN_BYTES], uint8_t record[BENCH_RECORD_LIMIT_BYTES]) {
+    char payload[BENCH_PAYLOAD_BYTES + 1];
+    snprintf(
+        payload, sizeof payload, PAYLOAD_START "%u" PAYLOAD_END, (unsigned)(FIRST_NUMBER + number % NUMBERS));
+    uint8_t *end = record;
+    *end++ = TAG_PAYLOAD;
+    *end++ = BENCH_PAYLOAD_BYTES;
+    memcpy(end, payload, BENCH_PAYLOAD_BYTES);
+    end += BENCH_PAYLOAD_BYTES;
+    *end++ = TAG_PACKED_TOKENS;
+    *end++ = BENCH_TOKEN_BYTES;
+    memcpy(end, token, BENCH_TOKEN_BYTES);
+    return (size_t)(end + BENCH_TOKEN_BYTES - record);
+}
+
+static bool read_varint(const uint8_t **at, const uint8_t *end, uint64_t *value) {
+    *value = 0;
+    for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
+        uint8_t byte = *(*at)++;
+        *value |= (uint64_t)(byte & 0x7F) << shift;
+        if (byte < 0x80) return true;
+    }
+    return false;
+}
+
+bool bench_read_record(const uint8_t *record, size_t count, struct bench_request *request) {
+    const uint8_t *at = record, *end = record + count;
+    size_t token_bytes = 0;
+    request->payload_bytes = 0;
+    while (at < end) {
+        uint64_t tag, length;
+        if (!read_varint(&at, end, &tag)) return false;
+        // The benchmarks' records hold length-delimited fields only.
+        if ((tag & 7) != 2 || !read_varint(&at, end, &length) || length > (uint64_t)(end - at)) return false;
+        if (tag == TAG_PAYLOAD) {
+            request->payload = at;
+            request->payload_bytes = length;
+        } else if (tag == TAG_PACKED_TOKENS) {
+            request->token = at;
+            token_bytes = length;
+        }
+        at += length;
+    }
+    return token_bytes == BENCH_TOKEN_BYTES && request->payload_bytes > 0
+        && request->payload_bytes <= BENCH_PAYLOAD_BYTES;
+}
+
+// MARK: frames
+
+static uint8_t *put_header(uint8_t *at, uint8_t item, size_t count) {
+    at[0] = item;
+    at[1] = (uint8_t)(count >> 8);
+    at[2] = (uint8_t)count;
+    return at + 3;
+}
+
+static uint8_t *put_u32(uint8_t *at, uint32_t value) {
+    value = __builtin_bswap32(value);
+    memcpy(at, &value, 4);
+    return at + 4;
+}
+
+static uint8_t *put_bytes(uint8_t *at, const uint8_t *bytes, size_t count) {
+    memcpy(at, bytes, count);
+    return at + count;
+}
+
+size_t bench_frame(const struct bench_request *request, uint32_t identifier, uint8_t *frame) {
+    uint8_t *at = frame + 5;
+    at = put_u32(put_header(at, 3, 4), identifier);
+    at = put_bytes(put_header(at, 1, BENCH_TOKEN_BYTES), request->token, BENCH_TOKEN_BYTES);
+    at = put_bytes(put_header(at, 2, request->payload_bytes), request->payload, request->payload_bytes);
+    at = put_u32(put_header(at, 4, 4), 0);
+    at = put_header(at, 5, 1);
+    *at++ = 10;
+    frame[0] = 2;
+    put_u32(frame + 1, (uint32_t)(at - frame - 5));
+    return (size_t)(at - frame);
+}

@@ -1,0 +1,85 @@
+import ArgumentParser
+import Foundation
+
+/// Measures the worker against its floor in C, in one run and on the same records.
+///
+/// The result is one JSON line on stdout; progress goes to stderr. Exit codes: 0, 1 (failed, or slower than the limit
+/// allows), 64 (usage).
+@main
+struct BenchmarkCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "belfry-bench",
+        abstract: "Measures the worker against its floor in C."
+    )
+
+    @Option(help: "Kafka to use, host:port, instead of an embedded broker in a process of its own.")
+    var kafka: String?
+
+    @Option(help: "Partitions of the topics; with --kafka, what they have if they are there already.")
+    var partitions = 32
+
+    @Option(help: "The belfry executable. Default: the one beside this program.")
+    var belfry: String?
+
+    @Option(help: "Rounds; the result is their median.")
+    var rounds = 5
+
+    @Option(help: "Notifications per round.")
+    var notifications = 300_000
+
+    @Option(help: "Most CPU time of the worker per notification, as a multiple of the floor's. 0: not judged.")
+    var limit = 3.0
+
+    func validate() throws {
+        guard (1...1000).contains(rounds) else { throw ValidationError("--rounds: 1...1000, not \(rounds)") }
+        guard (1...1000).contains(partitions) else {
+            throw ValidationError("--partitions: 1...1000, not \(partitions)")
+        }
+        // The embedded broker keeps 5 MiB a partition and drops the oldest silently: half of that leaves room for keys
+        // that spread unevenly.
+        let most = kafka == nil ? partitions * 13_000 : 10_000_000
+        guard (1...most).contains(notifications) else {
+            throw ValidationError("--notifications: 1...\(most), not \(notifications)")
+        }
+        guard limit >= 0 else { throw ValidationError("--limit: 0 or more, not \(limit)") }
+    }
+
+    func run() throws {
+        let programs = try Programs(belfry: belfry)
+        let workspace = try Workspace()
+        // A child that ended shows as an error of the write, not as the end of the benchmark.
+        signal(SIGPIPE, SIG_IGN)
+        ChildRegistry.endOnSignals(removing: workspace.directory)
+        defer {
+            ChildRegistry.endAll()
+            workspace.remove()
+        }
+        do {
+            let servers = Servers(programs: programs, workspace: workspace)
+            let brokers =
+                try kafka.map { try servers.prepare(kafka: $0, partitions: partitions) }
+                ?? servers.startBroker(partitions: partitions)
+            var scenario = try SingleScenario(servers: servers, brokers: brokers)
+            let report = try scenario.run(rounds: rounds, notifications: notifications)
+            print(try report.line())
+            guard report.isWithin(limit: limit) else { throw ExitCode.failure }
+        } catch let error as BenchmarkError {
+            say("\(error)\n\(workspace.logTails())")
+            throw ExitCode.failure
+        }
+    }
+}
+
+/// What went wrong, in words for the person who started the benchmark.
+struct BenchmarkError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// Says something on stderr.
+func say(_ text: String) {
+    FileHandle.standardError.write(Data("bench: \(text)\n".utf8))
+}

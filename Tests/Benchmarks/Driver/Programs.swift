@@ -1,0 +1,36 @@
+import Foundation
+
+/// The programs that take part; those of the benchmarks lie beside this one.
+struct Programs {
+    let belfry: String
+    let floor: String
+    let load: String
+    let sink: String
+    let redisServer: String
+
+    init(belfry: String?) throws {
+        let directory = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        func sibling(_ name: String) throws -> String {
+            let path = directory.appendingPathComponent(name).path
+            guard FileManager.default.isExecutableFile(atPath: path) else {
+                throw BenchmarkError("\(path) is missing: run 'make build'")
+            }
+            return path
+        }
+        self.belfry = try belfry ?? sibling("belfry")
+        floor = try sibling("belfry-bench-floor")
+        load = try sibling("belfry-bench-load")
+        sink = try sibling("belfry-bench-sink")
+        redisServer = try Self.find("redis-server")
+    }
+
+    /// The full path of a program in PATH.
+    static func find(_ name: String) throws -> String {
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        for directory in path.split(separator: ":") {
+            let candidate = "\(directory)/\(name)"
+            if FileManager.default.isExecutableFile(atPath: candidate) { return candidate }
+        }
+        throw BenchmarkError("no \(name) in PATH: run 'make deps'")
+    }
+}

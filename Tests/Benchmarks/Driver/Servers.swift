@@ -1,0 +1,89 @@
+import Foundation
+import Glibc
+
+/// Starts the servers of a scenario in its workspace.
+struct Servers {
+    let programs: Programs
+    let workspace: Workspace
+
+    private static let startMilliseconds: Int32 = 20_000
+
+    /// A Redis server with what the pipeline requires of one. Returns its `host:port`.
+    func startRedis() throws -> String {
+        let port = try freePort()
+        let child = try start(
+            "redis-server",
+            program: programs.redisServer,
+            arguments: [
+                "--port", "\(port)", "--bind", "127.0.0.1", "--save", "", "--appendonly", "yes",
+                "--maxmemory-policy", "noeviction", "--dir", workspace.makeDirectory("redis").path,
+            ]
+        )
+        try child.awaitLine(containing: "Ready to accept connections", within: Self.startMilliseconds)
+        return "127.0.0.1:\(port)"
+    }
+
+    /// The embedded broker with the topics of the contract. Returns its `host:port`.
+    ///
+    /// Other than the foreign brokers that run here it lets a fetch wait until there is something to fetch: with those
+    /// an idle consumer spins, and CPU time says nothing.
+    func startBroker(partitions: Int) throws -> String {
+        let child = try start(
+            "broker",
+            program: programs.belfry,
+            arguments: ["broker", "--partitions", "\(partitions)"]
+        )
+        let line = try child.line(within: Self.startMilliseconds)
+        guard let ready = try? JSONDecoder().decode(BrokerReady.self, from: Data(line.utf8)) else {
+            throw BenchmarkError("broker: not the line expected: \(line)")
+        }
+        return ready.brokers
+    }
+
+    /// A broker that runs already: creates the topics of the contract where they are missing. Returns its `host:port`.
+    func prepare(kafka: String, partitions: Int) throws -> String {
+        try run(
+            "topics",
+            program: programs.belfry,
+            arguments: ["topics", "create", "--brokers", kafka, "--partitions", "\(partitions)"]
+        )
+        return kafka
+    }
+
+    /// Starts a program whose stderr goes to `<name>.log`.
+    func start(_ name: String, program: String, arguments: [String]) throws -> ChildProcess {
+        try ChildProcess(
+            name,
+            program: program,
+            arguments: arguments,
+            directory: workspace.directory,
+            log: workspace.file("\(name).log")
+        )
+    }
+
+    /// Runs a program to its end and expects success.
+    func run(_ name: String, program: String, arguments: [String]) throws {
+        try start(name, program: program, arguments: arguments).awaitSuccess()
+    }
+
+    private struct BrokerReady: Decodable {
+        let brokers: String
+    }
+
+    /// A port that was free a moment ago.
+    private func freePort() throws -> UInt16 {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let bound = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
+            }
+        }
+        guard bound else { throw BenchmarkError("no free port: \(String(cString: strerror(errno)))") }
+        return UInt16(bigEndian: address.sin_port)
+    }
+}

@@ -1,0 +1,241 @@
+import Foundation
+import Glibc
+
+/// Scenario `single`: records of one token and a payload of 110 bytes, token state in Redis, two shards, a gateway that
+/// never answers.
+///
+/// Worker and floor are two processes that live through all rounds with their connections open. Between measurements
+/// both stand still (SIGSTOP), so that neither takes CPU from the other nor from the publisher; a round is published
+/// once and then taken by one after the other, the order changing from round to round.
+struct SingleScenario {
+    private enum Setting {
+        static let environment = "sandbox"
+        static let bundle = "com.example.bench"
+        static let requests = "push.requests"
+        /// Keys of the bundle: many more than partitions, so that these are filled evenly.
+        static let spread = 512
+        static let shards = 2
+        static let connectionsPerTopic = 2
+        static let tokens = 100_000
+        static let warmUpNotifications = 20_000
+    }
+
+    private enum Limit {
+        static let warmUpAttempts = 10
+        static let confirmationWindowSeconds = 2
+        static let readyMilliseconds: Int32 = 60_000
+        /// For one contender to take one round.
+        static let roundMilliseconds: Int32 = 120_000
+        /// After the last byte: what is done at the end of the confirmation window counts as well.
+        static let settleMilliseconds = Int32(confirmationWindowSeconds * 1000 + 1000)
+    }
+
+    private let servers: Servers
+    private let brokers: String
+    private let sink: Sink
+    private let worker: ChildProcess
+    private let floor: ChildProcess
+    /// Notifications published so far; the next one's number.
+    private var published = 0
+
+    /// Starts what is missing, and leaves the floor standing still.
+    init(servers: Servers, brokers: String) throws {
+        self.servers = servers
+        self.brokers = brokers
+        say("starting")
+        let redis = try servers.startRedis()
+        let pki = try Self.makeCertificates(servers)
+        sink = try Sink(servers: servers, pki: pki)
+        try Self.registerTokens(servers, redis: redis)
+        floor = try Self.startFloor(servers, brokers: brokers, redis: redis, sink: sink, pki: pki)
+        try floor.pause()
+        worker = try Self.startWorker(servers, brokers: brokers, redis: redis, sink: sink, pki: pki)
+    }
+
+    /// Warms up, measures, and reports.
+    mutating func run(rounds: Int, notifications: Int) throws -> Report {
+        try warmUp()
+        var report = Report(scenario: "single", notifications: notifications)
+        let contenders: [(ChildProcess, WritableKeyPath<Report, ContenderSamples>)] = [
+            (worker, \.worker), (floor, \.floor),
+        ]
+        for round in 0..<rounds {
+            try publish(notifications)
+            for (contender, samples) in round.isMultiple(of: 2) ? contenders : contenders.reversed() {
+                let (rate, cpu) = try measure(contender, notifications: notifications)
+                say("round \(round + 1): \(contender.name) \(Int(rate))/s, \(cpu) us of CPU each")
+                report[keyPath: samples].rate.add(rate)
+                report[keyPath: samples].cpuMicroseconds.add(cpu)
+            }
+        }
+        report.residentMiB = try worker.residentPeakMiB()
+        return report
+    }
+
+    /// Publishes small rounds until the worker's group has settled: every shard sends, and a round arrives exactly once.
+    /// Then lets the floor take them.
+    private mutating func warmUp() throws {
+        say("warming up")
+        let connections = try sink.totals().connections + Setting.shards * Setting.connectionsPerTopic
+        var isSettled = false
+        for _ in 0..<Limit.warmUpAttempts where !isSettled {
+            let expected = try sink.totals().notifications + Setting.warmUpNotifications
+            try publish(Setting.warmUpNotifications)
+            let seen = try awaitQuiet(after: expected, from: worker)
+            isSettled = seen.notifications == expected && seen.connections == connections
+        }
+        guard isSettled else {
+            throw BenchmarkError("worker: not all shards send, or not once, after \(Limit.warmUpAttempts) small rounds")
+        }
+        try worker.pause()
+        let expected = try sink.totals().notifications + published
+        try floor.resume()
+        _ = try awaitQuiet(after: expected, from: floor)
+        try floor.pause()
+    }
+
+    /// Waits until at least so many notifications have arrived, and then until nothing arrives any more: a broker that
+    /// was used before may hold older requests, and a group that is still forming takes some twice.
+    private func awaitQuiet(after notifications: Int, from contender: ChildProcess) throws -> Sink.Totals {
+        var seen = try sink.wait(notifications: notifications, milliseconds: Limit.readyMilliseconds)
+        guard seen.notifications >= notifications else {
+            throw BenchmarkError(
+                "\(contender.name): \(notifications - seen.notifications) notifications did not reach the gateway "
+                    + "in \(Limit.readyMilliseconds / 1000) s"
+            )
+        }
+        var previous: Sink.Totals
+        repeat {
+            previous = seen
+            seen = try sink.wait(notifications: .max, milliseconds: Limit.settleMilliseconds)
+        } while seen != previous
+        return seen
+    }
+
+    /// Lets a contender take the round that has been published, and nobody else run meanwhile.
+    private func measure(
+        _ contender: ChildProcess,
+        notifications: Int
+    ) throws -> (rate: Double, cpuMicroseconds: Double) {
+        let before = try sink.totals().notifications
+        let expected = before + notifications
+        let cpuBefore = try contender.cpuMicroseconds()
+        let start = Self.now()
+        try contender.resume()
+        let end = try sink.wait(notifications: expected, milliseconds: Limit.roundMilliseconds)
+        let settled = try sink.wait(notifications: .max, milliseconds: Limit.settleMilliseconds)
+        try contender.pause()
+        guard settled.notifications == expected else {
+            throw BenchmarkError(
+                "\(contender.name): \(notifications) notifications were published, "
+                    + "\(settled.notifications - before) reached the gateway"
+            )
+        }
+        let seconds = Double(end.lastByteNanoseconds - start) / 1e9
+        let cpu = try contender.cpuMicroseconds() - cpuBefore
+        return (Double(notifications) / seconds, cpu / Double(notifications))
+    }
+
+    private mutating func publish(_ count: Int) throws {
+        try servers.run(
+            "publisher",
+            program: servers.programs.load,
+            arguments: [
+                "publish", "--brokers", brokers, "--topic", Setting.requests, "--bundle", Setting.bundle,
+                "--spread", "\(Setting.spread)", "--tokens", "\(Setting.tokens)", "--first", "\(published)",
+                "--count", "\(count)",
+            ]
+        )
+        published += count
+    }
+
+    /// Nanoseconds of CLOCK_MONOTONIC, the sink's clock.
+    private static func now() -> UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+}
+
+// MARK: set-up
+
+extension SingleScenario {
+    /// Makes a development PKI, and a directory that holds the client's certificate alone. Returns the PKI's directory.
+    private static func makeCertificates(_ servers: Servers) throws -> URL {
+        let pki = servers.workspace.file("pki")
+        try servers.run(
+            "certificates",
+            program: servers.programs.belfry,
+            arguments: ["sandbox", "certificates", "--pki", pki.path, "--topics", Setting.bundle]
+        )
+        let name = "\(Setting.bundle).pem"
+        try FileManager.default.copyItem(
+            at: pki.appendingPathComponent(name),
+            to: servers.workspace.makeDirectory("certificates").appendingPathComponent(name)
+        )
+        return pki
+    }
+
+    private static func registerTokens(_ servers: Servers, redis: String) throws {
+        try servers.run(
+            "registrations",
+            program: servers.programs.load,
+            arguments: [
+                "register", "--redis", redis, "--environment", Setting.environment, "--bundle", Setting.bundle,
+                "--tokens", "\(Setting.tokens)",
+            ]
+        )
+    }
+
+    private static func startFloor(
+        _ servers: Servers,
+        brokers: String,
+        redis: String,
+        sink: Sink,
+        pki: URL
+    ) throws -> ChildProcess {
+        let floor = try servers.start(
+            "floor",
+            program: servers.programs.floor,
+            arguments: [
+                "--brokers", brokers, "--topic", Setting.requests, "--redis", redis,
+                "--environment", Setting.environment, "--bundle", Setting.bundle,
+                "--gateway", "127.0.0.1:\(sink.port)",
+                "--trust", pki.appendingPathComponent("ca.pem").path,
+                "--identity", pki.appendingPathComponent("\(Setting.bundle).pem").path,
+            ]
+        )
+        try floor.awaitLine(containing: "\"ready\":true", within: Limit.readyMilliseconds)
+        return floor
+    }
+
+    private static func startWorker(
+        _ servers: Servers,
+        brokers: String,
+        redis: String,
+        sink: Sink,
+        pki: URL
+    ) throws -> ChildProcess {
+        let configuration = WorkerConfiguration(
+            brokers: brokers,
+            redis: redis,
+            gatewayPort: sink.port,
+            trust: pki.appendingPathComponent("ca.pem").path,
+            certificates: servers.workspace.file("certificates").path,
+            // A group of its own: nobody's commits decide where it starts.
+            group: "belfry-bench-\(UUID().uuidString)",
+            environment: Setting.environment,
+            bundle: Setting.bundle,
+            spread: Setting.spread,
+            shards: Setting.shards,
+            connectionsPerTopic: Setting.connectionsPerTopic,
+            confirmationWindowSeconds: Limit.confirmationWindowSeconds
+        )
+        try servers.workspace.write(configuration.yaml, to: "belfry.yaml")
+        return try servers.start(
+            "worker",
+            program: servers.programs.belfry,
+            arguments: ["worker", "--config", servers.workspace.file("belfry.yaml").path]
+        )
+    }
+}

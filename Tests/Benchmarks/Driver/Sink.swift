@@ -1,0 +1,61 @@
+import Foundation
+
+/// The gateway that takes everything and answers nothing, and what it has seen.
+struct Sink {
+    /// What has arrived since it started.
+    struct Totals: Decodable, Equatable {
+        let notifications: Int
+        let bytes: Int
+        let connections: Int
+        /// Nanoseconds of CLOCK_MONOTONIC at the end of the last read.
+        let lastByteNanoseconds: UInt64
+
+        enum CodingKeys: String, CodingKey {
+            case notifications
+            case bytes
+            case connections
+            case lastByteNanoseconds = "last_byte_ns"
+        }
+    }
+
+    private struct Ready: Decodable {
+        let gateway: UInt16
+    }
+
+    let child: ChildProcess
+    let port: UInt16
+
+    private static let answerMilliseconds: Int32 = 10_000
+
+    /// Starts it with the server's certificate of a PKI.
+    init(servers: Servers, pki: URL) throws {
+        child = try servers.start(
+            "sink",
+            program: servers.programs.sink,
+            arguments: [
+                "--identity", pki.appendingPathComponent("server.pem").path,
+                "--clients", pki.appendingPathComponent("ca.pem").path,
+            ]
+        )
+        port = try Self.decode(Ready.self, child.line(within: Self.answerMilliseconds)).gateway
+    }
+
+    func totals() throws -> Totals {
+        try child.tell("stats")
+        return try Self.decode(Totals.self, child.line(within: Self.answerMilliseconds))
+    }
+
+    /// The totals once `notifications` have arrived, or after so many milliseconds.
+    func wait(notifications: Int, milliseconds: Int32) throws -> Totals {
+        try child.tell("wait \(notifications) \(milliseconds)")
+        return try Self.decode(Totals.self, child.line(within: milliseconds + Self.answerMilliseconds))
+    }
+
+    private static func decode<Value: Decodable>(_ type: Value.Type, _ line: String) throws -> Value {
+        do {
+            return try JSONDecoder().decode(type, from: Data(line.utf8))
+        } catch {
+            throw BenchmarkError("sink: not the line expected: \(line)")
+        }
+    }
+}

@@ -1,0 +1,43 @@
+/// The configuration file of the worker under test. Everything that is not named here has its default.
+struct WorkerConfiguration {
+    let brokers: String
+    let redis: String
+    let gatewayPort: UInt16
+    let trust: String
+    let certificates: String
+    let group: String
+    let environment: String
+    let bundle: String
+    let spread: Int
+    let shards: Int
+    let connectionsPerTopic: Int
+    let confirmationWindowSeconds: Int
+
+    /// The file's text.
+    var yaml: String {
+        """
+        kafka:
+          brokers: \(brokers)
+        redis:
+          url: redis://\(redis)
+        environments:
+          \(environment):
+            gateways: ["127.0.0.1:\(gatewayPort)"]
+            trust: \(trust)
+        certificates:
+          directory: \(certificates)
+        worker:
+          group-id: \(group)
+          shards: \(shards)
+          connections-per-topic: \(connectionsPerTopic)
+          confirmation-window: \(confirmationWindowSeconds)s
+        topics:
+          \(bundle):
+            spread: \(spread)
+        outcomes: failures
+        log:
+          level: warning
+
+        """
+    }
+}

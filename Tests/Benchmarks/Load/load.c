@@ -1,0 +1,143 @@
+// belfry-bench-load: writes token states, and publishes rounds of one-token requests.
+//
+//   register --redis HOST:PORT --environment E --bundle B --tokens N
+//   publish  --brokers B --topic T --bundle B --spread S --tokens N --first I --count N
+//
+// Publishing returns when the broker has acknowledged every record. Exit codes: 0, 1 (failed), 64 (usage).
+#include <hiredis/hiredis.h>
+#include <librdkafka/rdkafka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "benchmark_layout.h"
+#include "benchmark_program.h"
+
+enum { TIMEOUT_MS = 30000, TEXT_BYTES = 512 };
+
+static void set(rd_kafka_conf_t *configuration, const char *name, const char *value) {
+    char reason[TEXT_BYTES];
+    if (rd_kafka_conf_set(configuration, name, value, reason, sizeof reason) != RD_KAFKA_CONF_OK) {
+        bench_fail("%s: %s", name, reason);
+    }
+}
+
+static rd_kafka_t *producer(rd_kafka_conf_t *configuration) {
+    char reason[TEXT_BYTES];
+    rd_kafka_t *kafka = rd_kafka_new(RD_KAFKA_PRODUCER, configuration, reason, sizeof reason);
+    if (kafka == NULL) bench_fail("no producer: %s", reason);
+    return kafka;
+}
+
+// MARK: register
+
+static void register_tokens(const char *redis, const char *environment, const char *bundle, uint64_t tokens) {
+    enum { PIPELINE = 1000 };
+    char host[256], port[8];
+    bench_host_port(redis, host, port);
+    redisContext *context = redisConnect(host, atoi(port));
+    if (context == NULL || context->err) bench_fail("redis %s: %s", redis, context ? context->errstr : "no memory");
+    uint8_t key[BENCH_KEY_LIMIT_BYTES], token[BENCH_TOKEN_BYTES], state[BENCH_STATE_BYTES];
+    size_t prefix = bench_state_key_prefix(environment, bundle, key);
+    // A second back: a registration in the future would be odd.
+    bench_state((uint32_t)time(NULL) - 1, state);
+    for (uint64_t first = 0; first < tokens; first += PIPELINE) {
+        uint64_t end = first + PIPELINE < tokens ? first + PIPELINE : tokens;
+        for (uint64_t i = first; i < end; i++) {
+            bench_token(i, token);
+            size_t key_bytes = bench_state_key(key, prefix, token);
+            redisAppendCommand(context, "SET %b %b", key, key_bytes, state, sizeof state);
+        }
+        for (uint64_t i = first; i < end; i++) {
+            redisReply *reply;
+            if (redisGetReply(context, (void **)&reply) != REDIS_OK) bench_fail("redis %s: %s", redis, context->errstr);
+            if (reply->type == REDIS_REPLY_ERROR) bench_fail("redis %s: %s", redis, reply->str);
+            freeReplyObject(reply);
+        }
+    }
+    redisFree(context);
+}
+
+// MARK: publish
+
+struct deliveries {
+    uint64_t acknowledged;
+    rd_kafka_resp_err_t failure;
+};
+
+static void delivered(rd_kafka_t *kafka, const rd_kafka_message_t *message, void *opaque) {
+    (void)kafka;
+    struct deliveries *deliveries = opaque;
+    if (message->err) deliveries->failure = message->err;
+    else deliveries->acknowledged++;
+}
+
+struct round {
+    const char *bundle;
+    uint64_t spread, tokens, first, count;
+};
+
+static void publish(const char *brokers, const char *topic, struct round round) {
+    struct deliveries deliveries = {0};
+    rd_kafka_conf_t *configuration = rd_kafka_conf_new();
+    set(configuration, "bootstrap.servers", brokers);
+    // The partitioner of the Kafka contract.
+    set(configuration, "partitioner", "murmur2_random");
+    // Batches of some hundred records: the embedded broker hands out one per partition and fetch, so that much smaller
+    // ones would limit the rate, and much larger ones would not stay in the consumer's cache.
+    set(configuration, "linger.ms", "20");
+    set(configuration, "queue.buffering.max.messages", "1000000");
+    rd_kafka_conf_set_dr_msg_cb(configuration, delivered);
+    rd_kafka_conf_set_opaque(configuration, &deliveries);
+    rd_kafka_t *kafka = producer(configuration);
+    rd_kafka_topic_t *handle = rd_kafka_topic_new(kafka, topic, NULL);
+    if (handle == NULL) bench_fail("%s: %s", topic, rd_kafka_err2str(rd_kafka_last_error()));
+
+    uint8_t record[BENCH_RECORD_LIMIT_BYTES], token[BENCH_TOKEN_BYTES];
+    char key[TEXT_BYTES];
+    for (uint64_t number = round.first; number < round.first + round.count; number++) {
+        bench_token(number % round.tokens, token);
+        size_t record_bytes = bench_record(number, token, record);
+        unsigned shard = bench_crc32(token, sizeof token) % (uint32_t)round.spread;
+        int key_bytes = snprintf(key, sizeof key, "%s#%u", round.bundle, shard);
+        while (rd_kafka_produce(handle, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_COPY, record, record_bytes, key,
+                                (size_t)key_bytes, NULL) != 0) {
+            rd_kafka_resp_err_t code = rd_kafka_last_error();
+            if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL) bench_fail("%s: %s", topic, rd_kafka_err2str(code));
+            rd_kafka_poll(kafka, 100);
+        }
+        if (number % 1024 == 0) rd_kafka_poll(kafka, 0);
+    }
+    rd_kafka_flush(kafka, TIMEOUT_MS);
+    if (deliveries.failure) bench_fail("%s: %s", topic, rd_kafka_err2str(deliveries.failure));
+    if (deliveries.acknowledged != round.count) {
+        bench_fail("%s: %lu of %lu records acknowledged", topic, deliveries.acknowledged, round.count);
+    }
+    rd_kafka_topic_destroy(handle);
+    rd_kafka_destroy(kafka);
+}
+
+int main(int argc, char **argv) {
+    const char *verb = argc > 1 ? argv[1] : "";
+    const char *brokers = NULL, *redis = NULL, *environment = NULL, *bundle = NULL;
+    const char *topic = NULL, *spread = NULL, *tokens = NULL, *first = "0", *count = NULL;
+    // The verb takes the place of the program's name.
+    argc--, argv++;
+    if (strcmp(verb, "register") == 0) {
+        bench_options(argc, argv, (struct bench_option[]){
+            {"redis", &redis}, {"environment", &environment}, {"bundle", &bundle}, {"tokens", &tokens}, {NULL, NULL}});
+        register_tokens(redis, environment, bundle, bench_number("tokens", tokens));
+    } else if (strcmp(verb, "publish") == 0) {
+        bench_options(argc, argv, (struct bench_option[]){
+            {"brokers", &brokers}, {"topic", &topic}, {"bundle", &bundle}, {"spread", &spread}, {"tokens", &tokens},
+            {"first", &first}, {"count", &count}, {NULL, NULL}});
+        publish(brokers, topic, (struct round){
+            .bundle = bundle, .spread = bench_number("spread", spread), .tokens = bench_number("tokens", tokens),
+            .first = bench_number("first", first), .count = bench_number("count", count)});
+    } else {
+        fprintf(stderr, "usage: belfry-bench-load register|publish --option value …\n");
+        return 64;
+    }
+    return 0;
+}
