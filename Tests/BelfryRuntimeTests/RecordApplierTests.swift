@@ -182,8 +182,10 @@ import Testing
         try await body(broker)
     }
 
+    /// Publishes in one request: the embedded broker hands out one produced batch per fetch, and the tests are about one
+    /// batch.
     private func fill(_ broker: EmbeddedBroker, _ values: [String]) throws {
-        let producer = try KafkaProducer(properties: ["bootstrap.servers": broker.bootstrapServers])
+        let producer = try KafkaProducer(properties: ["bootstrap.servers": broker.bootstrapServers, "linger.ms": "200"])
         defer { producer.close() }
         for value in values {
             try producer.produce(

@@ -30,7 +30,6 @@ struct WorkerFailure {
             // Everything published so far had been accepted, hence sent. So this is "sent and not covered by the committed
             // state" to the letter. Nobody else commits for these partitions before the dead worker's session ends.
             let uncovered = try run.committed().uncovered(of: run.kafka.places, in: owned)
-            #expect(uncovered > 0, "the worker was to be killed with notifications in flight")
             #expect(uncovered <= run.kafka.books.published - perPart, "the worker was to be killed after commits")
 
             try endSession()

@@ -13,10 +13,16 @@ struct SHA1Tests {
                 "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
                 "84983e441c3bd26ebaae4aa1f95129e5e54670f1"
             ),
-            (String(repeating: "a", count: 1_000_000), "34aa973cd4c4daa4f61eeb2bdbad27316534016f"),
         ]
     )
     func vectors(message: String, digest: String) {
+        #expect(String(decoding: SHA1.hexDigest(message.utf8), as: UTF8.self) == digest)
+    }
+
+    @Test("so is that of a million letters")
+    func longVector() {
+        let message = String(repeating: "a", count: 1_000_000)
+        let digest = "34aa973cd4c4daa4f61eeb2bdbad27316534016f"
         #expect(String(decoding: SHA1.hexDigest(message.utf8), as: UTF8.self) == digest)
     }
 }
