@@ -22,9 +22,8 @@ struct DeadHostTests {
 
     @Test("Nobody listening is an error of the connect, not of TLS")
     func nobodyListens() async throws {
-        let listener = try await ServerBootstrap(group: Loopback.group).bind(host: "127.0.0.1", port: 0).get()
-        let port = listener.localAddress?.port ?? 0
-        try await listener.close()
+        // A port that was free a moment ago may belong to another test by now; this one is never given out.
+        let port = 1
         await #expect(throws: NIOConnectionError.self) {
             _ = try await Loopback(client: .testClient(), server: .testServer()).connect(port: port)
         }
