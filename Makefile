@@ -34,7 +34,7 @@ build: deps ## build everything, tests and benchmarks included
 	swift build $(SWIFT_FLAGS) --build-tests
 
 test: build ## run all tests
-	swift test $(SWIFT_FLAGS) --skip-build $(if $(FILTER),--filter '$(FILTER)')
+	@Tests/run.sh $(SWIFT_FLAGS) $(if $(FILTER),--filter '$(FILTER)')
 
 demo: build ## run the whole story from Kafka to a device and back, and check the books
 	@$(BIN)/belfry demo $(if $(KAFKA),--kafka '$(KAFKA)') $(if $(REDIS),--redis '$(REDIS)') $(ARGS)

@@ -10,8 +10,7 @@ let strict: [SwiftSetting] = [
 
 // The per-notification path pays for run-time exclusivity checks on every access to its machines; violations that the
 // compiler cannot see are ruled out by their ownership: everything belongs to one event loop and nothing calls back
-// from
-// inside a change.
+// from inside a change.
 let hot: [SwiftSetting] = strict + [.unsafeFlags(["-enforce-exclusivity=unchecked"])]
 
 let strictC: [CSetting] = [.enableWarning("all"), .enableWarning("extra"), .treatAllWarnings(as: .error)]

@@ -188,22 +188,31 @@ struct RedisReconnectTests {
 
     @Test("what waited for the channel to take more follows as soon as it does, without a reply to prompt it")
     func followsWhenWritable() async throws {
-        // Answers both commands, when it has seen the second.
+        // Reads nothing more once the first command begins to arrive, until it is told to; answers both when it has
+        // seen the second.
+        let reader = MultiThreadedEventLoopGroup.singleton.any().makePromise(of: (any Channel).self)
         let server = try await FakeServer { _, channel, bytes in
             if String(buffer: bytes).hasSuffix("last\r\n") { channel.answer("+big\r\n+last\r\n") }
+            guard String(buffer: bytes).hasPrefix("*2\r\n$4\r\nECHO\r\n$67108864") else { return }
+            channel.setOption(.autoRead, value: false).map { channel }.cascade(to: reader)
         }
         let client = try await TestClient(port: server.port)
         await client.connected()
+        // 64 MiB: more than the kernel's buffers can hold together.
         let last = try await client.run { connection in
             let promise = connection.eventLoop.makePromise(of: TestClient.Outcome.self)
-            connection.sendEcho(byteCount: 24 << 20) { _ in }
+            connection.sendEcho(byteCount: 64 << 20) { _ in }
             connection.flush()
             connection.send(words: "ECHO last") { promise.succeed($0.map { ReplyValue($0) }) }
             connection.flush()
-            #expect(connection.inFlightCount == 1 && connection.waitingCount == 1)
             return promise.futureResult
-        }.get()
-        #expect(last == .success(.status("last")))
+        }
+        let channel = try await reader.futureResult.get()
+        let (inFlight, waiting) = try await client.run { ($0.inFlightCount, $0.waitingCount) }
+        #expect(inFlight == 1 && waiting == 1)
+        try await channel.setOption(.autoRead, value: true).get()
+        let outcome = try await last.get()
+        #expect(outcome == .success(.status("last")))
         try await client.close()
         try await server.close()
     }
