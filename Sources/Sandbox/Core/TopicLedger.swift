@@ -11,6 +11,10 @@ struct TopicLedger: Sendable {
     private(set) var feedback: FeedbackList
     /// What the gateway does wrong on purpose.
     var faults = FaultPlan()
+    /// For those who watch.
+    var trace = ActivityTrace()
+    /// What connected devices are to get.
+    var outbox = CourierOutbox()
 
     /// Until when the one notification stored for each device is kept; 0 = nothing is stored. Empty until the first.
     private var storedUntil: [UInt32] = []
@@ -49,6 +53,7 @@ struct TopicLedger: Sendable {
         switch reachability {
         case .online:
             counters.delivered += 1
+            trace.note(.delivered, device: instance.device)
         case .offline:
             store(for: Int(instance.device), expiration: expiration, now: now)
         case .uninstalled:
