@@ -31,6 +31,12 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log.git", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio.git", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-protobuf.git", exact: "1.39.0"),
+        .package(
+            url: "https://github.com/hummingbird-project/hummingbird.git",
+            exact: "2.28.1",
+            // Its configuration has its own file format; ours is read by BelfryRuntime.
+            traits: []
+        ),
         .package(url: "https://github.com/jpsim/Yams.git", exact: "6.2.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", exact: "2.13.0"),
     ],
@@ -69,6 +75,7 @@ let package = Package(
             name: "BelfryRuntime",
             dependencies: [
                 "APNsProtocol", "PipelineCore", "PushSchemas", "KafkaClient", "RedisClient", "TLSTransport",
+                .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),

@@ -11,6 +11,8 @@ packages=(
     librdkafka-dev libssl-dev libhiredis-dev pkg-config
     # Servers and clients that tests, demo and benchmarks start as processes of their own.
     redis-server openssl kcat
+    # promtool, which knows whether metrics are well-formed.
+    prometheus
     # For .venv.
     python3 python3-venv
     # For .ci/lint.

@@ -39,6 +39,11 @@ public enum WorkerLog {
         }
     }
 
+    /// Where a worker's operations endpoint listens; nil before it does.
+    public static func operationsAddress(of worker: ChildProcess) -> String? {
+        lines(of: worker.log, saying: "operations endpoint listens").first?["address"]
+    }
+
     /// The metadata of the lines with a message.
     private static func lines(of log: String, saying message: String) -> [[String: String]] {
         lines(of: log).compactMap { $0.message == message ? $0.metadata : nil }

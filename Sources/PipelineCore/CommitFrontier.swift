@@ -130,12 +130,17 @@ public struct CommitFrontier: Sendable {
         if number == firstNumber { advance() }
     }
 
+    /// The first offset that is not done; nil before anything was consumed.
+    public var frontierOffset: Int64? {
+        guard let consumedEnd else { return nil }
+        return start < records.count ? records[start].offset : consumedEnd
+    }
+
     /// What may be committed; nil before anything was consumed.
     ///
     /// - Parameter metadataLimitBytes: most bytes of metadata.
     public func position(metadataLimitBytes: Int) -> Position? {
-        guard let consumedEnd else { return nil }
-        let offset = start < records.count ? records[start].offset : consumedEnd
+        guard let offset = frontierOffset else { return nil }
         guard doneBeyond > 0 || !inherited.isEmpty else { return Position(offset: offset, metadata: "") }
         let ranges = doneRanges(limit: metadataLimitBytes / DoneRanges.shortestRunBytes + 1)
         return Position(

@@ -20,6 +20,12 @@ public struct MonotonicTime: Comparable, Hashable, Sendable {
         let (sum, overflow) = time.nanoseconds.addingReportingOverflow(duration.wholeNanoseconds)
         return MonotonicTime(nanoseconds: overflow ? .max : sum)
     }
+
+    /// The time gone by until `later`; zero if that is not later.
+    @inlinable
+    public func elapsed(until later: MonotonicTime) -> Duration {
+        .nanoseconds(Int64(clamping: later.nanoseconds - min(later.nanoseconds, nanoseconds)))
+    }
 }
 
 extension Duration {

@@ -14,7 +14,11 @@ struct WorkerCommand: AsyncParsableCommand {
     func run() async throws {
         let configuration = try options.load()
         let logger = Logger(label: "belfry.worker")
-        try await RoleRunner.run(try WorkerRole(configuration, logger: logger), logger: logger)
+        let role = try WorkerRole(configuration, logger: logger)
+        let operations = configuration.operations.map {
+            OperationsEndpoint(address: $0, source: role.operations, logger: logger)
+        }
+        try await RoleRunner.run(role, operations: operations, logger: logger)
     }
 }
 

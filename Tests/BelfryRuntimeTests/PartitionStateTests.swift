@@ -13,7 +13,13 @@ import Testing
             (0..<Self.count).map { TestRecord(key: nil, value: Array("\($0)".utf8)) },
             max: 7
         )
-        let state = PartitionState(topic: "records", partition: 0, assignment: 9, alreadyDone: DoneRanges())
+        let state = PartitionState(
+            topic: "records",
+            partition: 0,
+            assignment: 9,
+            startOffset: 0,
+            alreadyDone: DoneRanges()
+        )
         state.frontier = CommitFrontier(firstNumber: first)
         for batch in batches {
             for index in 0..<batch.count {
@@ -22,7 +28,8 @@ import Testing
                     tokens: 2,
                     alreadyDone: state.alreadyDone
                 )
-                state.keepSource(record: number, batch: batch, index: index)
+                let takenAt = MonotonicTime(nanoseconds: UInt64(number))
+                state.keepSource(record: number, batch: batch, index: index, takenAt: takenAt)
             }
         }
         return (state, batches)
@@ -64,6 +71,21 @@ import Testing
         #expect(oldest == nil)
         #expect(state.source(of: first) == nil)
         for number in firstCount..<UInt32(Self.count) { #expect(text(state, first &+ number) == "\(number)") }
+    }
+
+    @Test("The oldest record that is not done tells how long it has been waiting; when all are done, nothing waits")
+    func oldest() throws {
+        let (state, batches) = try filled(first: 0)
+        let later = UInt32(batches[0].count)
+        #expect(state.oldestTakenAt == MonotonicTime(nanoseconds: 0))
+        for number in 0..<later {
+            for token in UInt32(0)..<2 { state.frontier.markDone(number, token: token) }
+        }
+        #expect(state.oldestTakenAt == MonotonicTime(nanoseconds: UInt64(later)))
+        for number in later..<UInt32(Self.count) {
+            for token in UInt32(0)..<2 { state.frontier.markDone(number, token: token) }
+        }
+        #expect(state.oldestTakenAt == nil)
     }
 
     @Test("What is done out of order keeps its source until the frontier has come there")

@@ -34,6 +34,16 @@ struct JSONLine {
         bytes += value.text.utf8
     }
 
+    mutating func append(_ key: String, _ values: [String]) {
+        appendKey(key)
+        bytes.append(UInt8(ascii: "["))
+        for (index, value) in values.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            appendString(value)
+        }
+        bytes.append(UInt8(ascii: "]"))
+    }
+
     mutating func append(_ key: String, _ values: [JSONLine]) {
         appendKey(key)
         bytes += "[\(values.map(\.text).joined(separator: ","))]".utf8

@@ -4,10 +4,15 @@ import ServiceLifecycle
 /// Runs a role until it ends or the process is told to stop.
 public enum RoleRunner {
     /// Runs `role`; SIGTERM and SIGINT begin its graceful stop. Returns when it has stopped; throws what it throws.
-    public static func run(_ role: any Service, logger: Logger) async throws {
+    ///
+    /// - Parameter operations: answers those who operate the role, from before its start until after its stop.
+    public static func run(_ role: any Service, operations: OperationsEndpoint? = nil, logger: Logger) async throws {
+        // Stopped in the opposite order of their start.
+        let endpoint = operations.map { ServiceGroupConfiguration.ServiceConfiguration(service: $0) }
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
-                services: [.init(service: role, successTerminationBehavior: .gracefullyShutdownGroup)],
+                services: (endpoint.map { [$0] } ?? [])
+                    + [.init(service: role, successTerminationBehavior: .gracefullyShutdownGroup)],
                 gracefulShutdownSignals: [.sigterm, .sigint],
                 logger: logger
             )

@@ -12,6 +12,8 @@ protocol GatewayLaneDelegate: AnyObject {
     /// Asks for one new connection out of the process's budget; nil if granted, else when to ask again.
     func laneMayConnect(now: MonotonicTime) -> MonotonicTime?
     func laneConnected(_ lane: GatewayLane)
+    /// A connection came to its end, or none came about.
+    func laneDisconnected(_ lane: GatewayLane, reason: DisconnectReason)
     /// The gateway answered with an error response. Returns whether its word on tokens is trusted.
     func lane(_ lane: GatewayLane, answered response: ErrorResponse) -> Bool
 }
@@ -97,6 +99,7 @@ final class GatewayLane {
         channel = nil
         if machine.phase == .open || machine.phase == .connecting {
             attempt += 1
+            delegate.laneDisconnected(self, reason: .closedHere)
             report(machine.ended(.closedHere, now: now, random: .random(in: .min ... .max)))
         }
         open?.close(mode: .all, promise: nil)
@@ -168,6 +171,7 @@ final class GatewayLane {
         channel = nil
         self.attempt += 1
         let isTrusted = delegate.lane(self, answered: response)
+        delegate.laneDisconnected(self, reason: response.status == .shutdown ? .shutdown : .errorResponse)
         report(
             machine.answered(
                 response,
@@ -183,9 +187,13 @@ final class GatewayLane {
 
     func connectionEnded(attempt: Int, error: (any Error)?) {
         guard attempt == self.attempt else { return }
+        let wasOpen = channel != nil
         channel = nil
         self.attempt += 1
         let refused = (error as? TLSError)?.isCertificateRefused ?? false
+        let reason: DisconnectReason =
+            refused ? .certificateRefused : !wasOpen ? .connectFailed : error == nil ? .endOfStream : .failure
+        delegate.laneDisconnected(self, reason: reason)
         logger.warning(
             "connection to the gateway ended",
             metadata: [

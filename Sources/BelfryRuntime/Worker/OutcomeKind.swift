@@ -1,7 +1,7 @@
 import PushSchemas
 
 /// The outcomes this worker gives; `superseded` and `duplicate` are for coalescing and request-id dedupe.
-enum OutcomeKind: Sendable {
+enum OutcomeKind: Sendable, CaseIterable {
     case confirmed
     case presumed
     case unknown
@@ -27,6 +27,19 @@ enum OutcomeKind: Sendable {
         case .tombstoned: .tombstoned
         case .expired: .expired
         case .deadLettered: .deadLettered
+        }
+    }
+
+    /// As in the design and in metrics.
+    var name: String {
+        switch self {
+        case .confirmed: "confirmed"
+        case .presumed: "presumed"
+        case .unknown: "unknown"
+        case .rejected: "rejected"
+        case .tombstoned: "tombstoned"
+        case .expired: "expired"
+        case .deadLettered: "dead_lettered"
         }
     }
 }

@@ -16,6 +16,8 @@ final class PartitionState {
     var frontier = CommitFrontier()
     /// What the commit this assignment started from says is done already.
     let alreadyDone: DoneRanges
+    /// Where the assignment started; negative: where the partition begins.
+    let startOffset: Int64
     var phase = Phase.active
     var isPaused = false
     /// Publications about its notifications that the broker has not acknowledged.
@@ -31,17 +33,19 @@ final class PartitionState {
         var count: UInt32
         var batch: KafkaBatch
         var firstIndex: Int
+        var takenAt: MonotonicTime
     }
 
-    init(topic: String, partition: Int32, assignment: UInt32, alreadyDone: DoneRanges) {
+    init(topic: String, partition: Int32, assignment: UInt32, startOffset: Int64, alreadyDone: DoneRanges) {
         self.topic = topic
         self.partition = partition
         self.assignment = assignment
+        self.startOffset = startOffset
         self.alreadyDone = alreadyDone
     }
 
     /// Remembers where a record came from, until the frontier has passed it.
-    func keepSource(record: UInt32, batch: KafkaBatch, index: Int) {
+    func keepSource(record: UInt32, batch: KafkaBatch, index: Int, takenAt: MonotonicTime) {
         if let last = runs.indices.last,
             runs[last].batch === batch,
             runs[last].firstRecord &+ runs[last].count == record,
@@ -51,7 +55,13 @@ final class PartitionState {
             return
         }
         trimSources()
-        runs.append(SourceRun(firstRecord: record, count: 1, batch: batch, firstIndex: index))
+        runs.append(SourceRun(firstRecord: record, count: 1, batch: batch, firstIndex: index, takenAt: takenAt))
+    }
+
+    /// When the oldest record that is not done was taken in; nil when all are.
+    var oldestTakenAt: MonotonicTime? {
+        trimSources()
+        return runs.first?.takenAt
     }
 
     /// Lets go of the batches of which every record is behind the frontier.

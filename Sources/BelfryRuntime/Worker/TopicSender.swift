@@ -16,6 +16,8 @@ final class TopicSender {
     let lanes: [GatewayLane]
     /// Doubts the gateway when it calls too many tokens invalid.
     var tokenGuard: InvalidTokenGuard
+    /// What happened to its connections.
+    var counters = TopicCounters()
 
     init(
         index: Int32,

@@ -24,6 +24,18 @@ struct WorkerCounters: Equatable, Sendable {
         var expired = 0
         var deadLettered = 0
 
+        subscript(kind: OutcomeKind) -> Int {
+            switch kind {
+            case .confirmed: confirmed
+            case .presumed: presumed
+            case .unknown: unknown
+            case .rejected: rejected
+            case .tombstoned: tombstoned
+            case .expired: expired
+            case .deadLettered: deadLettered
+            }
+        }
+
         mutating func count(_ kind: OutcomeKind) {
             switch kind {
             case .confirmed: confirmed += 1

@@ -13,6 +13,9 @@ public struct WorkerRole: Service {
     private let redis: RedisConnection.Configuration?
     private let logger: Logger
 
+    /// What the role tells those who operate it.
+    public let operations: WorkerOperations
+
     /// Loads certificates and checks what can be checked without a network.
     ///
     /// - Throws: an error that names the file or the key: configuration is wrong (exit code 78).
@@ -24,6 +27,19 @@ public struct WorkerRole: Service {
             Int64(Date().timeIntervalSince1970 * 1000)
         }
         redis = configuration.worker.tokenState ? try configuration.redis.connection(name: "belfry-worker") : nil
+        operations = WorkerOperations(
+            certificates: configuration.environments.flatMap { environment in
+                certificates.bundleIDs(in: environment).compactMap { bundleID in
+                    certificates.entry(bundleID: bundleID, environment: environment).map {
+                        WorkerMetrics.Certificate(
+                            bundleID: bundleID,
+                            environment: environment.name,
+                            notAfter: $0.identity.certificate.notAfter
+                        )
+                    }
+                }
+            }
+        )
         for environment in configuration.environments {
             let bundles = certificates.bundleIDs(in: environment)
             logger.info(
@@ -61,8 +77,10 @@ public struct WorkerRole: Service {
             try await group.shutdownGracefully()
             throw error
         }
+        operations.observe(shards)
         try? await gracefulShutdown()
         try await stop(shards)
+        operations.observe([])
         try await group.shutdownGracefully()
     }
 

@@ -27,6 +27,7 @@ extension WorkerShard {
         let batch = messages.batch
         let prepared = PreparedBatch(source: batch)
         let unixSeconds = settings.unixMilliseconds() / 1000
+        let now = now
         var index = messages.next
         // Messages of one partition mostly follow each other.
         var last: PartitionState?
@@ -41,7 +42,7 @@ extension WorkerShard {
             guard let partition = last, partition.phase == .active else { continue }
             // After a seek or a pause librdkafka may deliver once more what was taken in already.
             if let next = partition.frontier.nextOffset, message.offset < next { continue }
-            take(message, at: index, of: partition, into: prepared, batch: batch, unixSeconds: unixSeconds)
+            take(message, at: index, of: partition, into: prepared, batch: batch, unixSeconds: unixSeconds, now: now)
         }
         if index < batch.count { rest = Rest(batch: batch, next: index, partitions: messages.partitions) }
         if !prepared.notifications.isEmpty { self.prepared.append(prepared) }
@@ -54,7 +55,8 @@ extension WorkerShard {
         of partition: PartitionState,
         into prepared: PreparedBatch,
         batch: KafkaBatch,
-        unixSeconds: Int64
+        unixSeconds: Int64,
+        now: MonotonicTime
     ) {
         counters.records += 1
         let request: SendRequestView
@@ -62,10 +64,10 @@ extension WorkerShard {
             request = try decode(message)
         } catch {
             counters.undecodable += 1
-            let record = enter(message, at: index, tokens: 1, of: partition, batch: batch)
+            let record = enter(message, at: index, tokens: 1, of: partition, batch: batch, now: now)
             return reject(record, of: partition, tokens: 1, reason: error.reason, detail: error.detail)
         }
-        let record = enter(message, at: index, tokens: request.tokenCount, of: partition, batch: batch)
+        let record = enter(message, at: index, tokens: request.tokenCount, of: partition, batch: batch, now: now)
         let found: SenderDirectory.Found
         let payload: (offset: Int, bytes: Int)
         do throws(RecordRefusal) {
@@ -134,7 +136,8 @@ extension WorkerShard {
         at index: Int,
         tokens: Int,
         of partition: PartitionState,
-        batch: KafkaBatch
+        batch: KafkaBatch,
+        now: MonotonicTime
     ) -> UInt32 {
         counters.notifications += tokens
         let record = partition.frontier.append(
@@ -142,7 +145,7 @@ extension WorkerShard {
             tokens: tokens,
             alreadyDone: partition.alreadyDone
         )
-        partition.keepSource(record: record, batch: batch, index: index)
+        partition.keepSource(record: record, batch: batch, index: index, takenAt: now)
         partition.frontier.advance()
         return record
     }

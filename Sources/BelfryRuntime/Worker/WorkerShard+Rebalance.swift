@@ -17,6 +17,8 @@ extension WorkerShard {
     /// The group assigned partitions; they start where their last commit says.
     func assign(_ partitions: [KafkaTopicPartition]) {
         awaitingPositions = partitions
+        // A shard may get none.
+        hasJoined = partitions.isEmpty
         requestPositions()
     }
 
@@ -38,6 +40,7 @@ extension WorkerShard {
         for position in positions { begin(position) }
         do throws(KafkaError) {
             try consumer.completeAssign(positions.map(\.startPosition))
+            hasJoined = true
             logger.info("partitions assigned", metadata: ["partitions": "\(positions.map(\.partition).sorted())"])
         } catch {
             logger.error("partitions could not be assigned", metadata: ["error": "\(error)"])
@@ -71,6 +74,7 @@ extension WorkerShard {
             topic: position.topic,
             partition: position.partition,
             assignment: UInt32(partitions.count),
+            startOffset: position.offset,
             alreadyDone: done
         )
         partitions.append(state)
@@ -82,6 +86,7 @@ extension WorkerShard {
     /// The group takes partitions back. Lost ones belong to another already: nothing of them is committed.
     func revoke(_ places: [KafkaTopicPartition], lost: Bool) {
         awaitingPositions.removeAll { places.contains($0) }
+        if lost { hasJoined = false }
         let leaving = places.compactMap { assigned[$0.partition] }
         logger.info(
             lost ? "partitions lost" : "partitions revoked",

@@ -9,9 +9,12 @@ extension WorkerShard: GatewayLaneDelegate {
         settle(verdict.confirmed, of: lane, .confirmed)
         settle(verdict.presumed, of: lane, .presumed)
         settle(verdict.unknown, of: lane, .unknown)
-        senders.senders[Int(lane.sender)].tokenGuard.noteAccepted(verdict.confirmed.count + verdict.presumed.count)
+        let sender = senders.senders[Int(lane.sender)]
+        sender.tokenGuard.noteAccepted(verdict.confirmed.count + verdict.presumed.count)
         counters.resent += verdict.resent
         counters.presumedWrong += verdict.presumedWrong.count
+        sender.counters.resent += verdict.resent
+        sender.counters.presumedWrong += verdict.presumedWrong.count
         if let refusal = verdict.refused { settle(refusal, of: lane) }
         if verdict.parked {
             logger.critical(
@@ -27,12 +30,18 @@ extension WorkerShard: GatewayLaneDelegate {
 
     func laneConnected(_ lane: GatewayLane) {
         counters.connects += 1
+        senders.senders[Int(lane.sender)].counters.connects += 1
         logger.info("connected to the gateway", metadata: laneMetadata(lane))
+    }
+
+    func laneDisconnected(_ lane: GatewayLane, reason: DisconnectReason) {
+        senders.senders[Int(lane.sender)].counters.count(reason)
     }
 
     func lane(_ lane: GatewayLane, answered response: ErrorResponse) -> Bool {
         counters.answers += 1
         let sender = senders.senders[Int(lane.sender)]
+        sender.counters.errorResponses[response.status.rawValue, default: 0] += 1
         if StatusRule(response.status) == .rejectToken { sender.tokenGuard.noteInvalid() }
         var metadata = laneMetadata(lane)
         metadata["status"] = .stringConvertible(response.status.rawValue)

@@ -27,6 +27,8 @@ final class WorkerShard {
     /// Assigned by the group, but their start positions are not known yet.
     var awaitingPositions: [KafkaTopicPartition] = []
     var revocation: Revocation?
+    /// The group has said what is this shard's, be it nothing, and it has begun.
+    var hasJoined = false
     /// Positions that could not be committed when their partitions were given back.
     var notCommitted: [Int32: KafkaPartitionOffset] = [:]
     var senders: SenderDirectory
@@ -192,6 +194,10 @@ final class WorkerShard {
         redis?.close()
         logger.info("stopped", metadata: counters.metadata)
         stopped?.succeed()
+    }
+
+    var isDraining: Bool {
+        if case .draining = state { true } else { false }
     }
 
     var isStopped: Bool {

@@ -1,0 +1,139 @@
+import PipelineCore
+
+/// The reports of a worker's shards as metrics. The names are what dashboards and alerts rely on.
+struct WorkerMetrics {
+    private typealias Label = MetricFamily.Label
+
+    private var lag = MetricFamily(
+        "belfry_lag_records",
+        .gauge,
+        "Records not behind the commit frontier, per partition."
+    )
+    private var age = MetricFamily(
+        "belfry_oldest_unconfirmed_age_seconds",
+        .gauge,
+        "Since the oldest notification without an outcome was taken in."
+    )
+    private var uncommitted = MetricFamily(
+        "belfry_uncommitted_notifications",
+        .gauge,
+        "Notifications taken in beyond the commit frontier."
+    )
+    private var unacknowledged = MetricFamily(
+        "belfry_unacknowledged_publications",
+        .gauge,
+        "Outcomes and dead letters that the broker has not acknowledged."
+    )
+    private var partitions = MetricFamily("belfry_assigned_partitions", .gauge, "Partitions this process owns.")
+    private var inFlight = MetricFamily(
+        "belfry_in_flight_notifications",
+        .gauge,
+        "Handed to gateway connections and not settled."
+    )
+    private var waiting = MetricFamily(
+        "belfry_waiting_notifications",
+        .gauge,
+        "Encoded and waiting for a connection, or to be sent again."
+    )
+    private var open = MetricFamily("belfry_open_connections", .gauge, "Gateway connections that are open.")
+    private var parked = MetricFamily(
+        "belfry_topic_parked",
+        .gauge,
+        "1 while the gateway refuses the topic or is not trusted with its tokens."
+    )
+    private var expiry = MetricFamily(
+        "belfry_certificate_expiry_timestamp_seconds",
+        .gauge,
+        "UNIX time at which the topic's certificate ends."
+    )
+    private var records = MetricFamily("belfry_records_total", .counter, "Records taken in.")
+    private var notifications = MetricFamily("belfry_notifications_total", .counter, "Notifications taken in.")
+    private var sent = MetricFamily("belfry_sent_total", .counter, "Notifications encoded for a connection.")
+    private var deadLetters = MetricFamily("belfry_dead_letters_total", .counter, "Dead letters acknowledged.")
+    private var commits = MetricFamily("belfry_commits_total", .counter, "Commits the broker acknowledged.")
+    private var outcomes = MetricFamily("belfry_outcomes_total", .counter, "Notifications by outcome.")
+    private var connects = MetricFamily("belfry_connects_total", .counter, "Gateway connections made.")
+    private var disconnects = MetricFamily(
+        "belfry_disconnects_total",
+        .counter,
+        "Gateway connections ended, or not made, by reason."
+    )
+    private var responses = MetricFamily("belfry_error_responses_total", .counter, "Error responses by status.")
+    private var resent = MetricFamily(
+        "belfry_resent_total",
+        .counter,
+        "Notifications handed to a connection that are to be sent again."
+    )
+    private var presumedWrong = MetricFamily(
+        "belfry_presumed_wrong_total",
+        .counter,
+        "Notifications presumed accepted that a late answer proved discarded."
+    )
+
+    /// One certificate in use.
+    struct Certificate: Sendable, Equatable {
+        var bundleID: String
+        var environment: String
+        /// UNIX seconds.
+        var notAfter: Int64
+    }
+
+    init(_ reports: [ShardReport], certificates: [Certificate]) {
+        for certificate in certificates {
+            expiry.add(
+                certificate.notAfter,
+                Label("topic", certificate.bundleID),
+                Label("environment", certificate.environment)
+            )
+        }
+        for report in reports { add(report) }
+    }
+
+    var families: [MetricFamily] {
+        [
+            lag, age, uncommitted, unacknowledged, partitions, inFlight, waiting, open, parked, expiry, records,
+            notifications, sent, deadLetters, commits, outcomes, connects, disconnects, responses, resent,
+            presumedWrong,
+        ]
+    }
+
+    private mutating func add(_ report: ShardReport) {
+        for partition in report.partitions {
+            if let records = partition.lagRecords { lag.add(records, Label("partition", "\(partition.number)")) }
+            uncommitted.add(partition.uncommitted)
+        }
+        age.raise(to: report.oldestUnconfirmed.map { Double($0.wholeNanoseconds) / 1e9 } ?? 0)
+        unacknowledged.add(report.unacknowledged)
+        partitions.add(report.partitions.count)
+        records.add(report.counters.records)
+        notifications.add(report.counters.notifications)
+        sent.add(report.counters.sent)
+        deadLetters.add(report.counters.deadLetters)
+        commits.add(report.counters.commits)
+        for kind in OutcomeKind.allCases { outcomes.add(report.counters.outcomes[kind], Label("kind", kind.name)) }
+        for topic in report.topics { add(topic) }
+    }
+
+    private mutating func add(_ topic: ShardReport.Topic) {
+        let name = Label("topic", topic.bundleID)
+        let environment = Label("environment", topic.environment)
+        inFlight.add(topic.inFlight, name, environment)
+        waiting.add(topic.waiting, name, environment)
+        open.add(topic.openConnections, name, environment)
+        parked.raise(to: topic.isParked ? 1 : 0, name, environment)
+        connects.add(topic.counters.connects, name, environment)
+        for reason in DisconnectReason.allCases {
+            disconnects.add(
+                topic.counters.disconnects[reason.rawValue],
+                name,
+                environment,
+                Label("reason", reason.name)
+            )
+        }
+        for (status, count) in topic.counters.errorResponses.sorted(by: { $0.key < $1.key }) {
+            responses.add(count, name, environment, Label("status", "\(status)"))
+        }
+        resent.add(topic.counters.resent, name, environment)
+        presumedWrong.add(topic.counters.presumedWrong, name, environment)
+    }
+}

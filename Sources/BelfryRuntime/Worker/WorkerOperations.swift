@@ -1,0 +1,48 @@
+import NIOCore
+import Synchronization
+
+/// What a worker tells those who operate it: asks its shards, each on its thread.
+public final class WorkerOperations: OperationsSource {
+    private let shards = Mutex<[NIOLoopBound<WorkerShard>]>([])
+    private let certificates: [WorkerMetrics.Certificate]
+
+    init(certificates: [WorkerMetrics.Certificate]) {
+        self.certificates = certificates
+    }
+
+    /// The shards that run now; none while the worker starts and once it stops.
+    func observe(_ shards: [NIOLoopBound<WorkerShard>]) {
+        self.shards.withLock { $0 = shards }
+    }
+
+    public func metrics() async -> [MetricFamily] {
+        WorkerMetrics(await reports(), certificates: certificates).families
+    }
+
+    public func readiness() async -> Readiness {
+        Readiness(of: await reports())
+    }
+
+    private func reports() async -> [ShardReport] {
+        var reports: [ShardReport] = []
+        for shard in shards.withLock({ $0 }) {
+            // A shard whose thread has ended meanwhile has nothing to tell.
+            guard let report = try? await shard.eventLoop.submit({ shard.value.report() }).get() else { continue }
+            reports.append(report)
+        }
+        return reports
+    }
+}
+
+extension Readiness {
+    /// A worker is ready when every shard has joined the group and has its token state.
+    init(of reports: [ShardReport]) {
+        self.init()
+        if reports.isEmpty { obstacles.append("the worker is starting or stopping") }
+        for (number, report) in reports.enumerated() {
+            if report.isDraining { obstacles.append("shard \(number) drains") }
+            if !report.hasJoined { obstacles.append("shard \(number) waits for its partitions") }
+            if report.isTokenStateReady == false { obstacles.append("shard \(number) waits for Redis") }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import KafkaClient
+import PipelineCore
+
+/// What the shard tells those who operate it. On its event loop, like all else; nothing here is on the way of a
+/// notification.
+extension WorkerShard {
+    func report() -> ShardReport {
+        ShardReport(
+            counters: counters,
+            partitions: assigned.values.sorted { $0.partition < $1.partition }.map(report),
+            topics: senders.senders.map(report),
+            oldestUnconfirmed: assigned.values.compactMap(\.oldestTakenAt).min().map { $0.elapsed(until: now) },
+            unacknowledged: publications.count,
+            hasJoined: hasJoined,
+            isTokenStateReady: redis?.isReady,
+            isDraining: isDraining
+        )
+    }
+
+    private func report(_ partition: PartitionState) -> ShardReport.Partition {
+        let place = KafkaTopicPartition(topic: partition.topic, partition: partition.partition)
+        let watermarks = consumer.cachedWatermarks(place)
+        let next = partition.frontier.frontierOffset ?? partition.startOffset
+        return ShardReport.Partition(
+            number: partition.partition,
+            lagRecords: watermarks.map { max(0, $0.high - max(next, $0.low)) },
+            uncommitted: partition.frontier.uncommitted
+        )
+    }
+
+    private func report(_ sender: TopicSender) -> ShardReport.Topic {
+        let lanes = sender.lanes
+        return ShardReport.Topic(
+            bundleID: sender.bundleID,
+            environment: sender.environment,
+            inFlight: lanes.reduce(0) { $0 + $1.machine.inFlightCount },
+            waiting: lanes.reduce(0) { $0 + $1.machine.waitingCount },
+            openConnections: lanes.reduce(0) { $0 + ($1.machine.phase == .open ? 1 : 0) },
+            isParked: sender.tokenGuard.hasTripped || lanes.contains { $0.machine.isParked },
+            counters: sender.counters
+        )
+    }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import FoundationNetworking
+import Testing
+
+@testable import BelfryRuntime
+@testable import Demo
+
+extension IntegrationTests {
+    struct OperationsTests {
+        private struct Ready: Decodable, Equatable {
+            var ready: Bool
+            var obstacles: [String]
+        }
+
+        @Test("a worker shows what it does, and that it waits for Redis when that is away")
+        func endpoint() async throws {
+            try await withPipeline {
+                $0.configuration = "operations: {listen: '127.0.0.1:0'}"
+            } _: { pipeline, kafka in
+                let worker = try pipeline.startWorker()
+                let strange = [UInt8](repeating: 0x5A, count: 32)
+                var records = Records(tokens: [strange] + (try pipeline.tokens(of: news, first: 0, count: 9)))
+                try kafka.deliver(try records.record(to: records.tokens))
+
+                let address = try #require(WorkerLog.operationsAddress(of: worker))
+                let samples = try await metrics(address)
+                #expect(samples["belfry_notifications_total"] == 10)
+                #expect(samples["belfry_outcomes_total{kind=\"rejected\"}"] == 1)
+                let topic = "topic=\"\(news)\",environment=\"sandbox\""
+                #expect(samples["belfry_error_responses_total{\(topic),status=\"8\"}"] == 1)
+                #expect(samples["belfry_disconnects_total{\(topic),reason=\"error-response\"}"] == 1)
+                #expect(samples["belfry_connects_total{\(topic)}"] == 2, "one more after the error response")
+                #expect(samples["belfry_in_flight_notifications{\(topic)}"] == 0)
+                #expect(samples["belfry_oldest_unconfirmed_age_seconds"] == 0, "all have their outcome")
+                let days = try #require(samples["belfry_certificate_expiry_timestamp_seconds{\(topic)}"])
+                #expect(days > Date().timeIntervalSince1970)
+                #expect(try await get("readyz", address) == (200, Ready(ready: true, obstacles: [])))
+
+                pipeline.stopRedis()
+                try await wait(for: "readiness to go", kafka) { try await get("readyz", address).status == 503 }
+                let (_, away) = try await get("readyz", address)
+                #expect(away.obstacles.allSatisfy { $0.hasSuffix("waits for Redis") } && !away.obstacles.isEmpty)
+                try pipeline.startRedis()
+                try await wait(for: "readiness to come back", kafka) { try await get("readyz", address).status == 200 }
+            }
+        }
+
+        @Test("an address that cannot be had ends the role with a message that names the key")
+        func takenPort() async throws {
+            try await withPipeline { pipeline, _ in
+                let configuration = try String(contentsOfFile: pipeline.configurationFile, encoding: .utf8)
+                try (configuration + "operations: {listen: '\(pipeline.gateway)'}\n")
+                    .write(toFile: pipeline.configurationFile, atomically: true, encoding: .utf8)
+                let worker = try pipeline.startWorker()
+                #expect(worker.wait() == 1)
+                #expect(worker.log.contains("operations.listen: cannot listen on \(pipeline.gateway)"))
+            }
+        }
+
+        private func wait(for what: String, _ kafka: DemoKafka, until condition: () async throws -> Bool) async throws {
+            let deadline = ContinuousClock.now + patience
+            while !(try await condition()) {
+                guard ContinuousClock.now < deadline else {
+                    throw ChildProcess.Failure(description: "waited \(patience) for \(what)")
+                }
+                kafka.pump()
+            }
+        }
+
+        private func fetch(_ path: String, _ address: String) async throws -> (status: Int, body: Data) {
+            let url = try #require(URL(string: "http://\(address)/\(path)"))
+            let (data, response) = try await URLSession.shared.data(from: url)
+            return ((response as? HTTPURLResponse)?.statusCode ?? 0, data)
+        }
+
+        private func get(_ path: String, _ address: String) async throws -> (status: Int, answer: Ready) {
+            let (status, body) = try await fetch(path, address)
+            return (status, try JSONDecoder().decode(Ready.self, from: body))
+        }
+
+        /// The samples by name and labels.
+        private func metrics(_ address: String) async throws -> [String: Double] {
+            let (status, body) = try await fetch("metrics", address)
+            #expect(status == 200)
+            var samples: [String: Double] = [:]
+            for line in String(decoding: body, as: UTF8.self).split(separator: "\n") where !line.hasPrefix("#") {
+                let space = try #require(line.lastIndex(of: " "))
+                samples[String(line[..<space])] = Double(line[line.index(after: space)...])
+            }
+            return samples
+        }
+    }
+}
