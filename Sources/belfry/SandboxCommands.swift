@@ -9,7 +9,10 @@ struct SandboxCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sandbox",
         abstract: "Play the push service: gateway, feedback service and virtual devices.",
-        subcommands: [SandboxServeCommand.self, SandboxCertificatesCommand.self, SandboxTokensCommand.self]
+        subcommands: [
+            SandboxServeCommand.self, SandboxCertificatesCommand.self, SandboxTokensCommand.self,
+            SandboxAcceptedCommand.self,
+        ]
     )
 }
 
@@ -20,7 +23,7 @@ struct SandboxServeCommand: AsyncParsableCommand {
         abstract: "Run the push service until SIGTERM or SIGINT.",
         discussion: """
             Port 0 picks a free one. When it is ready, one line of JSON with the ports is printed. The control port \
-            (GET /stats, POST /devices, POST /faults) is on the loopback address only.
+            (GET /stats and /accepted, POST /devices, /population and /faults) is on the loopback address only.
             """
     )
 
@@ -51,6 +54,8 @@ struct SandboxServeCommand: AsyncParsableCommand {
     @Option(help: "Event-loop threads for gateway and feedback.")
     var threads = 1
 
+    @OptionGroup(title: "Topics") var ledger: SandboxLedgerOptions
+
     func run() async throws {
         var configuration = SandboxConfiguration(pkiDirectory: pki.directory, topics: topics.names, devices: devices)
         configuration.listenHost = listen
@@ -63,6 +68,7 @@ struct SandboxServeCommand: AsyncParsableCommand {
             logger.warning("this version has no device courier and no provider API; their ports are not opened")
         }
         try await reportingSetupErrors {
+            configuration.ledger = try ledger.configuration()
             let stop = StopSignals()
             let server = try await SandboxServer.start(configuration, logger: logger)
             print(server.ports.json)
@@ -150,7 +156,7 @@ struct TopicsOption: ParsableArguments {
 }
 
 /// Turns what is wrong with the set-up into a line on stderr and exit code 78, and a port that cannot be had into 1.
-private func reportingSetupErrors(_ body: () async throws -> Void) async throws {
+func reportingSetupErrors(_ body: () async throws -> Void) async throws {
     let (problem, code): (String, Int32)
     do {
         return try await body()

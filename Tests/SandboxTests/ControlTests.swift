@@ -26,7 +26,7 @@ struct ControlTests {
             (#"{"topic":"com.example.a"}"#, "state", "is missing"),
             (
                 #"{"topic":"com.example.a","state":"gone"}"#, "state",
-                #"is "gone", one of online, offline, uninstalled, reinstalled is expected"#
+                #"is "gone", one of online, offline, uninstalled, reinstalled, removed, restored, wiped is expected"#
             ),
             (#"{"topic":"com.example.a","state":"online"}"#, "first", "is missing"),
             (#"{"topic":"com.example.a","state":"online","first":0}"#, "count", "is missing"),
@@ -143,9 +143,10 @@ struct ControlTests {
             #expect(try await sandbox.control("POST", "/faults", large).status == 413)
             let stats = try await sandbox.control("GET", "/stats?x=1")
             #expect(stats.status == 200)
+            let devices = #"{"offline":0,"online":1000,"removed":0,"uninstalled":0}"#
             let topic =
-                #"{"accepted":0,"coalesced":0,"delivered":0,"discarded":0,"distinct":0,"expired":0,"feedback":0,"#
-                + #""rejected":{},"stored":0}"#
+                #"{"accepted":0,"coalesced":0,"delivered":0,"devices":\#(devices),"discarded":0,"distinct":0,"#
+                + #""evicted":0,"expired":0,"feedback":0,"held":0,"invalidJSON":0,"rejected":{},"stored":0}"#
             let connections = #"{"open":0,"refused":0,"total":0}"#
             let topics = #"{"com.example.a":\#(topic),"com.example.b":\#(topic)}"#
             #expect(stats.body == #"{"connections":\#(connections),"faults":{},"topics":\#(topics)}"#)

@@ -38,9 +38,23 @@ final class TopicFixture {
     }
 
     /// Sends one notification on a connection of its own; it must be accepted.
-    func accept(device: UInt32, n: Int = 0, expiration: UInt32 = .max, now: UInt32 = TopicFixture.now) -> Bool {
+    func accept(
+        device: UInt32,
+        n: Int = 0,
+        payload: [UInt8]? = nil,
+        expiration: UInt32 = .max,
+        priority: NotificationPriority = .immediate,
+        now: UInt32 = TopicFixture.now
+    ) -> Bool {
         reconnect()
-        let frame = Frame.command2(identifier: 1, token: token(device), n: n, expiration: expiration)
+        let frame = Frame.command2(
+            identifier: 1,
+            token: mint.token(of: ledger.population.instance(Int(device))),
+            n: n,
+            payload: payload,
+            expiration: expiration,
+            priority: priority
+        )
         return receive(frame, now: now) == .read
     }
 }
@@ -56,7 +70,8 @@ enum Frame {
         token: [UInt8],
         n: Int = 0,
         payload: [UInt8]? = nil,
-        expiration: UInt32 = .max
+        expiration: UInt32 = .max,
+        priority: NotificationPriority = .immediate
     ) -> [UInt8] {
         let payload = payload ?? Frame.payload(n: n)
         let frameBytes = NotificationFrame.command2Bytes(tokenBytes: token.count, payloadBytes: payload.count)
@@ -66,7 +81,7 @@ enum Frame {
                 token: token,
                 payload: payload,
                 expiration: expiration,
-                priority: .immediate,
+                priority: priority,
                 into: output
             )
         }

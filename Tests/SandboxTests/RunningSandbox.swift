@@ -20,6 +20,7 @@ struct RunningSandbox: Sendable {
         devices: Int = 1000,
         threads: Int = 1,
         clock: @escaping @Sendable () -> UInt32 = { TopicFixture.now },
+        ledger: LedgerConfiguration = LedgerConfiguration(),
         _ body: (RunningSandbox) async throws -> Void
     ) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "sandbox-\(UUID().uuidString)").path
@@ -30,6 +31,7 @@ struct RunningSandbox: Sendable {
         configuration.feedbackPort = 0
         configuration.controlPort = 0
         configuration.threads = threads
+        configuration.ledger = ledger
         let server = try await SandboxServer.start(configuration, logger: quietLogger, clock: clock)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let sandbox = RunningSandbox(server: server, pki: DevelopmentPKI(directory: directory), group: group)

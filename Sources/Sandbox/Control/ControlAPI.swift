@@ -13,8 +13,9 @@ struct ControlAPI: Sendable {
 
     /// - Parameters:
     ///   - path: without the query.
+    ///   - query: what follows the question mark.
     ///   - body: empty for a request without one.
-    func respond(method: String, path: String, body: [UInt8]) -> Response {
+    func respond(method: String, path: String, query: String = "", body: [UInt8]) -> Response {
         do throws(ControlError) {
             switch (method, path) {
             case ("GET", "/stats"):
@@ -24,10 +25,15 @@ struct ControlAPI: Sendable {
             case ("POST", "/faults"):
                 try apply(FaultsRequest(body: body))
                 return json([String: Int]())
-            case (_, "/stats"), (_, "/devices"), (_, "/faults"):
+            case ("GET", "/accepted"):
+                return try accepted(AcceptedRequest(query: query))
+            case ("POST", "/population"):
+                return json(["rates": try change(PopulationRequest(body: body))])
+            case (_, "/stats"), (_, "/devices"), (_, "/faults"), (_, "/accepted"), (_, "/population"):
                 return json(ControlError(field: nil, error: "\(path) does not know this method"), status: 405)
             default:
-                return json(ControlError(field: nil, error: "there is only /stats, /devices and /faults"), status: 404)
+                let known = "/accepted, /devices, /faults, /population and /stats"
+                return json(ControlError(field: nil, error: "there is only \(known)"), status: 404)
             }
         } catch {
             return json(error, status: 400)
@@ -37,45 +43,58 @@ struct ControlAPI: Sendable {
     /// - Returns: the number of app instances that were named.
     private func change(_ request: DevicesRequest) throws(ControlError) -> Int {
         let topic = try topic(request.topic)
-        let devices = try devices(request.selection, of: topic)
         let now = service.now
-        topic.withLedger { ledger in
-            for device in devices {
-                ledger.set(device, request.state.reachability, now: now)
-            }
-        }
-        return devices.count
-    }
-
-    /// All of them exist, or none is changed.
-    private func devices(
-        _ selection: DevicesRequest.Selection,
-        of topic: PushService.Topic
-    ) throws(ControlError) -> [Int] {
-        let population = topic.withLedger { $0.population.count }
-        switch selection {
+        switch request.selection {
         case .range(let range):
+            let population = topic.withLedger { $0.population.count }
             guard range.upperBound <= population else {
                 let error = "with \"first\" reaches device \(range.upperBound - 1), there are \(population)"
                 throw ControlError(field: "count", error: error)
             }
-            return Array(range)
+            change(range, of: topic, to: request.state, now: now)
+            return range.count
         case .tokens(let tokens):
-            let mint = service.mint(for: topic)
-            var devices: [Int] = []
-            devices.reserveCapacity(tokens.count)
-            for (index, token) in tokens.enumerated() {
-                let device = topic.withLedger { ledger in
-                    token.withUnsafeBytes(mint.open)
-                        .flatMap { ledger.population.reachability(of: $0) == nil ? nil : Int($0.device) }
-                }
-                guard let device else {
-                    throw ControlError(field: "tokens[\(index)]", error: "is not a token of \(topic.name)")
-                }
-                devices.append(device)
-            }
-            return devices
+            let devices = try devices(tokens, of: topic)
+            change(devices, of: topic, to: request.state, now: now)
+            return devices.count
         }
+    }
+
+    /// In slices, so that the gateway never waits for long.
+    private func change(
+        _ devices: some RandomAccessCollection<Int>,
+        of topic: PushService.Topic,
+        to state: DevicesRequest.State,
+        now: UInt32
+    ) {
+        var rest = devices[...]
+        while !rest.isEmpty {
+            let slice = rest.prefix(SandboxLimits.devicesPerSlice)
+            rest = rest.dropFirst(slice.count)
+            topic.withLedger { ledger in
+                for device in slice {
+                    state.apply(to: device, of: &ledger, now: now)
+                }
+            }
+        }
+    }
+
+    /// All of them are valid, or were until their device was removed; or none is changed.
+    private func devices(_ tokens: [[UInt8]], of topic: PushService.Topic) throws(ControlError) -> [Int] {
+        let mint = service.mint(for: topic)
+        var devices: [Int] = []
+        devices.reserveCapacity(tokens.count)
+        for (index, token) in tokens.enumerated() {
+            let instance = token.withUnsafeBytes(mint.open)
+            let isKnown = topic.withLedger { ledger in
+                instance.map { $0.device < ledger.population.count && ledger.population.instance(Int($0.device)) == $0 }
+            }
+            guard let instance, isKnown == true else {
+                throw ControlError(field: "tokens[\(index)]", error: "is not a token of \(topic.name)")
+            }
+            devices.append(Int(instance.device))
+        }
+        return devices
     }
 
     private func apply(_ request: FaultsRequest) throws(ControlError) {
@@ -90,7 +109,7 @@ struct ControlAPI: Sendable {
         }
     }
 
-    private func topic(_ name: String) throws(ControlError) -> PushService.Topic {
+    func topic(_ name: String) throws(ControlError) -> PushService.Topic {
         guard let topic = service.topic(named: name) else {
             let served = service.topics.map(\.name).joined(separator: ", ")
             throw ControlError(field: "topic", error: "is \"\(name.prefix(80))\", served are \(served)")
@@ -98,7 +117,7 @@ struct ControlAPI: Sendable {
         return topic
     }
 
-    private func json(_ document: some Encodable, status: Int = 200) -> Response {
+    func json(_ document: some Encodable, status: Int = 200) -> Response {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         do {

@@ -87,6 +87,37 @@ struct ControlFields {
         return strings
     }
 
+    /// A field that must be there: an object of numbers, each of which has one of these names and is in the range.
+    mutating func requiredNumbers(
+        _ field: String,
+        names: [String],
+        in range: ClosedRange<Double>
+    ) throws(ControlError) -> [String: Double] {
+        guard let value = fields.removeValue(forKey: field) else { throw missing(field) }
+        guard case .object(let members) = value else {
+            throw ControlError(field: field, error: "is \(value.text), an object of numbers is expected")
+        }
+        var numbers: [String: Double] = [:]
+        for (name, value) in members.sorted(by: { $0.key < $1.key }) {
+            let path = "\(field).\(name.prefix(80))"
+            guard names.contains(name) else {
+                throw ControlError(field: path, error: "is not one of \(names.joined(separator: ", "))")
+            }
+            let number: Double? =
+                switch value {
+                case .integer(let integer): Double(integer)
+                case .number(let number): number
+                default: nil
+                }
+            guard let number, range.contains(number) else {
+                let allowed = "a number of \(Int(range.lowerBound)) to \(Int(range.upperBound))"
+                throw ControlError(field: path, error: "is \(value.text), \(allowed) is expected")
+            }
+            numbers[name] = number
+        }
+        return numbers
+    }
+
     /// Refuses fields that nobody asked for, the first by name.
     func finish() throws(ControlError) {
         guard let unknown = fields.keys.min() else { return }

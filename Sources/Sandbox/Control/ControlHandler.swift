@@ -49,7 +49,13 @@ final class ControlHandler: ChannelInboundHandler {
             response = ControlAPI.Response(status: 413, body: body)
         } else {
             let path = head.uri.prefix { $0 != "?" }
-            response = api.respond(method: head.method.rawValue, path: String(path), body: body)
+            let query = head.uri.dropFirst(path.count + 1)
+            response = api.respond(
+                method: head.method.rawValue,
+                path: String(path),
+                query: String(query),
+                body: body
+            )
         }
         let headers: HTTPHeaders = [
             "content-type": "application/json",

@@ -9,6 +9,12 @@ struct DevicesRequest: Equatable {
         case uninstalled
         /// The app is there again, with the token it had: online.
         case reinstalled
+        /// There is no such device any more: its token is invalid.
+        case removed
+        /// Another device, or the same one, was set up from a backup: the app is online under a new token.
+        case restored
+        /// The device was erased, and the app was installed again: it is online under a new token.
+        case wiped
     }
 
     /// Which ones: a range of device numbers, or tokens.
@@ -56,12 +62,14 @@ struct DevicesRequest: Equatable {
 }
 
 extension DevicesRequest.State {
-    /// What it means for notifications.
-    var reachability: DevicePopulation.Reachability {
+    /// Carries it out for one device of the ledger's, which must exist.
+    func apply(to device: Int, of ledger: inout TopicLedger, now: UInt32) {
         switch self {
-        case .online, .reinstalled: .online
-        case .offline: .offline
-        case .uninstalled: .uninstalled
+        case .online, .reinstalled: ledger.set(device, .online, now: now)
+        case .offline: ledger.set(device, .offline, now: now)
+        case .uninstalled: ledger.set(device, .uninstalled, now: now)
+        case .removed: ledger.set(device, .removed, now: now)
+        case .restored, .wiped: ledger.renew(device, now: now)
         }
     }
 }

@@ -13,6 +13,18 @@ struct StatsDocument: Encodable {
         let coalesced: Int
         let expired: Int
         let feedback: Int
+        let evicted: Int
+        let held: Int
+        let invalidJSON: Int
+        let devices: Devices
+    }
+
+    /// How many devices of a topic are in each state.
+    struct Devices: Encodable {
+        let online: Int
+        let offline: Int
+        let uninstalled: Int
+        let removed: Int
     }
 
     /// Gateway and feedback service together.
@@ -26,6 +38,8 @@ struct StatsDocument: Encodable {
     let connections: Connections
     /// How often each fault struck, over all topics; those that never did are left out.
     let faults: [String: Int]
+    /// Acceptances that did not get into the file they should be in; only there when there is such a file.
+    let acceptedLogDropped: Int?
 
     /// A snapshot: each topic consistent in itself.
     init(of service: PushService) {
@@ -46,6 +60,7 @@ struct StatsDocument: Encodable {
             total: connections.total,
             refused: connections.refused
         )
+        acceptedLogDropped = service.isRecording ? service.acceptedLogDropped : nil
     }
 }
 
@@ -62,5 +77,15 @@ extension StatsDocument.Topic {
         coalesced = counters.coalesced
         expired = counters.expired
         feedback = counters.feedback
+        evicted = counters.evicted
+        held = counters.held
+        invalidJSON = counters.invalidJSON
+        let states = ledger.population.counts
+        devices = StatsDocument.Devices(
+            online: states.online,
+            offline: states.offline,
+            uninstalled: states.uninstalled,
+            removed: states.removed
+        )
     }
 }

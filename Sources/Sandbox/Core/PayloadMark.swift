@@ -40,7 +40,8 @@ enum PayloadMark {
         return absent
     }
 
-    private static func mark(_ payload: UnsafeRawBufferPointer, valueAt start: Int) -> UInt32 {
+    /// The mark of the value that begins at `start`, which may be the end of the payload.
+    static func mark(_ payload: UnsafeRawBufferPointer, valueAt start: Int) -> UInt32 {
         let end = endOfValue(payload, from: start)
         guard start < end else { return absent }
         var number: UInt64 = 0

@@ -6,8 +6,24 @@ enum SandboxLimits {
     /// (device, generation, mark) has all its bits set: see ``AcceptedMemory``.
     static let devices = 1...(1 << 24) - 1
 
-    /// Pairs of (token, mark) remembered per topic: at most 2^26 slots of 8 bytes, 512 MiB, and only if it comes to that.
-    static let rememberedPairs = 1 << 25
+    /// Pairs of (token, mark) remembered per topic: at most 2^25 slots of 8 bytes, 256 MiB, and only if it comes to that.
+    static let rememberedPairs = 1 << 24
+
+    /// Acceptances remembered in order per topic: 8 MiB.
+    static let acceptedEntries = 1 << 20
+
+    /// Acceptances of a topic that wait to be written to a file: 16 MiB, a second of a very fast provider.
+    static let recordedRecords = 1 << 20
+
+    /// Milliseconds between two times that waiting acceptances are written to a file.
+    static let recordingMilliseconds: Int64 = 50
+
+    /// Payload memory of one topic: what 32 bits of 16-byte units reach.
+    static let storageBytes = 1 << 35
+
+    /// Devices that are changed, or whose notifications are released, while a topic is locked: the gateway waits no
+    /// longer than that takes, a few milliseconds.
+    static let devicesPerSlice = 1 << 13
 
     /// How long an offline device's notification is kept at most: 30 days [later].
     static let storageSeconds: UInt32 = 30 * 24 * 3600

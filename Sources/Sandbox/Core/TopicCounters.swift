@@ -2,20 +2,28 @@ import APNsProtocol
 
 /// What became of one topic's notifications, since the start.
 ///
-/// Every accepted one has exactly one fate: `accepted` = `delivered` + `stored` + `coalesced` + `expired` + `feedback`.
+/// Every accepted one has exactly one fate: `accepted` = `delivered` + `stored` + `coalesced` + `expired` + `feedback` +
+/// `evicted`.
 struct TopicCounters: Sendable, Equatable {
     /// Taken by the gateway, whatever happened then.
     var accepted = 0
     /// Followed a refused one, or a fault, on its connection.
     var discarded = 0
-    /// Reached a device.
+    /// Reached a device, whether it could make sense of them or not.
     var delivered = 0
+    /// Of the delivered: dropped by the device, which could not parse them [talk].
+    var invalidJSON = 0
     /// Waiting for their device now; not a sum over time.
     var stored = 0
+    /// Of the stored: waiting for a power-saving time, not for their device [13].
+    var held = 0
     /// Replaced by a newer one while waiting [13].
     var coalesced = 0
-    /// Out of date when they came or when their device returned, or not to be stored [13].
+    /// Discarded without feedback: out of date, or not to be stored [13]; or their device was removed, or given another
+    /// token, while they waited [ours].
     var expired = 0
+    /// Lost their place in the store, which was full.
+    var evicted = 0
     /// Found their app missing.
     var feedback = 0
 
@@ -31,11 +39,5 @@ struct TopicCounters: Sendable, Equatable {
         refusals.indices.compactMap { index in
             refusals[index] > 0 ? (APNsStatus(rawValue: UInt8(index)), refusals[index]) : nil
         }
-    }
-
-    static func == (left: TopicCounters, right: TopicCounters) -> Bool {
-        left.accepted == right.accepted && left.discarded == right.discarded && left.delivered == right.delivered
-            && left.stored == right.stored && left.coalesced == right.coalesced && left.expired == right.expired
-            && left.feedback == right.feedback && left.refusals == right.refusals
     }
 }

@@ -3,12 +3,38 @@ import APNsProtocol
 /// Everything the push service knows about one topic: its app instances, what is stored for them, what was accepted,
 /// and the feedback list. Quality of service as far as [13] describes it.
 ///
-/// Pure: the time is an argument, in UNIX seconds.
+/// Pure: the time is an argument, in UNIX seconds; chance begins with a seed.
 struct TopicLedger: Sendable {
+    /// What a topic starts with.
+    struct Settings: Sendable {
+        /// The topic's index in the file of acceptances.
+        var topic: UInt16 = 0
+        /// See ``AcceptedMemory/limit``.
+        var rememberedPairs = SandboxLimits.rememberedPairs
+        /// See ``AcceptedLog/limit``.
+        var acceptedEntries = SandboxLimits.acceptedEntries
+        /// The store's memory.
+        var storageBytes = 256 << 20
+        /// How many acceptances wait to be written to a file at most; 0 = there is no file.
+        var recordedRecords = 0
+        var seed: UInt64 = 0
+        var initial = PopulationShares()
+        var churn = ChurnRates()
+        /// What a notification of priority 10 that shows nothing is refused with.
+        var protocolErrorStatus = APNsStatus.unknown
+    }
+
     private(set) var population: DevicePopulation
     private(set) var memory: AcceptedMemory
-    private(set) var counters = TopicCounters()
+    private(set) var log: AcceptedLog
+    /// Acceptances to be written to a file.
+    private(set) var recorded: AcceptedChunk
     private(set) var feedback: FeedbackList
+    var counters = TopicCounters()
+    /// The notifications that wait, see ``TopicLedger/route(_:_:_:_:now:)``.
+    var store: NotificationStore
+    /// Those of the waiting ones that wait for a power-saving time.
+    var heldDevices: HeldDevices
     /// What the gateway does wrong on purpose.
     var faults = FaultPlan()
     /// For those who watch.
@@ -16,14 +42,22 @@ struct TopicLedger: Sendable {
     /// What connected devices are to get.
     var outbox = CourierOutbox()
 
-    /// Until when the one notification stored for each device is kept; 0 = nothing is stored. Empty until the first.
-    private var storedUntil: [UInt32] = []
+    private var churn: PopulationChurn
+    private let protocolErrorStatus: APNsStatus
+    private let topic: UInt16
 
     /// Traps when the count is outside ``SandboxLimits/devices``.
-    init(devices: Int, rememberedPairs: Int = SandboxLimits.rememberedPairs) {
-        memory = AcceptedMemory(limit: rememberedPairs)
-        population = DevicePopulation(count: devices)
+    init(devices: Int, settings: Settings = Settings()) {
+        population = DevicePopulation(count: devices, shares: settings.initial, seed: settings.seed)
+        memory = AcceptedMemory(limit: settings.rememberedPairs)
+        log = AcceptedLog(limit: settings.acceptedEntries)
+        recorded = AcceptedChunk(limit: settings.recordedRecords)
         feedback = FeedbackList(devices: devices)
+        store = NotificationStore(devices: devices, limitBytes: settings.storageBytes)
+        heldDevices = HeldDevices(devices: devices)
+        churn = PopulationChurn(devices: devices, rates: settings.churn, seed: ~settings.seed)
+        protocolErrorStatus = settings.protocolErrorStatus
+        topic = settings.topic
     }
 
     /// Takes a well-formed notification.
@@ -33,74 +67,36 @@ struct TopicLedger: Sendable {
     @inline(__always)
     mutating func accept(_ notification: NotificationView, for instance: AppInstance?, now: UInt32) -> APNsStatus? {
         guard let instance, let reachability = population.reachability(of: instance) else { return .invalidToken }
+        let reading = PayloadReading.read(notification.payload)
+        if reading.isContentAvailableOnly, notification.priority == .immediate {
+            trace.note(.refused, device: instance.device)
+            return protocolErrorStatus
+        }
         counters.accepted += 1
-        memory.insert(instance, mark: PayloadMark.read(notification.payload))
-        route(to: instance, reachability, expiration: notification.expiration, now: now)
+        memory.insert(instance, mark: reading.mark)
+        log.append(instance, mark: reading.mark)
+        if recorded.isRecording {
+            recorded.append(AcceptedRecord(topic: topic, instance: instance, mark: reading.mark, time: now))
+        }
+        route(notification, to: instance, reachability, isValid: reading.isValid, now: now)
         return nil
     }
 
-    private mutating func route(
-        to instance: AppInstance,
-        _ reachability: DevicePopulation.Reachability,
-        expiration: UInt32,
-        now: UInt32
-    ) {
-        // 0 forbids storing, not the one attempt [13].
-        guard expiration == 0 || expiration > now else {
-            counters.expired += 1
-            return
-        }
-        switch reachability {
-        case .online:
-            counters.delivered += 1
-            trace.note(.delivered, device: instance.device)
-        case .offline:
-            store(for: Int(instance.device), expiration: expiration, now: now)
-        case .uninstalled:
-            reportMissing(instance, now: now)
-        }
-    }
-
-    /// One notification per app and device: a newer one replaces it [13].
-    private mutating func store(for device: Int, expiration: UInt32, now: UInt32) {
-        guard expiration > 0 else {
-            counters.expired += 1
-            return
-        }
-        if storedUntil.isEmpty { storedUntil = [UInt32](repeating: 0, count: population.count) }
-        if storedUntil[device] > 0 {
-            counters.coalesced += 1
-        } else {
-            counters.stored += 1
-        }
-        let (limit, overflow) = now.addingReportingOverflow(SandboxLimits.storageSeconds)
-        storedUntil[device] = min(expiration, overflow ? .max : limit)
-    }
-
-    private mutating func reportMissing(_ instance: AppInstance, now: UInt32) {
+    /// Lists an app as missing, now.
+    mutating func reportMissing(_ instance: AppInstance, now: UInt32) {
         counters.feedback += 1
+        trace.note(.feedback, device: instance.device)
         feedback.add(instance, timestamp: now)
-    }
-
-    /// Changes what becomes of notifications for a device, and of the one that is stored for it: when the device is
-    /// back it is delivered, finds the app missing, or is out of date.
-    ///
-    /// An app that is installed again keeps its token, since that is the device's and not the app's [13]; the feedback
-    /// list keeps what it has, and the provider has to compare times.
-    ///
-    /// Traps when there is no such device.
-    mutating func set(_ device: Int, _ reachability: DevicePopulation.Reachability, now: UInt32) {
-        population.set(device, reachability)
-        guard reachability != .offline, !storedUntil.isEmpty, storedUntil[device] > 0 else { return }
-        let expiration = storedUntil[device]
-        storedUntil[device] = 0
-        counters.stored -= 1
-        route(to: population.instance(device), reachability, expiration: expiration, now: now)
     }
 
     /// Empties the feedback list into the hands of a reader.
     mutating func takeFeedback() -> [FeedbackList.Entry] {
         feedback.take()
+    }
+
+    /// Exchanges the acceptances to be written for an empty chunk, which must have been made for as many.
+    mutating func takeRecorded(into chunk: inout AcceptedChunk) {
+        swap(&recorded, &chunk)
     }
 
     /// Counts a notification that was answered with a status.
@@ -111,5 +107,58 @@ struct TopicLedger: Sendable {
     /// Counts notifications that came after the end of what their connection accepts.
     mutating func countDiscarded(_ count: Int) {
         counters.discarded += count
+    }
+}
+
+/// Devices come and go.
+extension TopicLedger {
+    /// Changes what becomes of notifications for a device, and of the one that is stored for it: when the device is
+    /// back it is delivered, finds the app missing, or is out of date.
+    ///
+    /// An app that is installed again keeps its token, since that is the device's and not the app's [13]; the feedback
+    /// list keeps what it has, and the provider has to compare times.
+    ///
+    /// Traps when there is no such device.
+    mutating func set(_ device: Int, _ reachability: DevicePopulation.Reachability, now: UInt32) {
+        guard population.state(device) != reachability else { return }
+        population.set(device, reachability)
+        settle(population.instance(device), reachability, now: now)
+    }
+
+    /// The app on a device gets a new token, since the device was restored or wiped [13]: the old one becomes invalid,
+    /// and what is stored for it is discarded. The device is online.
+    ///
+    /// Traps when there is no such device.
+    ///
+    /// - Returns: the instance that the new token has to name.
+    @discardableResult
+    mutating func renew(_ device: Int, now: UInt32) -> AppInstance {
+        discardStored(UInt32(device))
+        population.renew(device)
+        return population.instance(device)
+    }
+
+    /// How fast devices change their state by themselves.
+    var churnRates: ChurnRates {
+        get { churn.rates }
+        set { churn.rates = newValue }
+    }
+
+    /// A second has passed for the population; ``churnDevices(atMost:now:)`` makes it felt.
+    mutating func tickChurn() {
+        churn.tick()
+    }
+
+    /// Changes devices that change by themselves.
+    ///
+    /// - Parameter limit: how many devices are asked at most.
+    /// - Returns: whether none is left until the next tick.
+    mutating func churnDevices(atMost limit: Int, now: UInt32) -> Bool {
+        for _ in 0..<limit {
+            guard let pick = churn.next() else { return true }
+            let state = population.state(pick.device)
+            if pick.from.map({ $0 == state }) ?? (state != .removed) { set(pick.device, pick.to, now: now) }
+        }
+        return false
     }
 }

@@ -9,9 +9,9 @@ final class PushService: Sendable {
         let name: String
         private let ledger: Mutex<TopicLedger>
 
-        init(name: String, devices: Int) {
+        init(name: String, devices: Int, settings: TopicLedger.Settings) {
             self.name = name
-            ledger = Mutex(TopicLedger(devices: devices))
+            ledger = Mutex(TopicLedger(devices: devices, settings: settings))
         }
 
         func withLedger<Result>(_ body: (inout TopicLedger) -> Result) -> Result {
@@ -33,13 +33,19 @@ final class PushService: Sendable {
     let gatewayLimits: GatewayLimits
     private let tokenKey: [UInt8]
     private let connectionCounters = Mutex(ConnectionCounters())
+    private let droppedRecords = Atomic(0)
     private let clock: @Sendable () -> UInt32
 
     /// - Parameter clock: UNIX seconds.
     init(configuration: SandboxConfiguration, tokenKey: [UInt8], clock: @escaping @Sendable () -> UInt32) {
-        topics = configuration.topics.map { Topic(name: $0, devices: configuration.devices) }
+        topics = configuration.topics.enumerated().map { index, name in
+            var settings = configuration.ledger.settings(topic: index, of: configuration.topics.count)
+            settings.protocolErrorStatus = configuration.gatewayLimits.protocolErrorStatus
+            return Topic(name: name, devices: configuration.devices, settings: settings)
+        }
         environment = configuration.environment
         gatewayLimits = configuration.gatewayLimits
+        isRecording = configuration.ledger.acceptedLogFile != nil
         self.tokenKey = tokenKey
         self.clock = clock
     }
@@ -59,6 +65,16 @@ final class PushService: Sendable {
 
     var connections: ConnectionCounters {
         connectionCounters.withLock { $0 }
+    }
+
+    /// Whether acceptances go into a file.
+    let isRecording: Bool
+
+    /// Acceptances that did not get into the file they should be in.
+    var acceptedLogDropped: Int { droppedRecords.load(ordering: .relaxed) }
+
+    func countDroppedRecords(_ count: Int) {
+        droppedRecords.add(count, ordering: .relaxed)
     }
 
     func countConnections(_ body: (inout ConnectionCounters) -> Void) {

@@ -23,6 +23,8 @@ public struct SandboxConfiguration: Sendable {
     public var environment = PushEnvironment.development
     /// What the gateway accepts.
     public var gatewayLimits = GatewayLimits()
+    /// What the topics start with, and how much they remember.
+    public var ledger = LedgerConfiguration()
 
     /// The ports of the real service.
     public init(pkiDirectory: String, topics: [String], devices: Int) {

@@ -15,12 +15,15 @@ public final class SandboxServer: Sendable {
 
     private let providerThreads: MultiThreadedEventLoopGroup
     private let controlThread: MultiThreadedEventLoopGroup
+    private let recorder: AcceptedRecorder?
 
     private init(
         ports: SandboxPorts,
         providerThreads: MultiThreadedEventLoopGroup,
-        controlThread: MultiThreadedEventLoopGroup
+        controlThread: MultiThreadedEventLoopGroup,
+        recorder: AcceptedRecorder?
     ) {
+        self.recorder = recorder
         self.ports = ports
         self.providerThreads = providerThreads
         self.controlThread = controlThread
@@ -38,6 +41,9 @@ public final class SandboxServer: Sendable {
         try check(configuration)
         let (tls, tokenKey) = try secrets(DevelopmentPKI(directory: configuration.pkiDirectory))
         let service = PushService(configuration: configuration, tokenKey: tokenKey, clock: clock)
+        let recorder = try configuration.ledger.acceptedLogFile.map { path in
+            try AcceptedRecorder(path: path, service: service, logger: logger)
+        }
         let providerThreads = MultiThreadedEventLoopGroup(numberOfThreads: configuration.threads)
         let controlThread = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
@@ -54,10 +60,18 @@ public final class SandboxServer: Sendable {
                 feedback: try await bind(feedback, configuration.listenHost, configuration.feedbackPort),
                 control: try await bind(control, "127.0.0.1", configuration.controlPort)
             )
-            return SandboxServer(ports: ports, providerThreads: providerThreads, controlThread: controlThread)
+            let interval = TimeAmount.nanoseconds(Int64(configuration.ledger.powerSavingInterval * 1e9))
+            Upkeep(service: service).start(on: controlThread.next(), powerSavingInterval: interval)
+            return SandboxServer(
+                ports: ports,
+                providerThreads: providerThreads,
+                controlThread: controlThread,
+                recorder: recorder
+            )
         } catch {
             try await providerThreads.shutdownGracefully()
             try await controlThread.shutdownGracefully()
+            try await recorder?.stop()
             throw error
         }
     }
@@ -66,6 +80,7 @@ public final class SandboxServer: Sendable {
     public func stop() async throws {
         try await providerThreads.shutdownGracefully()
         try await controlThread.shutdownGracefully()
+        try await recorder?.stop()
     }
 
     private static func check(_ configuration: SandboxConfiguration) throws(SandboxSetupError) {
@@ -83,6 +98,7 @@ public final class SandboxServer: Sendable {
         guard configuration.threads > 0 else {
             throw SandboxSetupError(subject: "threads", problem: "\(configuration.threads), at least 1 is expected")
         }
+        try configuration.ledger.check()
     }
 
     private static func secrets(

@@ -1,0 +1,239 @@
+import APNsProtocol
+
+/// The notifications that wait for the devices of one topic: one per device at most [13], in bounded memory.
+///
+/// A ring of bytes that is written at its head and read up at its tail, and for each device four bytes that say where
+/// in the ring its notification lies. Nothing is ever moved to make room while there is some; when the head has come
+/// round to the tail, what lies there is
+/// - forgotten if it is no longer waiting, or out of date,
+/// - written again at the head if at most three quarters of the ring are really in use, so that those who wait long
+///   are not pushed out by those who wait briefly,
+/// - evicted otherwise: the oldest first [ours].
+///
+/// A unit that is copied stands for at least a third of a unit that is freed in the same revolution, so copying costs
+/// a constant per notification on average.
+///
+/// The pages of the ring are the kernel's until they are first written.
+struct NotificationStore: Sendable {
+    /// What is known of a waiting notification besides its payload.
+    struct Item: Sendable, Equatable {
+        let instance: AppInstance
+        /// As the provider stated it, UNIX seconds.
+        let expiration: UInt32
+        /// From when on it is out of date, UNIX seconds: not after the expiration.
+        let until: UInt32
+        let priority: NotificationPriority
+        /// Waits for a power-saving time, not for its device to return.
+        let isHeld: Bool
+        /// See ``PayloadReading/isValid``.
+        let isValid: Bool
+    }
+
+    /// What happened to make room for a notification.
+    struct Outcome: Sendable, Equatable {
+        /// How many had to go that could still have been delivered. When a notification is larger than the whole ring,
+        /// it counts itself.
+        var evicted = 0
+        /// How many were out of date when they went.
+        var expired = 0
+        /// How many of both were held.
+        var held = 0
+    }
+
+    /// The granule of the ring in bytes, and the size of a record's head.
+    static let unitBytes = 16
+
+    /// How many notifications are waiting.
+    private(set) var count = 0
+
+    private let capacity: Int
+    private let devices: Int
+    /// Empty until the first notification waits.
+    private var ring: [UInt8] = []
+    /// Where each device's notification lies, in units plus one; 0 = none waits. Empty until the first one does.
+    private var places: [UInt32] = []
+
+    /// The unit that is written next.
+    private var head = 0
+    /// The oldest unit.
+    private var tail = 0
+    /// Units from the tail to the head, whether anything in them is waiting or not.
+    private var used = 0
+    /// Units of those that are waiting.
+    private var live = 0
+
+    /// Traps when the limit is not positive or above 64 GiB, which is what 32 bits of units reach.
+    ///
+    /// - Parameter limitBytes: of the ring; rounded down to whole units, at least one.
+    init(devices: Int, limitBytes: Int) {
+        precondition(limitBytes > 0 && limitBytes / Self.unitBytes < UInt32.max, "a store of \(limitBytes) bytes")
+        self.devices = devices
+        capacity = max(1, limitBytes / Self.unitBytes)
+    }
+
+    @inline(__always)
+    var isEmpty: Bool { count == 0 }
+
+    /// What waits for a device.
+    @inline(__always)
+    func item(for device: UInt32) -> Item? {
+        guard !isEmpty, places[Int(device)] > 0 else { return nil }
+        return record(at: Int(places[Int(device)]) - 1).item
+    }
+
+    /// The payload of what waits for a device, as a copy; empty when nothing does.
+    func payload(for device: UInt32) -> [UInt8] {
+        guard !isEmpty, places[Int(device)] > 0 else { return [] }
+        let unit = Int(places[Int(device)]) - 1
+        let start = (unit + 1) * Self.unitBytes
+        return Array(ring[start..<start + record(at: unit).payloadBytes])
+    }
+
+    /// Stores a notification for a device that has none waiting; traps when it has.
+    ///
+    /// - Parameters:
+    ///   - payload: valid during the call, at most 65,535 bytes.
+    ///   - now: UNIX seconds.
+    mutating func put(_ item: Item, payload: UnsafeRawBufferPointer, now: UInt32) -> Outcome {
+        let record = StoredRecord(item: item, payloadBytes: payload.count)
+        var outcome = Outcome()
+        guard record.units <= capacity else {
+            outcome.evicted = 1
+            outcome.held = item.isHeld ? 1 : 0
+            return outcome
+        }
+        if ring.isEmpty {
+            ring = .unwritten(count: capacity * Self.unitBytes)
+            places = [UInt32](repeating: 0, count: devices)
+        }
+        precondition(places[Int(item.instance.device)] == 0, "one notification is stored per device")
+        let unit = reserve(record.units, now: now, &outcome)
+        ring.withUnsafeMutableBytes { ring in
+            record.write(to: ring, at: unit * Self.unitBytes)
+            let start = (unit + 1) * Self.unitBytes
+            UnsafeMutableRawBufferPointer(rebasing: ring[start..<start + payload.count]).copyMemory(from: payload)
+        }
+        places[Int(item.instance.device)] = UInt32(unit + 1)
+        live += record.units
+        count += 1
+        return outcome
+    }
+
+    /// Takes what waits for a device out of the store.
+    @discardableResult
+    mutating func remove(_ device: UInt32) -> Item? {
+        guard !isEmpty, places[Int(device)] > 0 else { return nil }
+        let record = record(at: Int(places[Int(device)]) - 1)
+        forget(record)
+        return record.item
+    }
+
+    /// What was held until a power-saving time now waits for its device to return.
+    mutating func clearHeld(_ device: UInt32) {
+        guard !isEmpty, places[Int(device)] > 0 else { return }
+        let unit = Int(places[Int(device)]) - 1
+        let record = record(at: unit)
+        let item = Item(
+            instance: record.item.instance,
+            expiration: record.item.expiration,
+            until: record.item.until,
+            priority: record.item.priority,
+            isHeld: false,
+            isValid: record.item.isValid
+        )
+        ring.withUnsafeMutableBytes { ring in
+            StoredRecord(item: item, payloadBytes: record.payloadBytes).write(to: ring, at: unit * Self.unitBytes)
+        }
+    }
+}
+
+extension NotificationStore {
+    private func record(at unit: Int) -> StoredRecord {
+        ring.withUnsafeBytes { StoredRecord(from: $0, at: unit * Self.unitBytes) }
+    }
+
+    private mutating func forget(_ record: StoredRecord) {
+        places[Int(record.item.instance.device)] = 0
+        live -= record.units
+        count -= 1
+    }
+
+    /// Makes room for so many units in a row.
+    ///
+    /// - Returns: the first of them.
+    private mutating func reserve(_ units: Int, now: UInt32, _ outcome: inout Outcome) -> Int {
+        // What may be copied in this call: one revolution, so that it ends.
+        var copyable = capacity
+        while true {
+            if isEmpty {
+                (head, tail, used) = (0, 0, 0)
+            }
+            let untilEnd = capacity - head
+            let free = capacity - used
+            if untilEnd >= units, free >= units { return advanceHead(units) }
+            if untilEnd < units, free >= untilEnd {
+                pad(untilEnd)
+            } else {
+                reclaim(units, now: now, &copyable, &outcome)
+            }
+        }
+    }
+
+    private mutating func advanceHead(_ units: Int) -> Int {
+        let unit = head
+        used += units
+        head = head + units == capacity ? 0 : head + units
+        return unit
+    }
+
+    /// A record lies in one piece: what is left of the ring behind the head is skipped.
+    private mutating func pad(_ units: Int) {
+        ring.withUnsafeMutableBytes { StoredRecord.writePadding(units: units, to: $0, at: head * Self.unitBytes) }
+        _ = advanceHead(units)
+    }
+
+    /// Frees the oldest record, see ``NotificationStore``.
+    private mutating func reclaim(_ wanted: Int, now: UInt32, _ copyable: inout Int, _ outcome: inout Outcome) {
+        let unit = tail
+        let paddingUnits = ring.withUnsafeBytes { StoredRecord.paddingUnits(in: $0, at: unit * Self.unitBytes) }
+        if paddingUnits > 0 {
+            advanceTail(paddingUnits)
+            return
+        }
+        let record = record(at: unit)
+        advanceTail(record.units)
+        guard Int(places[Int(record.item.instance.device)]) == unit + 1 else { return }
+        if record.item.until > now, live + wanted <= capacity - capacity / 4, copyable >= record.units {
+            copyable -= record.units
+            copyToHead(record, from: unit)
+            return
+        }
+        forget(record)
+        outcome.held += record.item.isHeld ? 1 : 0
+        if record.item.until > now {
+            outcome.evicted += 1
+        } else {
+            outcome.expired += 1
+        }
+    }
+
+    private mutating func advanceTail(_ units: Int) {
+        used -= units
+        tail = tail + units == capacity ? 0 : tail + units
+    }
+
+    /// Its own place was just freed, so there always is room: before the tail when the head has wrapped, else at the
+    /// end or the beginning of the ring.
+    private mutating func copyToHead(_ record: StoredRecord, from unit: Int) {
+        if capacity - head < record.units { pad(capacity - head) }
+        let target = advanceHead(record.units)
+        places[Int(record.item.instance.device)] = UInt32(target + 1)
+        guard target != unit else { return }
+        ring.withUnsafeMutableBytes { ring in
+            let source = ring[unit * Self.unitBytes..<(unit + record.units) * Self.unitBytes]
+            // Allows for overlap.
+            UnsafeMutableRawBufferPointer(rebasing: ring[(target * Self.unitBytes)...])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: source))
+        }
+    }
+}

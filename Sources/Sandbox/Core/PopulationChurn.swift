@@ -1,0 +1,76 @@
+/// Which devices of a topic change their state by themselves, and when: the same ones for the same seed and rates.
+///
+/// Every tick is a second. In each, every kind of change asks a number of devices that are picked by chance, a device
+/// of another state than the change is from stays as it is: so each device of that state is asked at the rate that is
+/// set, whatever the others do. How many are asked depends on the rate alone, and fractions are carried over; so what
+/// is picked does not depend on what else happens to the devices.
+struct PopulationChurn: Sendable {
+    /// A device that is asked to change.
+    struct Pick: Sendable, Equatable {
+        let device: Int
+        /// `nil` = any but removed.
+        let from: DevicePopulation.Reachability?
+        let to: DevicePopulation.Reachability
+    }
+
+    private struct Change: Sendable {
+        let name: String
+        let from: DevicePopulation.Reachability?
+        let to: DevicePopulation.Reachability
+        /// How many devices are still to be asked; what is left below 1 is carried over to the next tick.
+        var due = 0.0
+    }
+
+    /// What holds from the next tick on. Outside of ``ChurnRates/range`` is the caller's mistake.
+    var rates: ChurnRates
+
+    private let devices: Int
+    private var random: ChurnRandom
+    private var changes = [
+        Change(name: "offline", from: .online, to: .offline),
+        Change(name: "online", from: .offline, to: .online),
+        Change(name: "uninstalled", from: .online, to: .uninstalled),
+        Change(name: "reinstalled", from: .uninstalled, to: .online),
+        Change(name: "removed", from: nil, to: .removed),
+    ]
+
+    init(devices: Int, rates: ChurnRates, seed: UInt64) {
+        self.devices = devices
+        self.rates = rates
+        random = ChurnRandom(seed: seed)
+    }
+
+    /// A second has passed.
+    mutating func tick() {
+        for index in changes.indices {
+            changes[index].due += rates[changes[index].name] * Double(devices) / 3600
+        }
+    }
+
+    /// The next device that is asked to change; `nil` when there is none until the next tick.
+    mutating func next() -> Pick? {
+        for index in changes.indices where changes[index].due >= 1 {
+            changes[index].due -= 1
+            let device = Int(random.next().multipliedFullWidth(by: UInt64(devices)).high)
+            return Pick(device: device, from: changes[index].from, to: changes[index].to)
+        }
+        return nil
+    }
+}
+
+/// SplitMix64: the same numbers for the same seed, on every machine.
+struct ChurnRandom: RandomNumberGenerator, Sendable {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+}
