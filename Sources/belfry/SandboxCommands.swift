@@ -23,7 +23,7 @@ struct SandboxServeCommand: AsyncParsableCommand {
         abstract: "Run the push service until SIGTERM or SIGINT.",
         discussion: """
             Port 0 picks a free one. When it is ready, one line of JSON with the ports is printed. The control port \
-            (GET /stats and /accepted, POST /devices, /population and /faults) is on the loopback address only.
+            (GET /stats, /accepted and /faults, POST /devices, /population and /faults) is on the loopback address only.
             """
     )
 
@@ -51,6 +51,15 @@ struct SandboxServeCommand: AsyncParsableCommand {
     @Option(help: "Port of the control interface.")
     var controlPort: UInt16 = 2190
 
+    @Option(
+        help: ArgumentHelp(
+            "Script of faults: {\"seed\":7,\"steps\":[{\"at\":1.5,\"fault\":{…}},{\"at\":9,\"clear\":true}]}.",
+            discussion: "Times are seconds since the start; a fault is what POST /faults takes.",
+            valueName: "file"
+        )
+    )
+    var faults: String?
+
     @Option(help: "Event-loop threads for gateway and feedback.")
     var threads = 1
 
@@ -63,6 +72,7 @@ struct SandboxServeCommand: AsyncParsableCommand {
         configuration.feedbackPort = Int(feedbackPort)
         configuration.controlPort = Int(controlPort)
         configuration.threads = threads
+        configuration.faultScript = faults
         let logger = Logger(label: "belfry.sandbox")
         if devicePort != nil || apiPort != nil {
             logger.warning("this version has no device courier and no provider API; their ports are not opened")

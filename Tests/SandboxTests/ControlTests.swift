@@ -75,6 +75,8 @@ struct ControlTests {
         "A wrong /faults request names the field",
         arguments: [
             ("{}", "name"), (#"{"name":"flood"}"#, "name"), (#"{"clear":false}"#, "clear"), (#"{"clear":1}"#, "clear"),
+            (#"{"clear":"flood"}"#, "clear"), (#"{"clear":true,"topic":"com.example.z"}"#, "topic"),
+            (#"{"seed":-1}"#, "seed"), (#"{"seed":1,"name":"close-after"}"#, "name"),
             (#"{"name":"answer-delay"}"#, "milliseconds"),
             (#"{"name":"answer-delay","milliseconds":-1}"#, "milliseconds"),
             (#"{"name":"answer-delay","milliseconds":1.5}"#, "milliseconds"), (#"{"name":"close-after"}"#, "count"),
@@ -83,6 +85,28 @@ struct ControlTests {
             (#"{"name":"error-response","status":10}"#, "status"),
             (#"{"name":"error-response","every":0}"#, "every"),
             (#"{"name":"error-response","identifierZero":1}"#, "identifierZero"),
+            (#"{"name":"error-response","identifier":"none"}"#, "identifier"),
+            (#"{"name":"error-response","identifier":"own","identifierZero":true}"#, "identifierZero"),
+            (#"{"name":"error-response","probability":1.1}"#, "probability"),
+            (#"{"name":"error-response","probability":"1"}"#, "probability"),
+            (#"{"name":"error-response","probability":0.5,"every":2}"#, "probability"),
+            (#"{"name":"error-response","tokens":["00"],"every":2}"#, "tokens"),
+            (#"{"name":"error-response","tokens":[]}"#, "tokens"),
+            (#"{"name":"error-response","tokens":["0"]}"#, "tokens[0]"),
+            (#"{"name":"error-response","tokens":["00"]}"#, "tokens[0]"),
+            (#"{"name":"reset-after"}"#, "count"), (#"{"name":"silence-after"}"#, "count"),
+            (#"{"name":"stall-after"}"#, "count"),
+            (#"{"name":"stall-after","count":1,"milliseconds":0}"#, "milliseconds"),
+            (#"{"name":"slow-reader"}"#, "bytesPerSecond"),
+            (#"{"name":"slow-reader","bytesPerSecond":0}"#, "bytesPerSecond"),
+            (#"{"name":"round-trip"}"#, "milliseconds"), (#"{"name":"connection-limit"}"#, "count"),
+            (#"{"name":"connect-rate-limit"}"#, "perMinute"), (#"{"name":"feedback-cut"}"#, "bytes"),
+            (#"{"name":"feedback-cut","bytes":-1}"#, "bytes"), (#"{"name":"sentinel-silence","count":1}"#, "count"),
+            (#"{"name":"refuse-connects","topic":"com.example.a"}"#, "topic"),
+            (#"{"name":"refuse-handshakes","topic":"com.example.a"}"#, "topic"),
+            (#"{"name":"refuse-certificates","topic":"com.example.a"}"#, "topic"),
+            (#"{"name":"connect-rate-limit","perMinute":1,"topic":"com.example.a"}"#, "topic"),
+            (#"{"clear":"refuse-connects","topic":"com.example.a"}"#, "topic"),
             (#"{"name":"close-after","count":1,"times":0}"#, "times"),
             (#"{"name":"close-after","count":1,"milliseconds":1}"#, "milliseconds"),
             (#"{"name":"close-after","count":1,"topic":"com.example.z"}"#, "topic"),
@@ -100,18 +124,71 @@ struct ControlTests {
         func change(_ body: String) throws -> FaultsRequest.Change {
             try FaultsRequest(body: Array(body.utf8)).change
         }
-        #expect(try change(#"{"clear":true}"#) == .clear)
-        let delay = Fault(.answerDelay(milliseconds: 50))
-        #expect(try change(#"{"name":"answer-delay","milliseconds":50}"#) == .arm(delay))
-        let close = Fault(.closeAfter(count: 3), times: 2)
-        #expect(try change(#"{"name":"close-after","count":3,"times":2}"#) == .arm(close))
-        #expect(try change(#"{"name":"shutdown-after","count":3}"#) == .arm(Fault(.shutdownAfter(count: 3))))
-        let plain = Fault.Behaviour.errorResponse(status: .processingError, every: 1, identifierZero: false)
-        #expect(try change(#"{"name":"error-response"}"#) == .arm(Fault(plain)))
-        let full = Fault.Behaviour.errorResponse(status: .unknown, every: 9, identifierZero: true)
-        #expect(
-            try change(#"{"name":"error-response","status":255,"every":9,"identifierZero":true}"#) == .arm(Fault(full))
-        )
+        func arms(_ parameters: String, _ behaviour: Fault.Behaviour) throws {
+            #expect(try change("{\(parameters)}") == .arm(Fault(behaviour), tokens: []))
+            #expect(try change("{\(parameters),\"times\":2}") == .arm(Fault(behaviour, times: 2), tokens: []))
+        }
+        #expect(try change(#"{"clear":true}"#) == .clear(nil))
+        #expect(try change(#"{"clear":"round-trip"}"#) == .clear(.roundTrip))
+        #expect(try change(#"{"seed":9}"#) == .seed(9))
+        try arms(#""name":"answer-delay","milliseconds":50"#, .answerDelay(milliseconds: 50))
+        try arms(#""name":"close-after","count":3"#, .closeAfter(count: 3))
+        try arms(#""name":"connect-rate-limit","perMinute":3"#, .connectRateLimit(perMinute: 3))
+        try arms(#""name":"connection-limit","count":0"#, .connectionLimit(count: 0))
+        try arms(#""name":"feedback-cut","bytes":40"#, .feedbackCut(bytes: 40))
+        try arms(#""name":"refuse-certificates""#, .refuseCertificates)
+        try arms(#""name":"refuse-connects""#, .refuseConnects)
+        try arms(#""name":"refuse-handshakes""#, .refuseHandshakes)
+        try arms(#""name":"reset-after","count":3"#, .resetAfter(count: 3))
+        try arms(#""name":"round-trip","milliseconds":80"#, .roundTrip(milliseconds: 80))
+        try arms(#""name":"sentinel-silence""#, .sentinelSilence)
+        try arms(#""name":"shutdown-after","count":3"#, .shutdownAfter(count: 3))
+        try arms(#""name":"silence-after","count":3"#, .silenceAfter(count: 3))
+        try arms(#""name":"slow-reader","bytesPerSecond":9"#, .slowReader(bytesPerSecond: 9))
+        try arms(#""name":"stall-after","count":3"#, .stallAfter(count: 3, milliseconds: nil))
+        try arms(#""name":"stall-after","count":3,"milliseconds":8"#, .stallAfter(count: 3, milliseconds: 8))
+        try arms(#""name":"error-response""#, .errorResponse(Fault.Refusal()))
+        let nobody = Fault.Refusal(status: .unknown, selection: .every(9), identifier: .zero)
+        try arms(#""name":"error-response","status":255,"every":9,"identifierZero":true"#, .errorResponse(nobody))
+        let wrong = Fault.Refusal(selection: .probability(0.25), identifier: .wrong)
+        try arms(#""name":"error-response","probability":0.25,"identifier":"wrong""#, .errorResponse(wrong))
+        let some = Fault(.errorResponse(Fault.Refusal(selection: .instances([]))))
+        #expect(try change(#"{"name":"error-response","tokens":["0aff"]}"#) == .arm(some, tokens: [[10, 255]]))
+    }
+
+    @Test("GET /faults lists what is on, with its parameters and strikes; what was cleared or is over is gone")
+    func listing() {
+        var configuration = SandboxConfiguration(pkiDirectory: "", topics: ["b", "a"], devices: 10)
+        configuration.gatewayPort = 0
+        let service = PushService(configuration: configuration, tokenKey: TopicFixture.key, clock: { 0 })
+        let api = ControlAPI(service: service)
+        let token = Hex.encode(service.mint(for: service.topics[0]).token(of: AppInstance(device: 3)))
+        func post(_ body: String) -> Int { api.respond(method: "POST", path: "/faults", body: Array(body.utf8)).status }
+        func listed() -> String {
+            String(decoding: api.respond(method: "GET", path: "/faults", body: []).body, as: UTF8.self)
+        }
+        #expect(listed() == #"{"faults":[]}"#)
+        #expect(post(#"{"name":"stall-after","count":3}"#) == 200)
+        #expect(post(#"{"name":"refuse-connects","times":2}"#) == 200)
+        #expect(post(#"{"name":"error-response","topic":"b","tokens":["\#(token)"]}"#) == 200)
+        #expect(post(#"{"name":"error-response","tokens":["\#(token)"]}"#) == 400, "tokens are of one topic")
+        #expect(post(#"{"name":"error-response","topic":"a","tokens":["\#(token)"]}"#) == 400)
+        _ = service.judgeConnect()
+        let door = #"{"left":1,"name":"refuse-connects","strikes":1,"times":2}"#
+        let refusal =
+            #"{"identifier":"own","name":"error-response","status":1,"strikes":0,"tokens":["\#(token)"],"topic":"b"}"#
+        func stall(_ topic: String) -> String {
+            #"{"count":3,"name":"stall-after","strikes":0,"topic":"\#(topic)"}"#
+        }
+        #expect(listed() == #"{"faults":[\#(door),\#(refusal),\#(stall("b")),\#(stall("a"))]}"#)
+        let armed = StatsDocument(of: service).faults
+        #expect(armed == ["refuse-connects": 1, "error-response": 0, "stall-after": 0], "armed and never struck: 0")
+        #expect(post(#"{"clear":"stall-after","topic":"b"}"#) == 200)
+        #expect(listed() == #"{"faults":[\#(door),\#(refusal),\#(stall("a"))]}"#)
+        #expect(post(#"{"clear":true,"topic":"b"}"#) == 200)
+        #expect(listed() == #"{"faults":[\#(door),\#(stall("a"))]}"#)
+        #expect(post(#"{"clear":true}"#) == 200)
+        #expect(listed() == #"{"faults":[]}"#)
     }
 
     @Test("Devices can be named by their tokens; if one of them is wrong, none is changed")

@@ -42,16 +42,20 @@ struct DoorTests {
         )
     }
 
-    private func greet(_ certificate: CertificateInfo?) throws -> EmbeddedChannel {
-        let channel = try connect()
+    private func greet(
+        _ certificate: CertificateInfo?,
+        at kind: ProviderDoor.Kind = .gateway
+    ) throws -> EmbeddedChannel {
+        let channel = try connect(kind)
         channel.pipeline.fireUserInboundEventTriggered(
             TLSHandshakeCompleted(version: "TLSv1.3", cipher: "", peer: certificate)
         )
         return channel
     }
 
-    private func connect() throws -> EmbeddedChannel {
-        let greeter = ProviderGreeter(service: service, logger: RunningSandbox.quietLogger) { [service] topic in
+    private func connect(_ kind: ProviderDoor.Kind = .gateway) throws -> EmbeddedChannel {
+        let greeter = ProviderGreeter(service: service, kind: kind, logger: RunningSandbox.quietLogger) {
+            [service] topic in
             GatewayHandler(service: service, topic: topic, logger: RunningSandbox.quietLogger)
         }
         let channel = EmbeddedChannel(handlers: [outside, FarewellHandler(), greeter])
@@ -97,6 +101,18 @@ struct DoorTests {
     func bothEnvironments() throws {
         let channel = try greet(certificate(environments: [.development, .production]))
         #expect(channel.isActive)
+    }
+
+    @Test("connection-limit: of a topic's gateway connections no more are served at a time, others are closed on")
+    func connectionLimit() throws {
+        service.topics[0].withLedger { $0.faults.arm(Fault(.connectionLimit(count: 2))) }
+        let channels = try (0..<3).map { _ in try greet(certificate()) }
+        #expect(channels.map(\.isActive) == [true, true, false])
+        #expect(service.connections.refused == 1)
+        #expect(try greet(certificate(), at: .feedback).isActive, "the feedback service has no such limit")
+        try channels[0].close().wait()
+        #expect(try greet(certificate()).isActive, "there is room again")
+        #expect(service.topics[0].withLedger { $0.faults.strikes } == [.connectionLimit: 1])
     }
 
     @Test("Bytes of one connection reach its session, and the answer goes out before its end")

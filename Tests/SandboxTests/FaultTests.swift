@@ -57,8 +57,7 @@ struct FaultTests {
 
     @Test("error-response refuses the n-th notification of a connection, good as it is")
     func errorResponse() {
-        let behaviour = Fault.Behaviour.errorResponse(status: .processingError, every: 3, identifierZero: false)
-        fixture.ledger.faults.arm(Fault(behaviour))
+        fixture.ledger.faults.arm(Fault(.errorResponse(Fault.Refusal(selection: .every(3)))))
         let expected = ErrorResponse(status: .processingError, identifier: 3)
         #expect(fixture.receive(frames(1...5)) == .finish(answer: expected, delayMilliseconds: 0))
         #expect(fixture.ledger.counters.accepted == 2)
@@ -67,11 +66,19 @@ struct FaultTests {
         #expect(fixture.ledger.memory.count == 2)
     }
 
-    @Test("error-response can name nobody")
-    func identifierZero() {
-        fixture.ledger.faults.arm(Fault(.errorResponse(status: .unknown, every: 1, identifierZero: true)))
-        let expected = ErrorResponse(status: .unknown, identifier: 0)
-        #expect(fixture.receive(frames(7...7)) == .finish(answer: expected, delayMilliseconds: 0))
+    @Test("error-response can name nobody, or a notification that was not sent, which is never number 0")
+    func identifiers() {
+        let table: [(Fault.Refusal.Identifier, UInt32, UInt32)] = [
+            (.own, 7, 7), (.zero, 7, 0), (.wrong, 7, 7 + 1 << 31), (.wrong, 5 + 1 << 31, 5), (.wrong, 0, 1 << 31),
+            (.wrong, 1 << 31, 1 + 1 << 31),
+        ]
+        for (identifier, own, named) in table {
+            fixture.reconnect()
+            fixture.ledger.faults.arm(Fault(.errorResponse(Fault.Refusal(status: .unknown, identifier: identifier))))
+            let action = fixture.receive(Frame.command2(identifier: own, token: fixture.token(1)))
+            let expected = ErrorResponse(status: .unknown, identifier: named)
+            #expect(action == .finish(answer: expected, delayMilliseconds: 0))
+        }
     }
 
     @Test("A fault strikes on every connection until it is cleared")
@@ -104,6 +111,7 @@ struct FaultTests {
         fixture.ledger.faults.arm(Fault(.shutdownAfter(count: 1)))
         fixture.ledger.faults.arm(Fault(.shutdownAfter(count: 2)))
         fixture.ledger.faults.arm(Fault(.answerDelay(milliseconds: 5)))
+        #expect(fixture.ledger.faults.listed.map(\.fault.name) == [.answerDelay, .shutdownAfter])
         let expected = ErrorResponse(status: .shutdown, identifier: 2)
         #expect(fixture.receive(frames(1...5)) == .finish(answer: expected, delayMilliseconds: 5))
     }

@@ -19,6 +19,7 @@ struct RunningSandbox: Sendable {
     static func run(
         devices: Int = 1000,
         threads: Int = 1,
+        faultScript: String? = nil,
         clock: @escaping @Sendable () -> UInt32 = { TopicFixture.now },
         ledger: LedgerConfiguration = LedgerConfiguration(),
         _ body: (RunningSandbox) async throws -> Void
@@ -32,6 +33,11 @@ struct RunningSandbox: Sendable {
         configuration.controlPort = 0
         configuration.threads = threads
         configuration.ledger = ledger
+        if let faultScript {
+            let file = directory + "/faults.json"
+            try Data(faultScript.utf8).write(to: URL(filePath: file))
+            configuration.faultScript = file
+        }
         let server = try await SandboxServer.start(configuration, logger: quietLogger, clock: clock)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let sandbox = RunningSandbox(server: server, pki: DevelopmentPKI(directory: directory), group: group)
@@ -100,6 +106,11 @@ struct RunningSandbox: Sendable {
         let text = String(decoding: try await end.futureResult.get().bytes, as: UTF8.self)
         let parts = text.components(separatedBy: "\r\n\r\n")
         return (Int(text.split(separator: " ")[1]) ?? 0, parts.dropFirst().joined(separator: "\r\n\r\n"))
+    }
+
+    /// Asks until the answer contains this text: each request goes through the service, so it gets on meanwhile.
+    func wait(for text: String, at path: String = "/stats") async throws {
+        while try await !control("GET", path).body.contains(text) {}
     }
 
     /// The counts of one topic.

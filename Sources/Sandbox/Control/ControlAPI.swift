@@ -22,8 +22,10 @@ struct ControlAPI: Sendable {
                 return json(StatsDocument(of: service))
             case ("POST", "/devices"):
                 return json(["changed": try change(DevicesRequest(body: body))])
+            case ("GET", "/faults"):
+                return json(FaultsDocument(of: service))
             case ("POST", "/faults"):
-                try apply(FaultsRequest(body: body))
+                carryOut(try prepare(FaultsRequest(body: body)))
                 return json([String: Int]())
             case ("GET", "/accepted"):
                 return try accepted(AcceptedRequest(query: query))
@@ -95,18 +97,6 @@ struct ControlAPI: Sendable {
             devices.append(Int(instance.device))
         }
         return devices
-    }
-
-    private func apply(_ request: FaultsRequest) throws(ControlError) {
-        let topics = if let name = request.topic { [try topic(name)] } else { service.topics }
-        for topic in topics {
-            topic.withLedger { ledger in
-                switch request.change {
-                case .clear: ledger.faults.clear()
-                case .arm(let fault): ledger.faults.arm(fault)
-                }
-            }
-        }
     }
 
     func topic(_ name: String) throws(ControlError) -> PushService.Topic {

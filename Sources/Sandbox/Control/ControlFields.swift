@@ -6,6 +6,11 @@ struct ControlError: Error, Equatable, Encodable {
     let field: String?
     /// What was found and what is allowed.
     let error: String
+
+    /// The same about a part of a larger document.
+    func inside(_ part: String) -> ControlError {
+        ControlError(field: field.map { "\(part).\($0)" } ?? part, error: error)
+    }
 }
 
 /// The fields of a control request's JSON object, taken out one by one; what is left over at the end is unknown.
@@ -24,6 +29,16 @@ struct ControlFields {
             throw ControlError(field: nil, error: "the body is \(value.text), a JSON object is expected")
         }
         self.fields = fields
+    }
+
+    /// The fields of an object inside a request.
+    init(_ fields: [String: JSONValue]) {
+        self.fields = fields
+    }
+
+    /// A field of any type, which may be left out.
+    mutating func take(_ field: String) -> JSONValue? {
+        fields.removeValue(forKey: field)
     }
 
     func has(_ field: String) -> Bool {
@@ -124,7 +139,7 @@ struct ControlFields {
         throw ControlError(field: String(unknown.prefix(80)), error: "is not a field of this request")
     }
 
-    private func missing(_ field: String) -> ControlError {
+    func missing(_ field: String) -> ControlError {
         ControlError(field: field, error: "is missing")
     }
 }

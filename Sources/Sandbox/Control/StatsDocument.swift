@@ -36,7 +36,7 @@ struct StatsDocument: Encodable {
 
     let topics: [String: Topic]
     let connections: Connections
-    /// How often each fault struck, over all topics; those that never did are left out.
+    /// How often each fault struck, over all topics; those that were never on are left out.
     let faults: [String: Int]
     /// Acceptances that did not get into the file they should be in; only there when there is such a file.
     let acceptedLogDropped: Int?
@@ -44,7 +44,9 @@ struct StatsDocument: Encodable {
     /// A snapshot: each topic consistent in itself.
     init(of service: PushService) {
         var topics: [String: Topic] = [:]
-        var faults: [String: Int] = [:]
+        var faults = Dictionary(
+            uniqueKeysWithValues: service.withDoor { $0.strikes }.map { ($0.key.rawValue, $0.value) }
+        )
         for topic in service.topics {
             let (tally, strikes) = topic.withLedger { (Topic($0), $0.faults.strikes) }
             topics[topic.name] = tally

@@ -1,13 +1,25 @@
 import APNsProtocol
 
-/// A misbehaviour that the gateway shows on demand.
+/// A misbehaviour that the push service shows on demand. Its parameters lie within ``FaultLimits``.
 public struct Fault: Hashable, Sendable {
     /// As in the control interface and in the statistics.
     public enum Name: String, CaseIterable, Sendable {
         case answerDelay = "answer-delay"
         case closeAfter = "close-after"
+        case connectRateLimit = "connect-rate-limit"
+        case connectionLimit = "connection-limit"
         case errorResponse = "error-response"
+        case feedbackCut = "feedback-cut"
+        case refuseCertificates = "refuse-certificates"
+        case refuseConnects = "refuse-connects"
+        case refuseHandshakes = "refuse-handshakes"
+        case resetAfter = "reset-after"
+        case roundTrip = "round-trip"
+        case sentinelSilence = "sentinel-silence"
         case shutdownAfter = "shutdown-after"
+        case silenceAfter = "silence-after"
+        case slowReader = "slow-reader"
+        case stallAfter = "stall-after"
     }
 
     /// What is done. Notifications are counted on each connection from 1.
@@ -17,11 +29,79 @@ public struct Fault: Hashable, Sendable {
         /// The end of the stream without a packet, as soon as so many were accepted: their fate is unknown to the
         /// provider [talk].
         case closeAfter(count: Int)
-        /// The notification with this number is refused with this status, whatever it is; `identifierZero` makes the
-        /// answer one that "could not attribute" [field].
-        case errorResponse(status: APNsStatus, every: Int, identifierZero: Bool)
+        /// "Rapid connecting and disconnecting is treated as denial of service" [10]: connections beyond so many
+        /// within any minute are reset.
+        case connectRateLimit(perMinute: Int)
+        /// Gateway connections of a topic beyond so many at a time are closed on behind their handshake.
+        case connectionLimit(count: Int)
+        /// Good notifications are refused.
+        case errorResponse(Refusal)
+        /// The feedback stream ends after so many bytes; the list is cleared all the same [13].
+        case feedbackCut(bytes: Int)
+        /// The handshake ends with the alert that the client's certificate is revoked, whosever it is.
+        case refuseCertificates
+        /// Connections are taken and reset.
+        case refuseConnects
+        /// The first message of a handshake is answered with a fatal alert.
+        case refuseHandshakes
+        /// A reset without a packet, as soon as so many were accepted.
+        case resetAfter(count: Int)
+        /// What is read is looked at so much later.
+        case roundTrip(milliseconds: Int64)
+        /// A notification without token is not answered [field]; what follows it is discarded.
+        case sentinelSilence
         /// As soon as so many were accepted: status 10, naming the last of them, which **was** sent [13].
         case shutdownAfter(count: Int)
+        /// As soon as so many were accepted, the connection stays and nothing is looked at or answered any more: an
+        /// idle timer or a firewall has cut it without a word [talk].
+        case silenceAfter(count: Int)
+        /// No more than so much is read from each connection.
+        case slowReader(bytesPerSecond: Int)
+        /// As soon as so many were accepted nothing more is read for a while, or (`nil`) until it is cleared. Then it
+        /// goes on where it was.
+        case stallAfter(count: Int, milliseconds: Int64?)
+    }
+
+    /// Which notifications are refused though there may be nothing wrong with them, and how.
+    public struct Refusal: Hashable, Sendable {
+        /// Which ones.
+        public enum Selection: Hashable, Sendable {
+            /// Those whose number on their connection is a multiple of it.
+            case every(Int)
+            /// Each with this probability, 0...1.
+            case probability(Double)
+            /// Those for these app instances.
+            case instances(Set<AppInstance>)
+        }
+
+        /// Whom the answer names.
+        public enum Identifier: String, CaseIterable, Sendable {
+            /// The refused notification.
+            case own
+            /// Nobody: the gateway "could not attribute" [field].
+            case zero
+            /// A notification that was not sent.
+            case wrong
+        }
+
+        /// Any status but 10, whose identifier would say the contrary.
+        public let status: APNsStatus
+        /// Which ones.
+        public let selection: Selection
+        /// Whom the answer names.
+        public let identifier: Identifier
+
+        /// The defaults are those of the control interface.
+        public init(
+            status: APNsStatus = .processingError,
+            selection: Selection = .every(1),
+            identifier: Identifier = .own
+        ) {
+            precondition(status != .shutdown, "status 10 names what was sent")
+            self.status = status
+            self.selection = selection
+            self.identifier = identifier
+        }
     }
 
     /// What is done.
@@ -32,17 +112,58 @@ public struct Fault: Hashable, Sendable {
 
     /// Counts and `times` are at least 1.
     public init(_ behaviour: Behaviour, times: Int? = nil) {
+        precondition(times.map { $0 >= 1 } ?? true, "a fault that never strikes")
         self.behaviour = behaviour
         self.times = times
     }
+}
 
+extension Fault {
     /// Which of the faults it is.
     public var name: Name {
         switch behaviour {
         case .answerDelay: .answerDelay
         case .closeAfter: .closeAfter
+        case .connectRateLimit: .connectRateLimit
+        case .connectionLimit: .connectionLimit
         case .errorResponse: .errorResponse
+        case .feedbackCut: .feedbackCut
+        case .refuseCertificates: .refuseCertificates
+        case .refuseConnects: .refuseConnects
+        case .refuseHandshakes: .refuseHandshakes
+        case .resetAfter: .resetAfter
+        case .roundTrip: .roundTrip
+        case .sentinelSilence: .sentinelSilence
         case .shutdownAfter: .shutdownAfter
+        case .silenceAfter: .silenceAfter
+        case .slowReader: .slowReader
+        case .stallAfter: .stallAfter
+        }
+    }
+}
+
+extension Fault.Name {
+    /// Whether it strikes before a certificate has told the topic, and so concerns the service as a whole.
+    public var isOfTheDoor: Bool {
+        switch self {
+        case .connectRateLimit, .refuseCertificates, .refuseConnects, .refuseHandshakes: true
+        case .answerDelay, .closeAfter, .connectionLimit, .errorResponse, .feedbackCut, .resetAfter, .roundTrip,
+            .sentinelSilence, .shutdownAfter, .silenceAfter, .slowReader, .stallAfter:
+            false
+        }
+    }
+}
+
+extension Fault.Refusal.Identifier {
+    /// What the answer says for a notification whose identifier is `own`.
+    ///
+    /// The wrong one is half the number space away, which no connection gets through; it is never 0, since that says
+    /// something else.
+    func named(for own: UInt32) -> UInt32 {
+        switch self {
+        case .own: own
+        case .zero: 0
+        case .wrong: own == 1 << 31 ? own + 1 : own &+ 1 << 31
         }
     }
 }

@@ -1,72 +1,174 @@
 import APNsProtocol
 
-/// The faults that are on for one topic, at most one of each name, and how often each has struck.
+/// The faults that are on for one topic, prepared for those who carry them out, and how often each has struck.
+///
+/// Pure: chance comes from a seed.
 struct FaultPlan: Sendable {
-    /// What befalls the notifications of a connection, prepared so that one without faults costs two comparisons.
+    /// What befalls the notifications of a connection, so that one without faults costs two comparisons.
     struct Interruption: Sendable {
-        /// Refuse the notification with this number.
-        var refuseNumber = Int.max
-        var refusalStatus = APNsStatus.processingError
-        var refusalNamesNobody = false
-        /// End the stream without a packet after so many were accepted.
-        var closeAfter = Int.max
-        /// Status 10 after so many were accepted.
-        var shutdownAfter = Int.max
+        /// Refusing is considered for notifications whose number is a multiple of this; `Int.max` = for none.
+        var refusalStep = Int.max
+        /// What ends the stream, and after how many accepted notifications.
+        var ending = Fault.Name.closeAfter
+        var endAfter = Int.max
+        /// Stop reading after so many were accepted, once for each arming.
+        var stallAfter = Int.max
+        var stallArming = 0
+        /// A notification without token is not answered.
+        var silencesSentinel = false
     }
 
-    private struct Armed: Sendable {
-        let behaviour: Fault.Behaviour
-        /// `nil` = without end.
-        var remaining: Int?
+    /// How connections are read.
+    struct Reading: Sendable, Equatable {
+        var roundTripMilliseconds: Int64 = 0
+        /// 0 = as fast as it goes.
+        var bytesPerSecond = 0
     }
+
+    /// A stop that a connection makes.
+    struct Stall: Sendable, Equatable {
+        /// `nil` = without end.
+        let milliseconds: Int64?
+        /// How often `stall-after` was cleared before: once more ends it.
+        let clearings: Int
+    }
+
+    private var armed = ArmedFaults()
+    private var random: SplitMix64
+    private let salt: UInt64
+    private var openConnections = 0
 
     private(set) var interruption = Interruption()
-    private(set) var strikes: [Fault.Name: Int] = [:]
-    private var armed: [Fault.Name: Armed] = [:]
+    private(set) var reading = Reading()
+    /// Meaningful while ``Interruption/refusalStep`` is not `Int.max`.
+    private(set) var refusal = Fault.Refusal()
+
+    /// - Parameter salt: the topic's, so that one seed gives each topic numbers of its own.
+    init(salt: UInt64 = 0) {
+        self.salt = salt
+        random = SplitMix64(seed: salt)
+    }
+
+    /// Since the start, of each fault that was ever on.
+    var strikes: [Fault.Name: Int] { armed.strikes }
+
+    /// The faults that are on, by name.
+    var listed: [ArmedFaults.Entry] { armed.listed }
+
+    /// Begins the sequence of chances anew.
+    mutating func seed(_ seed: UInt64) {
+        random = SplitMix64(seed: seed ^ salt)
+    }
 
     /// Switches a fault on; one of the same name is replaced.
     mutating func arm(_ fault: Fault) {
-        armed[fault.name] = Armed(behaviour: fault.behaviour, remaining: fault.times)
-        refreshInterruption()
+        precondition(!fault.name.isOfTheDoor, "\(fault.name.rawValue) is not a topic's")
+        armed.arm(fault)
+        prepare()
     }
 
-    /// Switches all of them off. What has struck stays counted.
-    mutating func clear() {
-        armed = [:]
-        refreshInterruption()
+    /// Switches one off, or (`nil`) all of them. What has struck stays counted.
+    mutating func clear(_ name: Fault.Name? = nil) {
+        armed.clear(name)
+        prepare()
+    }
+
+    /// See ``ArmedFaults/clearings(of:)``.
+    func clearings(of name: Fault.Name) -> Int {
+        armed.clearings(of: name)
     }
 
     /// Notes that a fault was carried out; its last time switches it off.
     mutating func strike(_ name: Fault.Name) {
-        strikes[name, default: 0] += 1
-        guard let remaining = armed[name]?.remaining else { return }
-        if remaining > 1 {
-            armed[name]?.remaining = remaining - 1
-        } else {
-            armed[name] = nil
-            refreshInterruption()
+        if armed.strike(name) { prepare() }
+    }
+
+    private mutating func prepare() {
+        interruption = Interruption()
+        reading = Reading()
+        for entry in armed.listed {
+            switch entry.fault.behaviour {
+            case .errorResponse(let refusal):
+                self.refusal = refusal
+                if case .every(let step) = refusal.selection {
+                    interruption.refusalStep = step
+                } else {
+                    interruption.refusalStep = 1
+                }
+            case .closeAfter(let count), .resetAfter(let count), .shutdownAfter(let count), .silenceAfter(let count):
+                // Of two with the same count the first by name is carried out.
+                guard count < interruption.endAfter else { break }
+                interruption.endAfter = count
+                interruption.ending = entry.fault.name
+            case .stallAfter(let count, _):
+                interruption.stallAfter = count
+                interruption.stallArming = entry.arming
+            case .sentinelSilence:
+                interruption.silencesSentinel = true
+            case .roundTrip(let milliseconds):
+                reading.roundTripMilliseconds = milliseconds
+            case .slowReader(let bytesPerSecond):
+                reading.bytesPerSecond = bytesPerSecond
+            case .answerDelay, .connectRateLimit, .connectionLimit, .feedbackCut, .refuseCertificates,
+                .refuseConnects, .refuseHandshakes:
+                break
+            }
+        }
+    }
+}
+
+// MARK: What is asked when it matters
+
+extension FaultPlan {
+    /// Whether a notification for which refusing is considered is refused.
+    ///
+    /// - Parameter instance: what its token names, `nil` for a token that is not of this topic.
+    mutating func refuses(_ instance: AppInstance?) -> Bool {
+        switch refusal.selection {
+        case .every: true
+        case .probability(let probability): random.happens(probability)
+        case .instances(let instances): instance.map(instances.contains) ?? false
         }
     }
 
     /// How long the next answer is held back; counts as struck when it is.
     mutating func takeAnswerDelay() -> Int64 {
-        guard case .answerDelay(let milliseconds)? = armed[.answerDelay]?.behaviour else { return 0 }
+        guard case .answerDelay(let milliseconds)? = armed[.answerDelay]?.fault.behaviour else { return 0 }
         strike(.answerDelay)
         return milliseconds
     }
 
-    private mutating func refreshInterruption() {
-        interruption = Interruption()
-        for armed in armed.values {
-            switch armed.behaviour {
-            case .answerDelay: break
-            case .closeAfter(let count): interruption.closeAfter = count
-            case .shutdownAfter(let count): interruption.shutdownAfter = count
-            case .errorResponse(let status, let every, let identifierZero):
-                interruption.refuseNumber = every
-                interruption.refusalStatus = status
-                interruption.refusalNamesNobody = identifierZero
-            }
+    /// A stall begins now; counts as struck.
+    mutating func takeStall() -> Stall {
+        guard case .stallAfter(_, let milliseconds)? = armed[.stallAfter]?.fault.behaviour else {
+            preconditionFailure("a stall that nobody asked for")
         }
+        strike(.stallAfter)
+        return Stall(milliseconds: milliseconds, clearings: armed.clearings(of: .stallAfter))
+    }
+
+    /// After how many bytes a feedback stream of `total` ends before its end, if it does; counts as struck then.
+    mutating func takeFeedbackCut(of total: Int) -> Int? {
+        guard case .feedbackCut(let bytes)? = armed[.feedbackCut]?.fault.behaviour, bytes < total else { return nil }
+        strike(.feedbackCut)
+        return bytes
+    }
+
+    /// A gateway connection has shaken hands.
+    ///
+    /// - Returns: whether it may stay, in which case ``releaseConnection()`` has to follow; if not, that has struck.
+    mutating func admitConnection() -> Bool {
+        if case .connectionLimit(let count)? = armed[.connectionLimit]?.fault.behaviour, openConnections >= count {
+            strike(.connectionLimit)
+            return false
+        }
+        openConnections += 1
+        return true
+    }
+
+    /// A connection that was admitted has ended.
+    mutating func releaseConnection() {
+        precondition(openConnections > 0, "more connections ended than began")
+        openConnections -= 1
     }
 }

@@ -5,18 +5,22 @@ import NIOCore
 /// One connection to the feedback service: writes the topic's list at once and closes; the client sends nothing [10].
 ///
 /// The list is cleared by the connect [13]: a reader that goes away in the middle has lost the rest. It is written as
-/// fast as the socket takes it.
+/// fast as the socket takes it. A fault can cut it in the middle of a tuple.
 ///
 /// Belongs to the channel's event loop.
 final class FeedbackHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    private static let tupleBytes = FeedbackTuple.headerBytes + TokenMint.tokenBytes
+
     private let service: PushService
     private let topic: PushService.Topic
     private let mint: TokenMint
     private let logger: Logger
     private var entries: ArraySlice<FeedbackList.Entry> = []
+    /// What may still be written before a fault cuts the stream.
+    private var bytesLeft = Int.max
     private var isWriting = false
 
     init(service: PushService, topic: PushService.Topic, logger: Logger) {
@@ -27,7 +31,11 @@ final class FeedbackHandler: ChannelInboundHandler {
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        entries = topic.withLedger { $0.takeFeedback() }[...]
+        (entries, bytesLeft) = topic.withLedger { ledger in
+            let taken = ledger.takeFeedback()
+            let cut = ledger.faults.takeFeedbackCut(of: taken.count * Self.tupleBytes)
+            return (taken[...], cut ?? .max)
+        }
         logger.debug("feedback read", metadata: ["topic": "\(topic.name)", "tuples": "\(entries.count)"])
         write(context)
     }
@@ -54,13 +62,19 @@ final class FeedbackHandler: ChannelInboundHandler {
         while !entries.isEmpty, context.channel.isWritable {
             let chunk = entries.prefix(SandboxLimits.feedbackTuplesPerWrite)
             entries = entries.dropFirst(chunk.count)
-            context.writeAndFlush(wrapOutboundOut(encode(chunk, context.channel.allocator)), promise: nil)
+            var buffer = encode(chunk, context.channel.allocator)
+            if buffer.readableBytes >= bytesLeft {
+                buffer.moveWriterIndex(to: buffer.readerIndex + bytesLeft)
+                entries = []
+            }
+            bytesLeft -= buffer.readableBytes
+            context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
         }
         if entries.isEmpty { context.close(mode: .output, promise: nil) }
     }
 
     private func encode(_ chunk: ArraySlice<FeedbackList.Entry>, _ allocator: ByteBufferAllocator) -> ByteBuffer {
-        let tupleBytes = FeedbackTuple.headerBytes + TokenMint.tokenBytes
+        let tupleBytes = Self.tupleBytes
         var buffer = allocator.buffer(capacity: chunk.count * tupleBytes)
         withUnsafeTemporaryAllocation(byteCount: TokenMint.tokenBytes, alignment: 8) { token in
             for entry in chunk {

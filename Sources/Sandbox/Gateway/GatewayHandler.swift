@@ -2,7 +2,8 @@ import APNsProtocol
 import Logging
 import NIOCore
 
-/// The shell around a ``GatewaySession``: hands it what is read and does what it says.
+/// The shell around a ``GatewaySession``: hands it what is read and does what it says. What is read comes through a
+/// ``ReadingGate``, which this handler puts in front of itself.
 ///
 /// Belongs to the channel's event loop, as its mint does.
 final class GatewayHandler: ChannelInboundHandler {
@@ -13,6 +14,7 @@ final class GatewayHandler: ChannelInboundHandler {
     private let topic: PushService.Topic
     private let mint: TokenMint
     private let logger: Logger
+    private let gate: ReadingGate
     private var session: GatewaySession
 
     init(service: PushService, topic: PushService.Topic, logger: Logger) {
@@ -20,28 +22,45 @@ final class GatewayHandler: ChannelInboundHandler {
         self.topic = topic
         self.logger = logger
         mint = service.mint(for: topic)
+        gate = ReadingGate(topic: topic)
         session = GatewaySession(limits: service.gatewayLimits)
     }
 
+    func handlerAdded(context: ChannelHandlerContext) {
+        do {
+            try context.pipeline.syncOperations.addHandler(gate, position: .before(self))
+        } catch {
+            // The channel was closed by a handler in front of this one.
+            context.close(promise: nil)
+        }
+    }
+
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let buffer = unwrapInboundIn(data)
+        var buffer = unwrapInboundIn(data)
         let now = service.now
         let action = buffer.withUnsafeReadableBytes { bytes in
             topic.withLedger { session.receive(bytes, mint: mint, ledger: &$0, now: now) }
         }
-        guard case .finish(let answer, let delayMilliseconds) = action else { return }
-        guard delayMilliseconds > 0 else {
+        switch action {
+        case .read:
+            break
+        case .finish(let answer, 0):
             finish(context, answer)
-            return
-        }
-        _ = context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(delayMilliseconds)) {
-            self.finish(context, answer)
+        case .finish(let answer, let delayMilliseconds):
+            _ = context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(delayMilliseconds)) {
+                self.finish(context, answer)
+            }
+        case .reset:
+            context.triggerUserOutboundEvent(ConnectionReset(), promise: nil)
+        case .stall(let takenBytes, let stall):
+            buffer.moveReaderIndex(forwardBy: takenBytes)
+            gate.begin(stall, rest: buffer)
         }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         // A provider that has nothing more to send may still wait for an answer that is held back.
-        if event as? ChannelEvent == .inputClosed, !session.isFinished {
+        if event as? ChannelEvent == .inputClosed, !session.isFinished || session.isSilent {
             context.close(mode: .output, promise: nil)
         }
         context.fireUserInboundEventTriggered(event)

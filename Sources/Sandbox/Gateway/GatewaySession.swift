@@ -11,24 +11,17 @@ struct GatewaySession: Sendable {
         case read
         /// Say this after the delay, if anything, then close. Reading goes on, to count what is discarded.
         case finish(answer: ErrorResponse?, delayMilliseconds: Int64)
-    }
-
-    /// Where the stream stands. It is apart from the decoder because it changes while that one is decoding.
-    private struct Progress: Sendable {
-        /// Well-formed notifications met.
-        var received = 0
-        var accepted = 0
-        /// Of the last accepted one.
-        var lastIdentifier: UInt32 = 0
-        /// The fault that ended the stream behind the last accepted notification.
-        var ending: Fault.Name?
-        /// The refusal is a fault's, not the notification's.
-        var refusedByFault = false
+        /// Cut the connection with a reset.
+        case reset
+        /// Stop reading. Only so many bytes of the chunk were taken: the rest is to come again.
+        case stall(takenBytes: Int, FaultPlan.Stall)
     }
 
     private var decoder: GatewayFrameDecoder
-    private var progress = Progress()
+    private var progress = GatewayProgress()
     private var discardedBefore = 0
+    /// The last `stall-after` that struck here: each does so once.
+    private var lastStall = 0
 
     /// At the beginning of a connection.
     init(limits: GatewayLimits) {
@@ -41,78 +34,105 @@ struct GatewaySession: Sendable {
     /// Whether the last word was said: nothing that comes is accepted any more.
     var isFinished: Bool { decoder.hasFailed || progress.ending != nil }
 
+    /// Whether nothing will be said, not even an end: until the peer closes.
+    var isSilent: Bool { progress.ending == .silenceAfter || progress.ending == .sentinelSilence }
+
     /// Takes the next bytes of the stream.
     ///
     /// - Parameters:
     ///   - bytes: valid during the call.
     ///   - mint: the topic's.
     ///   - now: UNIX seconds.
-    /// - Returns: ``Action/finish(answer:delayMilliseconds:)`` once at most.
+    /// - Returns: ``Action/finish(answer:delayMilliseconds:)`` or ``Action/reset`` once at most.
     mutating func receive(
         _ bytes: UnsafeRawBufferPointer,
         mint: TokenMint,
         ledger: inout TopicLedger,
         now: UInt32
     ) -> Action {
-        let wasFinished = isFinished
+        guard !isFinished else {
+            _ = decoder.decode(bytes) { _ in .shutdown }
+            countDiscarded(in: &ledger)
+            return .read
+        }
         let interruption = ledger.faults.interruption
+        let takenBytes = interruption.stallAfter == .max ? nil : lengthBeforeStall(bytes, interruption)
+        let outcome = decode(bytes[..<(takenBytes ?? bytes.count)], interruption, mint, &ledger, now)
+        if isFinished {
+            if let takenBytes {
+                _ = decoder.decode(UnsafeRawBufferPointer(rebasing: bytes[takenBytes...])) { _ in .shutdown }
+            }
+            countDiscarded(in: &ledger)
+            return finish(outcome, &ledger)
+        }
+        guard let takenBytes else { return .read }
+        lastStall = interruption.stallArming
+        return .stall(takenBytes: takenBytes, ledger.faults.takeStall())
+    }
+
+    private mutating func decode(
+        _ bytes: Slice<UnsafeRawBufferPointer>,
+        _ interruption: FaultPlan.Interruption,
+        _ mint: TokenMint,
+        _ ledger: inout TopicLedger,
+        _ now: UInt32
+    ) -> GatewayFrameDecoder.Outcome {
+        // A copy, because the session must not be touched while its decoder is decoding.
         var progress = progress
-        let outcome = decoder.decode(bytes) { notification in
-            // Behind a fault the status does not matter: it only makes the decoder discard.
-            guard progress.ending == nil else { return .shutdown }
-            progress.received += 1
-            if progress.received >= interruption.refuseNumber {
-                progress.refusedByFault = true
-                return interruption.refusalStatus
-            }
-            if let status = ledger.accept(notification, for: mint.open(notification.token), now: now) { return status }
-            progress.accepted += 1
-            progress.lastIdentifier = notification.identifier
-            if progress.accepted >= interruption.shutdownAfter {
-                progress.ending = .shutdownAfter
-            } else if progress.accepted >= interruption.closeAfter {
-                progress.ending = .closeAfter
-            }
-            return nil
+        progress.begin(interruption)
+        let outcome = decoder.decode(UnsafeRawBufferPointer(rebasing: bytes)) { notification in
+            progress.judge(notification, for: mint.open(notification.token), &ledger, now: now)
         }
         self.progress = progress
-        countDiscarded(in: &ledger)
-        guard !wasFinished, isFinished else { return .read }
-        return finish(outcome, interruption, &ledger)
+        return outcome
+    }
+
+    /// How much of a chunk is taken before a stall begins; `nil` if none begins in it.
+    private func lengthBeforeStall(_ bytes: UnsafeRawBufferPointer, _ interruption: FaultPlan.Interruption) -> Int? {
+        guard interruption.stallArming != lastStall else { return nil }
+        return decoder.lengthBytes(of: max(1, interruption.stallAfter - progress.accepted), in: bytes)
     }
 
     private mutating func countDiscarded(in ledger: inout TopicLedger) {
         // The decoder counts what follows the refused one. Behind a fault that one was discarded too.
-        let behindFault = progress.ending != nil && decoder.hasFailed ? 1 : 0
-        let discarded = decoder.discarded + behindFault
+        let isBehindFault = progress.ending != nil && progress.ending != .sentinelSilence && decoder.hasFailed
+        let discarded = decoder.discarded + (isBehindFault ? 1 : 0)
         ledger.countDiscarded(discarded - discardedBefore)
         discardedBefore = discarded
     }
 
-    private func finish(
-        _ outcome: GatewayFrameDecoder.Outcome,
-        _ interruption: FaultPlan.Interruption,
-        _ ledger: inout TopicLedger
-    ) -> Action {
+    private mutating func finish(_ outcome: GatewayFrameDecoder.Outcome, _ ledger: inout TopicLedger) -> Action {
         if let ending = progress.ending {
             ledger.faults.strike(ending)
-            guard ending == .shutdownAfter else { return .finish(answer: nil, delayMilliseconds: 0) }
-            return answer(ErrorResponse(status: .shutdown, identifier: progress.lastIdentifier), &ledger)
+            switch ending {
+            case .shutdownAfter:
+                return answer(ErrorResponse(status: .shutdown, identifier: progress.lastIdentifier), &ledger)
+            case .silenceAfter: return .read
+            case .resetAfter: return .reset
+            default: return .finish(answer: nil, delayMilliseconds: 0)
+            }
         }
-        guard case .failed(var response, let command) = outcome else {
+        guard case .failed(let response, let command) = outcome else {
             preconditionFailure("the decoder finished without saying why")
         }
         ledger.countRefusal(response.status)
-        if progress.refusedByFault {
-            ledger.faults.strike(.errorResponse)
-            if interruption.refusalNamesNobody { response = ErrorResponse(status: response.status, identifier: 0) }
+        guard progress.isRefusedByFault else {
+            if response.status == .missingDeviceToken, ledger.faults.interruption.silencesSentinel {
+                progress.end(.sentinelSilence)
+                ledger.faults.strike(.sentinelSilence)
+                return .read
+            }
+            return answer(response, command: command, &ledger)
         }
-        // Command 0 knows no errors: the gateway just closes [10].
-        guard command != 0 else { return .finish(answer: nil, delayMilliseconds: 0) }
-        return answer(response, &ledger)
+        let identifier = ledger.faults.refusal.identifier.named(for: response.identifier)
+        ledger.faults.strike(.errorResponse)
+        return answer(ErrorResponse(status: response.status, identifier: identifier), command: command, &ledger)
     }
 
-    private func answer(_ response: ErrorResponse, _ ledger: inout TopicLedger) -> Action {
-        .finish(answer: response, delayMilliseconds: ledger.faults.takeAnswerDelay())
+    /// - Parameter command: the one of the notification that is answered.
+    private func answer(_ response: ErrorResponse, command: UInt8 = 2, _ ledger: inout TopicLedger) -> Action {
+        // Command 0 knows no errors: the gateway just closes [10].
+        guard command != 0 else { return .finish(answer: nil, delayMilliseconds: 0) }
+        return .finish(answer: response, delayMilliseconds: ledger.faults.takeAnswerDelay())
     }
 }

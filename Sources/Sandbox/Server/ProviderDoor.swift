@@ -3,15 +3,25 @@ import NIOCore
 import NIOPosix
 import TLSTransport
 
-/// How connections of providers are taken in: TLS with a client certificate, then whoever serves their topic.
+/// How connections of providers are taken in: TLS with a client certificate, then whoever serves their topic. Unless a
+/// fault befalls them before that.
 struct ProviderDoor: Sendable {
+    /// What is behind a door.
+    enum Kind: Sendable {
+        case gateway
+        case feedback
+    }
+
     let service: PushService
     let tls: TLSContext
+    /// Refuses everybody's certificate.
+    let refusingTLS: TLSContext
     let logger: Logger
 
     /// - Parameter makeServant: runs on the connection's event loop.
     func bootstrap(
         on group: EventLoopGroup,
+        to kind: Kind,
         makeServant: @escaping @Sendable (PushService.Topic) -> any ChannelHandler
     ) -> ServerBootstrap {
         ServerBootstrap(group: group)
@@ -26,13 +36,30 @@ struct ProviderDoor: Sendable {
             )
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let pipeline = channel.pipeline.syncOperations
-                    try pipeline.addHandler(TLSHandler(context: tls, serverName: nil))
-                    try pipeline.addHandler(FarewellHandler())
-                    try pipeline.addHandler(
-                        ProviderGreeter(service: service, logger: logger, makeServant: makeServant)
-                    )
+                    let handlers: [any ChannelHandler]
+                    switch service.judgeConnect() {
+                    case .admit: handlers = greeting(tls, kind, makeServant)
+                    case .refuseCertificate: handlers = greeting(refusingTLS, kind, makeServant)
+                    case .refuseHandshake: handlers = refusal(.alert)
+                    case .reset: handlers = refusal(.reset)
+                    }
+                    try channel.pipeline.syncOperations.addHandlers(handlers)
                 }
             }
+    }
+
+    private func greeting(
+        _ tls: TLSContext,
+        _ kind: Kind,
+        _ makeServant: @escaping (PushService.Topic) -> any ChannelHandler
+    ) -> [any ChannelHandler] {
+        [
+            ConnectionResetHandler(), TLSHandler(context: tls, serverName: nil), FarewellHandler(),
+            ProviderGreeter(service: service, kind: kind, logger: logger, makeServant: makeServant),
+        ]
+    }
+
+    private func refusal(_ manner: ConnectionRefuser.Manner) -> [any ChannelHandler] {
+        [ConnectionResetHandler(), FarewellHandler(), ConnectionRefuser(manner, service: service, logger: logger)]
     }
 }

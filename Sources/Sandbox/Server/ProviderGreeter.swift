@@ -11,6 +11,7 @@ final class ProviderGreeter: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let service: PushService
+    private let kind: ProviderDoor.Kind
     private let logger: Logger
     private let makeServant: (PushService.Topic) -> any ChannelHandler
     private var isGreeted = false
@@ -20,10 +21,12 @@ final class ProviderGreeter: ChannelInboundHandler {
     /// - Parameter makeServant: makes the handler of a connection whose topic is known.
     init(
         service: PushService,
+        kind: ProviderDoor.Kind,
         logger: Logger,
         makeServant: @escaping (PushService.Topic) -> any ChannelHandler
     ) {
         self.service = service
+        self.kind = kind
         self.logger = logger
         self.makeServant = makeServant
     }
@@ -58,6 +61,10 @@ final class ProviderGreeter: ChannelInboundHandler {
             refuse(context, reason: "the certificate is for the other environment")
             return
         }
+        guard admit(context, to: topic) else {
+            refuse(context, reason: "a fault: the topic has enough connections")
+            return
+        }
         isGreeted = true
         do {
             // The servant is added first, so that it sees whatever comes with the removal.
@@ -81,6 +88,13 @@ final class ProviderGreeter: ChannelInboundHandler {
         } else {
             refuse(context, reason: "\(error)")
         }
+    }
+
+    private func admit(_ context: ChannelHandlerContext, to topic: PushService.Topic) -> Bool {
+        guard kind == .gateway else { return true }
+        guard topic.withLedger({ $0.faults.admitConnection() }) else { return false }
+        context.channel.closeFuture.whenComplete { _ in topic.withLedger { $0.faults.releaseConnection() } }
+        return true
     }
 
     private func refuse(_ context: ChannelHandlerContext, reason: String) {

@@ -1,4 +1,5 @@
 import APNsProtocol
+import NIOCore
 import Synchronization
 
 /// What all connections of a sandbox share: the topics and the counts. Used from every thread.
@@ -7,11 +8,14 @@ final class PushService: Sendable {
     final class Topic: Sendable {
         /// The bundle ID.
         let name: String
+        /// Rings when ``changeFaults(_:)`` has changed something.
+        let bell = FaultBell()
         private let ledger: Mutex<TopicLedger>
 
         init(name: String, devices: Int, settings: TopicLedger.Settings) {
             self.name = name
             ledger = Mutex(TopicLedger(devices: devices, settings: settings))
+            withLedger { $0.faults = FaultPlan(salt: Self.salt(name)) }
         }
 
         func withLedger<Result>(_ body: (inout TopicLedger) -> Result) -> Result {
@@ -32,6 +36,7 @@ final class PushService: Sendable {
     let environment: PushEnvironment
     let gatewayLimits: GatewayLimits
     private let tokenKey: [UInt8]
+    private let door = Mutex(DoorPlan())
     private let connectionCounters = Mutex(ConnectionCounters())
     private let droppedRecords = Atomic(0)
     private let clock: @Sendable () -> UInt32
@@ -79,5 +84,33 @@ final class PushService: Sendable {
 
     func countConnections(_ body: (inout ConnectionCounters) -> Void) {
         connectionCounters.withLock { body(&$0) }
+    }
+}
+
+// MARK: Faults
+
+extension PushService {
+    /// The faults that strike before the topic is known.
+    func withDoor<Result>(_ body: (inout DoorPlan) -> Result) -> Result {
+        door.withLock { body(&$0) }
+    }
+
+    /// What becomes of a connection that was just taken.
+    func judgeConnect() -> DoorPlan.Verdict {
+        let now = Int64(NIODeadline.now().uptimeNanoseconds)
+        return withDoor { $0.judge(now: now) }
+    }
+}
+
+extension PushService.Topic {
+    /// Changes what goes wrong on purpose, and tells the connections that stand still because of it.
+    func changeFaults(_ body: (inout FaultPlan) -> Void) {
+        withLedger { body(&$0.faults) }
+        bell.ring()
+    }
+
+    /// FNV-1a of a name, so that topics that are seeded alike have different chances.
+    fileprivate static func salt(_ name: String) -> UInt64 {
+        name.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 }

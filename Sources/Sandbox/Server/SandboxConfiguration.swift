@@ -25,6 +25,8 @@ public struct SandboxConfiguration: Sendable {
     public var gatewayLimits = GatewayLimits()
     /// What the topics start with, and how much they remember.
     public var ledger = LedgerConfiguration()
+    /// A file that says which faults come and go, and when; `nil` = none do by themselves.
+    public var faultScript: String?
 
     /// The ports of the real service.
     public init(pkiDirectory: String, topics: [String], devices: Int) {

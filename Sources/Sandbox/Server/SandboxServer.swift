@@ -40,18 +40,20 @@ public final class SandboxServer: Sendable {
     ) async throws -> SandboxServer {
         try check(configuration)
         let (tls, tokenKey) = try secrets(DevelopmentPKI(directory: configuration.pkiDirectory))
+        let refusingTLS = try refusingContext(DevelopmentPKI(directory: configuration.pkiDirectory))
         let service = PushService(configuration: configuration, tokenKey: tokenKey, clock: clock)
         let recorder = try configuration.ledger.acceptedLogFile.map { path in
             try AcceptedRecorder(path: path, service: service, logger: logger)
         }
+        let script = try configuration.faultScript.map { try FaultScriptRunner(file: $0, service: service) }
         let providerThreads = MultiThreadedEventLoopGroup(numberOfThreads: configuration.threads)
         let controlThread = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
-            let door = ProviderDoor(service: service, tls: tls, logger: logger)
-            let gateway = door.bootstrap(on: providerThreads) { topic in
+            let door = ProviderDoor(service: service, tls: tls, refusingTLS: refusingTLS, logger: logger)
+            let gateway = door.bootstrap(on: providerThreads, to: .gateway) { topic in
                 GatewayHandler(service: service, topic: topic, logger: logger)
             }
-            let feedback = door.bootstrap(on: providerThreads) { topic in
+            let feedback = door.bootstrap(on: providerThreads, to: .feedback) { topic in
                 FeedbackHandler(service: service, topic: topic, logger: logger)
             }
             let control = controlBootstrap(on: controlThread, api: ControlAPI(service: service))
@@ -62,6 +64,7 @@ public final class SandboxServer: Sendable {
             )
             let interval = TimeAmount.nanoseconds(Int64(configuration.ledger.powerSavingInterval * 1e9))
             Upkeep(service: service).start(on: controlThread.next(), powerSavingInterval: interval)
+            script?.start(on: controlThread.next())
             return SandboxServer(
                 ports: ports,
                 providerThreads: providerThreads,
@@ -111,6 +114,16 @@ public final class SandboxServer: Sendable {
                 requireClientCertificate: true
             )
             return (tls, try pki.tokenKey())
+        } catch {
+            throw SandboxSetupError(error)
+        }
+    }
+
+    /// What `refuse-certificates` shakes hands with.
+    private static func refusingContext(_ pki: DevelopmentPKI) throws(SandboxSetupError) -> TLSContext {
+        do {
+            let identity = try TLSIdentity(pemFile: pki.serverFile)
+            return try TLSContext(refusingServer: identity, clientTrust: .file(pki.authorityFile))
         } catch {
             throw SandboxSetupError(error)
         }

@@ -1,0 +1,80 @@
+import APNsProtocol
+
+/// `GET /faults`: the faults that are on, each with the parameters it was switched on with. One that is on for several
+/// topics is listed for each, in the order of the topics; those at the door come first and have no topic.
+struct FaultsDocument: Encodable {
+    /// Absent fields are not parameters of the fault.
+    struct Entry: Encodable {
+        let name: String
+        var topic: String?
+        /// Since it was switched on.
+        let strikes: Int
+        /// How often it strikes before it ends, and how often it still will; absent: until it is cleared.
+        let times: Int?
+        let left: Int?
+        var bytes: Int?
+        var bytesPerSecond: Int?
+        var count: Int?
+        var every: Int?
+        var identifier: String?
+        var milliseconds: Int64?
+        var perMinute: Int?
+        var probability: Double?
+        var status: Int?
+        var tokens: [String]?
+    }
+
+    let faults: [Entry]
+
+    /// A snapshot: each topic consistent in itself.
+    init(of service: PushService) {
+        var faults = service.withDoor { $0.listed }.map { Entry($0, of: nil, mint: nil) }
+        for topic in service.topics {
+            let mint = service.mint(for: topic)
+            faults += topic.withLedger { $0.faults.listed }.map { Entry($0, of: topic.name, mint: mint) }
+        }
+        self.faults = faults
+    }
+}
+
+extension FaultsDocument.Entry {
+    /// - Parameter mint: for a fault of a topic.
+    fileprivate init(_ entry: ArmedFaults.Entry, of topic: String?, mint: TokenMint?) {
+        let fault = entry.fault
+        self.init(
+            name: fault.name.rawValue,
+            topic: topic,
+            strikes: entry.strikes,
+            times: fault.times,
+            left: entry.left
+        )
+        switch fault.behaviour {
+        case .answerDelay(let milliseconds), .roundTrip(let milliseconds):
+            self.milliseconds = milliseconds
+        case .closeAfter(let count), .connectionLimit(let count), .resetAfter(let count), .shutdownAfter(let count),
+            .silenceAfter(let count):
+            self.count = count
+        case .connectRateLimit(let perMinute): self.perMinute = perMinute
+        case .errorResponse(let refusal): describe(refusal, mint)
+        case .feedbackCut(let bytes): self.bytes = bytes
+        case .refuseCertificates, .refuseConnects, .refuseHandshakes, .sentinelSilence: break
+        case .slowReader(let bytesPerSecond): self.bytesPerSecond = bytesPerSecond
+        case .stallAfter(let count, let milliseconds):
+            self.count = count
+            self.milliseconds = milliseconds
+        }
+    }
+
+    private mutating func describe(_ refusal: Fault.Refusal, _ mint: TokenMint?) {
+        status = Int(refusal.status.rawValue)
+        identifier = refusal.identifier.rawValue
+        switch refusal.selection {
+        case .every(let number): every = number
+        case .probability(let probability): self.probability = probability
+        case .instances(let instances):
+            guard let mint else { preconditionFailure("tokens are of a topic") }
+            tokens = instances.sorted { ($0.device, $0.generation) < ($1.device, $1.generation) }
+                .map { Hex.encode(mint.token(of: $0)) }
+        }
+    }
+}
