@@ -72,6 +72,29 @@ struct LedgerServerTests {
         #expect(lines == expected)
     }
 
+    @Test("What was accepted since the last time is written when the recorder stops")
+    func lastRecords() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "accepted-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var configuration = SandboxConfiguration(pkiDirectory: "", topics: [TopicFixture.topic], devices: 10)
+        configuration.ledger.acceptedLogFile = path
+        let service = PushService(configuration: configuration, tokenKey: TopicFixture.key, clock: { 5 })
+        let logger = RunningSandbox.quietLogger
+        let recorder = try AcceptedRecorder(path: path, service: service, logger: logger, interval: .hours(1))
+        let mint = service.mint(for: service.topics[0])
+        var session = GatewaySession(limits: service.gatewayLimits)
+        let action = Frame.command2(identifier: 1, token: mint.token(of: AppInstance(device: 3)), n: 4)
+            .withUnsafeBytes { bytes in
+                service.topics[0].withLedger { session.receive(bytes, mint: mint, ledger: &$0, now: 5) }
+            }
+        #expect(action == .read)
+        try await recorder.stop()
+        var lines: [String] = []
+        try Sandbox.forEachAcceptance(file: path) { lines.append($0) }
+        #expect(lines == [#"{"topic":"com.example.news","device":3,"generation":0,"n":4,"time":5}"#])
+        #expect(service.acceptedLogDropped == 0)
+    }
+
     @Test("A file of acceptances that cannot be opened keeps the sandbox from starting")
     func unusableLog() async throws {
         let error = await #expect(throws: SandboxSetupError.self) {

@@ -22,17 +22,21 @@ final class AcceptedRecorder: Sendable {
     private let thread: MultiThreadedEventLoopGroup
     private let pen: Mutex<Pen>
 
-    /// Begins to write.
+    /// Begins to write; the first time is an interval away.
     ///
     /// - Throws: ``SandboxSetupError`` naming the file.
-    init(path: String, service: PushService, logger: Logger) throws(SandboxSetupError) {
+    init(
+        path: String,
+        service: PushService,
+        logger: Logger,
+        interval: TimeAmount = .milliseconds(SandboxLimits.recordingMilliseconds)
+    ) throws(SandboxSetupError) {
         let file = try AcceptedLogFile.open(path: path, topics: service.topics.map(\.name))
         self.path = path
         self.service = service
         self.logger = logger
         thread = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         pen = Mutex(Pen(file: file, chunk: AcceptedChunk(limit: SandboxLimits.recordedRecords)))
-        let interval = TimeAmount.milliseconds(SandboxLimits.recordingMilliseconds)
         thread.next().scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in self.write() }
     }
 
