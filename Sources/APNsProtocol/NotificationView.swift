@@ -22,4 +22,22 @@ public struct NotificationView {
 
     /// The payload, 1...``GatewayLimits/payloadLimitBytes`` bytes. Its JSON has not been looked at.
     public let payload: UnsafeRawBufferPointer
+
+    /// A notification that lies elsewhere than in a stream. The buffers are valid as long as their owner says.
+    @inlinable
+    public init(
+        command: UInt8,
+        identifier: UInt32,
+        expiration: UInt32,
+        priority: NotificationPriority,
+        token: UnsafeRawBufferPointer,
+        payload: UnsafeRawBufferPointer
+    ) {
+        self.command = command
+        self.identifier = identifier
+        self.expiration = expiration
+        self.priority = priority
+        self.token = token
+        self.payload = payload
+    }
 }

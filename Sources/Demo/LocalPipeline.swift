@@ -46,6 +46,7 @@ public final class LocalPipeline {
     private struct SandboxPorts: Decodable {
         var gateway = 0
         var feedback = 0
+        var device = 0
         var control = 0
     }
 
@@ -74,6 +75,8 @@ public final class LocalPipeline {
     public var pki: String { "\(directory)/pki" }
     /// `host:port` of the sandbox's gateway.
     public var gateway: String { "127.0.0.1:\(sandboxPorts?.gateway ?? 0)" }
+    /// The port of the sandbox's courier.
+    public var devicePort: Int { sandboxPorts?.device ?? 0 }
     public var configurationFile: String { "\(directory)/belfry.yaml" }
 
     // MARK: Roles
@@ -197,6 +200,7 @@ public final class LocalPipeline {
                 "sandbox", "serve", "--pki", pki, "--topics", options.topics.joined(separator: ","),
                 "--devices", "\(options.devices)", "--gateway-port", "\(wanted.gateway)",
                 "--feedback-port", "\(wanted.feedback)", "--control-port", "\(wanted.control)",
+                "--device-port", "\(wanted.device)",
             ]
         )
         sandboxServer = server

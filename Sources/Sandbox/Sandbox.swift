@@ -23,6 +23,24 @@ public enum Sandbox {
         }
     }
 
+    /// Writes the certificates of virtual devices, `device-<i>.pem`, beside those of ``writeCertificates``; what exists
+    /// is kept.
+    ///
+    /// - Throws: ``SandboxSetupError`` naming the file.
+    public static func writeDeviceCertificates(
+        directory: String,
+        devices: ClosedRange<UInt32>
+    ) throws(SandboxSetupError) {
+        let pki = DevelopmentPKI(directory: directory)
+        for device in devices {
+            do {
+                try pki.deviceIdentity(device)
+            } catch {
+                throw SandboxSetupError(error)
+            }
+        }
+    }
+
     /// The tokens of a range of a topic's devices, in order: token I belongs to virtual device I.
     ///
     /// - Parameters:
@@ -49,6 +67,12 @@ public enum Sandbox {
                 try body(Hex.encode(UnsafeRawBufferPointer(token)))
             }
         }
+    }
+
+    /// The bytes of a token in hexadecimal digits, or `nil` if they are none.
+    public static func token(fromHex text: String) -> [UInt8]? {
+        guard let bytes = try? Hex.decode(text), !bytes.isEmpty else { return nil }
+        return bytes
     }
 
     private static func tokenKey(_ pkiDirectory: String) throws(SandboxSetupError) -> [UInt8] {

@@ -137,7 +137,7 @@ public struct CertificateAuthority: Sendable {
         }
     }
 
-    private static func defaultValidity() -> ClosedRange<Int64> {
+    static func defaultValidity() -> ClosedRange<Int64> {
         let now = Int64(time(nil))
         return (now - Self.backdatedSeconds)...(now + Self.defaultLifetimeSeconds)
     }

@@ -26,7 +26,11 @@ extension CertificateInfo {
             commonName: commonName,
             serialHex: Self.serialHex(of: x509),
             notBefore: Self.seconds(X509_get0_notBefore(x509)),
-            notAfter: Self.seconds(X509_get0_notAfter(x509))
+            notAfter: Self.seconds(X509_get0_notAfter(x509)),
+            device: DeviceSubject.device(
+                unit: Self.subjectText(of: x509, nid: NID_organizationalUnitName),
+                commonName: commonName
+            )
         )
     }
 

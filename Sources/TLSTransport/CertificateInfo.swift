@@ -29,6 +29,8 @@ public struct CertificateInfo: Sendable, Equatable {
     /// First and last second of validity, UNIX seconds UTC.
     public var notBefore: Int64
     public var notAfter: Int64
+    /// The virtual device whose certificate it is [ours]; `nil` for all others.
+    public var device: UInt32?
 
     /// Whether the certificate is valid at a time (UNIX seconds UTC), both ends included (RFC 5280 §4.1.2.5).
     public func isValid(at seconds: Int64) -> Bool {

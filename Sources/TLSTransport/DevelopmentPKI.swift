@@ -8,6 +8,7 @@ import COpenSSL
 /// | `ca.key` | the root certificate with its key | 0600 |
 /// | `server.pem` | the service's certificate and key | 0600 |
 /// | `<bundle>.pem`, `<bundle>.p12` | a provider's certificate and key; passphrase ``passphrase`` | 0600 |
+/// | `device-<i>.pem` | a virtual device's certificate and key, where one was asked for | 0600 |
 /// | `token.key` | the token key: 64 hex digits | 0600 |
 public struct DevelopmentPKI: Sendable, Equatable {
     /// Opens every `.p12` of the directory.
@@ -67,8 +68,10 @@ public func writeDevelopmentPKI(
 ) throws(TLSConfigurationError) -> DevelopmentPKI {
     let pki = DevelopmentPKI(directory: directory)
     for topic in topics {
-        // "ca" and "server" would take the place of those files.
-        guard CertificateAuthority.isBundleID(topic), !["ca", "server"].contains(topic) else {
+        // "ca", "server" and "device-0" would take the place of those files.
+        guard CertificateAuthority.isBundleID(topic), !["ca", "server"].contains(topic),
+            !DeviceSubject.isCommonName(topic)
+        else {
             throw TLSConfigurationError(.invalidName(topic))
         }
     }

@@ -11,7 +11,7 @@ struct SandboxCommand: AsyncParsableCommand {
         abstract: "Play the push service: gateway, feedback service and virtual devices.",
         subcommands: [
             SandboxServeCommand.self, SandboxCertificatesCommand.self, SandboxTokensCommand.self,
-            SandboxAcceptedCommand.self,
+            SandboxAcceptedCommand.self, SandboxDeviceCommand.self,
         ]
     )
 }
@@ -33,7 +33,7 @@ struct SandboxServeCommand: AsyncParsableCommand {
     @Option(help: "Virtual devices; each has the app of every topic.")
     var devices: Int
 
-    @Option(help: "Address to listen on for gateway and feedback.")
+    @Option(help: "Address to listen on for gateway, feedback and devices.")
     var listen = "127.0.0.1"
 
     @Option(help: "Port of the gateway.")
@@ -42,8 +42,8 @@ struct SandboxServeCommand: AsyncParsableCommand {
     @Option(help: "Port of the feedback service.")
     var feedbackPort: UInt16 = 2196
 
-    @Option(help: "Port of the courier for devices; this version has none, so nothing listens there.")
-    var devicePort: UInt16?
+    @Option(help: "Port of the courier for devices.")
+    var devicePort: UInt16 = 5223
 
     @Option(help: "Port of the HTTP/2 provider API; this version has none, so nothing listens there.")
     var apiPort: UInt16?
@@ -71,11 +71,12 @@ struct SandboxServeCommand: AsyncParsableCommand {
         configuration.gatewayPort = Int(gatewayPort)
         configuration.feedbackPort = Int(feedbackPort)
         configuration.controlPort = Int(controlPort)
+        configuration.devicePort = Int(devicePort)
         configuration.threads = threads
         configuration.faultScript = faults
         let logger = Logger(label: "belfry.sandbox")
-        if devicePort != nil || apiPort != nil {
-            logger.warning("this version has no device courier and no provider API; their ports are not opened")
+        if apiPort != nil {
+            logger.warning("this version has no provider API; its port is not opened")
         }
         try await reportingSetupErrors {
             configuration.ledger = try ledger.configuration()
@@ -104,11 +105,29 @@ struct SandboxCertificatesCommand: AsyncParsableCommand {
     @Option(help: "Further host names of the service, separated by commas; for a new server.pem only.")
     var serverNames = ""
 
+    @Option(help: "Virtual devices to write a device-<i>.pem for as well: one number or first-last.")
+    var devices: DeviceRange?
+
     func run() async throws {
         let names = serverNames.split(separator: ",").map(String.init)
         try await reportingSetupErrors {
             try Sandbox.writeCertificates(directory: pki.directory, topics: topics.names, serverNames: names)
+            guard let devices = devices?.range else { return }
+            try Sandbox.writeDeviceCertificates(directory: pki.directory, devices: devices)
         }
+    }
+}
+
+/// `7` or `0-9`.
+struct DeviceRange: ExpressibleByArgument {
+    let range: ClosedRange<UInt32>
+
+    init?(argument: String) {
+        let ends = argument.split(separator: "-", omittingEmptySubsequences: false).map { UInt32($0) }
+        guard (1...2).contains(ends.count), let first = ends.first.flatMap({ $0 }),
+            let last = ends.last.flatMap({ $0 }), first <= last
+        else { return nil }
+        range = first...last
     }
 }
 
@@ -174,6 +193,8 @@ func reportingSetupErrors(_ body: () async throws -> Void) async throws {
         (problem, code) = (error.description, 78)
     } catch let error as SandboxPortError {
         (problem, code) = (error.description, 1)
+    } catch let error as DeviceClient.Refusal {
+        (problem, code) = ("the courier refused the device: \(error)", 1)
     }
     let line = "belfry: \(problem)\n"
     _ = line.withCString { write(STDERR_FILENO, $0, strlen($0)) }
@@ -181,7 +202,7 @@ func reportingSetupErrors(_ body: () async throws -> Void) async throws {
 }
 
 /// SIGTERM and SIGINT as something to wait for. From its creation on they do not kill the process any more.
-private struct StopSignals {
+struct StopSignals {
     private let arrivals: AsyncStream<Void>
     private let sources: [any DispatchSourceSignal]
 

@@ -226,7 +226,9 @@ struct ControlTests {
                 + #""evicted":0,"expired":0,"feedback":0,"held":0,"invalidJSON":0,"rejected":{},"stored":0}"#
             let connections = #"{"open":0,"refused":0,"total":0}"#
             let topics = #"{"com.example.a":\#(topic),"com.example.b":\#(topic)}"#
-            #expect(stats.body == #"{"connections":\#(connections),"faults":{},"topics":\#(topics)}"#)
+            let devices = #"{"connected":0,"dropped":0,"refused":0,"total":0}"#
+            let expected = #"{"connections":\#(connections),"devices":\#(devices),"faults":{},"topics":\#(topics)}"#
+            #expect(stats.body == expected)
         }
     }
 }

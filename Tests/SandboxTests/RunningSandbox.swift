@@ -31,6 +31,7 @@ struct RunningSandbox: Sendable {
         configuration.gatewayPort = 0
         configuration.feedbackPort = 0
         configuration.controlPort = 0
+        configuration.devicePort = 0
         configuration.threads = threads
         configuration.ledger = ledger
         if let faultScript {

@@ -18,6 +18,7 @@ struct SetupTests {
         configuration.gatewayPort = 0
         configuration.feedbackPort = 0
         configuration.controlPort = 0
+        configuration.devicePort = 0
         change(&configuration)
         let server = try await SandboxServer.start(configuration, logger: RunningSandbox.quietLogger)
         try await server.stop()
@@ -112,7 +113,7 @@ struct SetupTests {
 
     @Test("The ready line is the one of the command line's contract")
     func readyLine() {
-        let ports = SandboxPorts(gateway: 2195, feedback: 2196, control: 2190)
-        #expect(ports.json == #"{"gateway":2195,"feedback":2196,"control":2190}"#)
+        let ports = SandboxPorts(gateway: 2195, feedback: 2196, device: 5223, control: 2190)
+        #expect(ports.json == #"{"gateway":2195,"feedback":2196,"device":5223,"control":2190}"#)
     }
 }

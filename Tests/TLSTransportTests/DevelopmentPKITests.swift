@@ -75,7 +75,7 @@ struct DevelopmentPKITests {
         )
     }
 
-    @Test("A bad topic is named before anything is written", arguments: ["ca", "server", "a/b", ""])
+    @Test("A bad topic is named before anything is written", arguments: ["ca", "server", "device-0", "a/b", ""])
     func badTopic(topic: String) {
         let error = #expect(throws: TLSConfigurationError.self) {
             try writeDevelopmentPKI(directory: self.path, topics: ["a.b", topic])

@@ -34,7 +34,20 @@ struct StatsDocument: Encodable {
         let refused: Int
     }
 
+    /// The courier.
+    struct Devices: Encodable {
+        /// Connected now.
+        let connected: Int
+        /// Connections since the start.
+        let total: Int
+        /// Of these: the handshake failed, or the service ended the connection for what the device did.
+        let refused: Int
+        /// Notifications that a device did not read, all counted as delivered.
+        let dropped: Int
+    }
+
     let topics: [String: Topic]
+    let devices: Devices
     let connections: Connections
     /// How often each fault struck, over all topics; those that were never on are left out.
     let faults: [String: Int]
@@ -56,6 +69,13 @@ struct StatsDocument: Encodable {
         }
         self.topics = topics
         self.faults = faults
+        let courier = service.courier.counters
+        devices = Devices(
+            connected: courier.connected,
+            total: courier.total,
+            refused: courier.refused,
+            dropped: service.topics.reduce(0) { sum, topic in sum + topic.withLedger { $0.outbox.dropped } }
+        )
         let connections = service.connections
         self.connections = Connections(
             open: connections.open,

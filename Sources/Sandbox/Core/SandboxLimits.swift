@@ -28,6 +28,9 @@ enum SandboxLimits {
     /// How long an offline device's notification is kept at most: 30 days [later].
     static let storageSeconds: UInt32 = 30 * 24 * 3600
 
+    /// The UTF-8 of a bundle ID: as much as a courier frame can say.
+    static let topicBytes = 255
+
     /// How long a peer may take for the TLS handshake.
     static let handshake = TimeAmount.seconds(10)
 
@@ -46,4 +49,25 @@ enum SandboxLimits {
 
     /// Milliseconds an answer can be held back by a fault: an hour.
     static let answerDelayMilliseconds = 0...3_600_000
+
+    /// What waits in a topic's outbox for one connected device; it is dropped by then if it does not read.
+    static let courierPendingBytes = 4 << 20
+
+    /// Notifications that a device's connection fetches at a time.
+    static let courierBatch = 256
+
+    /// The longest token that a device can present: 100 bytes [later].
+    static let presentedTokenBytes = 100
+
+    /// How long a device may take to present a token or register an app after its handshake.
+    static let presentation = TimeAmount.seconds(10)
+
+    /// Frames a device may send before a token of it was taken.
+    static let framesBeforePresentation = 32
+
+    /// How long a device may leave unread what was written to it.
+    static let courierStall = TimeAmount.seconds(30)
+
+    /// Ciphertext read from a device's socket at a time.
+    static let courierReadBytes = 16 * 1024
 }

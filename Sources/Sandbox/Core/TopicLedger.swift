@@ -24,7 +24,7 @@ struct TopicLedger: Sendable {
         var protocolErrorStatus = APNsStatus.unknown
     }
 
-    private(set) var population: DevicePopulation
+    var population: DevicePopulation
     private(set) var memory: AcceptedMemory
     private(set) var log: AcceptedLog
     /// Acceptances to be written to a file.

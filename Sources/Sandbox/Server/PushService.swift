@@ -11,15 +11,29 @@ final class PushService: Sendable {
         /// Rings when ``changeFaults(_:)`` has changed something.
         let bell = FaultBell()
         private let ledger: Mutex<TopicLedger>
+        private let number: Int
+        private let courier: CourierDirectory
 
-        init(name: String, devices: Int, settings: TopicLedger.Settings) {
+        /// - Parameter number: its place in the configuration.
+        init(
+            name: String,
+            devices: Int,
+            settings: TopicLedger.Settings,
+            number: Int,
+            courier: CourierDirectory
+        ) {
             self.name = name
+            self.number = number
+            self.courier = courier
             ledger = Mutex(TopicLedger(devices: devices, settings: settings))
             withLedger { $0.faults = FaultPlan(salt: Self.salt(name)) }
         }
 
+        /// Whoever changes the ledger thereby calls the devices that have something to fetch.
         func withLedger<Result>(_ body: (inout TopicLedger) -> Result) -> Result {
-            ledger.withLock { body(&$0) }
+            let (result, calls) = ledger.withLock { (body(&$0), $0.outbox.takeCalls()) }
+            if !calls.isEmpty { courier.call(calls, topic: number) }
+            return result
         }
     }
 
@@ -33,6 +47,9 @@ final class PushService: Sendable {
 
     /// In the order of the configuration.
     let topics: [Topic]
+    /// Each topic has so many.
+    let devices: Int
+    let courier = CourierDirectory()
     let environment: PushEnvironment
     let gatewayLimits: GatewayLimits
     private let tokenKey: [UInt8]
@@ -43,11 +60,18 @@ final class PushService: Sendable {
 
     /// - Parameter clock: UNIX seconds.
     init(configuration: SandboxConfiguration, tokenKey: [UInt8], clock: @escaping @Sendable () -> UInt32) {
-        topics = configuration.topics.enumerated().map { index, name in
-            var settings = configuration.ledger.settings(topic: index, of: configuration.topics.count)
+        topics = configuration.topics.enumerated().map { [courier] number, name in
+            var settings = configuration.ledger.settings(topic: number, of: configuration.topics.count)
             settings.protocolErrorStatus = configuration.gatewayLimits.protocolErrorStatus
-            return Topic(name: name, devices: configuration.devices, settings: settings)
+            return Topic(
+                name: name,
+                devices: configuration.devices,
+                settings: settings,
+                number: number,
+                courier: courier
+            )
         }
+        devices = configuration.devices
         environment = configuration.environment
         gatewayLimits = configuration.gatewayLimits
         isRecording = configuration.ledger.acceptedLogFile != nil

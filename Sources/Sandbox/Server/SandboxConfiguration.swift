@@ -17,6 +17,8 @@ public struct SandboxConfiguration: Sendable {
     public var feedbackPort = 2196
     /// See ``gatewayPort``.
     public var controlPort = 2190
+    /// The courier's, for devices. See ``gatewayPort``.
+    public var devicePort = 5223
     /// Event-loop threads for gateway and feedback, at least 1.
     public var threads = 1
     /// Which environment it plays: certificates of the other one are turned away, tokens of the other one are invalid.
@@ -42,11 +44,13 @@ public struct SandboxPorts: Sendable, Hashable {
     public let gateway: Int
     /// The feedback service.
     public let feedback: Int
+    /// The courier, for devices.
+    public let device: Int
     /// Statistics and commands.
     public let control: Int
 
     /// One line of JSON, for whoever started the process with port 0.
     public var json: String {
-        "{\"gateway\":\(gateway),\"feedback\":\(feedback),\"control\":\(control)}"
+        "{\"gateway\":\(gateway),\"feedback\":\(feedback),\"device\":\(device),\"control\":\(control)}"
     }
 }

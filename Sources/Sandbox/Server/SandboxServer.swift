@@ -5,28 +5,31 @@ import NIOHTTP1
 import NIOPosix
 import TLSTransport
 
-/// A running push service: gateway, feedback service and control port.
+/// A running push service: gateway, feedback service, courier and control port.
 ///
 /// Owns its threads: gateway and feedback share the configured number, the control port has one of its own, so that it
-/// answers while the gateway is busy. ``stop()`` is to be called before the last reference goes.
+/// answers while the gateway is busy, and so has the courier. ``stop()`` is to be called before the last reference goes.
 public final class SandboxServer: Sendable {
     /// Where it listens.
     public let ports: SandboxPorts
 
     private let providerThreads: MultiThreadedEventLoopGroup
     private let controlThread: MultiThreadedEventLoopGroup
+    private let courierThread: MultiThreadedEventLoopGroup
     private let recorder: AcceptedRecorder?
 
     private init(
         ports: SandboxPorts,
         providerThreads: MultiThreadedEventLoopGroup,
         controlThread: MultiThreadedEventLoopGroup,
+        courierThread: MultiThreadedEventLoopGroup,
         recorder: AcceptedRecorder?
     ) {
         self.recorder = recorder
         self.ports = ports
         self.providerThreads = providerThreads
         self.controlThread = controlThread
+        self.courierThread = courierThread
     }
 
     /// Starts it; when this returns, all ports are open.
@@ -48,6 +51,7 @@ public final class SandboxServer: Sendable {
         let script = try configuration.faultScript.map { try FaultScriptRunner(file: $0, service: service) }
         let providerThreads = MultiThreadedEventLoopGroup(numberOfThreads: configuration.threads)
         let controlThread = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let courierThread = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
             let door = ProviderDoor(service: service, tls: tls, refusingTLS: refusingTLS, logger: logger)
             let gateway = door.bootstrap(on: providerThreads, to: .gateway) { topic in
@@ -56,10 +60,12 @@ public final class SandboxServer: Sendable {
             let feedback = door.bootstrap(on: providerThreads, to: .feedback) { topic in
                 FeedbackHandler(service: service, topic: topic, logger: logger)
             }
+            let courier = CourierDoor(service: service, tls: tls, logger: logger).bootstrap(on: courierThread)
             let control = controlBootstrap(on: controlThread, api: ControlAPI(service: service))
             let ports = SandboxPorts(
                 gateway: try await bind(gateway, configuration.listenHost, configuration.gatewayPort),
                 feedback: try await bind(feedback, configuration.listenHost, configuration.feedbackPort),
+                device: try await bind(courier, configuration.listenHost, configuration.devicePort),
                 control: try await bind(control, "127.0.0.1", configuration.controlPort)
             )
             let interval = TimeAmount.nanoseconds(Int64(configuration.ledger.powerSavingInterval * 1e9))
@@ -69,11 +75,13 @@ public final class SandboxServer: Sendable {
                 ports: ports,
                 providerThreads: providerThreads,
                 controlThread: controlThread,
+                courierThread: courierThread,
                 recorder: recorder
             )
         } catch {
             try await providerThreads.shutdownGracefully()
             try await controlThread.shutdownGracefully()
+            try await courierThread.shutdownGracefully()
             try await recorder?.stop()
             throw error
         }
@@ -83,6 +91,8 @@ public final class SandboxServer: Sendable {
     public func stop() async throws {
         try await providerThreads.shutdownGracefully()
         try await controlThread.shutdownGracefully()
+        // The last, since the others call devices over it.
+        try await courierThread.shutdownGracefully()
         try await recorder?.stop()
     }
 
@@ -92,6 +102,10 @@ public final class SandboxServer: Sendable {
         }
         guard Set(configuration.topics).count == configuration.topics.count else {
             throw SandboxSetupError(subject: "topics", problem: "one bundle ID is there twice")
+        }
+        guard configuration.topics.allSatisfy({ $0.utf8.count <= SandboxLimits.topicBytes }) else {
+            let limit = SandboxLimits.topicBytes
+            throw SandboxSetupError(subject: "topics", problem: "a bundle ID has more than \(limit) bytes")
         }
         let devices = SandboxLimits.devices
         guard devices.contains(configuration.devices) else {

@@ -1,0 +1,77 @@
+import COpenSSL
+
+/// What marks a device's certificate [ours]: real devices have certificates of an authority of their own, whose shape
+/// no source describes.
+///
+/// The subject says it: an organizational unit that no provider's certificate has, and the device's number as the
+/// common name. It carries no bundle ID, so the gateway refuses it as the courier refuses a provider's.
+enum DeviceSubject {
+    static let unit = "Belfry Device"
+    private static let prefix = "device-"
+
+    static func commonName(_ device: UInt32) -> String {
+        "\(prefix)\(device)"
+    }
+
+    /// The number in a subject as ``commonName(_:)`` writes it, or `nil`.
+    static func device(unit: String?, commonName: String) -> UInt32? {
+        guard unit == Self.unit, commonName.hasPrefix(prefix) else { return nil }
+        guard let device = UInt32(commonName.dropFirst(prefix.count)) else { return nil }
+        // "+7" and "007" are numbers too, but not as they are written here.
+        return Self.commonName(device) == commonName ? device : nil
+    }
+
+    /// Whether a file named like this could be taken for a device's certificate.
+    static func isCommonName(_ text: String) -> Bool {
+        device(unit: unit, commonName: text) != nil
+    }
+}
+
+extension CertificateAuthority {
+    /// A virtual device's certificate for the courier.
+    ///
+    /// - Parameters:
+    ///   - device: its number, from 0.
+    ///   - validity: first and last second, UNIX seconds UTC, also in the past; `nil`: ten years from now.
+    public func issueDevice(
+        _ device: UInt32,
+        validity: ClosedRange<Int64>? = nil
+    ) throws(TLSConfigurationError) -> TLSIdentity {
+        try CertificateBuilder(
+            subject: [
+                (NID_organizationalUnitName, DeviceSubject.unit), (NID_commonName, DeviceSubject.commonName(device)),
+            ],
+            extensions: [
+                (NID_basic_constraints, "critical,CA:FALSE"),
+                (NID_key_usage, "critical,digitalSignature"),
+                (NID_ext_key_usage, "clientAuth"),
+                (NID_subject_key_identifier, "hash"),
+                (NID_authority_key_identifier, "keyid"),
+            ],
+            validity: validity ?? Self.defaultValidity()
+        ).issue(by: self.root)
+    }
+}
+
+extension DevelopmentPKI {
+    /// A virtual device's certificate and key, mode 0600; written when it is first asked for.
+    public func deviceFile(_ device: UInt32) -> String {
+        let name = "\(DeviceSubject.commonName(device)).pem"
+        return self.directory.hasSuffix("/") ? self.directory + name : "\(self.directory)/\(name)"
+    }
+
+    /// Reads a virtual device's certificate and key; the authority of the directory makes them if they are not there.
+    ///
+    /// Not made for two processes at a time in one directory.
+    ///
+    /// - Throws: what is wrong with the device's file, the authority's, or the directory.
+    @discardableResult
+    public func deviceIdentity(_ device: UInt32) throws(TLSConfigurationError) -> TLSIdentity {
+        let file = self.deviceFile(device)
+        if FileAccess.exists(file) { return try TLSIdentity(pemFile: file) }
+        let authority = CertificateAuthority(root: try TLSIdentity(pemFile: self.authorityKeyFile))
+        let identity = try authority.issueDevice(device)
+        try identity.writePEM(to: file)
+        return identity
+    }
+}
