@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps build test demo bench lint generate clean
+.PHONY: help deps build test demo bench fuzz lint generate clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
 JOBS ?= 2
@@ -21,11 +21,13 @@ REDIS ?=
 ARGS ?=
 # Only tests whose name matches, for instance FILTER=KafkaClientTests.
 FILTER ?=
+# How long to fuzz, shared by the targets.
+SECONDS ?= 60
 
 help: ## list the commands
 	@echo 'make COMMAND, one of:'
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-	@echo 'demo and bench take KAFKA=host:port, demo also REDIS=url; both ARGS="…"; test takes FILTER=name'
+	@echo 'demo and bench take KAFKA=host:port, demo also REDIS=url; both ARGS="…"; test takes FILTER=name, fuzz SECONDS=n'
 
 deps: ## install what is missing (Debian packages, .venv) and say what
 	@Deploy/dependencies.sh
@@ -42,6 +44,9 @@ demo: build ## run the whole story from Kafka to a device and back, and check th
 bench: build ## measure a worker against its floor in C
 	@$(BIN)/belfry-bench $(if $(KAFKA),--kafka '$(KAFKA)') $(ARGS)
 
+fuzz: deps ## fuzz what reads the bytes of peers, for SECONDS=60, with the address sanitizer
+	@Tests/Fuzz/run.sh $(SECONDS) $(JOBS)
+
 lint: deps ## check format, scripts, YAML, Dockerfile, compose file and house rules
 	@.ci/lint
 
@@ -49,4 +54,4 @@ generate: ## generate the Protobuf code in Sources from Schemas (needs protoc)
 	@Schemas/generate.sh
 
 clean: ## remove what was built; .venv stays
-	rm -rf .build
+	rm -rf .build .build-fuzz

@@ -135,6 +135,15 @@ let package = Package(
             swiftSettings: strict
         ),
 
+        // Fuzz targets: a program of its own with `make fuzz`, else a replay of their corpus.
+        .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzz/LibFuzzer"),
+        .executableTarget(
+            name: "belfry-fuzz",
+            dependencies: ["APNsProtocol", "CLibFuzzer", "Sandbox"],
+            path: "Tests/Fuzz/Targets",
+            swiftSettings: strict
+        ),
+
         // What several test targets need.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
 
@@ -166,6 +175,7 @@ let package = Package(
             ] + nio,
             swiftSettings: strict
         ),
+        .testTarget(name: "FuzzTests", dependencies: ["belfry-fuzz"], swiftSettings: strict),
         .testTarget(
             name: "BelfryRuntimeTests",
             dependencies: [

@@ -71,6 +71,14 @@ static inline void belfry_X509_stack_free(STACK_OF(X509) *stack) {
     sk_X509_pop_free(stack, X509_free);
 }
 
+static inline int belfry_X509_REVOKED_stack_count(STACK_OF(X509_REVOKED) *stack) {
+    return sk_X509_REVOKED_num(stack);
+}
+
+static inline X509_REVOKED *belfry_X509_REVOKED_stack_value(STACK_OF(X509_REVOKED) *stack, int index) {
+    return sk_X509_REVOKED_value(stack, index);
+}
+
 // A macro around EVP_PKEY_Q_keygen, which is variadic: Swift imports neither.
 static inline EVP_PKEY *belfry_generate_P256_key(void) {
     return EVP_EC_gen("P-256");
@@ -89,6 +97,20 @@ static inline int belfry_X509_add_extension(X509 *certificate, X509 *issuer, int
         return 0;
     }
     int added = X509_add_ext(certificate, extension, -1);
+    X509_EXTENSION_free(extension);
+    return added;
+}
+
+// The same for a revocation list.
+static inline int belfry_X509_CRL_add_extension(X509_CRL *list, X509 *issuer, int nid, const char *value) {
+    X509V3_CTX context;
+    X509V3_set_ctx_nodb(&context);
+    X509V3_set_ctx(&context, issuer, NULL, NULL, list, 0);
+    X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &context, nid, value);
+    if (extension == NULL) {
+        return 0;
+    }
+    int added = X509_CRL_add_ext(list, extension, -1);
     X509_EXTENSION_free(extension);
     return added;
 }

@@ -6,7 +6,8 @@ public enum Sandbox {
     /// Writes a development PKI for these bundle IDs: `ca.pem`, `server.pem`, `token.key`, and for each of them
     /// `<bundle>.pem` (certificate and key) and `<bundle>.p12` (passphrase `belfry`).
     ///
-    /// What exists is kept: an authority goes on signing for topics that are added.
+    /// What exists is kept: an authority goes on signing for topics that are added. Production has token key and
+    /// certificates of its own, `token.production.key` and `<bundle>.production.pem` and `.p12`, beside the others.
     ///
     /// - Parameter serverNames: host names of the service besides the loopback's; they count only when `server.pem` is
     ///   written for the first time.
@@ -14,10 +15,16 @@ public enum Sandbox {
     public static func writeCertificates(
         directory: String,
         topics: [String],
-        serverNames: [String] = []
+        serverNames: [String] = [],
+        environment: PushEnvironment = .development
     ) throws(SandboxSetupError) {
         do {
-            try writeDevelopmentPKI(directory: directory, topics: topics, serverNames: serverNames)
+            try writeDevelopmentPKI(
+                directory: directory,
+                topics: topics,
+                environments: environment.ofCertificates,
+                serverNames: serverNames
+            )
         } catch {
             throw SandboxSetupError(error)
         }
@@ -44,24 +51,30 @@ public enum Sandbox {
     /// The tokens of a range of a topic's devices, in order: token I belongs to virtual device I.
     ///
     /// - Parameters:
-    ///   - pkiDirectory: has to hold `token.key`.
-    ///   - body: gets each token as 64 hexadecimal digits.
-    /// - Throws: ``SandboxSetupError`` when the key cannot be read or the range reaches beyond the devices a topic can
-    ///   have, and whatever `body` throws.
+    ///   - pkiDirectory: has to hold the environment's token key.
+    ///   - tokenBytes: how long the tokens are, ``TokenMint/tokenLengths``.
+    ///   - body: gets each token as two hexadecimal digits a byte.
+    /// - Throws: ``SandboxSetupError`` when the key cannot be read, the range reaches beyond the devices a topic can
+    ///   have or there are no tokens of that length, and whatever `body` throws.
     public static func forEachToken(
         pkiDirectory: String,
         topic: String,
         first: Int,
         count: Int,
         environment: PushEnvironment = .development,
+        tokenBytes: Int = TokenMint.tokenBytes,
         _ body: (String) throws -> Void
     ) throws {
         let devices = SandboxLimits.devices.upperBound
         guard first >= 0, count >= 0, first <= devices, count <= devices - first else {
             throw SandboxSetupError(subject: "tokens", problem: "devices are numbered 0 to \(devices - 1)")
         }
-        let mint = TokenMint(key: try tokenKey(pkiDirectory), environment: environment, topic: topic)
-        try withUnsafeTemporaryAllocation(byteCount: TokenMint.tokenBytes, alignment: 8) { token in
+        guard TokenMint.tokenLengths.contains(tokenBytes) else {
+            throw SandboxSetupError(subject: "token-bytes", problem: TokenMint.lengthProblem(tokenBytes))
+        }
+        let key = try tokenKey(pkiDirectory, environment)
+        let mint = TokenMint(key: key, environment: environment, topic: topic, mintedBytes: tokenBytes)
+        try withUnsafeTemporaryAllocation(byteCount: tokenBytes, alignment: 8) { token in
             for device in first..<first + count {
                 mint.mint(AppInstance(device: UInt32(device)), into: token)
                 try body(Hex.encode(UnsafeRawBufferPointer(token)))
@@ -75,9 +88,12 @@ public enum Sandbox {
         return bytes
     }
 
-    private static func tokenKey(_ pkiDirectory: String) throws(SandboxSetupError) -> [UInt8] {
+    private static func tokenKey(
+        _ pkiDirectory: String,
+        _ environment: PushEnvironment
+    ) throws(SandboxSetupError) -> [UInt8] {
         do {
-            return try DevelopmentPKI(directory: pkiDirectory).tokenKey()
+            return try DevelopmentPKI(directory: pkiDirectory, environments: environment.ofCertificates).tokenKey()
         } catch {
             throw SandboxSetupError(error)
         }

@@ -75,24 +75,33 @@ public struct CertificateAuthority: Sendable {
     /// - Parameters:
     ///   - bundleID: letters, digits, `-`, `.` and `_`, at most 255.
     ///   - environments: at least one.
+    ///   - topics: what a universal certificate is good for besides the bundle ID (`<bundle>.voip`, say), in its
+    ///     extension 1.2.840.113635.100.6.3.6 [field]; an ordinary certificate has none.
     ///   - validity: first and last second, UNIX seconds UTC, also in the past; `nil`: ten years from now.
     /// - Throws: `invalidName`.
     public func issueClient(
         bundleID: String,
         environments: CertificateInfo.Environments = .development,
+        topics: [String] = [],
         validity: ClosedRange<Int64>? = nil
     ) throws(TLSConfigurationError) -> TLSIdentity {
         precondition(!environments.isEmpty, "a certificate without an environment opens nothing")
-        guard Self.isBundleID(bundleID) else { throw TLSConfigurationError(.invalidName(bundleID)) }
+        for name in [bundleID] + topics {
+            guard Self.isBundleID(name) else { throw TLSConfigurationError(.invalidName(name)) }
+        }
         let kind =
             switch environments {
             case .development: "Apple Development IOS Push Services: "
             case .production: "Apple Production IOS Push Services: "
             default: "Apple Push Services: "
             }
-        var flags: [String] = []
-        if environments.contains(.development) { flags.append(PushExtension.development) }
-        if environments.contains(.production) { flags.append(PushExtension.production) }
+        var markings: [CertificateBuilder.Marking] = []
+        if environments.contains(.development) { markings.append(.presence(of: PushExtension.development)) }
+        if environments.contains(.production) { markings.append(.presence(of: PushExtension.production)) }
+        if !topics.isEmpty {
+            let list = CertificateInfo.topicsExtension([bundleID] + topics)
+            markings.append(CertificateBuilder.Marking(oid: PushExtension.topics, der: list))
+        }
         return try CertificateBuilder(
             subject: [(NID_userId, bundleID), (NID_commonName, kind + bundleID)],
             extensions: [
@@ -102,7 +111,7 @@ public struct CertificateAuthority: Sendable {
                 (NID_subject_key_identifier, "hash"),
                 (NID_authority_key_identifier, "keyid"),
             ],
-            flags: flags,
+            markings: markings,
             validity: validity ?? Self.defaultValidity()
         ).issue(by: self.root)
     }

@@ -2,12 +2,24 @@ import COpenSSL
 
 /// Assembles and signs an X.509 v3 certificate with a fresh P-256 key.
 struct CertificateBuilder {
+    /// An extension that OpenSSL has no name for.
+    struct Marking {
+        let oid: String
+        /// The value, encoded.
+        let der: [UInt8]
+
+        /// One whose value is an ASN.1 NULL: mere presence says it.
+        static func presence(of oid: String) -> Marking {
+            Marking(oid: oid, der: [0x05, 0x00])
+        }
+    }
+
     /// The subject's attributes by OpenSSL's numeric identifier, in order.
     var subject: [(nid: Int32, text: String)] = []
     /// Standard extensions, written as in `openssl.cnf`, in order.
     var extensions: [(nid: Int32, value: String)] = []
-    /// Extensions by object identifier whose value is an ASN.1 NULL: mere presence says it.
-    var flags: [String] = []
+    /// Extensions by object identifier, in order.
+    var markings: [Marking] = []
     /// First and last second of validity, UNIX seconds UTC.
     var validity: ClosedRange<Int64>
 
@@ -64,18 +76,17 @@ struct CertificateBuilder {
 
     private func addExtensions(to certificate: OpaquePointer, issuer: OpaquePointer) -> Bool {
         self.extensions.allSatisfy { belfry_X509_add_extension(certificate, issuer, $0.nid, $0.value) == 1 }
-            && self.flags.allSatisfy { Self.addFlag($0, to: certificate) }
+            && self.markings.allSatisfy { Self.add($0, to: certificate) }
     }
 
-    private static func addFlag(_ oid: String, to certificate: OpaquePointer) -> Bool {
-        guard let object = OBJ_txt2obj(oid, 1), let value = ASN1_OCTET_STRING_new() else { return false }
+    private static func add(_ marking: Marking, to certificate: OpaquePointer) -> Bool {
+        guard let object = OBJ_txt2obj(marking.oid, 1), let value = ASN1_OCTET_STRING_new() else { return false }
         defer {
             ASN1_OBJECT_free(object)
             ASN1_OCTET_STRING_free(value)
         }
-        let null: [UInt8] = [0x05, 0x00]
         guard
-            ASN1_OCTET_STRING_set(value, null, Int32(null.count)) == 1,
+            ASN1_OCTET_STRING_set(value, marking.der, Int32(marking.der.count)) == 1,
             let addition = X509_EXTENSION_create_by_OBJ(nil, object, 0, value)
         else { return false }
         defer { X509_EXTENSION_free(addition) }

@@ -33,3 +33,17 @@ final class PrivateKeyHandle: @unchecked Sendable {
         EVP_PKEY_free(self.pointer)
     }
 }
+
+/// Owns an `X509_CRL`. Sendable for the reasons given at ``CertificateHandle``.
+final class RevocationListHandle: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// Takes over the caller's reference.
+    init(owning pointer: OpaquePointer) {
+        self.pointer = pointer
+    }
+
+    deinit {
+        X509_CRL_free(self.pointer)
+    }
+}

@@ -24,7 +24,7 @@ extension CertificateInfo {
             topics: listed.isEmpty ? (topic.map { [$0] } ?? []) : listed,
             environments: environments.isEmpty ? Self.environments(inCommonName: commonName) : environments,
             commonName: commonName,
-            serialHex: Self.serialHex(of: x509),
+            serialHex: Self.hex(of: X509_get0_serialNumber(x509)),
             notBefore: Self.seconds(X509_get0_notBefore(x509)),
             notAfter: Self.seconds(X509_get0_notAfter(x509)),
             device: DeviceSubject.device(
@@ -56,9 +56,10 @@ extension CertificateInfo {
         )
     }
 
-    private static func serialHex(of x509: OpaquePointer) -> String {
+    /// A serial number in the form of ``serialHex``; empty when it cannot be read.
+    static func hex(of serial: UnsafePointer<ASN1_INTEGER>?) -> String {
         guard
-            let number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(x509), nil),
+            let number = ASN1_INTEGER_to_BN(serial, nil),
             let hex = BN_bn2hex(number)
         else { return "" }
         defer {
@@ -71,7 +72,7 @@ extension CertificateInfo {
     }
 
     /// UNIX seconds of a certificate's date; 0 when it cannot be read, as OpenSSL will not accept it either.
-    private static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64 {
+    static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64 {
         var parts = tm()
         guard ASN1_TIME_to_tm(time, &parts) == 1 else { return 0 }
         return Int64(timegm(&parts))

@@ -74,6 +74,15 @@ extension CertificateInfo {
         }
         return topics
     }
+
+    /// The value of that extension for these topics, each of them of the kind "app".
+    static func topicsExtension(_ topics: [String]) -> [UInt8] {
+        let kind = DERReader.element(DERReader.sequence, DERReader.element(DERReader.utf8String, Array("app".utf8)))
+        return DERReader.element(
+            DERReader.sequence,
+            topics.flatMap { DERReader.element(DERReader.utf8String, Array($0.utf8)) + kind }
+        )
+    }
 }
 
 /// Walks the elements of one DER level (X.690 §8.1); stops at whatever is truncated or of indefinite length.
@@ -100,5 +109,17 @@ private struct DERReader {
         guard count <= self.rest.count else { return nil }
         defer { self.rest = self.rest.dropFirst(count) }
         return (tag, self.rest.prefix(count))
+    }
+    /// The other direction: one element, of at most 64 KiB as it is read.
+    static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
+        let count = content.count
+        precondition(count <= UInt16.max, "extensions are short")
+        let length: [UInt8] =
+            switch count {
+            case ..<0x80: [UInt8(count)]
+            case ..<0x100: [0x81, UInt8(count)]
+            default: [0x82, UInt8(count >> 8), UInt8(count & 0xFF)]
+            }
+        return [tag] + length + content
     }
 }

@@ -10,6 +10,10 @@ import COpenSSL
 /// | `<bundle>.pem`, `<bundle>.p12` | a provider's certificate and key; passphrase ``passphrase`` | 0600 |
 /// | `device-<i>.pem` | a virtual device's certificate and key, where one was asked for | 0600 |
 /// | `token.key` | the token key: 64 hex digits | 0600 |
+/// | `crl.pem` | the revocation list, once something was revoked | 0644 |
+///
+/// Development and production share the authority and the server, and nothing else: certificates and token key of
+/// production are `<bundle>.production.pem`, `<bundle>.production.p12` and `token.production.key`.
 public struct DevelopmentPKI: Sendable, Equatable {
     /// Opens every `.p12` of the directory.
     public static let passphrase = "belfry"
@@ -17,18 +21,23 @@ public struct DevelopmentPKI: Sendable, Equatable {
     /// As it was given; paths are made by appending to it.
     public let directory: String
 
+    /// Whose certificates and token key are named: those of production alone have file names of their own.
+    public let environments: CertificateInfo.Environments
+
     /// Names a directory; nothing is read.
-    public init(directory: String) {
+    public init(directory: String, environments: CertificateInfo.Environments = .development) {
         self.directory = directory
+        self.environments = environments
     }
 
     public var authorityFile: String { self.path("ca.pem") }
     public var authorityKeyFile: String { self.path("ca.key") }
     public var serverFile: String { self.path("server.pem") }
-    public var tokenKeyFile: String { self.path("token.key") }
+    public var revocationFile: String { self.path("crl.pem") }
+    public var tokenKeyFile: String { self.path("token\(self.infix).key") }
 
-    public func pemFile(bundleID: String) -> String { self.path("\(bundleID).pem") }
-    public func pkcs12File(bundleID: String) -> String { self.path("\(bundleID).p12") }
+    public func pemFile(bundleID: String) -> String { self.path("\(bundleID)\(self.infix).pem") }
+    public func pkcs12File(bundleID: String) -> String { self.path("\(bundleID)\(self.infix).p12") }
 
     /// Reads the token key: ``TokenCipher/keyBytes`` bytes.
     ///
@@ -43,6 +52,9 @@ public struct DevelopmentPKI: Sendable, Equatable {
         return (0..<TokenCipher.keyBytes).map { digits[2 * $0] << 4 | digits[2 * $0 + 1] }
     }
 
+    /// What stands before the ending in the names of files that differ between the environments.
+    private var infix: String { self.environments == .production ? ".production" : "" }
+
     private func path(_ name: String) -> String {
         self.directory.hasSuffix("/") ? self.directory + name : "\(self.directory)/\(name)"
     }
@@ -54,11 +66,13 @@ public struct DevelopmentPKI: Sendable, Equatable {
 /// - Parameters:
 ///   - directory: made if it is not there.
 ///   - topics: bundle IDs; each gets a certificate.
-///   - environments: what the providers' certificates are good for.
+///   - environments: what the providers' certificates are good for; it decides on the names of their files, see
+///     ``DevelopmentPKI``.
 ///   - serverNames: names of the service besides `localhost`, `127.0.0.1` and `::1`; they count only when `server.pem`
 ///     is written for the first time.
-/// - Throws: ``TLSConfigurationError``: `invalidName` before anything is written, `unwritable`, or what is wrong with
-///   the authority that is there already.
+/// - Throws: ``TLSConfigurationError``: `invalidName` before anything is written, `unwritable`, what is wrong with the
+///   authority that is there already, or `rejected` for a file that is there with another topic's or environment's
+///   certificate in it.
 @discardableResult
 public func writeDevelopmentPKI(
     directory: String,
@@ -66,10 +80,10 @@ public func writeDevelopmentPKI(
     environments: CertificateInfo.Environments = .development,
     serverNames: [String] = []
 ) throws(TLSConfigurationError) -> DevelopmentPKI {
-    let pki = DevelopmentPKI(directory: directory)
+    let pki = DevelopmentPKI(directory: directory, environments: environments)
     for topic in topics {
         // "ca", "server" and "device-0" would take the place of those files.
-        guard CertificateAuthority.isBundleID(topic), !["ca", "server"].contains(topic),
+        guard CertificateAuthority.isBundleID(topic), !["ca", "crl", "server"].contains(topic),
             !DeviceSubject.isCommonName(topic)
         else {
             throw TLSConfigurationError(.invalidName(topic))
@@ -91,7 +105,7 @@ public func writeDevelopmentPKI(
         try authority.issueServer(names: serverNames).writePEM(to: pki.serverFile)
     }
     for topic in topics {
-        try writeClient(topic, environments, authority, pki)
+        try writeClient(topic, authority, pki)
     }
     if !FileAccess.exists(pki.tokenKeyFile) {
         try FileAccess.write(randomHexKey(), to: pki.tokenKeyFile, mode: 0o600)
@@ -102,7 +116,6 @@ public func writeDevelopmentPKI(
 /// Both forms hold the same certificate; one that is missing is made from the other.
 private func writeClient(
     _ topic: String,
-    _ environments: CertificateInfo.Environments,
     _ authority: CertificateAuthority,
     _ pki: DevelopmentPKI
 ) throws(TLSConfigurationError) {
@@ -114,8 +127,15 @@ private func writeClient(
         } else if FileAccess.exists(pkcs12) {
             try TLSIdentity(pkcs12File: pkcs12, passphrase: DevelopmentPKI.passphrase)
         } else {
-            try authority.issueClient(bundleID: topic, environments: environments)
+            try authority.issueClient(bundleID: topic, environments: pki.environments)
         }
+    // "a.production" in development and "a" in production want the same file.
+    guard identity.certificate.topic == topic, identity.certificate.environments.isSuperset(of: pki.environments) else {
+        throw TLSConfigurationError(
+            .rejected("is there already, with the certificate \"\(identity.certificate.commonName)\" in it"),
+            file: pem
+        )
+    }
     if !FileAccess.exists(pem) { try identity.writePEM(to: pem) }
     if !FileAccess.exists(pkcs12) { try identity.writePKCS12(to: pkcs12, passphrase: DevelopmentPKI.passphrase) }
 }

@@ -12,15 +12,33 @@ enum PEM {
         while let certificate = PEM_read_bio_X509(input.pointer, nil, refusePassphrase, nil) {
             certificates.append(CertificateHandle(owning: certificate))
         }
-        // The end of the input is reported as a missing start line.
+        try Self.expectEnd("a certificate in it is damaged")
+        return certificates
+    }
+
+    /// All revocation lists, in order; none is not an error here.
+    ///
+    /// - Throws: `rejected` for a block that does not decode.
+    static func revocationLists(in pem: [UInt8]) throws(TLSConfigurationError) -> [RevocationList] {
+        OpenSSLError.clearQueue()
+        let input = MemoryBIO(copying: pem)
+        var lists: [RevocationList] = []
+        while let list = PEM_read_bio_X509_CRL(input.pointer, nil, refusePassphrase, nil) {
+            lists.append(RevocationList(owning: list))
+        }
+        try Self.expectEnd("the revocation list in it is damaged")
+        return lists
+    }
+
+    /// The end of the input is reported as a missing start line; anything else is a damaged block.
+    private static func expectEnd(_ damage: String) throws(TLSConfigurationError) {
         let errors = OpenSSLError.drainQueue()
         guard let error = errors.last, error.library == ERR_LIB_PEM, error.reason == PEM_R_NO_START_LINE else {
             throw TLSConfigurationError(
-                .rejected("a certificate in it is damaged: \(errors.first?.text ?? "no reason given")"),
+                .rejected("\(damage): \(errors.first?.text ?? "no reason given")"),
                 openSSLErrors: errors.map(\.text)
             )
         }
-        return certificates
     }
 
     /// The first private key, of any of the forms OpenSSL reads (PKCS#8, PKCS#8 encrypted, EC, RSA).

@@ -25,6 +25,10 @@ public struct TLSConfigurationError: Error, Equatable, Sendable {
         case invalidName(String)
         /// Not 32 bytes as 64 hex digits.
         case invalidTokenKey
+        /// There is no revocation list in PEM form in it.
+        case noRevocationList
+        /// The revocation list is of another authority than the one that is trusted.
+        case foreignRevocationList
     }
 
     public let reason: Reason
@@ -70,6 +74,8 @@ extension TLSConfigurationError: CustomStringConvertible {
             case .rejected(let why): why
             case .invalidName(let name): "\"\(name)\" cannot be the name of a certificate"
             case .invalidTokenKey: "is not a token key: 64 hex digits are expected"
+            case .noRevocationList: "holds no certificate revocation list in PEM form"
+            case .foreignRevocationList: "the revocation list is not signed by the authority that is trusted"
             }
         return self.file.map { "\($0): \(text)" } ?? text
     }

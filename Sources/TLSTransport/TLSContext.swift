@@ -40,17 +40,22 @@ public final class TLSContext: @unchecked Sendable {
     /// - Parameters:
     ///   - clientTrust: the roots that client certificates must lead to; `nil` does not ask for a certificate at all.
     ///   - requireClientCertificate: whether a client without one is refused. Needs `clientTrust`.
+    ///   - revocations: clients whose certificate is in it are refused with the alert `certificate_revoked`, so that
+    ///     they can tell that from a server that is gone. Certificates of other issuers are not its business.
     public convenience init(
         server identity: TLSIdentity,
         clientTrust: TLSTrust?,
         requireClientCertificate: Bool,
+        revocations: RevocationList? = nil,
         minimumVersion: MinimumVersion = .tls12
     ) throws(TLSConfigurationError) {
         precondition(clientTrust != nil || !requireClientCertificate, "certificates are judged by roots")
+        precondition(clientTrust != nil || revocations == nil, "who is not asked for a certificate has none revoked")
         try self.init(role: .server, method: TLS_server_method(), minimumVersion: minimumVersion)
         try self.use(identity)
         if let clientTrust {
             try self.use(clientTrust, announced: true)
+            if let revocations { try self.use(revocations) }
             SSL_CTX_set_verify(
                 self.pointer,
                 SSL_VERIFY_PEER | (requireClientCertificate ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
@@ -119,5 +124,29 @@ public final class TLSContext: @unchecked Sendable {
                 throw .fromQueue("a root certificate is not usable")
             }
         }
+    }
+    private func use(_ revocations: RevocationList) throws(TLSConfigurationError) {
+        OpenSSLError.clearQueue()
+        guard let store = SSL_CTX_get_cert_store(self.pointer) else { preconditionFailure("a context has a store") }
+        guard
+            X509_STORE_add_crl(store, revocations.pointer) == 1,
+            X509_STORE_set_flags(store, UInt(X509_V_FLAG_CRL_CHECK)) == 1
+        else { throw .fromQueue("the revocation list is not usable") }
+        X509_STORE_set_verify_cb(store, judgeVerification)
+    }
+}
+
+/// OpenSSL asks it about every fault it finds in a certificate, and is told 1 for those that do not matter.
+///
+/// A revocation list that is overdue stays in force rather than shutting everybody out, and says nothing about the
+/// certificates of other issuers [ours]. Runs inside of `SSL_do_handshake`, on its thread.
+private func judgeVerification(_ isFine: Int32, _ context: OpaquePointer?) -> Int32 {
+    guard isFine == 0 else { return isFine }
+    switch X509_STORE_CTX_get_error(context) {
+    case X509_V_ERR_CRL_HAS_EXPIRED, X509_V_ERR_CRL_NOT_YET_VALID, X509_V_ERR_UNABLE_TO_GET_CRL:
+        X509_STORE_CTX_set_error(context, X509_V_OK)
+        return 1
+    default:
+        return 0
     }
 }

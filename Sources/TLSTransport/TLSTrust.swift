@@ -35,4 +35,12 @@ extension TLSTrust {
             throw file.map(error.inFile) ?? error
         }
     }
+    /// The same roots, read now, for who makes several contexts that must not differ in whom they trust.
+    ///
+    /// - Throws: ``TLSConfigurationError`` when the file cannot be read or holds no certificate.
+    public func inMemory() throws(TLSConfigurationError) -> TLSTrust {
+        guard case .file(let path) = self else { return self }
+        _ = try self.loadRoots()
+        return .pem(try FileAccess.read(path))
+    }
 }

@@ -11,7 +11,7 @@ struct SandboxCommand: AsyncParsableCommand {
         abstract: "Play the push service: gateway, feedback service and virtual devices.",
         subcommands: [
             SandboxServeCommand.self, SandboxCertificatesCommand.self, SandboxTokensCommand.self,
-            SandboxAcceptedCommand.self, SandboxDeviceCommand.self,
+            SandboxAcceptedCommand.self, SandboxDeviceCommand.self, SandboxRevokeCommand.self,
         ]
     )
 }
@@ -63,6 +63,16 @@ struct SandboxServeCommand: AsyncParsableCommand {
     @Option(help: "Event-loop threads for gateway and feedback.")
     var threads = 1
 
+    @OptionGroup var environment: SandboxEnvironmentOption
+    @OptionGroup var formats: SandboxFormatOptions
+
+    @Option(
+        help: """
+            List of revoked certificates (PEM); read again when it changes, for connections to come. Default: crl.pem \
+            in the PKI directory, when there is one.
+            """
+    )
+    var revoked: String?
     @OptionGroup(title: "Topics") var ledger: SandboxLedgerOptions
 
     func run() async throws {
@@ -74,12 +84,15 @@ struct SandboxServeCommand: AsyncParsableCommand {
         configuration.devicePort = Int(devicePort)
         configuration.threads = threads
         configuration.faultScript = faults
+        configuration.environment = environment.value
+        configuration.revocationFile = revoked
         let logger = Logger(label: "belfry.sandbox")
         if apiPort != nil {
             logger.warning("this version has no provider API; its port is not opened")
         }
         try await reportingSetupErrors {
             configuration.ledger = try ledger.configuration()
+            try formats.apply(to: &configuration)
             let stop = StopSignals()
             let server = try await SandboxServer.start(configuration, logger: logger)
             print(server.ports.json)
@@ -96,11 +109,15 @@ struct SandboxCertificatesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "certificates",
         abstract: "Write a development PKI: ca.pem, server.pem, token.key, <bundle>.pem and <bundle>.p12.",
-        discussion: "What is there already is kept; topics can be added. The passphrase of the .p12 files is belfry."
+        discussion: """
+            What is there already is kept; topics can be added. The passphrase of the .p12 files is belfry. Production \
+            has token key and certificates of its own: token.production.key, <bundle>.production.pem and .p12.
+            """
     )
 
     @OptionGroup var pki: PKIOption
     @OptionGroup var topics: TopicsOption
+    @OptionGroup var environment: SandboxEnvironmentOption
 
     @Option(help: "Further host names of the service, separated by commas; for a new server.pem only.")
     var serverNames = ""
@@ -111,7 +128,12 @@ struct SandboxCertificatesCommand: AsyncParsableCommand {
     func run() async throws {
         let names = serverNames.split(separator: ",").map(String.init)
         try await reportingSetupErrors {
-            try Sandbox.writeCertificates(directory: pki.directory, topics: topics.names, serverNames: names)
+            try Sandbox.writeCertificates(
+                directory: pki.directory,
+                topics: topics.names,
+                serverNames: names,
+                environment: environment.value
+            )
             guard let devices = devices?.range else { return }
             try Sandbox.writeDeviceCertificates(directory: pki.directory, devices: devices)
         }
@@ -149,10 +171,22 @@ struct SandboxTokensCommand: AsyncParsableCommand {
     @Option(help: "How many tokens.")
     var count: Int
 
+    @OptionGroup var environment: SandboxEnvironmentOption
+
+    @Option(help: "How long the tokens are, 32 to 100 bytes; the service lets more than 32 through by --token-limit.")
+    var tokenBytes = 32
+
     func run() async throws {
         try await reportingSetupErrors {
             var lines = ""
-            try Sandbox.forEachToken(pkiDirectory: pki.directory, topic: topic, first: first, count: count) { token in
+            try Sandbox.forEachToken(
+                pkiDirectory: pki.directory,
+                topic: topic,
+                first: first,
+                count: count,
+                environment: environment.value,
+                tokenBytes: tokenBytes
+            ) { token in
                 lines += token
                 lines += "\n"
                 guard lines.utf8.count > 1 << 16 else { return }

@@ -22,6 +22,7 @@ struct RunningSandbox: Sendable {
         faultScript: String? = nil,
         clock: @escaping @Sendable () -> UInt32 = { TopicFixture.now },
         ledger: LedgerConfiguration = LedgerConfiguration(),
+        configure: (inout SandboxConfiguration) throws -> Void = { _ in },
         _ body: (RunningSandbox) async throws -> Void
     ) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "sandbox-\(UUID().uuidString)").path
@@ -39,9 +40,11 @@ struct RunningSandbox: Sendable {
             try Data(faultScript.utf8).write(to: URL(filePath: file))
             configuration.faultScript = file
         }
+        try configure(&configuration)
         let server = try await SandboxServer.start(configuration, logger: quietLogger, clock: clock)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let sandbox = RunningSandbox(server: server, pki: DevelopmentPKI(directory: directory), group: group)
+        let pki = DevelopmentPKI(directory: directory, environments: configuration.environment.ofCertificates)
+        let sandbox = RunningSandbox(server: server, pki: pki, group: group)
         let result: Result<Void, any Error>
         do {
             result = .success(try await body(sandbox))
@@ -133,6 +136,8 @@ struct Provider: Sendable {
         let bytes: [UInt8]
         /// The first error, if there was one.
         let error: String?
+        /// Whether the peer refused our certificate by an alert, which no dead host does.
+        let isCertificateRefused: Bool
 
         /// The bytes as the gateway's one packet.
         var answer: ErrorResponse? {
@@ -149,6 +154,7 @@ struct Provider: Sendable {
         private let end: EventLoopPromise<End>
         private var bytes: [UInt8] = []
         private var error: String?
+        private var isCertificateRefused = false
 
         init(end: EventLoopPromise<End>) {
             self.end = end
@@ -160,10 +166,11 @@ struct Provider: Sendable {
 
         func errorCaught(context: ChannelHandlerContext, error: any Error) {
             self.error = self.error ?? "\(error)"
+            if (error as? TLSError)?.isCertificateRefused == true { isCertificateRefused = true }
         }
 
         func channelInactive(context: ChannelHandlerContext) {
-            end.succeed(End(bytes: bytes, error: error))
+            end.succeed(End(bytes: bytes, error: error, isCertificateRefused: isCertificateRefused))
         }
     }
 

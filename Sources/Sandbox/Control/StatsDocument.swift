@@ -35,7 +35,7 @@ struct StatsDocument: Encodable {
     }
 
     /// The courier.
-    struct Devices: Encodable {
+    struct Courier: Encodable {
         /// Connected now.
         let connected: Int
         /// Connections since the start.
@@ -47,7 +47,7 @@ struct StatsDocument: Encodable {
     }
 
     let topics: [String: Topic]
-    let devices: Devices
+    let courier: Courier
     let connections: Connections
     /// How often each fault struck, over all topics; those that were never on are left out.
     let faults: [String: Int]
@@ -69,11 +69,11 @@ struct StatsDocument: Encodable {
         }
         self.topics = topics
         self.faults = faults
-        let courier = service.courier.counters
-        devices = Devices(
-            connected: courier.connected,
-            total: courier.total,
-            refused: courier.refused,
+        let couriers = service.courier.counters
+        courier = Courier(
+            connected: couriers.connected,
+            total: couriers.total,
+            refused: couriers.refused,
             dropped: service.topics.reduce(0) { sum, topic in sum + topic.withLedger { $0.outbox.dropped } }
         )
         let connections = service.connections

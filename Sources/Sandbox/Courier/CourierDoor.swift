@@ -6,7 +6,7 @@ import TLSTransport
 /// How connections of devices are taken in: TLS with a client certificate, then a ``CourierHandler``.
 struct CourierDoor: Sendable {
     let service: PushService
-    let tls: TLSContext
+    let trust: ProviderTrust
     let logger: Logger
 
     func bootstrap(on group: EventLoopGroup) -> ServerBootstrap {
@@ -22,7 +22,7 @@ struct CourierDoor: Sendable {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
-                    try pipeline.addHandler(TLSHandler(context: tls, serverName: nil))
+                    try pipeline.addHandler(TLSHandler(context: trust.context(), serverName: nil))
                     try pipeline.addHandler(FarewellHandler())
                     try pipeline.addHandler(CourierHandler(service: service, logger: logger))
                 }

@@ -12,8 +12,6 @@ final class FeedbackHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    private static let tupleBytes = FeedbackTuple.headerBytes + TokenMint.tokenBytes
-
     private let service: PushService
     private let topic: PushService.Topic
     private let mint: TokenMint
@@ -30,10 +28,12 @@ final class FeedbackHandler: ChannelInboundHandler {
         mint = service.mint(for: topic)
     }
 
+    private var tupleBytes: Int { FeedbackTuple.headerBytes + mint.mintedBytes }
+
     func handlerAdded(context: ChannelHandlerContext) {
         (entries, bytesLeft) = topic.withLedger { ledger in
             let taken = ledger.takeFeedback()
-            let cut = ledger.faults.takeFeedbackCut(of: taken.count * Self.tupleBytes)
+            let cut = ledger.faults.takeFeedbackCut(of: taken.count * tupleBytes)
             return (taken[...], cut ?? .max)
         }
         logger.debug("feedback read", metadata: ["topic": "\(topic.name)", "tuples": "\(entries.count)"])
@@ -74,13 +74,13 @@ final class FeedbackHandler: ChannelInboundHandler {
     }
 
     private func encode(_ chunk: ArraySlice<FeedbackList.Entry>, _ allocator: ByteBufferAllocator) -> ByteBuffer {
-        let tupleBytes = Self.tupleBytes
+        let longestToken = TokenMint.tokenLengths.upperBound
         var buffer = allocator.buffer(capacity: chunk.count * tupleBytes)
-        withUnsafeTemporaryAllocation(byteCount: TokenMint.tokenBytes, alignment: 8) { token in
+        withUnsafeTemporaryAllocation(byteCount: longestToken, alignment: 8) { space in
             for entry in chunk {
-                mint.mint(entry.instance, into: token)
-                buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: tupleBytes) { output in
-                    FeedbackTuple.encode(timestamp: entry.timestamp, token: UnsafeRawBufferPointer(token), into: output)
+                let token = UnsafeRawBufferPointer(rebasing: space[..<mint.mint(entry.instance, into: space)])
+                buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: FeedbackTuple.headerBytes + token.count) {
+                    FeedbackTuple.encode(timestamp: entry.timestamp, token: token, into: $0)
                 }
             }
         }

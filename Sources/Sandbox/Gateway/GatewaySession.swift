@@ -28,6 +28,9 @@ struct GatewaySession: Sendable {
         decoder = GatewayFrameDecoder(limits: limits)
     }
 
+    /// Bytes held of a notification that is not complete.
+    var bufferedBytes: Int { decoder.bufferedBytes }
+
     /// What this connection's notifications are held against.
     var limits: GatewayLimits { decoder.limits }
 

@@ -13,7 +13,7 @@ struct ProviderDoor: Sendable {
     }
 
     let service: PushService
-    let tls: TLSContext
+    let trust: ProviderTrust
     /// Refuses everybody's certificate.
     let refusingTLS: TLSContext
     let logger: Logger
@@ -38,7 +38,7 @@ struct ProviderDoor: Sendable {
                 channel.eventLoop.makeCompletedFuture {
                     let handlers: [any ChannelHandler]
                     switch service.judgeConnect() {
-                    case .admit: handlers = greeting(tls, kind, makeServant)
+                    case .admit: handlers = greeting(trust.context(), kind, makeServant)
                     case .refuseCertificate: handlers = greeting(refusingTLS, kind, makeServant)
                     case .refuseHandshake: handlers = refusal(.alert)
                     case .reset: handlers = refusal(.reset)

@@ -107,13 +107,3 @@ final class ProviderGreeter: ChannelInboundHandler {
 }
 
 extension ProviderGreeter: RemovableChannelHandler {}
-
-extension PushEnvironment {
-    /// The same in the words of certificates.
-    fileprivate var ofCertificates: CertificateInfo.Environments {
-        switch self {
-        case .production: .production
-        case .development: .development
-        }
-    }
-}

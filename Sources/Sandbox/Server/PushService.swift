@@ -89,7 +89,8 @@ final class PushService: Sendable {
 
     /// A mint for the calling thread.
     func mint(for topic: Topic) -> TokenMint {
-        TokenMint(key: tokenKey, environment: environment, topic: topic.name)
+        let mintedBytes = gatewayLimits.tokenBytes.upperBound
+        return TokenMint(key: tokenKey, environment: environment, topic: topic.name, mintedBytes: mintedBytes)
     }
 
     var connections: ConnectionCounters {

@@ -2,7 +2,7 @@ import APNsProtocol
 
 /// What a sandbox is started with.
 public struct SandboxConfiguration: Sendable {
-    /// The directory with `server.pem`, `ca.pem` and `token.key`.
+    /// The directory with `server.pem`, `ca.pem` and `token.key` (in production `token.production.key`).
     public var pkiDirectory: String
     /// Bundle IDs. A provider whose certificate is for another one is turned away.
     public var topics: [String]
@@ -23,12 +23,15 @@ public struct SandboxConfiguration: Sendable {
     public var threads = 1
     /// Which environment it plays: certificates of the other one are turned away, tokens of the other one are invalid.
     public var environment = PushEnvironment.development
-    /// What the gateway accepts.
+    /// What the gateway accepts; see ``setFormats(payloadLimitBytes:tokenLimitBytes:protocolErrorStatus:)``.
     public var gatewayLimits = GatewayLimits()
     /// What the topics start with, and how much they remember.
     public var ledger = LedgerConfiguration()
     /// A file that says which faults come and go, and when; `nil` = none do by themselves.
     public var faultScript: String?
+    /// The list of revoked certificates, a PEM file, which has to be there; it is read again whenever it changes. `nil`:
+    /// `crl.pem` in the PKI directory, when there is one.
+    public var revocationFile: String?
 
     /// The ports of the real service.
     public init(pkiDirectory: String, topics: [String], devices: Int) {

@@ -42,7 +42,8 @@ public final class SandboxServer: Sendable {
         clock: @escaping @Sendable () -> UInt32 = { UInt32(clamping: time(nil)) }
     ) async throws -> SandboxServer {
         try check(configuration)
-        let (tls, tokenKey) = try secrets(DevelopmentPKI(directory: configuration.pkiDirectory))
+        try configuration.checkFormats()
+        let (trust, tokenKey) = try secrets(configuration, logger)
         let refusingTLS = try refusingContext(DevelopmentPKI(directory: configuration.pkiDirectory))
         let service = PushService(configuration: configuration, tokenKey: tokenKey, clock: clock)
         let recorder = try configuration.ledger.acceptedLogFile.map { path in
@@ -53,14 +54,14 @@ public final class SandboxServer: Sendable {
         let controlThread = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let courierThread = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
-            let door = ProviderDoor(service: service, tls: tls, refusingTLS: refusingTLS, logger: logger)
+            let door = ProviderDoor(service: service, trust: trust, refusingTLS: refusingTLS, logger: logger)
             let gateway = door.bootstrap(on: providerThreads, to: .gateway) { topic in
                 GatewayHandler(service: service, topic: topic, logger: logger)
             }
             let feedback = door.bootstrap(on: providerThreads, to: .feedback) { topic in
                 FeedbackHandler(service: service, topic: topic, logger: logger)
             }
-            let courier = CourierDoor(service: service, tls: tls, logger: logger).bootstrap(on: courierThread)
+            let courier = CourierDoor(service: service, trust: trust, logger: logger).bootstrap(on: courierThread)
             let control = controlBootstrap(on: controlThread, api: ControlAPI(service: service))
             let ports = SandboxPorts(
                 gateway: try await bind(gateway, configuration.listenHost, configuration.gatewayPort),
@@ -119,15 +120,21 @@ public final class SandboxServer: Sendable {
     }
 
     private static func secrets(
-        _ pki: DevelopmentPKI
-    ) throws(SandboxSetupError) -> (tls: TLSContext, tokenKey: [UInt8]) {
+        _ configuration: SandboxConfiguration,
+        _ logger: Logger
+    ) throws(SandboxSetupError) -> (trust: ProviderTrust, tokenKey: [UInt8]) {
+        let pki = DevelopmentPKI(
+            directory: configuration.pkiDirectory,
+            environments: configuration.environment.ofCertificates
+        )
         do {
-            let tls = try TLSContext(
-                server: TLSIdentity(pemFile: pki.serverFile),
-                clientTrust: .file(pki.authorityFile),
-                requireClientCertificate: true
+            let trust = try ProviderTrust(
+                serverFile: pki.serverFile,
+                authorityFile: pki.authorityFile,
+                revocations: configuration.revocationFile.map { .required($0) } ?? .optional(pki.revocationFile),
+                logger: logger
             )
-            return (tls, try pki.tokenKey())
+            return (trust, try pki.tokenKey())
         } catch {
             throw SandboxSetupError(error)
         }

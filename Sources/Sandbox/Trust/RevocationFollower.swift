@@ -1,0 +1,33 @@
+/// What tells one state of a file from another without reading it.
+struct FileStamp: Equatable, Sendable {
+    let inode: UInt64
+    let sizeBytes: Int64
+    /// When the content last changed.
+    let modifiedNanoseconds: Int64
+}
+
+/// When a revocation list is read again: once for each state of its file that was met.
+///
+/// Pure. It is asked at every new connection, since looking at the file costs a microsecond and a handshake a thousand
+/// times that: so a certificate is refused from the first connection after its revocation [ours]. Connections that are
+/// open stay open [ours].
+struct RevocationFollower: Equatable, Sendable {
+    /// What is to be done before the connection is taken.
+    enum Action: Equatable, Sendable {
+        /// The list in force is the one in the file, or all that is known of it.
+        case keep
+        /// The file is another one than when it was last looked at.
+        case load
+        /// There was a file and now there is none: say so, once. The list stays in force.
+        case reportMissing
+    }
+
+    private var last: FileStamp?
+
+    /// - Parameter stamp: the file's now, `nil` when there is none.
+    mutating func observe(_ stamp: FileStamp?) -> Action {
+        guard stamp != last else { return .keep }
+        last = stamp
+        return stamp == nil ? .reportMissing : .load
+    }
+}

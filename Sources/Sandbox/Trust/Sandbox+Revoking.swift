@@ -1,0 +1,32 @@
+import TLSTransport
+
+extension Sandbox {
+    /// Revokes the certificates of these bundle IDs, or takes that back: in `crl.pem` of the directory, which a running
+    /// sandbox notices at its next connection.
+    ///
+    /// - Parameter isUndone: take it back.
+    /// - Throws: ``SandboxSetupError`` naming the file or the bundle ID; nothing is changed then.
+    public static func revoke(
+        pkiDirectory: String,
+        topics: [String],
+        environment: PushEnvironment = .development,
+        isUndone: Bool = false
+    ) throws(SandboxSetupError) {
+        do {
+            let pki = DevelopmentPKI(directory: pkiDirectory, environments: environment.ofCertificates)
+            try pki.revoke(bundleIDs: topics, isUndone: isUndone)
+        } catch {
+            throw SandboxSetupError(error)
+        }
+    }
+}
+
+extension PushEnvironment {
+    /// The same in the words of certificates.
+    var ofCertificates: CertificateInfo.Environments {
+        switch self {
+        case .production: .production
+        case .development: .development
+        }
+    }
+}

@@ -1,0 +1,30 @@
+/// What is fuzzed: everything that reads bytes of a peer without knowing who that is.
+public enum FuzzTarget: String, CaseIterable, Sendable {
+    /// A provider's stream into the gateway, down to the topic's ledger.
+    case gateway
+    /// The feedback service's stream into the provider.
+    case feedback
+
+    /// Runs the code under test on one input and checks what must hold whatever the input is.
+    ///
+    /// - Parameter input: any bytes; see ``FuzzInput``.
+    /// - Throws: what does not hold. A trap is a finding too.
+    public func run(_ input: UnsafeRawBufferPointer) throws(BrokenInvariant) {
+        let input = FuzzInput(input)
+        switch self {
+        case .gateway: try GatewayFuzz(input).run()
+        case .feedback: try FeedbackFuzz(input).run()
+        }
+    }
+}
+
+/// A finding that is not a crash by itself.
+public struct BrokenInvariant: Error, CustomStringConvertible {
+    /// What does not hold.
+    public let description: String
+}
+
+/// - Throws: ``BrokenInvariant`` if the condition is false.
+func expect(_ condition: Bool, _ description: @autoclosure () -> String) throws(BrokenInvariant) {
+    guard condition else { throw BrokenInvariant(description: description()) }
+}

@@ -1,0 +1,126 @@
+import APNsProtocol
+
+@testable import Sandbox
+
+/// A gateway connection and its topic meet whatever a provider sends.
+///
+/// Nobody guesses a token, so the stream may hold stand-ins for genuine ones, see ``TokenStandIns``.
+///
+/// Settings: bit 0, payloads up to 2048 bytes; 1, tokens up to 100; 2, status 128; 3 and 4, the faults `shutdown-after`
+/// and `close-after`.
+struct GatewayFuzz {
+    private static let key = [UInt8](0..<32)
+    private static let devices = 8
+    /// The shortest notification that can be accepted: command 0, a token of 32 bytes, a payload of one.
+    private static let shortestBytes = 38
+
+    private let input: FuzzInput
+    private let stream: [UInt8]
+    private let limits: GatewayLimits
+    private let mint: TokenMint
+
+    init(_ input: FuzzInput) {
+        self.input = input
+        limits = GatewayLimits(
+            payloadLimitBytes: input.isSet(0) ? PayloadLimit.binaryIOS8 : PayloadLimit.binary2013,
+            tokenBytes: TokenMint
+                .tokenBytes...(input.isSet(1) ? TokenMint.tokenLengths.upperBound : TokenMint.tokenBytes),
+            protocolErrorStatus: input.isSet(2) ? .protocolError : .unknown
+        )
+        mint = TokenMint(key: Self.key, environment: .development, topic: "com.example.fuzz")
+        stream = TokenStandIns(mint: mint, devices: Self.devices).replaced(in: input.stream)
+    }
+
+    func run() throws(BrokenInvariant) {
+        let world = try talk(.atOnce, World.mixed(Self.devices))
+        let cut = try talk(.asGiven, World.mixed(Self.devices))
+        try expect(cut.answers == world.answers, "the answer depends on how the stream is cut")
+        try expect(cut.ledger.counters == world.ledger.counters, "the counts depend on how the stream is cut")
+        try checkAnswer(world.answers)
+        try checkBooks(world.ledger.counters)
+        // Everybody comes back: what is stored has to find its end.
+        var ledger = world.ledger
+        for device in 0..<Self.devices { ledger.set(device, .online, now: World.now + 1) }
+        try checkBooks(ledger.counters)
+        try checkOwners()
+    }
+
+    /// One connection, and the topic that it changes.
+    private struct World {
+        /// UNIX seconds.
+        static let now: UInt32 = 1_000_000
+
+        var ledger: TopicLedger
+        var now = World.now
+        var answers: [GatewaySession.Action] = []
+
+        /// Devices in all states.
+        static func mixed(_ devices: Int) -> World {
+            var world = World(ledger: TopicLedger(devices: devices))
+            let states: [DevicePopulation.Reachability] = [.online, .offline, .uninstalled]
+            for device in 0..<devices { world.ledger.set(device, states[device % states.count], now: now) }
+            return world
+        }
+
+        /// All apps are gone, at a time before every expiration: each one that is accepted is in the feedback list.
+        static func deserted(_ devices: Int) -> World {
+            var world = World(ledger: TopicLedger(devices: devices), now: 0)
+            for device in 0..<devices { world.ledger.set(device, .uninstalled, now: 0) }
+            return world
+        }
+    }
+
+    private func talk(_ chunking: Chunking, _ world: World) throws(BrokenInvariant) -> World {
+        var world = world
+        if input.isSet(3) { world.ledger.faults.arm(Fault(.shutdownAfter(count: 3))) }
+        if input.isSet(4) { world.ledger.faults.arm(Fault(.closeAfter(count: 2))) }
+        var session = GatewaySession(limits: limits)
+        for chunk in chunking.cut(stream, sizes: input.chunkSizes) {
+            let before = (isFinished: session.isFinished, accepted: world.ledger.counters.accepted)
+            let action = chunk.withUnsafeBytes {
+                session.receive($0, mint: mint, ledger: &world.ledger, now: world.now)
+            }
+            if action != .read { world.answers.append(action) }
+            let held = session.bufferedBytes
+            try expect(held <= limits.frameLimitBytes, "\(held) bytes are held of one frame")
+            let accepted = world.ledger.counters.accepted
+            try expect(!before.isFinished || accepted == before.accepted, "accepted behind the last word")
+        }
+        try expect(world.answers.count <= 1, "the last word was said \(world.answers.count) times")
+        try expect(world.answers.isEmpty || session.isFinished, "an answer, and the connection goes on")
+        let room = stream.count / Self.shortestBytes
+        try expect(world.ledger.counters.accepted <= room, "more accepted than the stream has room for")
+        return world
+    }
+
+    /// An answer names a notification of this stream, or none.
+    private func checkAnswer(_ answers: [GatewaySession.Action]) throws(BrokenInvariant) {
+        guard case .finish(let answer?, _)? = answers.first, answer.identifier != 0 else { return }
+        let identifier = withUnsafeBytes(of: answer.identifier.bigEndian) { Array($0) }
+        try expect(stream.contains(part: identifier), "identifier \(answer.identifier) was never sent")
+    }
+
+    private func checkBooks(_ counters: TopicCounters) throws(BrokenInvariant) {
+        let fates = counters.delivered + counters.stored + counters.coalesced + counters.expired + counters.feedback
+        try expect(fates == counters.accepted, "\(counters.accepted) accepted, \(fates) have a fate")
+        try expect(counters.stored >= 0 && counters.discarded >= 0, "a count below zero")
+    }
+
+    /// A notification is accepted only for an app whose token was in the stream.
+    private func checkOwners() throws(BrokenInvariant) {
+        var world = try talk(.asGiven, World.deserted(Self.devices))
+        let counters = world.ledger.counters
+        try expect(counters.feedback == counters.accepted, "not all that was accepted found its app missing")
+        for entry in world.ledger.takeFeedback() {
+            try expect(stream.contains(part: mint.token(of: entry.instance)), "no token of \(entry.instance) was sent")
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Whether these bytes stand somewhere in the array, in a row.
+    fileprivate func contains(part: [UInt8]) -> Bool {
+        guard let first = part.first, count >= part.count else { return false }
+        return (0...count - part.count).contains { self[$0] == first && self[$0..<$0 + part.count].elementsEqual(part) }
+    }
+}

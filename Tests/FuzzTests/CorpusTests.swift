@@ -1,0 +1,52 @@
+import Foundation
+import Testing
+
+@testable import belfry_fuzz
+
+/// What fuzzing started from and what it has found, run again as it is built for use.
+struct CorpusTests {
+    private static let corpus = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../Fuzz/Corpus").standardizedFileURL
+
+    private func inputs(of target: FuzzTarget) throws -> [(name: String, bytes: [UInt8])] {
+        let directory = Self.corpus.appending(path: target.rawValue)
+        return try FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)
+            .sorted { $0.path < $1.path }
+            .map { ($0.lastPathComponent, [UInt8](try Data(contentsOf: $0))) }
+    }
+
+    @Test("No input of the corpus breaks what must hold", arguments: FuzzTarget.allCases)
+    func replay(target: FuzzTarget) throws {
+        let inputs = try inputs(of: target)
+        #expect(inputs.count >= Seeds.all(of: target).count)
+        for (name, bytes) in inputs {
+            #expect(throws: Never.self, "\(name)") { try bytes.withUnsafeBytes { try target.run($0) } }
+        }
+    }
+
+    @Test("Every seed is in the corpus as `belfry-fuzz seeds` writes it", arguments: FuzzTarget.allCases)
+    func seeds(target: FuzzTarget) throws {
+        let inputs = Dictionary(uniqueKeysWithValues: try inputs(of: target).map { ($0.name, $0.bytes) })
+        for seed in Seeds.all(of: target) {
+            #expect(inputs[seed.name] == seed.bytes, "\(seed.name)")
+        }
+    }
+
+    @Test(
+        "No beginning of a seed, and no seed with one byte gone, breaks what must hold",
+        arguments: FuzzTarget.allCases
+    )
+    func mutilatedSeeds(target: FuzzTarget) {
+        for seed in Seeds.all(of: target) where seed.bytes.count < 400 {
+            for index in seed.bytes.indices {
+                var shorter = seed.bytes
+                shorter.remove(at: index)
+                for bytes in [Array(seed.bytes[..<index]), shorter] {
+                    #expect(throws: Never.self, "\(seed.name) \(index)") {
+                        try bytes.withUnsafeBytes { try target.run($0) }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+import Testing
+
+@testable import Sandbox
+
+/// When the revocation list is read again.
+struct RevocationFollowerTests {
+    private let stamp = FileStamp(inode: 1, sizeBytes: 100, modifiedNanoseconds: 5)
+
+    @Test("A state of the file is read once, and any change of inode, size or time is another state")
+    func readOnce() {
+        var follower = RevocationFollower()
+        let states = [
+            stamp,
+            FileStamp(inode: 2, sizeBytes: 100, modifiedNanoseconds: 5),
+            FileStamp(inode: 2, sizeBytes: 101, modifiedNanoseconds: 5),
+            FileStamp(inode: 2, sizeBytes: 101, modifiedNanoseconds: 4),
+        ]
+        for state in states {
+            let actions = [follower.observe(state), follower.observe(state)]
+            #expect(actions == [.load, .keep])
+        }
+    }
+
+    @Test("A file that never was is nothing, one that goes away is reported once, one that comes back is read")
+    func missing() {
+        var follower = RevocationFollower()
+        let actions = [nil, stamp, nil, nil, stamp, stamp].map { follower.observe($0) }
+        #expect(actions == [.keep, .load, .reportMissing, .keep, .load, .keep])
+    }
+}
