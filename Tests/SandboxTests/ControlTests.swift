@@ -226,8 +226,8 @@ struct ControlTests {
                 + #""evicted":0,"expired":0,"feedback":0,"held":0,"invalidJSON":0,"rejected":{},"stored":0}"#
             let connections = #"{"open":0,"refused":0,"total":0}"#
             let topics = #"{"com.example.a":\#(topic),"com.example.b":\#(topic)}"#
-            let devices = #"{"connected":0,"dropped":0,"refused":0,"total":0}"#
-            let expected = #"{"connections":\#(connections),"devices":\#(devices),"faults":{},"topics":\#(topics)}"#
+            let courier = #"{"connected":0,"dropped":0,"refused":0,"total":0}"#
+            let expected = #"{"connections":\#(connections),"courier":\#(courier),"faults":{},"topics":\#(topics)}"#
             #expect(stats.body == expected)
         }
     }

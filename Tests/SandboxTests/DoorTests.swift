@@ -111,6 +111,7 @@ struct DoorTests {
         #expect(service.connections.refused == 1)
         #expect(try greet(certificate(), at: .feedback).isActive, "the feedback service has no such limit")
         try channels[0].close().wait()
+        channels[0].embeddedEventLoop.run()
         #expect(try greet(certificate()).isActive, "there is room again")
         #expect(service.topics[0].withLedger { $0.faults.strikes } == [.connectionLimit: 1])
     }

@@ -77,10 +77,8 @@ struct FaultSelectionTests {
     func salt() {
         var (first, second) = (FaultPlan(salt: 1), FaultPlan(salt: 2))
         let chance = Fault(.errorResponse(Fault.Refusal(selection: .probability(0.5))))
-        for _ in 0..<1 {
-            first.seed(9)
-            second.seed(9)
-        }
+        first.seed(9)
+        second.seed(9)
         first.arm(chance)
         second.arm(chance)
         let draws = (0..<64).map { _ in (first.refuses(nil), second.refuses(nil)) }

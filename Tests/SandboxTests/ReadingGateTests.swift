@@ -34,7 +34,13 @@ struct ReadingGateTests {
         func read(context: ChannelHandlerContext) { reads += 1 }
     }
 
-    private let topic = PushService.Topic(name: "a", devices: 10)
+    private let topic = PushService.Topic(
+        name: "a",
+        devices: 10,
+        settings: TopicLedger.Settings(),
+        number: 0,
+        courier: CourierDirectory()
+    )
     private let gate: ReadingGate
     private let socket = Socket()
     private let reader = Reader()

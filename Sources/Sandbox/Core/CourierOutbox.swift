@@ -119,8 +119,9 @@ struct CourierOutbox: Sendable {
     }
 
     private mutating func trim(_ device: UInt32) {
-        while let attachment = attached[device], attachment.pendingBytes > SandboxLimits.courierPendingBytes,
-            let oldest = attachment.pending.first
+        // Nothing but the one that goes is held meanwhile: a second reference would copy all that waits.
+        while let bytes = attached[device]?.pendingBytes, bytes > SandboxLimits.courierPendingBytes,
+            let oldest = attached[device]?.pending.first
         {
             attached[device]?.pending.removeFirst()
             attached[device]?.pendingBytes -= oldest.bytes
