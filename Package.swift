@@ -69,6 +69,8 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
             ] + nio,
+            // In the program itself, so that it stays one file.
+            resources: [.embedInCode("Page/Files")],
             swiftSettings: strict
         ),
         .target(

@@ -11,6 +11,8 @@ packages=(
     librdkafka-dev libssl-dev libhiredis-dev pkg-config
     # Servers and clients that tests, demo and benchmarks start as processes of their own.
     redis-server openssl kcat
+    # A browser without a screen, for the tests of pages, and a font for it to write with.
+    chromium chromium-driver fonts-dejavu-core
     # promtool, which knows whether metrics are well-formed.
     prometheus
     # For .venv.

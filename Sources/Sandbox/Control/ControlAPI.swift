@@ -7,6 +7,8 @@ struct ControlAPI: Sendable {
         /// The HTTP status.
         let status: Int
         let body: [UInt8]
+        /// The media type of the body.
+        var contentType = "application/json"
     }
 
     let service: PushService

@@ -46,7 +46,7 @@ struct DevicePopulation: Sendable {
     private(set) var counts: Counts
 
     /// Bits 0 and 1: ``Reachability``. Bits 2 to 7: generation.
-    private var packed: [UInt8]
+    fileprivate var packed: [UInt8]
 
     /// All online, all in generation 0.
     init(count: Int) {
@@ -113,5 +113,14 @@ struct DevicePopulation: Sendable {
     /// Two populations with the same fingerprint are the same.
     var fingerprint: UInt64 {
         packed.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    }
+}
+
+extension DevicePopulation {
+    /// Lends the packed bytes of some devices, whose bits 0 and 1 are the ``Reachability``, for as long as `body` runs.
+    ///
+    /// Traps when there are no such devices.
+    func withPackedStates(_ devices: Range<Int>, _ body: (UnsafeBufferPointer<UInt8>) -> Void) {
+        packed.withUnsafeBufferPointer { body(UnsafeBufferPointer(rebasing: $0[devices])) }
     }
 }

@@ -70,4 +70,19 @@ enum SandboxLimits {
 
     /// Ciphertext read from a device's socket at a time.
     static let courierReadBytes = 16 * 1024
+
+    /// Squares in one image of the page's field: enough for a screen of 1920 × 1080.
+    static let fieldSquares = 1 << 21
+
+    /// The edge of a square of the field, in devices: at most 128, so that the devices in one can be counted in 16 bits.
+    static let fieldCell = 1...128
+
+    /// Pages that are open at once. What the last one costs a busy sandbox is little, but not nothing.
+    static let eventStreams = 32
+
+    /// How long a page may leave what it is sent unread before its stream is closed.
+    static let eventStreamStall = TimeAmount.seconds(30)
+
+    /// How often pages are told what happened.
+    static let eventInterval = TimeAmount.milliseconds(100)
 }

@@ -62,7 +62,7 @@ public final class SandboxServer: Sendable {
                 FeedbackHandler(service: service, topic: topic, logger: logger)
             }
             let courier = CourierDoor(service: service, trust: trust, logger: logger).bootstrap(on: courierThread)
-            let control = controlBootstrap(on: controlThread, api: ControlAPI(service: service))
+            let control = try await controlBootstrap(on: controlThread, service: service)
             let ports = SandboxPorts(
                 gateway: try await bind(gateway, configuration.listenHost, configuration.gatewayPort),
                 feedback: try await bind(feedback, configuration.listenHost, configuration.feedbackPort),
@@ -163,14 +163,21 @@ public final class SandboxServer: Sendable {
         }
     }
 
-    private static func controlBootstrap(on group: EventLoopGroup, api: ControlAPI) -> ServerBootstrap {
-        ServerBootstrap(group: group)
+    private static func controlBootstrap(
+        on group: MultiThreadedEventLoopGroup,
+        service: PushService
+    ) async throws -> ServerBootstrap {
+        let loop = group.next()
+        let hub = try await loop.submit { NIOLoopBound(EventHub(service: service, loop: loop), eventLoop: loop) }.get()
+        return ServerBootstrap(group: group)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.configureHTTPServerPipeline()
-                    try pipeline.addHandler(ControlHandler(api: api))
+                    let api = ControlAPI(service: service)
+                    let page = PageAPI(service: service)
+                    try pipeline.addHandler(ControlHandler(api: api, page: page, hub: hub.value))
                 }
             }
     }

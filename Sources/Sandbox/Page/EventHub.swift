@@ -1,0 +1,115 @@
+import NIOCore
+
+/// Tells all open pages what happens: one look at the ledgers per interval, however many pages there are, and none while
+/// there are none.
+///
+/// Belongs to the control port's event loop.
+final class EventHub {
+    /// One page. Belongs to the same loop.
+    final class Page {
+        fileprivate let write: ([[UInt8]]) -> Void
+        fileprivate let close: () -> Void
+        fileprivate let isWritable: () -> Bool
+        fileprivate var subscriber = EventSubscriber()
+
+        /// - Parameters:
+        ///   - write: writes and flushes event-stream frames.
+        ///   - close: ends the stream.
+        ///   - isWritable: whether the channel's buffer is below its mark.
+        init(
+            write: @escaping ([[UInt8]]) -> Void,
+            close: @escaping () -> Void,
+            isWritable: @escaping () -> Bool
+        ) {
+            self.write = write
+            self.close = close
+            self.isWritable = isWritable
+        }
+    }
+
+    private let service: PushService
+    private let loop: any EventLoop
+    private let hello: [UInt8]
+    private var pages: [ObjectIdentifier: Page] = [:]
+    private var pacing = EventPacing()
+    private var nextTick: Scheduled<Void>?
+
+    /// To be made on the loop.
+    init(service: PushService, loop: any EventLoop) {
+        loop.preconditionInEventLoop()
+        self.service = service
+        self.loop = loop
+        hello = ServerSentEvent.frame("hello", JSONText.encode(HelloDocument(of: service)))
+    }
+
+    /// Whether no more pages are taken; see ``SandboxLimits/eventStreams``.
+    var isFull: Bool { pages.count >= SandboxLimits.eventStreams }
+
+    /// Takes a page in. Traps when ``isFull``.
+    func join(_ page: Page) {
+        loop.preconditionInEventLoop()
+        precondition(!isFull, "one page too many")
+        if pages.isEmpty { start() }
+        pages[ObjectIdentifier(page)] = page
+        page.write([ServerSentEvent.greeting, hello, currentStats()])
+    }
+
+    /// Idempotent.
+    func leave(_ page: Page) {
+        guard pages.removeValue(forKey: ObjectIdentifier(page)) != nil, pages.isEmpty else { return }
+        nextTick?.cancel()
+        nextTick = nil
+        for topic in service.topics {
+            topic.withLedger { $0.trace.unwatch() }
+        }
+    }
+
+    private func start() {
+        let share = service.topics.count
+        for topic in service.topics {
+            topic.withLedger { $0.trace.watch(share: share) }
+        }
+        scheduleTick()
+    }
+
+    private func scheduleTick() {
+        nextTick = loop.assumeIsolated().scheduleTask(in: SandboxLimits.eventInterval) { self.tick() }
+    }
+
+    private func tick() {
+        scheduleTick()
+        let samples = service.topics.map { topic in topic.withLedger { $0.trace.drain() } }
+        let flashes = FlashesDocument.encode(samples).map { ServerSentEvent.frame("flashes", $0) }
+        let hasNewStats = pacing.tick() && pacing.shouldSend(JSONText.encode(StatsDocument(of: service)))
+        // Once for all pages, and not at all when none needs it.
+        lazy var stats = currentStats()
+        for page in pages.values {
+            let action = page.subscriber.tick(
+                isWritable: page.isWritable(),
+                hasFlashes: flashes != nil,
+                hasNewStats: hasNewStats,
+                nowMilliseconds: nowMilliseconds,
+                stallMilliseconds: SandboxLimits.eventStreamStall.nanoseconds / 1_000_000
+            )
+            switch action {
+            case .nothing: break
+            case .close: page.close()
+            case .send(let hasFlashes, let hasStats):
+                var frames: [[UInt8]] = []
+                if hasStats { frames.append(stats) }
+                if hasFlashes, let flashes { frames.append(flashes) }
+                page.write(frames)
+            }
+        }
+    }
+
+    private func currentStats() -> [UInt8] {
+        let stats = JSONText.encode(StatsDocument(of: service))
+        return ServerSentEvent.frame("stats", StatsEvent.encode(atMilliseconds: nowMilliseconds, stats: stats))
+    }
+
+    /// Since some moment.
+    private var nowMilliseconds: Int64 {
+        Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000)
+    }
+}

@@ -1,0 +1,197 @@
+// Faults and their switches. What is on is asked of the sandbox, since others switch too; one that does not say
+// (404 or 405) is believed to have done what this page asked.
+
+import { FAULTS } from "/page/fault-list.js";
+
+const POLL_MILLISECONDS = 2000;
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
+export class Faults {
+  constructor() {
+    this.rows = new Map();
+    this.on = new Map();
+    this.strikes = {};
+    this.isListed = true;
+    this.changes = 0;
+    this.generation = 0;
+    this.topic = document.getElementById("fault-topic");
+    this.message = document.getElementById("fault-message");
+    this.clear = document.getElementById("clear");
+    const list = document.getElementById("fault-list");
+    for (const { group, faults } of FAULTS) {
+      const title = document.createElement("h3");
+      title.textContent = group;
+      list.append(title, ...faults.map((fault) => this.makeRow(fault)));
+    }
+    this.clear.addEventListener("click", () => this.switchAllOff());
+    this.topic.addEventListener("change", () => this.show());
+    setInterval(() => this.poll(), POLL_MILLISECONDS);
+    this.poll();
+  }
+
+  setTopics(topics) {
+    const chosen = this.topic.value;
+    const names = ["", ...topics.map((topic) => topic.name)];
+    this.topic.replaceChildren(...names.map((name) => new Option(name || "all topics", name)));
+    this.topic.value = names.includes(chosen) ? chosen : "";
+  }
+
+  // What GET /stats says: how often each struck.
+  setStrikes(strikes) {
+    this.strikes = strikes;
+    this.show();
+  }
+
+  makeRow(fault) {
+    const row = element("div", "fault");
+    const id = `fault-${fault.name}`;
+    const toggle = element("input", "switch", { type: "checkbox", id });
+    toggle.setAttribute("role", "switch");
+    toggle.setAttribute("aria-describedby", `${id}-about`);
+    toggle.addEventListener("change", () => this.toggle(fault, toggle));
+    const name = element("label", "name", { htmlFor: id, textContent: fault.name });
+    const strikes = element("span", "strikes", { id: `${id}-strikes` });
+    const about = element("p", "about", { id: `${id}-about`, textContent: fault.about });
+    const inputs = fault.settings.map((setting) => [setting, makeInput(id, setting)]);
+    const settings = inputs.map(([setting, input]) => {
+      const label = element("label", "setting", { htmlFor: input.id });
+      label.append(element("span", "", { textContent: setting.label }), input);
+      input.addEventListener("change", () => { if (toggle.checked) this.toggle(fault, toggle); });
+      return label;
+    });
+    // One setting stands beside the name, more stand below.
+    const line = element("div", "line");
+    line.append(toggle, name, ...(settings.length === 1 ? settings : []));
+    const below = element("div", "below");
+    below.append(about, strikes);
+    row.append(line, below);
+    if (settings.length > 1) {
+      const all = element("div", "settings");
+      all.append(...settings);
+      row.append(all);
+    }
+    this.rows.set(fault.name, { row, toggle, strikes, inputs });
+    return row;
+  }
+
+  request(fault) {
+    const body = { name: fault.name };
+    const { inputs } = this.rows.get(fault.name);
+    for (const [{ key, silent }, input] of inputs) {
+      if (input.value === "" || input.value === silent) continue;
+      if (!input.checkValidity()) throw new Error(`${fault.name}: “${key}” is ${input.value}, ${input.title}`);
+      body[key] = input.type === "number" ? Number(input.value) : input.value;
+    }
+    for (const { key, instead } of fault.settings) {
+      if (instead && key in body) delete body[instead];
+    }
+    return body;
+  }
+
+  async toggle(fault, toggle) {
+    const isOn = toggle.checked;
+    await this.change(fault, () => (isOn ? this.request(fault) : { clear: fault.name }), () => {
+      if (isOn) this.on.set(fault.name, 1); else this.on.delete(fault.name);
+    });
+  }
+
+  async switchAllOff() {
+    await this.change(null, () => ({ clear: true }), () => this.on.clear());
+  }
+
+  // Asks for a change; what is shown afterwards is what the sandbox says.
+  async change(fault, makeBody, whenDone) {
+    this.changes += 1;
+    this.generation += 1;
+    try {
+      const body = makeBody();
+      if (this.topic.value && !fault?.isOfTheDoor) body.topic = this.topic.value;
+      const answer = await fetch("/faults", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      if (!answer.ok) {
+        const { field, error } = await answer.json();
+        throw new Error(field ? `“${field}” ${error}` : error);
+      }
+      whenDone();
+      this.say("");
+    } catch (error) {
+      this.say(error instanceof TypeError ? "The sandbox does not answer." : error.message);
+    } finally {
+      this.changes -= 1;
+    }
+    await this.poll();
+    this.show();
+  }
+
+  async poll() {
+    if (!this.isListed || document.hidden) return;
+    const { generation } = this;
+    try {
+      const answer = await fetch("/faults");
+      if (answer.status === 404 || answer.status === 405) this.isListed = false;
+      if (!answer.ok) return;
+      const { faults } = await answer.json();
+      // What was asked before a change says nothing about it.
+      if (this.changes > 0 || generation !== this.generation) return;
+      // On for how many topics; null is all of them.
+      this.on = new Map();
+      for (const fault of faults) {
+        const chosen = this.topic.value;
+        if (chosen && fault.topic && fault.topic !== chosen) continue;
+        this.on.set(fault.name, fault);
+        this.showSettings(fault);
+      }
+      this.show();
+    } catch {
+      // The event stream says when the connection is lost.
+    }
+  }
+
+  // The parameters with which it is on, but for those that somebody is editing.
+  showSettings(fault) {
+    for (const [{ key, value }, input] of this.rows.get(fault.name)?.inputs ?? []) {
+      const shown = fault[key] ?? (input.type === "number" ? "" : value);
+      if (document.activeElement !== input && input.value !== String(shown)) input.value = shown;
+    }
+  }
+
+  show() {
+    for (const [name, { row, toggle, strikes }] of this.rows) {
+      const isOn = this.on.has(name);
+      row.dataset.on = isOn;
+      if (this.changes === 0) toggle.checked = isOn;
+      const count = this.strikes[name] ?? 0;
+      const text = count === 0 ? "" : `struck ${whole.format(count)} ×`;
+      if (strikes.textContent !== text) strikes.textContent = text;
+    }
+    const badge = document.getElementById("faults-on");
+    badge.hidden = this.on.size === 0;
+    badge.textContent = `${this.on.size} on`;
+    this.clear.disabled = this.on.size === 0;
+  }
+
+  say(text) {
+    this.message.hidden = text === "";
+    this.message.textContent = text;
+  }
+}
+
+function makeInput(id, setting) {
+  if (setting.choices) {
+    const select = element("select", "", { id: `${id}-${setting.key}` });
+    select.append(...setting.choices.map((choice) => new Option(choice, choice)));
+    select.value = setting.value;
+    return select;
+  }
+  return element("input", "", {
+    id: `${id}-${setting.key}`, type: "number", min: setting.least, max: setting.most, step: setting.step ?? 1,
+    value: setting.value, placeholder: setting.hint ?? "", title: `${setting.least} to ${setting.most} is allowed`,
+  });
+}
+
+function element(tag, className, properties = {}) {
+  return Object.assign(document.createElement(tag), { className }, properties);
+}

@@ -1,0 +1,168 @@
+// The counts beside the wall: totals as they come, rates over the last two seconds.
+
+const WINDOW_MILLISECONDS = 2000;
+const PERIOD_MILLISECONDS = 500;
+const SPARK_POINTS = 240;
+const SUMMARY_MILLISECONDS = 15_000;
+
+const STATUS_NAMES = {
+  1: "processing error", 2: "missing token", 3: "missing topic", 4: "missing payload", 5: "token size",
+  6: "topic size", 7: "payload size", 8: "invalid token", 10: "shutdown", 128: "protocol error", 255: "unknown",
+};
+const SUMS = [
+  "accepted", "delivered", "stored", "coalesced", "expired", "feedback", "evicted", "held", "invalidJSON", "discarded",
+];
+const STATES = ["online", "offline", "uninstalled", "removed"];
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
+const rateText = (rate) => (rate > 0 && rate < 10 ? rate.toFixed(1) : whole.format(rate));
+// Totals of ten digits do not fit beside each other.
+const totalText = (total) => (total < 10_000_000 ? whole.format(total) : short.format(total));
+
+export class Numbers {
+  constructor() {
+    this.samples = [];
+    // One rate per period, as far back as this page has seen.
+    this.spark = [];
+    // In the order of the configuration.
+    this.topics = [];
+    this.chosen = "";
+    this.receivedAt = 0;
+    this.isLive = false;
+    setInterval(() => this.tick(), PERIOD_MILLISECONDS);
+    setInterval(() => this.summarize(), SUMMARY_MILLISECONDS);
+  }
+
+  // A topic's name, or "" for all.
+  choose(name) {
+    this.chosen = name;
+    this.spark = [];
+    this.show();
+  }
+
+  take({ at, stats }) {
+    const last = this.samples.at(-1);
+    const accepted = (sample) => Object.values(sample.stats.topics).reduce((sum, topic) => sum + topic.accepted, 0);
+    // The sandbox was started anew.
+    if (last && (at < last.at || accepted({ stats }) < accepted(last))) this.samples = [];
+    this.samples.push({ at, stats });
+    this.receivedAt = performance.now();
+    this.show();
+  }
+
+  // Counts that do not change are not sent: between two of them time passes all the same.
+  tick() {
+    const last = this.samples.at(-1);
+    if (!last) return;
+    if (this.isLive && performance.now() - this.receivedAt > PERIOD_MILLISECONDS * 1.4) {
+      this.samples.push({ at: last.at + PERIOD_MILLISECONDS, stats: last.stats });
+    }
+    this.spark.push(this.rate((stats) => this.sums(stats).accepted));
+    if (this.spark.length > SPARK_POINTS) this.spark.shift();
+    this.show();
+    this.drawSpark();
+  }
+
+  // Per second.
+  rate(read) {
+    const last = this.samples.at(-1);
+    while (this.samples.length > 2 && last.at - this.samples[1].at >= WINDOW_MILLISECONDS) this.samples.shift();
+    const [first] = this.samples;
+    const seconds = (last.at - first.at) / 1000;
+    return seconds > 0 ? Math.max(0, (read(last.stats) - read(first.stats)) / seconds) : 0;
+  }
+
+  topicsOf(stats) {
+    return Object.entries(stats.topics).filter(([name]) => !this.chosen || name === this.chosen);
+  }
+
+  sums(stats) {
+    const sums = Object.fromEntries(SUMS.map((name) => [name, 0]));
+    for (const [, topic] of this.topicsOf(stats)) {
+      for (const name of SUMS) sums[name] += topic[name] ?? 0;
+    }
+    return sums;
+  }
+
+  rejected(stats) {
+    const sums = {};
+    for (const [, topic] of this.topicsOf(stats)) {
+      for (const [status, count] of Object.entries(topic.rejected)) sums[status] = (sums[status] ?? 0) + count;
+    }
+    return sums;
+  }
+
+  show() {
+    const last = this.samples.at(-1);
+    if (!last) return;
+    const { stats } = last;
+    const sums = this.sums(stats);
+    put("rate", rateText(this.rate((stats) => this.sums(stats).accepted)));
+    put("total", whole.format(sums.accepted));
+    for (const name of SUMS.slice(1)) put(name, totalText(sums[name]), whole.format(sums[name]));
+    for (const state of STATES) {
+      const count = this.topicsOf(stats).reduce((sum, [, topic]) => sum + (topic.devices?.[state] ?? 0), 0);
+      put(`devices-${state}`, totalText(count), whole.format(count));
+    }
+    put("open", whole.format(stats.connections.open));
+    put("connections", totalText(stats.connections.total));
+    put("refused", totalText(stats.connections.refused));
+    fill("topics", this.topics.filter((name) => stats.topics[name]).map((name) => [
+      name,
+      rateText(this.rate((stats) => stats.topics[name]?.accepted ?? 0)),
+      totalText(stats.topics[name].accepted),
+    ]));
+    const rejected = this.rejected(stats);
+    fill("statuses", Object.keys(rejected).sort((left, right) => left - right).map((status) => [
+      `${status} ${STATUS_NAMES[status] ?? ""}`,
+      rateText(this.rate((stats) => this.rejected(stats)[status] ?? 0)),
+      totalText(rejected[status]),
+    ]));
+  }
+
+  drawSpark() {
+    const top = Math.max(1, ...this.spark);
+    const left = SPARK_POINTS - this.spark.length;
+    const x = (index) => (((left + index) / (SPARK_POINTS - 1)) * 240).toFixed(1);
+    const points = this.spark.map((rate, index) => `${x(index)},${(46 - (rate / top) * 43).toFixed(1)}`);
+    document.getElementById("spark-line").setAttribute("d", `M${points.join("L")}`);
+    document.getElementById("spark-area").setAttribute("d", `M${x(0)},48L${points.join("L")}L240,48Z`);
+  }
+
+  // For those who listen: seldom, and in a sentence.
+  summarize() {
+    const last = this.samples.at(-1);
+    if (!last || !this.isLive) return;
+    const rejected = Object.values(this.rejected(last.stats)).reduce((sum, count) => sum + count, 0);
+    const rate = rateText(this.rate((stats) => this.sums(stats).accepted));
+    const text = `${rate} accepted per second, ${whole.format(rejected)} rejected so far, `
+      + `${whole.format(last.stats.connections.open)} connections open.`;
+    put("summary", text);
+  }
+}
+
+function put(id, text, title = "") {
+  const element = document.getElementById(id);
+  if (element.textContent !== text) element.textContent = text;
+  if (title && element.title !== title) element.title = title;
+}
+
+// Keeps rows that are there, so that nothing flickers and a selection stays.
+function fill(id, rows) {
+  const body = document.getElementById(id).tBodies[0];
+  while (body.rows.length > rows.length) body.deleteRow(-1);
+  rows.forEach((cells, index) => {
+    const row = body.rows[index] ?? body.insertRow();
+    cells.forEach((text, column) => {
+      let cell = row.cells[column];
+      if (!cell) {
+        cell = document.createElement(column === 0 ? "th" : "td");
+        if (column === 0) cell.scope = "row"; else cell.className = "n";
+        row.append(cell);
+      }
+      if (cell.textContent !== text) cell.textContent = text;
+      if (column === 0 && cell.title !== text) cell.title = text;
+    });
+  });
+}

@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""The sandbox's page in a real browser without a screen: Debian's chromium, driven by selenium.
+
+Usage: page_test.py CONTROL_PORT TOPIC [SCREENSHOT_DIRECTORY]
+
+Somebody else has to send notifications of TOPIC all the while, again and again on new connections. Waits for
+conditions, never for time. Prints one JSON object: a true for each rule that held; ends with 1 at the first that did
+not, saying which.
+"""
+
+import json
+import os
+import sys
+import urllib.request
+
+from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+SECONDS = 20
+# What the page can be used with, in the order of the tab key; the switches of the faults follow.
+FIRST_STOPS = ["theme", "topic", "zoom-out", "zoom-in", "zoom-fit", "field"]
+
+
+def start_browser():
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    for flag in [
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1600,1000",
+        "--force-device-scale-factor=1", "--no-first-run", "--disable-extensions", "--disable-background-networking",
+    ]:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
+
+
+class PageTest:
+    def __init__(self, browser, port, topic, screenshots):
+        self.browser = browser
+        self.url = f"http://127.0.0.1:{port}"
+        self.topic = topic
+        self.screenshots = screenshots
+        self.held = {}
+
+    # Tools
+
+    def by_id(self, name):
+        return self.browser.find_element(By.ID, name)
+
+    def text(self, name):
+        return self.browser.execute_script("return document.getElementById(arguments[0]).textContent", name)
+
+    def number(self, name):
+        return float(self.text(name).replace(",", ""))
+
+    def until(self, what, condition):
+        WebDriverWait(self.browser, SECONDS, poll_frequency=0.05).until(lambda _: condition(), f"waited for: {what}")
+        self.held[what] = True
+
+    def shot(self, name):
+        if self.screenshots:
+            os.makedirs(self.screenshots, exist_ok=True)
+            self.browser.save_screenshot(os.path.join(self.screenshots, f"{name}.png"))
+
+    def size(self, width, height):
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def prefer(self, **features):
+        wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
+
+    def get(self, path):
+        with urllib.request.urlopen(self.url + path, timeout=SECONDS) as answer:
+            return json.load(answer)
+
+    def strikes(self, fault):
+        return self.get("/stats")["faults"].get(fault, 0)
+
+    def zoom(self):
+        return float(self.by_id("field").get_attribute("data-zoom"))
+
+    def position(self):
+        field = self.by_id("field")
+        return field.get_attribute("data-x"), field.get_attribute("data-y")
+
+    # Whether any pixel of the field has the colour of a delivery, or nearly.
+    def is_flashing(self):
+        return self.browser.execute_script("""
+            const canvas = document.getElementById("canvas");
+            const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+            const hex = getComputedStyle(document.documentElement).getPropertyValue("--delivered").trim();
+            const wanted = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+            for (let at = 0; at < data.length; at += 4) {
+              if (wanted.every((part, index) => Math.abs(part - data[at + index]) < 40)) return true;
+            }
+            return false;""")
+
+    # Rules, in the order in which they are tried
+
+    def loads(self):
+        self.prefer(prefers_color_scheme="dark")
+        self.browser.get(self.url + "/")
+        self.until("the page goes live", lambda: self.text("connection") == "live")
+        self.until("it names the topic", lambda: self.topic in self.text("topics"))
+
+    def numbers_move(self):
+        before = self.number("total")
+        self.until("totals move", lambda: self.number("total") > before)
+        self.until("there is a rate", lambda: self.number("rate") > 0)
+        self.until("the empty state is gone", lambda: not self.by_id("empty").is_displayed())
+        self.until("deliveries flash", self.is_flashing)
+        self.shot("page-dark")
+
+    def zooms_with_keys(self):
+        field = self.by_id("field")
+        field.send_keys("0")
+        self.until("0 shows everything", lambda: self.zoom() == 1)
+        field.send_keys("+" * 12)
+        self.until("plus zooms in", lambda: self.zoom() > 3)
+        self.until("the device under the cursor is named", lambda: "online" in self.text("device"))
+        before = self.position()
+        field.send_keys(Keys.ARROW_RIGHT + Keys.ARROW_DOWN)
+        self.until("arrows move", lambda: all(now != then for now, then in zip(self.position(), before)))
+        self.shot("page-zoomed")
+        zoom = self.zoom()
+        field.send_keys("-")
+        self.until("minus zooms out", lambda: self.zoom() < zoom)
+        field.send_keys("0")
+        self.until("0 shows everything again", lambda: self.zoom() == 1)
+
+    def zooms_with_the_wheel(self):
+        origin = ScrollOrigin.from_element(self.by_id("field"))
+        ActionChains(self.browser).scroll_from_origin(origin, 0, -600).perform()
+        self.until("the wheel zooms in", lambda: self.zoom() > 1.5)
+        ActionChains(self.browser).click_and_hold(self.by_id("field")).move_by_offset(60, 40).release().perform()
+        ActionChains(self.browser).scroll_from_origin(origin, 0, 2000).perform()
+        self.until("the wheel zooms out", lambda: self.zoom() == 1)
+
+    def chooses_a_topic(self):
+        Select(self.by_id("topic")).select_by_visible_text(self.topic)
+        labels = "return document.querySelectorAll('#labels span').length"
+        self.until("one topic is shown alone", lambda: self.browser.execute_script(labels) == 1)
+        Select(self.by_id("topic")).select_by_value("")
+        self.until("all topics are shown", lambda: self.browser.execute_script(labels) > 1)
+
+    def switches_a_fault(self):
+        setting = self.by_id("fault-close-after-count")
+        setting.clear()
+        setting.send_keys("1")
+        switch = self.by_id("fault-close-after")
+        switch.click()
+        self.until("a fault is on", lambda: self.text("faults-on") == "1 on")
+        self.until("it strikes", lambda: self.strikes("close-after") > 0)
+        self.until("its strikes are shown", lambda: "struck" in self.text("fault-close-after-strikes"))
+        self.shot("page-fault")
+        switch.click()
+        self.until("it is off", lambda: not self.by_id("faults-on").is_displayed())
+        self.until("the sandbox says so", lambda: self.get("/faults")["faults"] == [])
+        self.until("it strikes no more", self.is_quiet)
+
+    # Notifications go on being accepted while the fault's count stands still.
+    def is_quiet(self):
+        strikes, accepted = self.strikes("close-after"), self.accepted()
+        WebDriverWait(self.browser, SECONDS, poll_frequency=0.05).until(lambda _: self.accepted() > accepted + 20)
+        return self.strikes("close-after") == strikes
+
+    def accepted(self):
+        return self.get("/stats")["topics"][self.topic]["accepted"]
+
+    def says_what_is_wrong(self):
+        setting = self.by_id("fault-answer-delay-milliseconds")
+        setting.clear()
+        setting.send_keys("-1")
+        self.by_id("fault-answer-delay").click()
+        self.until("a wrong setting is named", lambda: "milliseconds" in self.text("fault-message"))
+        self.until("and the switch stays off", lambda: not self.by_id("fault-answer-delay").is_selected())
+
+    def has_two_themes(self):
+        theme = "return document.documentElement.dataset.theme"
+        ground = "return getComputedStyle(document.documentElement).backgroundColor"
+        self.until("the system's dark theme is taken", lambda: self.browser.execute_script(theme) == "dark")
+        dark = self.browser.execute_script(ground)
+        self.prefer(prefers_color_scheme="light")
+        self.until("and its light one", lambda: self.browser.execute_script(theme) == "light")
+        self.until("they differ", lambda: self.browser.execute_script(ground) != dark)
+        self.shot("page-light")
+        self.by_id("theme").click()
+        self.until("the switch overrules it", lambda: self.browser.execute_script(ground) == dark)
+
+    def is_reached_by_keyboard(self):
+        # The first stop of all leads past the wall.
+        self.browser.execute_script("document.querySelector('.skip').focus()")
+        count = self.browser.execute_script(
+            "return [...document.querySelectorAll('button, select, input, [tabindex=\"0\"]')]"
+            ".filter((element) => !element.disabled && element.offsetParent).length"
+        )
+        reached = []
+        for _ in range(count):
+            ActionChains(self.browser).send_keys(Keys.TAB).perform()
+            reached.append(self.browser.execute_script("return document.activeElement.id"))
+            if reached[-1] == "field":
+                outline = "return getComputedStyle(document.activeElement).outlineStyle"
+                self.until("focus is seen", lambda: self.browser.execute_script(outline) != "none")
+        named = [name for name in reached if name]
+        self.until("the tab key reaches the controls in order", lambda: named[: len(FIRST_STOPS)] == FIRST_STOPS)
+        self.until("and every one of them", lambda: len(set(named)) == count)
+        unnamed = (
+            "return [...document.querySelectorAll('button, select, input')].filter((element) =>"
+            " !element.ariaLabel && !element.labels?.length && !element.textContent.trim()).length"
+        )
+        self.until("every control has a name", lambda: self.browser.execute_script(unnamed) == 0)
+        self.browser.execute_script("document.getElementById('fault-refuse-connects').focus()")
+        ActionChains(self.browser).send_keys(Keys.SPACE).perform()
+        self.until("the space key switches a fault on", lambda: self.text("faults-on") == "1 on")
+        self.by_id("clear").send_keys(Keys.ENTER)
+        self.until("and enter all of them off", lambda: not self.by_id("faults-on").is_displayed())
+
+    def fits(self):
+        wide = "return document.documentElement.scrollWidth <= innerWidth"
+        for width, height in [(360, 780), (768, 1000), (1024, 800), (1600, 1000), (2560, 1300)]:
+            self.size(width, height)
+            self.until(f"{width} pixels suffice", lambda: self.browser.execute_script(wide))
+            self.until(f"the field is seen at {width}", lambda: self.by_id("field").size["height"] >= 250)
+            if width == 360:
+                self.shot("page-narrow")
+        self.size(1600, 1000)
+
+    def is_calm_when_asked(self):
+        self.prefer(prefers_reduced_motion="reduce")
+        query = "return matchMedia('(prefers-reduced-motion: reduce)').matches"
+        self.until("reduced motion is heard", lambda: self.browser.execute_script(query))
+        self.until("deliveries are still seen", self.is_flashing)
+
+    def has_no_errors(self):
+        errors = [entry["message"] for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]
+        self.until(f"the console has no errors: {errors}", lambda: not errors)
+
+    def run(self):
+        self.size(1600, 1000)
+        for rule in [
+            self.loads, self.numbers_move, self.zooms_with_keys, self.zooms_with_the_wheel, self.chooses_a_topic,
+            self.switches_a_fault, self.says_what_is_wrong, self.has_two_themes, self.is_reached_by_keyboard, self.fits,
+            self.is_calm_when_asked, self.has_no_errors,
+        ]:
+            rule()
+
+
+def main():
+    port, topic = int(sys.argv[1]), sys.argv[2]
+    screenshots = sys.argv[3] if len(sys.argv) > 3 else None
+    browser = start_browser()
+    test = PageTest(browser, port, topic, screenshots)
+    try:
+        test.run()
+    except BaseException:
+        test.shot("page-failure")
+        raise
+    finally:
+        browser.quit()
+    print(json.dumps(test.held))
+
+
+if __name__ == "__main__":
+    main()

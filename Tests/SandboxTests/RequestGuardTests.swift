@@ -1,0 +1,66 @@
+import Testing
+
+@testable import Sandbox
+
+/// A browser on the same machine shows pages of others too; none of them is to switch anything here.
+struct RequestGuardTests {
+    private func refused(
+        _ method: String,
+        _ path: String,
+        host: String? = "127.0.0.1:2190",
+        origin: String? = nil,
+        site: String? = nil,
+        mode: String? = nil
+    ) -> String? {
+        let headers = RequestGuard.Headers(host: host, origin: origin, fetchSite: site, fetchMode: mode)
+        return RequestGuard.refusal(of: headers, method: method, path: path)?.field
+    }
+
+    @Test("Programs that say nothing about where they come from are served")
+    func programs() {
+        for host in ["127.0.0.1:2190", "localhost:2190", "localhost", "LOCALHOST:80", "[::1]:2190", nil] {
+            #expect(refused("POST", "/faults", host: host) == nil)
+            #expect(refused("GET", "/stats", host: host) == nil)
+        }
+    }
+
+    @Test(
+        "A host name that is not the loopback's is refused: it may be one that was made to point here",
+        arguments: [
+            "evil.example", "evil.example:2190", "localhost.evil.example", "127.0.0.1.evil.example", "localhostx:1",
+            "127.0.0.1:2190@evil.example", "localhost:x", "10.0.0.1:2190", "",
+        ]
+    )
+    func rebinding(host: String) {
+        for (method, path) in [("GET", "/"), ("GET", "/events"), ("POST", "/faults")] {
+            #expect(refused(method, path, host: host, mode: "navigate") == "host")
+        }
+    }
+
+    @Test("A page of another origin is refused, another port of this machine and no origin in particular included")
+    func otherOrigin() {
+        for origin in ["http://evil.example", "http://127.0.0.1:8080", "https://127.0.0.1:2190", "null", ""] {
+            #expect(refused("POST", "/faults", origin: origin) == "origin")
+            #expect(refused("GET", "/events", origin: origin) == "origin")
+        }
+        for site in ["cross-site", "same-site", "x"] {
+            #expect(refused("GET", "/events", site: site) == "sec-fetch-site")
+            #expect(refused("POST", "/devices", site: site) == "sec-fetch-site")
+        }
+    }
+
+    @Test("The page itself is served, and may switch")
+    func own() {
+        #expect(refused("POST", "/faults", origin: "http://127.0.0.1:2190", site: "same-origin", mode: "cors") == nil)
+        #expect(refused("GET", "/events", host: "localhost:9", site: "same-origin", mode: "cors") == nil)
+        #expect(refused("GET", "/", site: "none", mode: "navigate") == nil)
+    }
+
+    @Test("A link from elsewhere leads to the page, but nowhere else")
+    func link() {
+        #expect(refused("GET", "/", site: "cross-site", mode: "navigate") == nil)
+        #expect(refused("GET", "/", site: "cross-site", mode: "no-cors") == "sec-fetch-site")
+        #expect(refused("GET", "/stats", site: "cross-site", mode: "navigate") == "sec-fetch-site")
+        #expect(refused("POST", "/", site: "cross-site", mode: "navigate") == "sec-fetch-site")
+    }
+}
