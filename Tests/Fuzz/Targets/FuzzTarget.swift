@@ -4,6 +4,8 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case gateway
     /// The feedback service's stream into the provider.
     case feedback
+    /// A device's stream into the courier, and the courier's into the device.
+    case courier
 
     /// Runs the code under test on one input and checks what must hold whatever the input is.
     ///
@@ -14,6 +16,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         switch self {
         case .gateway: try GatewayFuzz(input).run()
         case .feedback: try FeedbackFuzz(input).run()
+        case .courier: try CourierFuzz(input).run()
         }
     }
 }

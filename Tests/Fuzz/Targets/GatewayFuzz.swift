@@ -6,8 +6,8 @@ import APNsProtocol
 ///
 /// Nobody guesses a token, so the stream may hold stand-ins for genuine ones, see ``TokenStandIns``.
 ///
-/// Settings: bit 0, payloads up to 2048 bytes; 1, tokens up to 100; 2, status 128; 3 and 4, the faults `shutdown-after`
-/// and `close-after`.
+/// Settings: bit 0, payloads up to 2048 bytes; 1, tokens up to 100; 2, status 128; 3 to 7, the faults `shutdown-after`,
+/// `close-after`, `stall-after`, `reset-after` and `sentinel-silence`.
 struct GatewayFuzz {
     private static let key = [UInt8](0..<32)
     private static let devices = 8
@@ -37,12 +37,18 @@ struct GatewayFuzz {
         try expect(cut.answers == world.answers, "the answer depends on how the stream is cut")
         try expect(cut.ledger.counters == world.ledger.counters, "the counts depend on how the stream is cut")
         try checkAnswer(world.answers)
-        try checkBooks(world.ledger.counters)
-        // Everybody comes back: what is stored has to find its end.
+        try FuzzLedger.checkBooks(world.ledger.counters)
+        try checkOwners(world.ledger)
+        try checkFeedback()
         var ledger = world.ledger
-        for device in 0..<Self.devices { ledger.set(device, .online, now: World.now + 1) }
-        try checkBooks(ledger.counters)
-        try checkOwners()
+        // Time passes, and everybody comes back or gets another token: what is stored has to find its end.
+        _ = ledger.releaseHeld(now: World.now + 1)
+        try FuzzLedger.checkBooks(ledger.counters)
+        for device in 0..<Self.devices {
+            if device.isMultiple(of: 4) { ledger.renew(device, now: World.now + 1) }
+            ledger.set(device, .online, now: World.now + 1)
+        }
+        try FuzzLedger.checkBooks(ledger.counters)
     }
 
     /// One connection, and the topic that it changes.
@@ -53,18 +59,19 @@ struct GatewayFuzz {
         var ledger: TopicLedger
         var now = World.now
         var answers: [GatewaySession.Action] = []
+        var stalls = 0
 
         /// Devices in all states.
         static func mixed(_ devices: Int) -> World {
-            var world = World(ledger: TopicLedger(devices: devices))
-            let states: [DevicePopulation.Reachability] = [.online, .offline, .uninstalled]
+            var world = World(ledger: FuzzLedger.make(devices: devices))
+            let states: [DevicePopulation.Reachability] = [.online, .offline, .uninstalled, .offline, .removed]
             for device in 0..<devices { world.ledger.set(device, states[device % states.count], now: now) }
             return world
         }
 
         /// All apps are gone, at a time before every expiration: each one that is accepted is in the feedback list.
         static func deserted(_ devices: Int) -> World {
-            var world = World(ledger: TopicLedger(devices: devices), now: 0)
+            var world = World(ledger: FuzzLedger.make(devices: devices), now: 0)
             for device in 0..<devices { world.ledger.set(device, .uninstalled, now: 0) }
             return world
         }
@@ -72,25 +79,55 @@ struct GatewayFuzz {
 
     private func talk(_ chunking: Chunking, _ world: World) throws(BrokenInvariant) -> World {
         var world = world
-        if input.isSet(3) { world.ledger.faults.arm(Fault(.shutdownAfter(count: 3))) }
-        if input.isSet(4) { world.ledger.faults.arm(Fault(.closeAfter(count: 2))) }
+        arm(&world.ledger.faults)
         var session = GatewaySession(limits: limits)
         for chunk in chunking.cut(stream, sizes: input.chunkSizes) {
-            let before = (isFinished: session.isFinished, accepted: world.ledger.counters.accepted)
-            let action = chunk.withUnsafeBytes {
-                session.receive($0, mint: mint, ledger: &world.ledger, now: world.now)
-            }
-            if action != .read { world.answers.append(action) }
-            let held = session.bufferedBytes
-            try expect(held <= limits.frameLimitBytes, "\(held) bytes are held of one frame")
-            let accepted = world.ledger.counters.accepted
-            try expect(!before.isFinished || accepted == before.accepted, "accepted behind the last word")
+            var rest = chunk
+            while !rest.isEmpty { rest = try take(rest, &session, &world) }
         }
         try expect(world.answers.count <= 1, "the last word was said \(world.answers.count) times")
         try expect(world.answers.isEmpty || session.isFinished, "an answer, and the connection goes on")
         let room = stream.count / Self.shortestBytes
         try expect(world.ledger.counters.accepted <= room, "more accepted than the stream has room for")
         return world
+    }
+
+    /// - Returns: what is to come again when a stall is over.
+    private func take(
+        _ chunk: ArraySlice<UInt8>,
+        _ session: inout GatewaySession,
+        _ world: inout World
+    ) throws(BrokenInvariant) -> ArraySlice<UInt8> {
+        let before = (isFinished: session.isFinished, accepted: world.ledger.counters.accepted)
+        let action = chunk.withUnsafeBytes {
+            session.receive($0, mint: mint, ledger: &world.ledger, now: world.now)
+        }
+        let held = session.bufferedBytes
+        try expect(held <= limits.frameLimitBytes, "\(held) bytes are held of one frame")
+        let accepted = world.ledger.counters.accepted
+        try expect(!before.isFinished || accepted == before.accepted, "accepted behind the last word")
+        switch action {
+        case .read:
+            return []
+        case .stall(let takenBytes, _):
+            try expect((0...chunk.count).contains(takenBytes), "\(takenBytes) of \(chunk.count) bytes were taken")
+            world.stalls += 1
+            try expect(world.stalls == 1, "one stall struck twice")
+            return chunk.dropFirst(takenBytes)
+        case .finish, .reset:
+            world.answers.append(action)
+            return []
+        }
+    }
+
+    private func arm(_ faults: inout FaultPlan) {
+        let behaviours: [Fault.Behaviour] = [
+            .shutdownAfter(count: 3), .closeAfter(count: 2), .stallAfter(count: 2, milliseconds: nil),
+            .resetAfter(count: 4), .sentinelSilence,
+        ]
+        for (index, behaviour) in behaviours.enumerated() where input.isSet(3 + index) {
+            faults.arm(Fault(behaviour))
+        }
     }
 
     /// An answer names a notification of this stream, or none.
@@ -100,14 +137,21 @@ struct GatewayFuzz {
         try expect(stream.contains(part: identifier), "identifier \(answer.identifier) was never sent")
     }
 
-    private func checkBooks(_ counters: TopicCounters) throws(BrokenInvariant) {
-        let fates = counters.delivered + counters.stored + counters.coalesced + counters.expired + counters.feedback
-        try expect(fates == counters.accepted, "\(counters.accepted) accepted, \(fates) have a fate")
-        try expect(counters.stored >= 0 && counters.discarded >= 0, "a count below zero")
+    /// A notification is accepted only for an app whose token was in the stream.
+    private func checkOwners(_ ledger: TopicLedger) throws(BrokenInvariant) {
+        for device in 0..<UInt32(Self.devices) {
+            for generation in Set(ledger.log.entries(device: device, generation: nil).map(\.instance.generation)) {
+                let wasSent = TokenStandIns.lengths.contains { length in
+                    let instance = AppInstance(device: device, generation: generation, tokenBytes: length)
+                    return stream.contains(part: mint.token(of: instance))
+                }
+                try expect(wasSent, "accepted for device \(device), generation \(generation), whose token was not sent")
+            }
+        }
     }
 
-    /// A notification is accepted only for an app whose token was in the stream.
-    private func checkOwners() throws(BrokenInvariant) {
+    /// The same of the feedback list, which names the very token that was sent.
+    private func checkFeedback() throws(BrokenInvariant) {
         var world = try talk(.asGiven, World.deserted(Self.devices))
         let counters = world.ledger.counters
         try expect(counters.feedback == counters.accepted, "not all that was accepted found its app missing")

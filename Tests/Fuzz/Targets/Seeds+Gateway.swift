@@ -91,6 +91,11 @@ extension Seeds {
         seed("cut", chunks: [3], Array(every.dropLast(7))),
         seed("shutdown", settings: 8, chunks: [0], every),
         seed("close", settings: 16, chunks: [30], every),
+        seed("stall", settings: 32, chunks: [50], every),
+        seed("stall-then-reset", settings: 96, every),
+        seed("reset", settings: 64, chunks: [0], every),
+        seed("sentinel-silence", settings: 128, every + frame(item(3, [0, 0, 0, 9]), item(1, [])) + every),
+        seed("all-faults", settings: 0xFF, chunks: [9, 70], every + every),
         seed("shutdown-and-close", settings: 24, every + [9]),
     ]
 }

@@ -12,6 +12,7 @@ public enum Seeds {
         switch target {
         case .gateway: gateway
         case .feedback: feedback
+        case .courier: courier
         }
     }
 

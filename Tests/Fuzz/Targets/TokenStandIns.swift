@@ -13,6 +13,8 @@
 /// | 6 | a device that does not exist |
 struct TokenStandIns {
     static let mark = Array("TOKN".utf8)
+    /// What bits 4 and 5 choose from.
+    static let lengths: [UInt8] = [32, 64, 100, 33]
 
     let mint: TokenMint
     let devices: Int
@@ -33,12 +35,11 @@ struct TokenStandIns {
     }
 
     private func token(_ selector: UInt8) -> [UInt8] {
-        let lengths: [UInt8] = [32, 64, 100, 33]
         let number = UInt32(selector & 7) % UInt32(devices)
         let instance = AppInstance(
             device: selector & 64 == 0 ? number : number + UInt32(devices),
             generation: selector >> 3 & 1,
-            tokenBytes: lengths[Int(selector >> 4 & 3)]
+            tokenBytes: Self.lengths[Int(selector >> 4 & 3)]
         )
         return mint.token(of: instance)
     }
