@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps build test demo bench fuzz lint generate clean
+.PHONY: help deps build test demo bench bench-sandbox fuzz lint generate clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
 JOBS ?= 2
@@ -26,7 +26,7 @@ SECONDS ?= 60
 
 help: ## list the commands
 	@echo 'make COMMAND, one of:'
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo 'demo and bench take KAFKA=host:port, demo also REDIS=url; both ARGS="…"; test takes FILTER=name, fuzz SECONDS=n'
 
 deps: ## install what is missing (Debian packages, .venv) and say what
@@ -43,6 +43,9 @@ demo: build ## run the whole story from Kafka to a device and back, and check th
 
 bench: build ## measure a worker against its floor in C
 	@$(BIN)/belfry-bench $(if $(KAFKA),--kafka '$(KAFKA)') $(ARGS)
+
+bench-sandbox: build ## measure the sandbox against a raw TLS sink in C
+	@$(BIN)/belfry-bench sandbox $(ARGS)
 
 fuzz: deps ## fuzz what reads the bytes of peers, for SECONDS=60, with the address sanitizer
 	@Tests/Fuzz/run.sh $(SECONDS) $(JOBS)

@@ -131,8 +131,18 @@ let package = Package(
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto"), .linkedLibrary("pthread")]
         ),
         .executableTarget(
+            name: "belfry-bench-fire",
+            dependencies: ["BenchmarkCommon"],
+            path: "Tests/Benchmarks/Fire",
+            cSettings: strictC,
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]
+        ),
+        .executableTarget(
             name: "belfry-bench",
-            dependencies: [.product(name: "ArgumentParser", package: "swift-argument-parser")],
+            dependencies: [
+                "Sandbox", "TLSTransport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
             path: "Tests/Benchmarks/Driver",
             swiftSettings: strict
         ),

@@ -1,15 +1,44 @@
 import ArgumentParser
 import Foundation
 
-/// Measures the worker against its floor in C, in one run and on the same records.
+/// Measures one of our servers against its floor in C, in one run and on the same input.
 ///
-/// The result is one JSON line on stdout; progress goes to stderr. Exit codes: 0, 1 (failed, or slower than the limit
-/// allows), 64 (usage).
+/// The result is one JSON line on stdout; progress goes to stderr. Exit codes: 0, 1 (failed, or slower than the limits
+/// allow), 64 (usage).
 @main
 struct BenchmarkCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "belfry-bench",
-        abstract: "Measures the worker against its floor in C."
+        abstract: "Measures worker or sandbox against their floors in C.",
+        subcommands: [WorkerBenchmarkCommand.self, SandboxBenchmarkCommand.self],
+        defaultSubcommand: WorkerBenchmarkCommand.self
+    )
+
+    /// Runs a scenario in a workspace of its own. Whatever happens, nothing is left of it.
+    static func withServers(belfry: String?, _ body: (Servers) throws -> Void) throws {
+        let programs = try Programs(belfry: belfry)
+        let workspace = try Workspace()
+        // A child that ended shows as an error of the write, not as the end of the benchmark.
+        signal(SIGPIPE, SIG_IGN)
+        ChildRegistry.endOnSignals(removing: workspace.directory)
+        defer {
+            ChildRegistry.endAll()
+            workspace.remove()
+        }
+        do {
+            try body(Servers(programs: programs, workspace: workspace))
+        } catch let error as BenchmarkError {
+            say("\(error)\n\(workspace.logTails())")
+            throw ExitCode.failure
+        }
+    }
+}
+
+/// `belfry-bench worker`, which is also what no subcommand means.
+struct WorkerBenchmarkCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "worker",
+        abstract: "Measures the worker against the least a worker must do."
     )
 
     @Option(help: "Kafka to use, host:port, instead of an embedded broker in a process of its own.")
@@ -45,17 +74,7 @@ struct BenchmarkCommand: ParsableCommand {
     }
 
     func run() throws {
-        let programs = try Programs(belfry: belfry)
-        let workspace = try Workspace()
-        // A child that ended shows as an error of the write, not as the end of the benchmark.
-        signal(SIGPIPE, SIG_IGN)
-        ChildRegistry.endOnSignals(removing: workspace.directory)
-        defer {
-            ChildRegistry.endAll()
-            workspace.remove()
-        }
-        do {
-            let servers = Servers(programs: programs, workspace: workspace)
+        try BenchmarkCommand.withServers(belfry: belfry) { servers in
             let brokers =
                 try kafka.map { try servers.prepare(kafka: $0, partitions: partitions) }
                 ?? servers.startBroker(partitions: partitions)
@@ -63,9 +82,6 @@ struct BenchmarkCommand: ParsableCommand {
             let report = try scenario.run(rounds: rounds, notifications: notifications)
             print(try report.line())
             guard report.isWithin(limit: limit) else { throw ExitCode.failure }
-        } catch let error as BenchmarkError {
-            say("\(error)\n\(workspace.logTails())")
-            throw ExitCode.failure
         }
     }
 }

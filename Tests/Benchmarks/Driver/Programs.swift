@@ -6,7 +6,7 @@ struct Programs {
     let floor: String
     let load: String
     let sink: String
-    let redisServer: String
+    let fire: String
 
     init(belfry: String?) throws {
         let directory = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
@@ -21,7 +21,7 @@ struct Programs {
         floor = try sibling("belfry-bench-floor")
         load = try sibling("belfry-bench-load")
         sink = try sibling("belfry-bench-sink")
-        redisServer = try Self.find("redis-server")
+        fire = try sibling("belfry-bench-fire")
     }
 
     /// The full path of a program in PATH.

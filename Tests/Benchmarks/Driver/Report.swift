@@ -71,11 +71,6 @@ struct Report {
         return String(decoding: try encoder.encode(fields), as: UTF8.self)
     }
 
-    private func rounded(_ value: Double, digits: Int) -> Decimal {
-        // A Decimal prints the digits meant, a Double sometimes many more.
-        Decimal(string: String(format: "%.\(digits)f", value)) ?? 0
-    }
-
     private struct Fields: Encodable {
         let scenario: String
         let notifications: Int
@@ -107,4 +102,9 @@ struct Report {
             case residentMiB = "resident_mib"
         }
     }
+}
+
+/// A number as it is to be printed: a Decimal prints the digits meant, a Double sometimes many more.
+func rounded(_ value: Double, digits: Int) -> Decimal {
+    Decimal(string: String(format: "%.\(digits)f", value)) ?? 0
 }

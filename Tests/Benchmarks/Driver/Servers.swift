@@ -13,7 +13,7 @@ struct Servers {
         let port = try freePort()
         let child = try start(
             "redis-server",
-            program: programs.redisServer,
+            program: Programs.find("redis-server"),
             arguments: [
                 "--port", "\(port)", "--bind", "127.0.0.1", "--save", "", "--appendonly", "yes",
                 "--maxmemory-policy", "noeviction", "--dir", workspace.makeDirectory("redis").path,

@@ -120,7 +120,7 @@ struct SingleScenario {
         let before = try sink.totals().notifications
         let expected = before + notifications
         let cpuBefore = try contender.cpuMicroseconds()
-        let start = Self.now()
+        let start = Sink.now()
         try contender.resume()
         let end = try sink.wait(notifications: expected, milliseconds: Limit.roundMilliseconds)
         let settled = try sink.wait(notifications: .max, milliseconds: Limit.settleMilliseconds)
@@ -149,12 +149,6 @@ struct SingleScenario {
         published += count
     }
 
-    /// Nanoseconds of CLOCK_MONOTONIC, the sink's clock.
-    private static func now() -> UInt64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-    }
 }
 
 // MARK: set-up

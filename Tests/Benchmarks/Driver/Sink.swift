@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 
 /// The gateway that takes everything and answers nothing, and what it has seen.
 struct Sink {
@@ -28,13 +29,16 @@ struct Sink {
     private static let answerMilliseconds: Int32 = 10_000
 
     /// Starts it with the server's certificate of a PKI.
-    init(servers: Servers, pki: URL) throws {
+    ///
+    /// - Parameter readBytes: what it asks of a socket at a time; 0 is OpenSSL's way, a record in two reads.
+    init(servers: Servers, pki: URL, readBytes: Int = 0) throws {
         child = try servers.start(
             "sink",
             program: servers.programs.sink,
             arguments: [
                 "--identity", pki.appendingPathComponent("server.pem").path,
                 "--clients", pki.appendingPathComponent("ca.pem").path,
+                "--read-bytes", "\(readBytes)",
             ]
         )
         port = try Self.decode(Ready.self, child.line(within: Self.answerMilliseconds)).gateway
@@ -49,6 +53,13 @@ struct Sink {
     func wait(notifications: Int, milliseconds: Int32) throws -> Totals {
         try child.tell("wait \(notifications) \(milliseconds)")
         return try Self.decode(Totals.self, child.line(within: milliseconds + Self.answerMilliseconds))
+    }
+
+    /// Nanoseconds of CLOCK_MONOTONIC, the sink's clock.
+    static func now() -> UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
     private static func decode<Value: Decodable>(_ type: Value.Type, _ line: String) throws -> Value {

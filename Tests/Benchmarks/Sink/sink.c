@@ -1,6 +1,7 @@
 // belfry-bench-sink: a gateway that takes everything and answers nothing.
 //
 //   --identity FILE (certificate and key, PEM)  --clients FILE (CA of the clients)  --listen HOST:PORT (port 0: any)
+//   --read-bytes N (what is asked of a socket at a time; default 0: OpenSSL's way, a record in two reads)
 //
 // A TLS server that requires a client certificate, one thread a connection. It walks the lengths of command 2 frames to
 // count notifications, nothing more. Ready, it prints one JSON line with its port. For every line on its standard input
@@ -121,7 +122,7 @@ static void *accept_all(void *argument) {
 
 // MARK: set-up
 
-static void make_context(const char *identity, const char *clients) {
+static void make_context(const char *identity, const char *clients, size_t read_bytes) {
     context = SSL_CTX_new(TLS_server_method());
     if (context == NULL || SSL_CTX_use_certificate_chain_file(context, identity) != 1
         || SSL_CTX_use_PrivateKey_file(context, identity, SSL_FILETYPE_PEM) != 1) {
@@ -133,6 +134,10 @@ static void make_context(const char *identity, const char *clients) {
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
     // A ticket would be the only thing this gateway ever says.
     SSL_CTX_set_num_tickets(context, 0);
+    if (read_bytes > 0) {
+        SSL_CTX_set_read_ahead(context, 1);
+        SSL_CTX_set_default_read_buffer_len(context, read_bytes);
+    }
     // Some clients' extensions are critical and unknown to OpenSSL; the chain is what matters here.
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_IGNORE_CRITICAL);
 }
@@ -177,15 +182,16 @@ static void report(uint64_t notifications, uint64_t milliseconds) {
 }
 
 int main(int argc, char **argv) {
-    const char *identity = NULL, *clients = NULL, *address = "127.0.0.1:0";
+    const char *identity = NULL, *clients = NULL, *address = "127.0.0.1:0", *read_bytes = "0";
     bench_options(argc, argv, (struct bench_option[]){
-        {"identity", &identity}, {"clients", &clients}, {"listen", &address}, {NULL, NULL}});
+        {"identity", &identity}, {"clients", &clients}, {"listen", &address},
+        {"read-bytes", &read_bytes}, {NULL, NULL}});
     signal(SIGPIPE, SIG_IGN);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&totals.arrived, &attributes);
-    make_context(identity, clients);
+    make_context(identity, clients, bench_number("read-bytes", read_bytes));
     uint16_t port;
     int listener = listen_on(address, &port);
     pthread_t thread;

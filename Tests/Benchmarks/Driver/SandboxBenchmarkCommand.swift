@@ -1,0 +1,69 @@
+import ArgumentParser
+
+/// `belfry-bench sandbox`.
+struct SandboxBenchmarkCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sandbox",
+        abstract: "Measures the sandbox's gateway against a raw TLS sink.",
+        discussion: """
+            accepted_per_core_s is notifications by seconds of CPU time, user and system, of all threads of the \
+            sandbox; rate is by the clock on the wall, with the sender on the same machine.
+            """
+    )
+
+    @Option(help: "The belfry executable. Default: the one beside this program.")
+    var belfry: String?
+
+    @Option(help: "Virtual devices, whose tokens are spread over all of them.")
+    var devices = 10_000_000
+
+    @Option(help: "Rounds; the result is their median.")
+    var rounds = 5
+
+    @Option(help: "Notifications per round.")
+    var notifications = 2_000_000
+
+    @Option(help: "Connections that the notifications of a round are sent over.")
+    var connections = 4
+
+    @Option(help: "Connections that are open at once at the end, each of which sends.")
+    var held = 2000
+
+    @Option(help: "Share of the devices that are offline, in percent: their notifications are stored.")
+    var offline = 10
+
+    @Flag(inversion: .prefixedNo, help: "Whether a target that is missed is a failure.")
+    var judge = true
+
+    func validate() throws {
+        try require("devices", devices, in: 1000...16_777_215)
+        try require("rounds", rounds, in: 1...1000)
+        try require("notifications", notifications, in: 1000...10_000_000)
+        try require("connections", connections, in: 1...1000)
+        try require("held", held, in: 1...20_000)
+        try require("offline", offline, in: 0...100)
+    }
+
+    func run() throws {
+        try BenchmarkCommand.withServers(belfry: belfry) { servers in
+            var scenario = try SandboxScenario(
+                servers: servers,
+                devices: devices,
+                offlinePercent: offline,
+                connections: connections
+            )
+            let report = try scenario.run(rounds: rounds, notifications: notifications, held: held)
+            print(try report.line())
+            guard judge else { return }
+            let missed = report.missedTargets
+            for target in missed { say("missed: \(target)") }
+            guard missed.isEmpty else { throw ExitCode.failure }
+        }
+    }
+
+    private func require(_ name: String, _ value: Int, in range: ClosedRange<Int>) throws {
+        guard range.contains(value) else {
+            throw ValidationError("--\(name): \(range.lowerBound)...\(range.upperBound), not \(value)")
+        }
+    }
+}
