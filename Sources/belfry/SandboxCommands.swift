@@ -76,6 +76,7 @@ struct SandboxServeCommand: AsyncParsableCommand {
     @OptionGroup(title: "Topics") var ledger: SandboxLedgerOptions
 
     func run() async throws {
+        DescriptorLimit.raise()
         var configuration = SandboxConfiguration(pkiDirectory: pki.directory, topics: topics.names, devices: devices)
         configuration.listenHost = listen
         configuration.gatewayPort = Int(gatewayPort)
