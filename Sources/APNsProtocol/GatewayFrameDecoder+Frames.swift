@@ -75,6 +75,7 @@ extension GatewayFrameDecoder {
         if items.token.isEmpty { return refuse(.missingDeviceToken, items) }
         if items.payload.isEmpty { return refuse(.missingPayload, items) }
         let view = NotificationView(
+            frame: base,
             command: 2,
             identifier: items.identifier,
             expiration: items.expiration,
@@ -116,6 +117,7 @@ extension GatewayFrameDecoder {
         }
         if fault == nil {
             let view = NotificationView(
+                frame: base,
                 command: command,
                 identifier: identifier,
                 expiration: command == 1 ? base.bigEndian(at: 5) : UInt32.max,

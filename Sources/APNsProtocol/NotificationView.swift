@@ -1,8 +1,11 @@
 /// A notification as it lies in the stream.
 ///
-/// The two buffers point into the bytes being decoded: the view and both of them are valid **only during the
-/// callback** that receives it. What is needed later has to be copied there.
+/// What it points to lies in the bytes being decoded: the view and its buffers are valid **only during the callback**
+/// that receives it. What is needed later has to be copied there.
 public struct NotificationView {
+    /// Where its frame begins: in the chunk that is being decoded, or elsewhere if the frame came in pieces.
+    public let frame: UnsafeRawPointer
+
     /// The command it came with: 0, 1 or 2.
     public let command: UInt8
 

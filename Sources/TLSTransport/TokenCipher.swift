@@ -21,6 +21,8 @@ public final class TokenCipher {
     public static let tokenBytes = 32
 
     private static let blockBytes = 16
+    /// Tokens that are decrypted in one go: what is noted of them fits into a kilobyte of the stack.
+    private static let batchTokens = 64
     private let encryption: OpaquePointer
     private let decryption: OpaquePointer
 
@@ -57,6 +59,45 @@ public final class TokenCipher {
         first.storeBytes(of: x1, as: SIMD16<UInt8>.self)
         self.run(self.decryption, first, Self.tokenBytes)
         second.storeBytes(of: second.loadUnaligned(as: SIMD16<UInt8>.self) ^ x1, as: SIMD16<UInt8>.self)
+    }
+
+    /// Decrypts any number of tokens, which lie end to end, in place: several times faster than one by one, because
+    /// the processor works on many blocks at once.
+    ///
+    /// - Parameter bytes: a multiple of ``tokenBytes``; other lengths trap.
+    public func decryptAll(_ bytes: UnsafeMutableRawBufferPointer) {
+        precondition(bytes.count.isMultiple(of: Self.tokenBytes), "tokens have 32 bytes each")
+        guard var tokens = bytes.baseAddress else { return }
+        var left = bytes.count / Self.tokenBytes
+        withUnsafeTemporaryAllocation(byteCount: Self.batchTokens * Self.blockBytes, alignment: 16) { scratch in
+            guard let scratch = scratch.baseAddress else { return }
+            while left > 0 {
+                let count = min(left, Self.batchTokens)
+                self.decryptBatch(tokens, count, scratch)
+                tokens += count * Self.tokenBytes
+                left -= count
+            }
+        }
+    }
+
+    /// - Parameter scratch: a block for each token.
+    private func decryptBatch(_ tokens: UnsafeMutableRawPointer, _ count: Int, _ scratch: UnsafeMutableRawPointer) {
+        for index in 0..<count {
+            // C2 is needed after it has been overwritten.
+            let c2 = (tokens + index * Self.tokenBytes + Self.blockBytes).loadUnaligned(as: SIMD16<UInt8>.self)
+            (scratch + index * Self.blockBytes).storeBytes(of: c2, as: SIMD16<UInt8>.self)
+        }
+        self.run(self.decryption, tokens, count * Self.tokenBytes)
+        for index in 0..<count {
+            let (first, saved) = (tokens + index * Self.tokenBytes, scratch + index * Self.blockBytes)
+            Self.xor(first, with: saved)
+            saved.copyMemory(from: first, byteCount: Self.blockBytes)
+        }
+        self.run(self.decryption, tokens, count * Self.tokenBytes)
+        for index in 0..<count {
+            let second = tokens + index * Self.tokenBytes + Self.blockBytes
+            Self.xor(second, with: scratch + index * Self.blockBytes)
+        }
     }
 
     private static func makeContext(_ key: [UInt8], encrypts: Bool) -> OpaquePointer {

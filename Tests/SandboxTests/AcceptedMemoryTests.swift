@@ -38,4 +38,18 @@ struct AcceptedMemoryTests {
         #expect(memory.count == 10)
         #expect(memory.isFull)
     }
+
+    @Test("The count is exact after every single pair, and so is the limit")
+    func exactAtEveryStep() {
+        var random = SeededGenerator(seed: 9)
+        var memory = AcceptedMemory(limit: 150)
+        var model = Set<UInt32>()
+        for _ in 0..<600 {
+            let mark = UInt32.random(in: 0..<200, using: &random)
+            memory.insert(AppInstance(device: 1), mark: mark)
+            model.insert(mark)
+            #expect(memory.count == min(model.count, 150))
+            #expect(memory.isFull == (model.count > 150))
+        }
+    }
 }

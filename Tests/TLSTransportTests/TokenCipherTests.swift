@@ -63,4 +63,12 @@ struct TokenCipherTests {
         let other = TokenCipher(key: Array(1..<33))
         #expect(Self.apply(other.encrypt, plain) != Self.apply(self.cipher.encrypt, plain))
     }
+
+    @Test("Many tokens at once decrypt as they do one by one", arguments: [0, 1, 2, 63, 64, 65, 128, 300])
+    func many(count: Int) {
+        var random = SplitMix64(seed: 3)
+        let tokens = (0..<count * 32).map { _ in UInt8.random(in: 0...255, using: &random) }
+        let oneByOne = (0..<count).flatMap { Self.apply(self.cipher.decrypt, Array(tokens[$0 * 32..<$0 * 32 + 32])) }
+        #expect(Self.apply(self.cipher.decryptAll, tokens) == oneByOne)
+    }
 }

@@ -1,62 +1,117 @@
 /// Which (token, mark) pairs a topic has accepted: the truth that an audit compares its books with.
 ///
 /// A pair is 24 bits of device, 8 of generation and the 32 of its ``PayloadMark``, packed without loss into one word,
-/// and the words lie in an open-addressing table: 16 to 32 bytes a pair. Once ``limit`` pairs are in it, new ones are
+/// and the words lie in an open-addressing table: 11 to 22 bytes a pair. Once ``limit`` pairs are in it, new ones are
 /// not remembered and only ``isFull`` says so.
+///
+/// The table is much larger than the processor's caches and every pair lies somewhere else in it, so pairs wait until
+/// there are some, and then their places are fetched at the same time rather than one after the other.
 struct AcceptedMemory: Sendable {
     /// Devices are limited so that no packed pair looks like this.
     private static let empty = UInt64.max
 
+    /// Pairs that wait, at most.
+    private static let batch = 64
+
     /// The number of pairs at which remembering ends.
     let limit: Int
 
-    /// Different pairs seen, up to ``limit``.
-    private(set) var count = 0
-
-    /// Whether a pair was met that found no place: from then on ``count`` is too low.
-    private(set) var isFull = false
-
-    /// A power of two of slots, at most half of them taken.
+    /// A power of two of slots, at most three quarters of them taken: then a search meets some 8 others, one cache line.
     private var slots: [UInt64]
+
+    /// Slots that are taken.
+    private var settled = 0
+
+    /// Whether a pair was met that found no place in the table.
+    private var hasOverflowed = false
+
+    /// Pairs that are not in the table yet, in the order they came; fewer than ``batch`` between calls.
+    private var waiting: [UInt64] = []
+
+    /// Says nothing. It keeps the fetching of places from being left out as useless.
+    private var fetched: UInt64 = 0
 
     init(limit: Int) {
         self.limit = limit
-        slots = [UInt64](repeating: Self.empty, count: 1024)
+        slots = Self.freeSlots(1024)
+        waiting.reserveCapacity(Self.batch)
     }
+
+    /// Different pairs seen, up to ``limit``.
+    var count: Int { min(settled + newOnesWaiting, limit) }
+
+    /// Whether a pair was met that found no place: from then on ``count`` is too low.
+    var isFull: Bool { hasOverflowed || settled + newOnesWaiting > limit }
 
     @inline(__always)
     mutating func insert(_ instance: AppInstance, mark: UInt32) {
-        let pair = UInt64(instance.device) << 40 | UInt64(instance.generation) << 32 | UInt64(mark)
-        let slot = Self.slot(for: pair, in: slots)
-        guard slots[slot] != pair else { return }
-        guard count < limit else {
-            isFull = true
-            return
+        waiting.append(UInt64(instance.device) << 40 | UInt64(instance.generation) << 32 | UInt64(mark))
+        if waiting.count == Self.batch { settle() }
+    }
+
+    private var newOnesWaiting: Int {
+        waiting.indices.count { index in
+            let pair = waiting[index]
+            let isInTable = slots.withUnsafeBufferPointer { $0[Self.slot(for: pair, in: $0)] == pair }
+            return !isInTable && !waiting[..<index].contains(pair)
         }
-        slots[slot] = pair
-        count += 1
-        if count * 2 > slots.count { grow() }
+    }
+
+    private mutating func settle() {
+        while min(settled + waiting.count, limit) * 4 > slots.count * 3 { grow() }
+        slots.withUnsafeMutableBufferPointer { slots in
+            let table = UnsafeBufferPointer(slots)
+            let mask = table.count - 1
+            for pair in waiting { fetched ^= table[Self.home(of: pair, mask)] }
+            for pair in waiting {
+                let slot = Self.slot(for: pair, in: table)
+                guard table[slot] != pair else { continue }
+                guard settled < limit else {
+                    hasOverflowed = true
+                    continue
+                }
+                slots[slot] = pair
+                settled += 1
+            }
+        }
+        waiting.removeAll(keepingCapacity: true)
     }
 
     private mutating func grow() {
-        var larger = [UInt64](repeating: Self.empty, count: slots.count * 2)
-        for pair in slots where pair != Self.empty {
-            larger[Self.slot(for: pair, in: larger)] = pair
+        var larger = Self.freeSlots(slots.count * 2)
+        larger.withUnsafeMutableBufferPointer { larger in
+            for pair in slots where pair != Self.empty {
+                larger[Self.slot(for: pair, in: UnsafeBufferPointer(larger))] = pair
+            }
         }
         slots = larger
     }
 
+    private static func freeSlots(_ count: Int) -> [UInt64] {
+        [UInt64](unsafeUninitializedCapacity: count) { slots, initialized in
+            HugePages.advise(UnsafeMutableRawBufferPointer(slots))
+            slots.initialize(repeating: empty)
+            initialized = count
+        }
+    }
+
     /// Where the pair is, or the free slot where it belongs. There is always a free one.
     @inline(__always)
-    private static func slot(for pair: UInt64, in slots: [UInt64]) -> Int {
-        // Devices differ in the high bits and marks in the low ones; both have to reach the bits that are used.
-        var hash = pair &* 0x9e37_79b9_7f4a_7c15
-        hash = (hash ^ hash >> 32) &* 0x9e37_79b9_7f4a_7c15
+    private static func slot(for pair: UInt64, in slots: UnsafeBufferPointer<UInt64>) -> Int {
         let mask = slots.count - 1
-        var slot = Int(truncatingIfNeeded: hash >> 32) & mask
+        var slot = home(of: pair, mask)
         while slots[slot] != pair, slots[slot] != empty {
             slot = (slot + 1) & mask
         }
         return slot
+    }
+
+    /// Where the search for a pair begins.
+    @inline(__always)
+    private static func home(of pair: UInt64, _ mask: Int) -> Int {
+        // Devices differ in the high bits and marks in the low ones; both have to reach the bits that are used.
+        var hash = pair &* 0x9e37_79b9_7f4a_7c15
+        hash = (hash ^ hash >> 32) &* 0x9e37_79b9_7f4a_7c15
+        return Int(truncatingIfNeeded: hash >> 32) & mask
     }
 }

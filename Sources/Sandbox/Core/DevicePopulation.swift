@@ -90,6 +90,12 @@ struct DevicePopulation: Sendable {
         return state
     }
 
+    /// Reads what is known of a device, whatever it says: see ``TopicLedger/anticipate(_:)``.
+    @inline(__always)
+    func fetch(_ device: UInt32) -> UInt64 {
+        Int(device) < packed.count ? UInt64(packed[Int(device)]) : 0
+    }
+
     /// The instance a token has to name to reach this device's app. Traps when there is no such device.
     func instance(_ device: Int) -> AppInstance {
         AppInstance(device: UInt32(device), generation: packed[device] >> 2)

@@ -81,6 +81,19 @@ struct NotificationStore: Sendable {
         return record(at: Int(places[Int(device)]) - 1).item
     }
 
+    /// Reads where a device's notification lies, whatever that says: see ``TopicLedger/anticipate(_:)``.
+    @inline(__always)
+    func fetchPlace(_ device: UInt32) -> UInt64 {
+        Int(device) < places.count ? UInt64(places[Int(device)]) : 0
+    }
+
+    /// Reads the head of a device's notification, if one waits.
+    @inline(__always)
+    func fetchRecord(_ device: UInt32) -> UInt64 {
+        let place = Int(fetchPlace(device))
+        return place > 0 ? UInt64(ring[(place - 1) * Self.unitBytes]) : 0
+    }
+
     /// The payload of what waits for a device, as a copy; empty when nothing does.
     func payload(for device: UInt32) -> [UInt8] {
         guard !isEmpty, places[Int(device)] > 0 else { return [] }

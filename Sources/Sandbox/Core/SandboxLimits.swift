@@ -6,8 +6,9 @@ enum SandboxLimits {
     /// (device, generation, mark) has all its bits set: see ``AcceptedMemory``.
     static let devices = 1...(1 << 24) - 1
 
-    /// Pairs of (token, mark) remembered per topic: at most 2^25 slots of 8 bytes, 256 MiB, and only if it comes to that.
-    static let rememberedPairs = 1 << 24
+    /// Pairs of (token, mark) remembered per topic: three quarters of 2^25 slots of 8 bytes, 256 MiB, and only if it
+    /// comes to that.
+    static let rememberedPairs = 3 << 23
 
     /// Acceptances remembered in order per topic: 8 MiB.
     static let acceptedEntries = 1 << 20
@@ -41,8 +42,9 @@ enum SandboxLimits {
     /// Feedback tuples encoded at a time; the next ones wait until the socket takes more.
     static let feedbackTuplesPerWrite = 1024
 
-    /// Ciphertext read from a socket at a time.
-    static let readBytes = 256 * 1024
+    /// Ciphertext read from a socket at a time: little from one that says little, since each connection keeps the memory
+    /// of its largest read.
+    static let readBytes = 4096...65_536
 
     /// The body of a control request.
     static let controlBodyBytes = 1 << 20

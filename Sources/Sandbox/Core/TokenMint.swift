@@ -91,19 +91,29 @@ public struct TokenMint {
         return withUnsafeTemporaryAllocation(byteCount: Self.tokenBytes, alignment: 8) { plain in
             plain.copyMemory(from: UnsafeRawBufferPointer(rebasing: token[..<Self.tokenBytes]))
             cipher.decrypt(plain)
-            let second = (
-                UInt64(littleEndian: plain.load(fromByteOffset: 16, as: UInt64.self)),
-                UInt64(littleEndian: plain.load(fromByteOffset: 24, as: UInt64.self))
-            )
-            let generation = plain[4]
-            guard second == Self.seal,
-                UInt64(littleEndian: plain.load(fromByteOffset: 8, as: UInt64.self)) == topicHash,
-                plain.load(fromByteOffset: 4, as: UInt32.self)
-                    == head(generation: generation, tailBytes: token.count - Self.tokenBytes)
-            else { return nil }
-            let device = UInt32(littleEndian: plain.load(fromByteOffset: 0, as: UInt32.self))
-            return AppInstance(device: device, generation: generation, tokenBytes: UInt8(token.count))
+            return plain.baseAddress.flatMap { instance(in: $0, tokenBytes: token.count) }
         }
+    }
+
+    /// The app instance in a token that has been decrypted, or `nil` if it was not minted by this mint.
+    ///
+    /// - Parameters:
+    ///   - plain: the ``tokenBytes`` that were encrypted, aligned to 8.
+    ///   - tokenBytes: how long the whole token is.
+    @inline(__always)
+    func instance(in plain: UnsafeRawPointer, tokenBytes: Int) -> AppInstance? {
+        let second = (
+            UInt64(littleEndian: plain.load(fromByteOffset: 16, as: UInt64.self)),
+            UInt64(littleEndian: plain.load(fromByteOffset: 24, as: UInt64.self))
+        )
+        let generation = plain.load(fromByteOffset: 4, as: UInt8.self)
+        guard second == Self.seal,
+            UInt64(littleEndian: plain.load(fromByteOffset: 8, as: UInt64.self)) == topicHash,
+            plain.load(fromByteOffset: 4, as: UInt32.self)
+                == head(generation: generation, tailBytes: tokenBytes - Self.tokenBytes)
+        else { return nil }
+        let device = UInt32(littleEndian: plain.load(fromByteOffset: 0, as: UInt32.self))
+        return AppInstance(device: device, generation: generation, tokenBytes: UInt8(tokenBytes))
     }
 
     /// Bytes 4 to 7.

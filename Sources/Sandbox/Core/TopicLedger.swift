@@ -46,6 +46,9 @@ struct TopicLedger: Sendable {
     private let protocolErrorStatus: APNsStatus
     private let topic: UInt16
 
+    /// Says nothing. It keeps the fetching in ``anticipate(_:)`` from being left out as useless.
+    var fetched: UInt64 = 0
+
     /// Traps when the count is outside ``SandboxLimits/devices``.
     init(devices: Int, settings: Settings = Settings()) {
         population = DevicePopulation(count: devices, shares: settings.initial, seed: settings.seed)

@@ -83,8 +83,12 @@ struct GatewaySession: Sendable {
         // A copy, because the session must not be touched while its decoder is decoding.
         var progress = progress
         progress.begin(interruption)
-        let outcome = decoder.decode(UnsafeRawBufferPointer(rebasing: bytes)) { notification in
-            progress.judge(notification, for: mint.open(notification.token), &ledger, now: now)
+        let chunk = UnsafeRawBufferPointer(rebasing: bytes)
+        let outcome = OpenedTokens.with(chunk, mint) { tokens in
+            decoder.decode(chunk) { notification in
+                let instance = tokens.instance(for: notification) { ledger.anticipate($0) }
+                return progress.judge(notification, for: instance, &ledger, now: now)
+            }
         }
         self.progress = progress
         return outcome

@@ -32,7 +32,11 @@ struct ProviderDoor: Sendable {
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelOption(
                 .recvAllocator,
-                value: FixedSizeRecvByteBufferAllocator(capacity: SandboxLimits.readBytes)
+                value: AdaptiveRecvByteBufferAllocator(
+                    minimum: SandboxLimits.readBytes.lowerBound,
+                    initial: SandboxLimits.readBytes.lowerBound,
+                    maximum: SandboxLimits.readBytes.upperBound
+                )
             )
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
