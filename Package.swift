@@ -46,6 +46,8 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         // No pkgConfig: hiredis' names a compiler flag that the package manager prohibits, with a warning.
         .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
+        // No library: what processors do with many bytes at once and Swift cannot say.
+        .systemLibrary(name: "CVector"),
 
         // Ground floor: no I/O, no Foundation.
         .target(name: "APNsProtocol", swiftSettings: strict),
@@ -65,7 +67,7 @@ let package = Package(
         .target(
             name: "Sandbox",
             dependencies: [
-                "APNsProtocol", "TLSTransport",
+                "APNsProtocol", "CVector", "TLSTransport",
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
             ] + nio,

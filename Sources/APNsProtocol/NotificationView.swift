@@ -3,8 +3,9 @@
 /// What it points to lies in the bytes being decoded: the view and its buffers are valid **only during the callback**
 /// that receives it. What is needed later has to be copied there.
 public struct NotificationView {
-    /// Where its frame begins: in the chunk that is being decoded, or elsewhere if the frame came in pieces.
-    public let frame: UnsafeRawPointer
+    /// Where its frame begins: in the chunk that is being decoded, or elsewhere if the frame came in pieces; `nil` for
+    /// one that does not lie in a stream.
+    public let frame: UnsafeRawPointer?
 
     /// The command it came with: 0, 1 or 2.
     public let command: UInt8
@@ -29,6 +30,7 @@ public struct NotificationView {
     /// A notification that lies elsewhere than in a stream. The buffers are valid as long as their owner says.
     @inlinable
     public init(
+        frame: UnsafeRawPointer? = nil,
         command: UInt8,
         identifier: UInt32,
         expiration: UInt32,
@@ -36,6 +38,7 @@ public struct NotificationView {
         token: UnsafeRawBufferPointer,
         payload: UnsafeRawBufferPointer
     ) {
+        self.frame = frame
         self.command = command
         self.identifier = identifier
         self.expiration = expiration

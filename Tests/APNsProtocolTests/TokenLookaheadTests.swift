@@ -36,9 +36,11 @@ struct TokenLookaheadTests {
         var frames: [Int] = []
         let outcome = stream.withUnsafeBytes { bytes in
             decoder.decode(bytes) { notification in
-                guard let start = bytes.baseAddress, let token = notification.token.baseAddress else { return nil }
+                guard let start = bytes.baseAddress, let frame = notification.frame,
+                    let token = notification.token.baseAddress
+                else { return .processingError }
                 offsets.append(token - start)
-                frames.append(notification.frame - start)
+                frames.append(frame - start)
                 return nil
             }
         }

@@ -56,9 +56,9 @@ struct OpenedTokensTests {
         let stream = (1...600).flatMap { frame($0, maker, &random) }
         let faults: [Fault?] = [
             nil, Fault(.shutdownAfter(count: 150)), Fault(.closeAfter(count: 70)),
-            Fault(.errorResponse(status: .processingError, every: 65, identifierZero: false)),
+            Fault(.errorResponse(Fault.Refusal(selection: .every(65)))), Fault(.silenceAfter(count: 130)),
         ]
-        let fault = faults[Int(seed % 4)]
+        let fault = faults[Int(seed) % faults.count]
         // A frame that comes in pieces is opened alone: byte by byte, none is opened together with others.
         let oneByOne = run(stream, armed: fault) { 1 }
         #expect(run(stream, armed: fault) { stream.count } == oneByOne)

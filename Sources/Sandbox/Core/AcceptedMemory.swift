@@ -33,7 +33,7 @@ struct AcceptedMemory: Sendable {
 
     init(limit: Int) {
         self.limit = limit
-        slots = Self.freeSlots(1024)
+        slots = .inHugePages(repeating: Self.empty, count: 1024)
         waiting.reserveCapacity(Self.batch)
     }
 
@@ -78,21 +78,13 @@ struct AcceptedMemory: Sendable {
     }
 
     private mutating func grow() {
-        var larger = Self.freeSlots(slots.count * 2)
+        var larger = [UInt64].inHugePages(repeating: Self.empty, count: slots.count * 2)
         larger.withUnsafeMutableBufferPointer { larger in
             for pair in slots where pair != Self.empty {
                 larger[Self.slot(for: pair, in: UnsafeBufferPointer(larger))] = pair
             }
         }
         slots = larger
-    }
-
-    private static func freeSlots(_ count: Int) -> [UInt64] {
-        [UInt64](unsafeUninitializedCapacity: count) { slots, initialized in
-            HugePages.advise(UnsafeMutableRawBufferPointer(slots))
-            slots.initialize(repeating: empty)
-            initialized = count
-        }
     }
 
     /// Where the pair is, or the free slot where it belongs. There is always a free one.

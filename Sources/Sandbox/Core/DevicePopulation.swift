@@ -51,7 +51,7 @@ struct DevicePopulation: Sendable {
     /// All online, all in generation 0.
     init(count: Int) {
         precondition(SandboxLimits.devices.contains(count), "a population of \(count) devices")
-        packed = [UInt8](repeating: 0, count: count)
+        packed = .inHugePages(repeating: 0, count: count)
         counts = Counts(online: count)
     }
 

@@ -16,3 +16,14 @@ enum HugePages {
         _ = madvise(pages, Int(end - start), Int32(MADV_HUGEPAGE))
     }
 }
+
+extension Array where Element: FixedWidthInteger {
+    /// So many elements of one value, in huge pages if they can be had.
+    static func inHugePages(repeating value: Element, count: Int) -> [Element] {
+        [Element](unsafeUninitializedCapacity: count) { elements, initialized in
+            HugePages.advise(UnsafeMutableRawBufferPointer(elements))
+            elements.initialize(repeating: value)
+            initialized = count
+        }
+    }
+}

@@ -117,7 +117,7 @@ struct NotificationStore: Sendable {
         }
         if ring.isEmpty {
             ring = .unwritten(count: capacity * Self.unitBytes)
-            places = [UInt32](repeating: 0, count: devices)
+            places = .inHugePages(repeating: 0, count: devices)
         }
         precondition(places[Int(item.instance.device)] == 0, "one notification is stored per device")
         let unit = reserve(record.units, now: now, &outcome)

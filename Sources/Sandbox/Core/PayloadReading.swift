@@ -18,7 +18,7 @@ struct PayloadReading: Equatable, Sendable {
         guard let base = payload.baseAddress else {
             return PayloadReading(mark: PayloadMark.absent, isValid: false, isContentAvailableOnly: false)
         }
-        var pass = PayloadReadingPass(input: base, count: payload.count)
+        var pass = PayloadReadingPass(PayloadText(start: base, count: payload.count))
         guard pass.run() else {
             let mark = PayloadMark.read(payload)
             return PayloadReading(mark: mark, isValid: false, isContentAvailableOnly: false)
@@ -33,163 +33,127 @@ struct PayloadReading: Equatable, Sendable {
 
 /// The pass of a ``PayloadReading``. Iterative: the containers are a stack of bits, so that depth costs no stack of
 /// ours. What it finds counts only if all of the payload is valid.
+///
+/// It is on the way of every notification: where the pass stands is kept in local variables and handed from function
+/// to function, so that it stays in registers.
 struct PayloadReadingPass {
-    /// What the grammar allows next.
-    private enum Expectation {
-        case firstKeyOrEnd
-        case key
-        case firstElementOrEnd
-        case element
-        case memberValue
-        case commaOrEnd
-    }
-
-    let input: UnsafeRawPointer
-    let count: Int
-    /// The next byte to be read.
-    var position = 0
-
+    private let text: PayloadText
     private(set) var mark = PayloadMark.absent
     private(set) var hasContentAvailable = false
     /// `alert`, `badge` or `sound`.
     private(set) var hasSomethingToShow = false
 
     private var hasMark = false
+    /// Where the number lies that is to be the mark, once its end is known.
+    private var markedNumber = -1
     /// Whether the last key at the top was `aps`.
     private var isInAps = false
-    /// The lowest bit is the innermost container: 1 = object.
-    private var containers: UInt64 = 0
-    private var depth = 0
 
-    init(input: UnsafeRawPointer, count: Int) {
-        self.input = input
-        self.count = count
+    init(_ text: PayloadText) {
+        self.text = text
     }
 
     /// - Returns: whether it is one JSON value.
+    @inline(__always)
     mutating func run() -> Bool {
-        skipWhiteSpace()
-        guard position < count, var expectation = readValue(byte(position)) else { return false }
-        while depth > 0 {
-            guard let next = step(expectation) else { return false }
-            expectation = next
-        }
-        skipWhiteSpace()
-        return position == count
-    }
-
-    @inline(__always)
-    func byte(_ offset: Int) -> UInt8 {
-        input.load(fromByteOffset: offset, as: UInt8.self)
-    }
-}
-
-extension PayloadReadingPass {
-    /// Reads one key with its colon, one value that is no container, one bracket or one comma; `nil` = invalid.
-    @inline(__always)
-    private mutating func step(_ expectation: Expectation) -> Expectation? {
-        skipWhiteSpace()
-        guard position < count else { return nil }
-        let byte = byte(position)
-        switch expectation {
-        case .firstKeyOrEnd, .key:
-            if byte == UInt8(ascii: "\"") { return readKey() }
-            return expectation == .firstKeyOrEnd && byte == UInt8(ascii: "}") ? close() : nil
-        case .firstElementOrEnd where byte == UInt8(ascii: "]"):
-            return close()
-        case .firstElementOrEnd, .element, .memberValue:
-            return readValue(byte)
-        case .commaOrEnd:
-            let isObject = containers & 1 == 1
-            if byte == UInt8(ascii: ",") {
-                position += 1
-                return isObject ? .key : .element
+        // The lowest bit is the innermost container: 1 = object.
+        var containers: UInt64 = 0
+        var depth = 0
+        var strings = StringMarks()
+        let text = text
+        var position = text.skipWhiteSpace(0)
+        while true {
+            if containers & 1 == 1 {
+                position = readKey(text, position, depth, &strings)
+                guard position >= 0 else { return false }
             }
-            return byte == (isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) ? close() : nil
+            guard position < text.count else { return false }
+            let byte = text.byte(position)
+            switch byte {
+            case UInt8(ascii: "\""):
+                position = text.endOfString(position &+ 1, &strings)
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                guard depth < PayloadScanner.depthLimit else { return false }
+                position = text.skipWhiteSpace(position &+ 1)
+                // The closing ones come two behind the opening ones.
+                if position < text.count, text.byte(position) == byte &+ 2 {
+                    position &+= 1
+                    break
+                }
+                depth &+= 1
+                containers = containers << 1 | (byte == UInt8(ascii: "{") ? 1 : 0)
+                continue
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
+                let end = text.endOfNumber(position)
+                if position == markedNumber { mark = text.mark(ofNumberAt: position, endingAt: end) }
+                position = end
+            default:
+                position = text.endOfLiteral(position)
+            }
+            guard position >= 0 else { return false }
+            // Behind a value: the ends of its containers, and then another value.
+            while true {
+                position = text.skipWhiteSpace(position)
+                guard depth > 0 else { return position == text.count }
+                guard position < text.count else { return false }
+                let byte = text.byte(position)
+                position &+= 1
+                if byte == UInt8(ascii: ",") { break }
+                guard byte == (containers & 1 == 1 ? UInt8(ascii: "}") : UInt8(ascii: "]")) else { return false }
+                depth &-= 1
+                containers >>= 1
+            }
+            position = text.skipWhiteSpace(position)
         }
     }
 
+    /// Reads a key with its colon.
+    ///
+    /// - Returns: where its value begins; -1 = there is no key, or no colon.
     @inline(__always)
-    private mutating func readKey() -> Expectation? {
-        let start = position + 1
-        guard skipString() else { return nil }
-        let end = position - 1
-        skipWhiteSpace()
-        guard position < count, byte(position) == UInt8(ascii: ":") else { return nil }
-        position += 1
+    private mutating func readKey(
+        _ text: PayloadText,
+        _ quote: Int,
+        _ depth: Int,
+        _ strings: inout StringMarks
+    ) -> Int {
+        guard quote < text.count, text.byte(quote) == UInt8(ascii: "\"") else { return -1 }
+        let start = quote &+ 1
+        strings.hasMetEscape = false
+        let end = text.endOfString(start, &strings)
+        guard end >= 0 else { return -1 }
+        let colon = text.skipWhiteSpace(end)
+        guard colon < text.count, text.byte(colon) == UInt8(ascii: ":") else { return -1 }
+        let value = text.skipWhiteSpace(colon &+ 1)
         if depth == 1 {
-            noteTopKey(start, end)
+            noteTopKey(start, end &- 1, value, strings.hasMetEscape)
         } else if depth == 2, isInAps {
-            noteApsKey(start, end)
+            noteApsKey(start, end &- 1, strings.hasMetEscape)
         }
-        return .memberValue
+        return value
     }
 
     @inline(__always)
-    private mutating func noteTopKey(_ start: Int, _ end: Int) {
-        isInAps = isKey(start, end, "aps")
+    private mutating func noteTopKey(_ start: Int, _ end: Int, _ value: Int, _ hasEscapes: Bool) {
+        isInAps = text.isKey(start, end, "aps", hasEscapes)
         // As in `PayloadMark`: the first one, written without escapes.
-        guard !hasMark, end - start == 1, byte(start) == UInt8(ascii: "n") else { return }
+        guard end &- start == 1, text.byte(start) == UInt8(ascii: "n"), !hasMark else { return }
         hasMark = true
-        skipWhiteSpace()
-        mark = PayloadMark.mark(UnsafeRawBufferPointer(start: input, count: count), valueAt: position)
+        if value < text.count, text.byte(value) &- UInt8(ascii: "0") < 10 {
+            markedNumber = value
+        } else {
+            mark = text.mark(ofValueAt: value)
+        }
     }
 
     @inline(__always)
-    private mutating func noteApsKey(_ start: Int, _ end: Int) {
-        if isKey(start, end, "alert") || isKey(start, end, "badge") || isKey(start, end, "sound") {
+    private mutating func noteApsKey(_ start: Int, _ end: Int, _ hasEscapes: Bool) {
+        if text.isKey(start, end, "alert", hasEscapes) || text.isKey(start, end, "badge", hasEscapes)
+            || text.isKey(start, end, "sound", hasEscapes)
+        {
             hasSomethingToShow = true
-        } else if isKey(start, end, "content-available") {
+        } else if text.isKey(start, end, "content-available", hasEscapes) {
             hasContentAvailable = true
-        }
-    }
-
-    @inline(__always)
-    private mutating func readValue(_ byte: UInt8) -> Expectation? {
-        switch byte {
-        case UInt8(ascii: "\""):
-            return skipString() ? .commaOrEnd : nil
-        case UInt8(ascii: "{"):
-            return open(object: true) ? .firstKeyOrEnd : nil
-        case UInt8(ascii: "["):
-            return open(object: false) ? .firstElementOrEnd : nil
-        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
-            return skipNumber() ? .commaOrEnd : nil
-        case UInt8(ascii: "t"):
-            return skipLiteral("true") ? .commaOrEnd : nil
-        case UInt8(ascii: "f"):
-            return skipLiteral("false") ? .commaOrEnd : nil
-        case UInt8(ascii: "n"):
-            return skipLiteral("null") ? .commaOrEnd : nil
-        default:
-            return nil
-        }
-    }
-
-    @inline(__always)
-    private mutating func open(object: Bool) -> Bool {
-        guard depth < PayloadScanner.depthLimit else { return false }
-        depth += 1
-        containers = containers << 1 | (object ? 1 : 0)
-        position += 1
-        return true
-    }
-
-    @inline(__always)
-    private mutating func close() -> Expectation {
-        depth -= 1
-        containers >>= 1
-        position += 1
-        return .commaOrEnd
-    }
-
-    @inline(__always)
-    private mutating func skipWhiteSpace() {
-        while position < count, byte(position) <= UInt8(ascii: " ") {
-            switch byte(position) {
-            case 0x20, 0x0A, 0x0D, 0x09: position += 1
-            default: return
-            }
         }
     }
 }

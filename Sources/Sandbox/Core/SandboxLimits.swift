@@ -46,6 +46,15 @@ enum SandboxLimits {
     /// of its largest read.
     static let readBytes = 4096...65_536
 
+    /// Reads as ``readBytes`` says.
+    static var readAllocator: AdaptiveRecvByteBufferAllocator {
+        AdaptiveRecvByteBufferAllocator(
+            minimum: readBytes.lowerBound,
+            initial: readBytes.lowerBound,
+            maximum: readBytes.upperBound
+        )
+    }
+
     /// The body of a control request.
     static let controlBodyBytes = 1 << 20
 

@@ -163,13 +163,13 @@ extension ReadingGate {
         pacer.took(bytes, bytesPerSecond: bytesPerSecond, now: now(context))
         if pacedRate != bytesPerSecond {
             pacedRate = bytesPerSecond
-            setReadBytes(ReadPacer.readBytes(bytesPerSecond: bytesPerSecond), context)
+            let readBytes = ReadPacer.readBytes(bytesPerSecond: bytesPerSecond)
+            setAllocator(FixedSizeRecvByteBufferAllocator(capacity: readBytes), context)
             listen(context)
         }
     }
 
-    private func setReadBytes(_ bytes: Int, _ context: ChannelHandlerContext) {
-        let allocator = FixedSizeRecvByteBufferAllocator(capacity: bytes)
+    private func setAllocator(_ allocator: any RecvByteBufferAllocator, _ context: ChannelHandlerContext) {
         // A channel without this option (a test's) reads as it likes.
         try? context.channel.syncOptions?.setOption(.recvAllocator, value: allocator)
     }
@@ -223,7 +223,7 @@ extension ReadingGate {
         if reading.bytesPerSecond == 0, pacedRate > 0 {
             pacedRate = 0
             pacer.reset()
-            setReadBytes(SandboxLimits.readBytes, context)
+            setAllocator(SandboxLimits.readAllocator, context)
         }
         pump(context)
     }

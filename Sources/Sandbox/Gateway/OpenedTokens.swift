@@ -81,9 +81,9 @@ struct OpenedTokens {
         return instances[next]
     }
 
-    private mutating func openNext(from frame: UnsafeRawPointer) {
+    private mutating func openNext(from frame: UnsafeRawPointer?) {
         (count, next) = (0, 0)
-        guard let start = chunk.baseAddress, start <= frame, frame < start + chunk.count else { return }
+        guard let start = chunk.baseAddress, let frame, start <= frame, frame < start + chunk.count else { return }
         let rest = UnsafeRawBufferPointer(rebasing: chunk[(frame - start)...])
         TokenLookahead.forEachToken(in: rest) { token in
             guard token.count == TokenMint.tokenBytes else { return false }

@@ -30,14 +30,7 @@ struct ProviderDoor: Sendable {
             .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
             // A provider may close its side and still wait for an answer.
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .childChannelOption(
-                .recvAllocator,
-                value: AdaptiveRecvByteBufferAllocator(
-                    minimum: SandboxLimits.readBytes.lowerBound,
-                    initial: SandboxLimits.readBytes.lowerBound,
-                    maximum: SandboxLimits.readBytes.upperBound
-                )
-            )
+            .childChannelOption(.recvAllocator, value: SandboxLimits.readAllocator)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let handlers: [any ChannelHandler]
