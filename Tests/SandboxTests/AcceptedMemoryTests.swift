@@ -10,13 +10,13 @@ struct AcceptedMemoryTests {
             let mark: UInt32
         }
         var random = SeededGenerator(seed: seed)
-        var memory = AcceptedMemory(limit: 1 << 20)
+        var memory = AcceptedMemory(limit: 1 << 20, expected: seed == 0 ? 0 : 500_000)
         var model = Set<Pair>()
         let edges: [UInt32] = [0, 1, 1 << 31, .max - 1, .max]
-        for step in 0..<30_000 {
+        for step in 0..<90_000 {
             let device =
                 step.isMultiple(of: 50)
-                ? UInt32(SandboxLimits.devices.upperBound) - 1 : .random(in: 0..<3000, using: &random)
+                ? UInt32(SandboxLimits.devices.upperBound) - 1 : .random(in: 0..<20_000, using: &random)
             let mark = step.isMultiple(of: 7) ? edges[step % edges.count] : .random(in: 0..<10, using: &random)
             let generation: UInt8 = step.isMultiple(of: 3) ? 63 : 0
             let pair = Pair(instance: AppInstance(device: device, generation: generation), mark: mark)

@@ -10,6 +10,9 @@ struct AcceptedMemory: Sendable {
     /// Devices are limited so that no packed pair looks like this.
     private static let empty = UInt64.max
 
+    /// A table that is not worth caring about, in slots: half a megabyte.
+    private static let littleSlots = 1 << 16
+
     /// Pairs that wait, at most.
     private static let batch = 64
 
@@ -31,8 +34,14 @@ struct AcceptedMemory: Sendable {
     /// Says nothing. It keeps the fetching of places from being left out as useless.
     private var fetched: UInt64 = 0
 
-    init(limit: Int) {
+    /// The size the table is given once there is more than a little to remember.
+    private let expectedSlots: Int
+
+    /// - Parameter expected: how many pairs are to be expected of a topic that is used at all. Room for them is made in
+    ///   one step: growing takes time in which the topic stands still.
+    init(limit: Int, expected: Int = 0) {
         self.limit = limit
+        expectedSlots = Self.slots(for: min(expected, limit))
         slots = .inHugePages(repeating: Self.empty, count: 1024)
         waiting.reserveCapacity(Self.batch)
     }
@@ -58,7 +67,8 @@ struct AcceptedMemory: Sendable {
     }
 
     private mutating func settle() {
-        while min(settled + waiting.count, limit) * 4 > slots.count * 3 { grow() }
+        let needed = Self.slots(for: min(settled + waiting.count, limit))
+        if needed > slots.count { grow(to: needed > Self.littleSlots ? max(needed, expectedSlots) : needed) }
         slots.withUnsafeMutableBufferPointer { slots in
             let table = UnsafeBufferPointer(slots)
             let mask = table.count - 1
@@ -77,14 +87,21 @@ struct AcceptedMemory: Sendable {
         waiting.removeAll(keepingCapacity: true)
     }
 
-    private mutating func grow() {
-        var larger = [UInt64].inHugePages(repeating: Self.empty, count: slots.count * 2)
+    private mutating func grow(to count: Int) {
+        var larger = [UInt64].inHugePages(repeating: Self.empty, count: count)
         larger.withUnsafeMutableBufferPointer { larger in
             for pair in slots where pair != Self.empty {
                 larger[Self.slot(for: pair, in: UnsafeBufferPointer(larger))] = pair
             }
         }
         slots = larger
+    }
+
+    /// How many it takes for so many pairs.
+    private static func slots(for pairs: Int) -> Int {
+        var count = 1024
+        while pairs * 4 > count * 3 { count *= 2 }
+        return count
     }
 
     /// Where the pair is, or the free slot where it belongs. There is always a free one.

@@ -52,7 +52,7 @@ struct TopicLedger: Sendable {
     /// Traps when the count is outside ``SandboxLimits/devices``.
     init(devices: Int, settings: Settings = Settings()) {
         population = DevicePopulation(count: devices, shares: settings.initial, seed: settings.seed)
-        memory = AcceptedMemory(limit: settings.rememberedPairs)
+        memory = AcceptedMemory(limit: settings.rememberedPairs, expected: devices)
         log = AcceptedLog(limit: settings.acceptedEntries)
         recorded = AcceptedChunk(limit: settings.recordedRecords)
         feedback = FeedbackList(devices: devices)
