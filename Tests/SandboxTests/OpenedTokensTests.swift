@@ -82,4 +82,24 @@ struct OpenedTokensTests {
         #expect(together == alone)
         #expect(together[count / 2] == nil)
     }
+
+    @Test("Whoever asks for some notifications only gets theirs, not those of the ones passed over")
+    func someOnly() {
+        let fixture = TopicFixture()
+        let stream = (1...100).flatMap { Frame.command2(identifier: $0, token: fixture.token($0 % 90)) }
+        var asked = 0
+        var decoder = GatewayFrameDecoder(limits: GatewayLimits())
+        let outcome = stream.withUnsafeBytes { bytes in
+            OpenedTokens.with(bytes, fixture.mint) { tokens in
+                decoder.decode(bytes) { notification in
+                    guard notification.identifier % 3 == 0 else { return nil }
+                    asked += 1
+                    let instance = tokens.instance(for: notification) { _ in }
+                    return instance == fixture.mint.open(notification.token) ? nil : .invalidToken
+                }
+            }
+        }
+        #expect(outcome == .needMore)
+        #expect(asked == 33)
+    }
 }
