@@ -1,4 +1,5 @@
 import Foundation
+import PushSchemas
 
 @testable import Demo
 
@@ -49,6 +50,11 @@ func unixSeconds() -> Int64 {
 }
 
 extension DemoKafka {
+    /// What became of the first token of the record published last.
+    var lastKind: PushOutcomeKind? {
+        places.last.flatMap { books.outcomes[.init(partition: $0.partition, offset: $0.offset, token: 0)] }
+    }
+
     /// Publishes records and waits for their outcomes.
     func deliver(_ records: PlannedRecord...) throws {
         try publish(records)

@@ -100,10 +100,3 @@ extension IntegrationTests {
         }
     }
 }
-
-extension DemoKafka {
-    /// What became of the first token of the record published last.
-    fileprivate var lastKind: PushOutcomeKind? {
-        places.last.flatMap { books.outcomes[.init(partition: $0.partition, offset: $0.offset, token: 0)] }
-    }
-}

@@ -5,6 +5,8 @@ import ServiceLifecycle
 public enum RoleRunner {
     /// Runs `role`; SIGTERM and SIGINT begin its graceful stop. Returns when it has stopped; throws what it throws.
     ///
+    /// A second signal ends the process at once with exit code 1.
+    ///
     /// - Parameter operations: answers those who operate the role, from before its start until after its stop.
     public static func run(_ role: any Service, operations: OperationsEndpoint? = nil, logger: Logger) async throws {
         // Stopped in the opposite order of their start.
@@ -17,6 +19,8 @@ public enum RoleRunner {
                 logger: logger
             )
         )
+        let secondSignal = SecondSignal()
+        defer { withExtendedLifetime(secondSignal) {} }
         do {
             try await group.run()
         } catch is CancellationError {

@@ -12,6 +12,10 @@ struct WorkerCounters: Equatable, Sendable {
     var connects = 0
     var answers = 0
     var commits = 0
+    /// Records that retention deleted before they were read.
+    var recordsLost = 0
+    /// Partitions found to end before their committed offset.
+    var offsetsBeyondEnd = 0
     var outcomes = Outcomes()
 
     /// Notifications by their outcome.
@@ -64,6 +68,8 @@ extension WorkerCounters {
             "connects": .stringConvertible(connects),
             "error-responses": .stringConvertible(answers),
             "commits": .stringConvertible(commits),
+            "records-lost": .stringConvertible(recordsLost),
+            "offsets-beyond-end": .stringConvertible(offsetsBeyondEnd),
             "confirmed": .stringConvertible(outcomes.confirmed),
             "presumed": .stringConvertible(outcomes.presumed),
             "unknown": .stringConvertible(outcomes.unknown),

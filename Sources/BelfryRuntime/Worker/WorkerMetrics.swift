@@ -51,6 +51,16 @@ struct WorkerMetrics {
     private var sent = MetricFamily("belfry_sent_total", .counter, "Notifications encoded for a connection.")
     private var deadLetters = MetricFamily("belfry_dead_letters_total", .counter, "Dead letters acknowledged.")
     private var commits = MetricFamily("belfry_commits_total", .counter, "Commits the broker acknowledged.")
+    private var recordsLost = MetricFamily(
+        "belfry_records_lost_total",
+        .counter,
+        "Records that retention deleted before they were read."
+    )
+    private var beyondEnd = MetricFamily(
+        "belfry_offsets_beyond_end_total",
+        .counter,
+        "Partitions found to end before their committed offset; they stand still."
+    )
     private var outcomes = MetricFamily("belfry_outcomes_total", .counter, "Notifications by outcome.")
     private var connects = MetricFamily("belfry_connects_total", .counter, "Gateway connections made.")
     private var disconnects = MetricFamily(
@@ -92,7 +102,8 @@ struct WorkerMetrics {
     var families: [MetricFamily] {
         [
             lag, age, uncommitted, unacknowledged, partitions, inFlight, waiting, open, parked, expiry, records,
-            notifications, sent, deadLetters, commits, outcomes, connects, disconnects, responses, resent,
+            notifications, sent, deadLetters, commits, recordsLost, beyondEnd, outcomes, connects, disconnects,
+            responses, resent,
             presumedWrong,
         ]
     }
@@ -110,6 +121,8 @@ struct WorkerMetrics {
         sent.add(report.counters.sent)
         deadLetters.add(report.counters.deadLetters)
         commits.add(report.counters.commits)
+        recordsLost.add(report.counters.recordsLost)
+        beyondEnd.add(report.counters.offsetsBeyondEnd)
         for kind in OutcomeKind.allCases { outcomes.add(report.counters.outcomes[kind], Label("kind", kind.name)) }
         for topic in report.topics { add(topic) }
     }

@@ -84,12 +84,19 @@ public struct WorkerRole: Service {
         try await group.shutdownGracefully()
     }
 
+    /// All have committed before the first leaves: its leaving makes the group rebalance.
     private func stop(_ shards: [NIOLoopBound<WorkerShard>]) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { stops in
+        try await withThrowingTaskGroup(of: Void.self) { drains in
             for shard in shards {
-                stops.addTask { try await shard.eventLoop.flatSubmit { shard.value.stop() }.get() }
+                drains.addTask { try await shard.eventLoop.flatSubmit { shard.value.drain() }.get() }
             }
-            try await stops.waitForAll()
+            try await drains.waitForAll()
+        }
+        try await withThrowingTaskGroup(of: Void.self) { leavings in
+            for shard in shards {
+                leavings.addTask { try await shard.eventLoop.submit { shard.value.leave() }.get() }
+            }
+            try await leavings.waitForAll()
         }
     }
 

@@ -141,7 +141,7 @@ extension WorkerShard {
         self.revocation = nil
         if commit { notCommitted.merge(commitNow(revocation.partitions)) { $1 } }
         for partition in revocation.partitions { forget(partition) }
-        if case .draining = state { return finishStop() }
+        if case .draining = state { return finishDrain() }
         do throws(KafkaError) {
             try consumer.completeRevoke()
         } catch {
@@ -167,6 +167,7 @@ extension WorkerShard {
     /// An error that stands in place of a message.
     func report(_ error: KafkaError, of message: KafkaMessageView) {
         if error.isPartitionEnd { return }
+        if error.isOffsetOutOfRange { return noteOffsetOutOfRange(message.partition) }
         logger.error(
             "consuming failed",
             metadata: ["partition": "\(message.partition)", "offset": "\(message.offset)", "error": "\(error)"]

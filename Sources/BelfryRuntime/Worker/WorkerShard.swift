@@ -29,6 +29,8 @@ final class WorkerShard {
     var revocation: Revocation?
     /// The group has said what is this shard's, be it nothing, and it has begun.
     var hasJoined = false
+    /// Partitions that stand still because their next offset is not there.
+    var gaps: Set<Int32> = []
     /// Positions that could not be committed when their partitions were given back.
     var notCommitted: [Int32: KafkaPartitionOffset] = [:]
     var senders: SenderDirectory
@@ -52,7 +54,7 @@ final class WorkerShard {
     private var hasPassedOver = false
 
     private(set) var state = State.running
-    private var stopped: EventLoopPromise<Void>?
+    private var drained: EventLoopPromise<Void>?
     private var ticking: RepeatedTask?
     private var isTurning = false
 
@@ -60,6 +62,8 @@ final class WorkerShard {
         case running
         /// No more is taken from Kafka; what is in flight settles.
         case draining
+        /// Everything has settled, or the time is over, and is committed; still a member of the group.
+        case drained
         case stopped
     }
 
@@ -143,6 +147,7 @@ final class WorkerShard {
             nextRetry = now + ShardLimits.retryInterval
             retryPublications()
             requestPositions()
+            closeGaps()
             requestTokenState()
         }
         commitIfDue(now: now)
@@ -170,12 +175,13 @@ final class WorkerShard {
 
     // MARK: Stopping
 
-    /// Stops fetching, lets what is in flight settle until the deadline, commits, and leaves the group.
-    func stop() -> EventLoopFuture<Void> {
+    /// Stops fetching, lets what is in flight settle until the deadline, and commits. The shard stays a member of the group
+    /// until it is told to ``leave()``: a broker may refuse the commits of all members while the group rebalances.
+    func drain() -> EventLoopFuture<Void> {
         eventLoop.preconditionInEventLoop()
-        if let stopped { return stopped.futureResult }
+        if let drained { return drained.futureResult }
         let promise = eventLoop.makePromise(of: Void.self)
-        stopped = promise
+        drained = promise
         state = .draining
         logger.info("draining", metadata: ["in-flight": .stringConvertible(inFlightCount)])
         beginDrain()
@@ -183,7 +189,15 @@ final class WorkerShard {
     }
 
     /// Everything has settled, or the time is over.
-    func finishStop() {
+    func finishDrain() {
+        state = .drained
+        drained?.succeed()
+    }
+
+    /// Closes everything, whatever is still in flight. Idempotent.
+    func leave() {
+        eventLoop.preconditionInEventLoop()
+        guard !isStopped else { return }
         state = .stopped
         ticking?.cancel()
         for sender in senders.senders {
@@ -193,11 +207,13 @@ final class WorkerShard {
         producer.close()
         redis?.close()
         logger.info("stopped", metadata: counters.metadata)
-        stopped?.succeed()
     }
 
     var isDraining: Bool {
-        if case .draining = state { true } else { false }
+        switch state {
+        case .draining, .drained: true
+        case .running, .stopped: false
+        }
     }
 
     var isStopped: Bool {
