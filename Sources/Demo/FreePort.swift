@@ -1,21 +1,28 @@
-import Foundation
+import Glibc
 
-/// A TCP port of the loopback interface that nothing listens on.
+/// A port of 127.0.0.1 that nobody listens on, for a server that has to be told its port.
 ///
-/// Another program may take it before it is used; for servers that cannot pick a port by themselves.
+/// It is below those that the system gives to connections and to listeners that ask for any: so it is still free when
+/// the server binds it, also again after it was stopped.
 public func freePort() throws -> Int {
+    for _ in 0..<100 {
+        let port = Int.random(in: 15_000..<32_000)
+        if try isFree(port) { return port }
+    }
+    throw ChildProcess.Failure(description: "no free port: errno \(errno)")
+}
+
+private func isFree(_ port: Int) throws -> Bool {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard descriptor >= 0 else { throw ChildProcess.Failure(description: "no socket: errno \(errno)") }
     defer { close(descriptor) }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = UInt16(port).bigEndian
     address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let bound = withUnsafeMutablePointer(to: &address) { pointer in
+    return withUnsafePointer(to: &address) { pointer in
         pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-            bind(descriptor, address, length) == 0 && getsockname(descriptor, address, &length) == 0
+            bind(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
         }
     }
-    guard bound else { throw ChildProcess.Failure(description: "no free port: errno \(errno)") }
-    return Int(UInt16(bigEndian: address.sin_port))
 }

@@ -51,21 +51,28 @@ public final class RedisServerProcess: Sendable {
     }
 }
 
-/// A port nobody listens on.
+/// A port nobody listens on, below those that the system gives to connections and to listeners that ask for any: so it
+/// is still free when a server that was killed is to come back to it.
 public func freePort() throws -> Int {
+    for _ in 0..<100 {
+        let port = Int.random(in: 15_000..<32_000)
+        if isFree(port) { return port }
+    }
+    throw RedisServerProcess.Failure(description: "no free port: errno \(errno)")
+}
+
+private func isFree(_ port: Int) -> Bool {
     let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     defer { close(socket) }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = UInt16(port).bigEndian
     address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let result = withUnsafeMutablePointer(to: &address) { pointer in
+    return withUnsafePointer(to: &address) { pointer in
         pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-            bind(socket, pointer, length) == 0 ? getsockname(socket, pointer, &length) : -1
+            bind(socket, pointer, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
         }
     }
-    guard result == 0 else { throw RedisServerProcess.Failure(description: "no free port: errno \(errno)") }
-    return Int(UInt16(bigEndian: address.sin_port))
 }
 
 private func makeDirectory() throws -> String {
