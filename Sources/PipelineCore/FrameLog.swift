@@ -17,8 +17,10 @@ public struct FrameLog: ~Copyable {
         var length: UInt16
         /// How often an error response named this notification already.
         public var refusals: UInt8
-        /// Not to be sent (again): its partition is gone.
+        /// Not to be sent (again): its partition is gone, or it has its outcome already.
         public var isDropped: Bool
+        /// Given by who appended it; see ``FrameLog/drop(fingerprint:from:where:)``.
+        var fingerprint: UInt16
     }
 
     /// First entry kept.
@@ -107,8 +109,10 @@ public struct FrameLog: ~Copyable {
 
     /// Takes the frame that was written into the room last reserved as the next entry.
     ///
-    /// - Parameter bytes: 1 … the number reserved.
-    public mutating func commit(_ reference: NotificationReference, bytes: Int) {
+    /// - Parameters:
+    ///   - bytes: 1 … the number reserved.
+    ///   - fingerprint: what ``drop(fingerprint:from:where:)`` finds it by; frames of one token share it.
+    public mutating func commit(_ reference: NotificationReference, bytes: Int, fingerprint: UInt16 = 0) {
         precondition(bytes > 0 && chunks[chunks.count - 1].used + bytes <= Self.chunkBytes)
         if tail - head > mask { grow() }
         let last = chunks.count - 1
@@ -118,7 +122,8 @@ public struct FrameLog: ~Copyable {
             offset: UInt16(truncatingIfNeeded: chunks[last].used),
             length: UInt16(truncatingIfNeeded: bytes),
             refusals: 0,
-            isDropped: false
+            isDropped: false,
+            fingerprint: fingerprint
         )
         chunks[last].used += bytes
         tail += 1
@@ -195,6 +200,43 @@ public struct FrameLog: ~Copyable {
         }
         droppedCount += dropped
         return dropped
+    }
+
+    /// Marks the entries from `start` on as dropped whose frames satisfy a condition; looks only into those with a
+    /// fingerprint.
+    ///
+    /// - Returns: their sequence numbers.
+    mutating func drop(
+        fingerprint: UInt16,
+        from start: UInt64,
+        where isMeant: (UnsafeRawBufferPointer) -> Bool
+    ) -> [UInt64] {
+        var dropped: [UInt64] = []
+        for sequence in max(start, head)..<max(start, tail) {
+            let slot = Int(truncatingIfNeeded: sequence & mask)
+            guard entries[slot].fingerprint == fingerprint, !entries[slot].isDropped, isMeant(frame(at: sequence))
+            else {
+                continue
+            }
+            entries[slot].isDropped = true
+            dropped.append(sequence)
+        }
+        droppedCount += dropped.count
+        return dropped
+    }
+
+    /// Bytes of memory from one frame up to another, the unused ends of chunks included.
+    ///
+    /// - Parameters: `head ... tail`, the first not after the second.
+    public func span(from first: UInt64, to last: UInt64) -> Int {
+        precondition(head <= first && first <= last && last <= tail)
+        guard first < last else { return 0 }
+        let start = entry(at: first)
+        let (chunk, offset) =
+            last == tail
+            ? (firstOrdinal &+ UInt32(truncatingIfNeeded: chunks.count - 1 - firstChunk), chunks[chunks.count - 1].used)
+            : (entry(at: last).chunk, Int(entry(at: last).offset))
+        return Int(chunk &- start.chunk) * Self.chunkBytes + offset - Int(start.offset)
     }
 
     /// Entries of a range that are not dropped.

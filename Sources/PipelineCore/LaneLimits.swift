@@ -10,14 +10,24 @@ public enum UnknownFatePolicy: String, Equatable, Sendable, CaseIterable {
 
 /// The settings a lane decides by.
 public struct LaneLimits: Equatable, Sendable {
-    /// How long the gateway must stay silent, counted from the flush here, before a notification is presumed accepted.
+    /// How long the gateway must stay silent, counted from the acknowledgement of its kernel, before a notification is
+    /// presumed accepted.
     /// The answer arrives 100–800 ms after the offending bytes ([field]).
     public var confirmationWindow: Duration
     public var unknownFate: UnknownFatePolicy
     /// Most notifications handed to a connection and not settled.
     public var inFlight: Int
+    /// Most bytes of frames handed to a connection and not settled, counted in the log's memory; at least a chunk of it.
+    public var inFlightBytes: Int
     /// Most bytes kept of presumed notifications for an answer that comes late.
     public var retainedBytes: Int
+    /// How long the answer to a sentinel is waited for; never shorter than the window, or a sentinel would cost what silence
+    /// settles.
+    public var sentinelTimeout: Duration
+    /// Age at which a connection is replaced at the latest; nil: never.
+    public var connectionMaxAge: Duration?
+    /// A connection on which nothing was sent for so long is closed.
+    public var idleTimeout: Duration
     /// The wait after failures of a connection.
     public var backoff: Backoff
     /// The wait before a parked lane tries its topic again.
@@ -29,16 +39,27 @@ public struct LaneLimits: Equatable, Sendable {
         confirmationWindow: Duration = .seconds(2),
         unknownFate: UnknownFatePolicy = .resend,
         inFlight: Int = 262_144,
+        inFlightBytes: Int = 64 << 20,
         retainedBytes: Int = 1 << 20,
+        sentinelTimeout: Duration = .seconds(5),
+        connectionMaxAge: Duration? = nil,
+        idleTimeout: Duration = .seconds(3600),
         backoff: Backoff = Backoff(base: .seconds(1), cap: .seconds(60), floor: .milliseconds(100)),
         parkedBackoff: Backoff = Backoff(base: .seconds(30), cap: .seconds(300), floor: .seconds(10)),
         processingAttempts: Int = 5
     ) {
         precondition(confirmationWindow > .zero && inFlight >= 1 && retainedBytes >= 0 && processingAttempts >= 1)
+        precondition(sentinelTimeout > .zero && idleTimeout > .zero)
+        precondition(connectionMaxAge.map { $0 > .zero } ?? true)
+        precondition(inFlightBytes >= FrameLog.chunkBytes)
         self.confirmationWindow = confirmationWindow
         self.unknownFate = unknownFate
         self.inFlight = inFlight
+        self.inFlightBytes = inFlightBytes
         self.retainedBytes = retainedBytes
+        self.sentinelTimeout = max(sentinelTimeout, confirmationWindow)
+        self.connectionMaxAge = connectionMaxAge
+        self.idleTimeout = idleTimeout
         self.backoff = backoff
         self.parkedBackoff = parkedBackoff
         self.processingAttempts = processingAttempts

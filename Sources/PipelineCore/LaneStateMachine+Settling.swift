@@ -7,12 +7,15 @@ extension LaneStateMachine {
     public mutating func presume(now: MonotonicTime) -> LaneVerdict {
         var verdict = LaneVerdict.nothing(at: settledEnd)
         let start = settledEnd
-        while let mark = marks.first, mark.flushedAt + limits.confirmationWindow <= now {
+        while let mark = marks.first, let since = mark.silentSince, since + limits.confirmationWindow <= now {
             settledEnd = max(settledEnd, mark.end)
             marks.removeFirst()
         }
         guard settledEnd > start else { return verdict }
+        let known = max(start, quietEnd)
+        if settledEnd > known { window.passed(Int(settledEnd - known)) }
         verdict.presumed = start..<settledEnd
+        verdict.resendEnd = settledEnd
         noteProgress()
         return verdict
     }
@@ -33,6 +36,7 @@ extension LaneStateMachine {
         trustsTokenVerdicts: Bool = true
     ) -> LaneVerdict {
         guard phase == .open else { return .nothing(at: settledEnd) }
+        if answersSentinel(response) { return sentinelAnswered() }
         var rule = StatusRule(response.status)
         if rule == .rejectToken, !trustsTokenVerdicts { rule = .parkTopic }
         guard
@@ -64,6 +68,8 @@ extension LaneStateMachine {
         verdict.parked = isParked && !wasParked
         verdict.presumedWrong = min(settledEnd, wasSettled)..<wasSettled
         verdict.resent = log.liveCount(in: settledEnd..<handedOver)
+        verdict.resendEnd = handedOver
+        adjustWindow(named: named, rule: rule, settledBefore: wasSettled, handedOver: handedOver, now: now)
         if rule != .parkTopic, rule != .retry || !verdict.confirmed.isEmpty {
             failures = 0
             isParked = false
@@ -103,6 +109,7 @@ extension LaneStateMachine {
             settleUnknown(upTo: sentEnd, into: &verdict)
         }
         verdict.resent = log.liveCount(in: settledEnd..<handedOver)
+        verdict.resendEnd = handedOver
         rewind()
         return verdict
     }
@@ -156,7 +163,7 @@ extension LaneStateMachine {
         unattributed += 1
         if limits.unknownFate == .resend {
             let suspects = sentEnd - settledEnd
-            if unattributed > 1, suspects == 1 {
+            if unattributed > 1, suspects == 1, !hasForgotten {
                 verdict.refused = .init(sequence: settledEnd, status: .unknown, rule: .isolate, wasPresumed: false)
                 settledEnd += 1
                 unattributed = 1
@@ -170,6 +177,7 @@ extension LaneStateMachine {
             settleUnknown(upTo: sentEnd, into: &verdict)
         }
         verdict.resent = log.liveCount(in: settledEnd..<sentEnd)
+        verdict.resendEnd = sentEnd
         rewind()
         return verdict
     }
@@ -194,16 +202,38 @@ extension LaneStateMachine {
         settledEnd = end
     }
 
+    /// What an answer that names a notification says about how much may be out.
+    private mutating func adjustWindow(
+        named: UInt64,
+        rule: StatusRule,
+        settledBefore: UInt64,
+        handedOver: UInt64,
+        now: MonotonicTime
+    ) {
+        let known = max(settledBefore, quietEnd)
+        if named > known { window.passed(Int(named - known)) }
+        guard rule != .acceptedLast else { return }
+        if named < settledBefore {
+            // Settled in silence already, so it took the whole window at least.
+            window.answered(after: limits.confirmationWindow)
+        } else if let written = marks.writtenAt(named) {
+            window.answered(after: .nanoseconds(now.nanoseconds - min(now.nanoseconds, written.nanoseconds)))
+        }
+        if settledEnd < handedOver { window.refused(outstanding: Int(handedOver - min(known, named))) }
+    }
+
     /// Puts everything unsettled back in line for the next connection.
-    private mutating func rewind() {
+    mutating func rewind() {
+        retirement = nil
         sentEnd = settledEnd
         flushedEnd = settledEnd
+        quietEnd = settledEnd
         marks.removeAll()
         passDropped()
         advanceIsolation()
     }
 
-    private mutating func noteProgress() {
+    mutating func noteProgress() {
         failures = 0
         unattributed = 0
         isParked = false

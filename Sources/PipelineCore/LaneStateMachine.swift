@@ -29,17 +29,37 @@ public struct LaneStateMachine: ~Copyable {
     public internal(set) var sentEnd: UInt64
     /// The topic refused us; the lane probes it with ``LaneLimits/parkedBackoff``.
     public internal(set) var isParked = false
+    /// Shrinks and grows with what refusals cost.
+    public internal(set) var window: SendWindow
 
-    /// Everything before has left this process: the end of the last completed flush.
+    /// Everything before has a mark: the end of the last flush.
     var flushedEnd: UInt64
     /// Where the open connection began: an answer on it can name nothing older.
     var connectionStart: UInt64
     var marks = FlushMarks()
+    /// Everything before was confirmed, or silent for as long as answers take here.
+    var quietEnd: UInt64
     /// Failures in a row without a notification settled in between.
     var failures = 0
     /// Answers in a row that could not be attributed.
     var unattributed = 0
     var isolation: Isolation?
+    /// Something that was handed to the open connection was dropped before its fate was known: an answer that names nothing
+    /// may be about it.
+    var hasForgotten = false
+    /// The open connection takes nothing more.
+    var retirement: Retirement?
+    /// The lane comes to its end, see ``finish()``.
+    public internal(set) var isFinishing = false
+    /// A lane that stops has closed a connection whose gateway left its sentinel unanswered: nothing more is sent, and what
+    /// is unsettled is for whoever comes next.
+    public internal(set) var hasGivenUp = false
+    /// When the open connection is to be replaced; nil: never.
+    var rotatesAt: MonotonicTime?
+    /// Successors in a row that could not be opened.
+    var successorFailures = 0
+    /// When something was last handed to the open connection.
+    var usedAt = MonotonicTime(nanoseconds: 0)
 
     /// A stretch of suspects that goes in groups of which each must be settled before the next is sent. Each group that
     /// settles doubles the next one, so that a long stretch does not crawl for the sake of one culprit.
@@ -61,12 +81,16 @@ public struct LaneStateMachine: ~Copyable {
         sentEnd = firstSequence
         flushedEnd = firstSequence
         connectionStart = firstSequence
+        quietEnd = firstSequence
+        window = SendWindow(largest: limits.inFlight, longestDelay: limits.confirmationWindow)
     }
 
     // MARK: What stands
 
     /// Handed to the connection and not settled.
     public var inFlightCount: Int { Int(sentEnd - settledEnd) }
+    /// Memory of what is handed to the connection and not settled.
+    public var inFlightBytes: Int { log.span(from: settledEnd, to: sentEnd) }
     /// Not yet handed to a connection, or to be sent again.
     public var waitingCount: Int { Int(log.tail - sentEnd) }
     /// Every notification has its outcome.
@@ -74,10 +98,13 @@ public struct LaneStateMachine: ~Copyable {
     /// The identifier of the next frame that is committed.
     public var nextIdentifier: UInt32 { FrameLog.identifier(of: log.tail) }
 
-    /// When silence will next settle something; nil while nothing is in flight.
+    /// When silence will next settle something; nil while nothing is in flight, or has not reached the peer yet.
     public var presumesAt: MonotonicTime? {
-        marks.first.map { $0.flushedAt + limits.confirmationWindow }
+        marks.first?.silentSince.map { $0 + limits.confirmationWindow }
     }
+
+    /// Something was written of which it is not known whether the peer's kernel has it.
+    public var awaitsAcknowledgement: Bool { marks.awaitsAcknowledgement }
 
     // MARK: Taking notifications in
 
@@ -87,8 +114,23 @@ public struct LaneStateMachine: ~Copyable {
     }
 
     /// Takes the reserved frame as the lane's newest notification.
-    public mutating func commit(_ reference: NotificationReference, bytes: Int) {
-        log.commit(reference, bytes: bytes)
+    ///
+    /// - Parameter fingerprint: what ``discard(fingerprint:where:)`` finds it by; frames of one token share it.
+    public mutating func commit(_ reference: NotificationReference, bytes: Int, fingerprint: UInt16 = 0) {
+        log.commit(reference, bytes: bytes, fingerprint: fingerprint)
+    }
+
+    /// Takes out of the line what waits, or is to be sent again, and satisfies a condition; it gets its outcome from the
+    /// caller and none from here.
+    ///
+    /// - Returns: the sequence numbers, ascending; their entries stay readable until ``evictSettled()``.
+    public mutating func discard(
+        fingerprint: UInt16,
+        where isMeant: (_ frame: UnsafeRawBufferPointer) -> Bool
+    ) -> [UInt64] {
+        let discarded = log.drop(fingerprint: fingerprint, from: sentEnd, where: isMeant)
+        passDropped()
+        return discarded
     }
 
     /// Stops sending what belongs to a partition that is being revoked: what waits is not sent, what is in flight may still settle.
@@ -108,7 +150,7 @@ public struct LaneStateMachine: ~Copyable {
 
     /// Whether a connection is wanted now: there is something to send, none is open, and no wait is on.
     public func wantsConnection(now: MonotonicTime) -> Bool {
-        guard sentEnd < log.tail else { return false }
+        guard sentEnd < log.tail, !hasGivenUp else { return false }
         switch phase {
         case .disconnected: return true
         case .waiting(let until): return until <= now
@@ -129,21 +171,27 @@ public struct LaneStateMachine: ~Copyable {
     }
 
     /// The connection is ready for notifications.
-    public mutating func opened() {
+    ///
+    /// - Parameter random: 64 random bits, which say when it is old.
+    public mutating func opened(now: MonotonicTime, random: UInt64) {
         precondition(phase == .connecting && sentEnd == settledEnd)
         phase = .open
         flushedEnd = sentEnd
         connectionStart = sentEnd
+        hasForgotten = false
+        usedAt = now
+        rotatesAt = rotationTime(now: now, random: random)
+        successorFailures = 0
     }
 
     /// The next bytes for the connection, at most one TLS record's worth; nil when there are none or none may go now.
     ///
     /// The bytes are valid until the next mutating call; the caller copies them out or writes them at once.
     public mutating func nextRun() -> UnsafeRawBufferPointer? {
-        guard phase == .open else { return nil }
+        guard phase == .open, retirement == nil else { return nil }
         while true {
             let limit = sendLimit
-            guard sentEnd < limit else { return nil }
+            guard sentEnd < limit, inFlightBytes + FrameLog.chunkBytes <= limits.inFlightBytes else { return nil }
             let (bytes, end) = log.run(from: sentEnd, limit: limit)
             if bytes.isEmpty {
                 sentEnd = end
@@ -155,24 +203,63 @@ public struct LaneStateMachine: ~Copyable {
         }
     }
 
-    /// Everything handed over so far has been taken by the operating system: the window of silence begins.
+    /// Everything handed over so far ends at a position of the connection's byte stream: the window of silence begins when
+    /// the peer's kernel has acknowledged so much, see ``acknowledged(streamBytes:now:)``. What lies in a buffer on this side,
+    /// because the gateway does not read, is never presumed to have been taken.
+    ///
+    /// - Parameters:
+    ///   - end: ``sentEnd`` as it was after the handing over.
+    ///   - streamBytes: all bytes written on this connection up to there, the handshake's and the encryption's included.
+    public mutating func written(upTo end: UInt64, streamBytes: UInt64, now: MonotonicTime) {
+        guard phase == .open, end > flushedEnd, end <= sentEnd else { return }
+        flushedEnd = end
+        usedAt = now
+        marks.appendWritten(end: end, streamEnd: streamBytes, now: now, window: limits.confirmationWindow)
+    }
+
+    /// The peer's kernel has acknowledged so many bytes of the connection's stream. That does not mean that the gateway has
+    /// read them, but from now on it can.
+    public mutating func acknowledged(streamBytes: UInt64, now: MonotonicTime) {
+        guard phase == .open else { return }
+        marks.acknowledge(streamBytes: streamBytes, now: now)
+    }
+
+    /// Lets time pass for the window of sending: what has been silent for as long as answers take counts as gone through.
+    public mutating func noteQuiet(now: MonotonicTime) {
+        guard let end = marks.takeQuiet(for: window.quietDelay, now: now) else { return }
+        let known = max(settledEnd, quietEnd)
+        guard end > known else { return }
+        window.passed(Int(end - known))
+        quietEnd = end
+    }
+
+    /// Everything handed over so far has been taken by the operating system: the window of silence begins. For connections
+    /// of which nobody tells what was acknowledged; never mixed with ``written(upTo:streamBytes:now:)`` on one connection.
     ///
     /// - Parameter end: ``sentEnd`` as it was when the flush was asked for.
     public mutating func flushed(upTo end: UInt64, now: MonotonicTime) {
         guard phase == .open, end > flushedEnd, end <= sentEnd else { return }
         flushedEnd = end
-        marks.append(FlushMarks.Mark(end: end, flushedAt: now), window: limits.confirmationWindow)
+        usedAt = now
+        marks.appendFlushed(end: end, now: now, window: limits.confirmationWindow)
     }
 
     /// The highest sequence number that may be handed over now, plus one.
     private var sendLimit: UInt64 {
-        min(log.tail, isolation?.groupEnd ?? log.tail, settledEnd + UInt64(limits.inFlight))
+        min(
+            min(log.tail, isolation?.groupEnd ?? log.tail),
+            settledEnd + UInt64(limits.inFlight),
+            max(settledEnd, quietEnd) + UInt64(window.size)
+        )
     }
 
     /// Dropped entries at the front wait for nothing: no outcome hangs on them.
     mutating func passDropped() {
         guard log.droppedCount > 0 else { return }
-        while settledEnd < log.tail, log.entry(at: settledEnd).isDropped { settledEnd += 1 }
+        while settledEnd < log.tail, log.entry(at: settledEnd).isDropped {
+            if settledEnd < sentEnd { hasForgotten = true }
+            settledEnd += 1
+        }
         sentEnd = max(sentEnd, settledEnd)
         flushedEnd = max(flushedEnd, settledEnd)
         advanceIsolation()

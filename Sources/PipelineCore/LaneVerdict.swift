@@ -27,6 +27,8 @@ public struct LaneVerdict: Equatable, Sendable {
     public var presumedWrong: Range<UInt64>
     /// How many that had been handed to the connection will be sent again; dropped ones are not counted.
     public var resent: Int
+    /// One past the last that was handed to the connection: what is sent again ends here.
+    public var resendEnd: UInt64
     /// The topic itself was refused, which it was not before: an alarm.
     public var parked: Bool
 
@@ -39,6 +41,7 @@ public struct LaneVerdict: Equatable, Sendable {
             refused: nil,
             presumedWrong: none,
             resent: 0,
+            resendEnd: sequence,
             parked: false
         )
     }

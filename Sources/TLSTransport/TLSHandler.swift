@@ -44,6 +44,10 @@ public final class TLSHandler: ChannelDuplexHandler {
     /// A `read` that has not been answered with plaintext yet (matters when `autoRead` is off).
     private var readIsDue = false
 
+    /// Bytes handed to the socket's channel since the connection began, the handshake included: the position of what
+    /// was flushed last in the TCP stream, if all of it is sent.
+    public private(set) var ciphertextBytes: UInt64 = 0
+
     /// - Parameters:
     ///   - context: identity, trust and role.
     ///   - serverName: on a client the host whose certificate is expected, required: a DNS name (also sent as SNI) or
@@ -255,6 +259,7 @@ extension TLSHandler {
             promise?.succeed()
             return
         }
+        self.ciphertextBytes += UInt64(ciphertext.readableBytes)
         context.write(self.wrapOutboundOut(ciphertext), promise: promise)
         context.flush()
         session.recycle(ciphertext)

@@ -70,6 +70,10 @@ struct ConfigurationTests {
               unknown-fate: give-up
               max-uncommitted: 13
               in-flight-per-connection: 17
+              in-flight-bytes: 65537
+              sentinel-timeout: 9s
+              connection-max-age: 12h
+              idle-timeout: 20m
               processing-attempts: 2
               connect-timeout: 3s
               backoff-base: 200ms
@@ -91,6 +95,10 @@ struct ConfigurationTests {
         expected.unknownFate = .giveUp
         expected.maxUncommitted = 13
         expected.inFlightPerConnection = 17
+        expected.inFlightBytes = 65_537
+        expected.sentinelTimeout = .seconds(9)
+        expected.connectionMaxAge = .seconds(43_200)
+        expected.idleTimeout = .seconds(1200)
         expected.processingAttempts = 2
         expected.connectTimeout = .seconds(3)
         expected.backoffBase = .milliseconds(200)

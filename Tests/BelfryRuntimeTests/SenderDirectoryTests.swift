@@ -21,8 +21,12 @@ import Testing
                 sender: index,
                 number: 0,
                 limits: LaneLimits(),
-                endpoint: .init(gateways: [], tls: try TLSContext(client: nil), connectTimeout: .seconds(1)),
-                eventLoop: MultiThreadedEventLoopGroup.singleton.any(),
+                connector: GatewayConnector(
+                    addresses: GatewayAddresses([], eventLoop: MultiThreadedEventLoopGroup.singleton.any()),
+                    firstTurn: 0,
+                    tls: try TLSContext(client: nil),
+                    timeout: .seconds(1)
+                ),
                 logger: Logger(label: "test"),
                 delegate: self
             )

@@ -32,6 +32,24 @@ extension IntegrationTests {
             }
         }
 
+        @Test("whatever waits for a token when the gateway calls it invalid is silent too, and the others are sent")
+        func waitingForInvalidToken() async throws {
+            try await withPipeline { pipeline, kafka in
+                try pipeline.startWorker()
+                let strange = [UInt8](repeating: 0x5A, count: 32)
+                let good = try pipeline.tokens(of: news, first: 0, count: 40)
+                var records = Records(tokens: good)
+                let mixed = good.flatMap { [$0, strange] }
+                try kafka.deliver(try records.record(to: mixed), try records.record(to: mixed))
+                #expect(kafka.books.count(.rejected) == 1)
+                #expect(kafka.books.count(.tombstoned) == 79)
+                #expect(kafka.books.claimed == 80)
+                let stats = try await pipeline.sandbox.stats()
+                #expect(stats.rejected == ["8": 1], "it was sent once")
+                #expect(stats.accepted == 80)
+            }
+        }
+
         @Test("a device without the app is silent from its feedback on, until the app registers again")
         func feedback() async throws {
             try await withPipeline { pipeline, kafka in

@@ -109,6 +109,25 @@ import Testing
                 model.removeFirst(gone)
                 head = log.head
             }
+            if random.chance(5) {
+                let wanted = UInt16.random(in: 0..<4, using: &random)
+                let from = head + .random(in: 0...UInt64(model.count), using: &random)
+                let parity = Int.random(in: 0...1, using: &random)
+                let expected = model.indices.filter {
+                    head + UInt64($0) >= from && !model[$0].isDropped && model[$0].bytes[9] % 4 == wanted
+                        && model[$0].bytes.count % 2 == parity
+                }
+                for index in expected { model[index].isDropped = true }
+                let found = log.drop(fingerprint: wanted, from: from) { $0.count % 2 == parity }
+                #expect(found == expected.map { head + UInt64($0) })
+            }
+            if random.chance(20) {
+                let ends = [0, 1].map { _ in UInt64.random(in: 0...UInt64(model.count), using: &random) }.sorted()
+                let sum = model[Int(ends[0])..<Int(ends[1])].reduce(0) { $0 + $1.bytes.count }
+                let span = log.span(from: head + ends[0], to: head + ends[1])
+                // Unused ends of chunks count, of which each is shorter than the frame that did not fit.
+                #expect(span >= sum && span <= 3 * sum + FrameLog.chunkBytes)
+            }
             let tail = log.tail
             let dropped = log.droppedCount
             #expect(tail == head + UInt64(model.count))
@@ -152,7 +171,7 @@ extension FrameLog {
         for index in room.indices { room[index] = UInt8(truncatingIfNeeded: Int(ordinal) &+ index) }
         TestFrame.write(identifier: identifier, ordinal: ordinal, into: room)
         let written = Array(room)
-        commit(.init(assignment: assignment, record: 0, token: ordinal), bytes: bytes)
+        commit(.init(assignment: assignment, record: 0, token: ordinal), bytes: bytes, fingerprint: UInt16(ordinal % 4))
         return written
     }
 }

@@ -22,6 +22,13 @@ struct GatewayModel {
     /// Ordinals in the order of acceptance, over all connections.
     var accepted: [UInt32] = []
     var acceptedCount: [Int] = []
+    /// How sentinels are answered; nil: not at all.
+    var sentinelIdentifier: SentinelIdentifier? = .own
+
+    enum SentinelIdentifier: CaseIterable {
+        case own
+        case zero
+    }
 
     mutating func publish(_ fate: Fate) {
         fates.append(fate)
@@ -30,6 +37,13 @@ struct GatewayModel {
 
     /// Judges one frame; an error response ends the connection's reading.
     mutating func take(_ frame: TestFrame) -> ErrorResponse? {
+        if frame.ordinal == TestFrame.sentinel {
+            guard let sentinelIdentifier else { return nil }
+            return ErrorResponse(
+                status: .missingDeviceToken,
+                identifier: sentinelIdentifier == .own ? frame.identifier : 0
+            )
+        }
         let ordinal = Int(frame.ordinal)
         switch fates[ordinal] {
         case .refused(let status):
@@ -55,7 +69,13 @@ struct ConnectionModel {
     var flushes: [(position: Int, end: UInt64)] = []
     /// Bytes of the stream the operating system took so far.
     var taken = 0
-    /// Taken, not yet read, oldest first.
+    /// Taken here, not yet with the peer's kernel: only where acknowledgements are told.
+    var inTransit: [UInt8] = []
+    /// The peer's kernel takes nothing before this time: its buffers are full.
+    var stalledUntil: UInt64 = 0
+    /// Bytes of the stream the peer's kernel has.
+    var arrived = 0
+    /// With the peer's kernel, not yet read, oldest first.
     var underWay: [(bytes: [UInt8], takenAt: UInt64)] = []
     /// Read, not yet a whole frame.
     var tail: [UInt8] = []
@@ -82,7 +102,7 @@ struct ConnectionModel {
                     // Everything after it is discarded.
                     return
                 }
-                lastAccepted = frame.identifier
+                if frame.ordinal != TestFrame.sentinel { lastAccepted = frame.identifier }
             }
         }
     }

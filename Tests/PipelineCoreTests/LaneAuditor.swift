@@ -11,6 +11,8 @@ final class LaneAuditor {
         case presumed(bySilence: Bool)
         case unknown
         case refused
+        /// Not sent (again): its token was refused.
+        case silenced
         /// Presumed, then found wrong: open again.
         case reopened
     }
@@ -74,7 +76,7 @@ final class LaneAuditor {
         check(isOpen(index), "\(ordinal) was sent though it has an outcome: \(outcomes[index])")
         check(Int64(ordinal) > lastOnConnection, "\(ordinal) was sent out of order")
         for skipped in max(0, lastOnConnection + 1)..<max(Int64(ordinal), max(0, lastOnConnection + 1)) {
-            let isGone = stopped.contains(assignments[Int(skipped)])
+            let isGone = stopped.contains(assignments[Int(skipped)]) || outcomes[Int(skipped)] == .silenced
             check(isGone, "\(skipped) was skipped: a resend is not a suffix")
         }
         if !wasSent[index] {
@@ -123,6 +125,15 @@ final class LaneAuditor {
         outcomes[ordinal] = .refused
     }
 
+    func silenced(_ ordinal: Int) {
+        check(isOpen(ordinal), "\(ordinal) got a second outcome: silenced after \(outcomes[ordinal])")
+        let hasCause = outcomes.indices.contains { other in
+            UInt32(other) % options.tokens == UInt32(ordinal) % options.tokens && outcomes[other] == .refused
+        }
+        check(hasCause, "\(ordinal) is silenced but nothing of its token was refused")
+        outcomes[ordinal] = .silenced
+    }
+
     func wronglyPresumed(_ ordinal: Int) {
         check(outcomes[ordinal] == .presumed(bySilence: true), "\(ordinal) was not presumed: \(outcomes[ordinal])")
         check(!options.isPunctual, "\(ordinal) was presumed wrongly though answers are punctual")
@@ -141,7 +152,7 @@ final class LaneAuditor {
             case .confirmed: check(isAccepted, "\(ordinal) is confirmed but was not accepted")
             case .presumed(bySilence: true):
                 check(isAccepted || !options.isPunctual, "\(ordinal) is lost: presumed, answers punctual")
-            case .open, .reopened, .presumed, .unknown, .refused: break
+            case .open, .reopened, .presumed, .unknown, .refused, .silenced: break
             }
             if options.policy != .resend, options.isPunctual {
                 check(gateway.acceptedCount[ordinal] <= 1 || outcomes[ordinal] == .confirmed, "\(ordinal) sent twice")

@@ -139,6 +139,34 @@ import Testing
         #expect(probe.inFlight == 3 && probe.waiting == 1)
     }
 
+    @Test("No more bytes are handed over than the limit, whatever their number")
+    func inFlightBytes() {
+        let probe = LaneProbe(inFlightBytes: 3 * FrameLog.chunkBytes)
+        probe.publish(200, bytes: 1000)
+        let first = probe.openAndSend().count
+        #expect(first == 48, "three chunks of sixteen")
+        #expect(probe.inFlightBytes <= 3 * FrameLog.chunkBytes)
+        #expect(probe.send() == [])
+        #expect(probe.silence().presumed.count == first)
+        #expect(probe.send().count == 48)
+    }
+
+    @Test("What is discarded is neither sent nor sent again; what is out keeps its fate")
+    func discarding() {
+        let probe = LaneProbe()
+        probe.publish(2, fingerprint: 7)
+        probe.publish(1, fingerprint: 8)
+        #expect(probe.openAndSend() == [0, 1, 2])
+        probe.publish(1, fingerprint: 7)
+        probe.publish(1, fingerprint: 8)
+        #expect(probe.discard(7) == [3])
+        #expect(probe.answer(.invalidToken, 0) == .init(refused: 0, resent: 2))
+        #expect(probe.discard(7) == [1])
+        #expect(probe.openAndSend() == [2, 4])
+        #expect(probe.silence().presumed == [2, 4])
+        #expect(probe.isDrained)
+    }
+
     @Test("A partition that is being revoked sends nothing new, but what is in flight settles or is sent again")
     func stopSending() {
         let probe = LaneProbe()
@@ -178,6 +206,20 @@ import Testing
         probe.publish(3)
         probe.lane.forget(assignment: 1)
         #expect(probe.isDrained && !probe.wantsConnection)
+    }
+
+    @Test("While something forgotten is still on the wire a lone suspect is not blamed; on the next connection it is")
+    func forgottenOnTheWire() {
+        let probe = LaneProbe()
+        probe.publish(1, assignment: 1)
+        probe.publish(1, assignment: 2)
+        _ = probe.openAndSend()
+        _ = probe.answer(.unknown, identifier: 0)
+        _ = probe.openAndSend()
+        probe.lane.forget(assignment: 1)
+        #expect(probe.answer(.unknown, identifier: 0) == .init(resent: 1))
+        #expect(probe.openAndSend() == [1])
+        #expect(probe.answer(.unknown, identifier: 0) == .init(refused: 1))
     }
 
     @Test("A suspect that is forgotten frees the others")

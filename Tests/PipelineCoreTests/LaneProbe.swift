@@ -14,7 +14,9 @@ final class LaneProbe {
     init(
         unknownFate: UnknownFatePolicy = .resend,
         inFlight: Int = 1000,
+        inFlightBytes: Int = 64 << 20,
         retainedBytes: Int = 1 << 20,
+        connectionMaxAge: Duration? = nil,
         firstSequence: UInt64 = 0
     ) {
         self.firstSequence = firstSequence
@@ -22,7 +24,9 @@ final class LaneProbe {
             confirmationWindow: Self.window,
             unknownFate: unknownFate,
             inFlight: inFlight,
+            inFlightBytes: inFlightBytes,
             retainedBytes: retainedBytes,
+            connectionMaxAge: connectionMaxAge,
             processingAttempts: 3
         )
         lane = LaneStateMachine(limits: limits, firstSequence: firstSequence)
@@ -33,16 +37,33 @@ final class LaneProbe {
     var isDrained: Bool { lane.isDrained }
     var inFlight: Int { lane.inFlightCount }
     var waiting: Int { lane.waitingCount }
+    var wantsSentinel: Bool { lane.wantsSentinel }
+    var isRetired: Bool { lane.isRetired }
+    var wantsSuccessor: Bool { lane.wantsSuccessor(now: now) }
+    var isIdle: Bool { lane.isIdle(now: now) }
+    var hasGivenUp: Bool { lane.hasGivenUp }
+    var inFlightBytes: Int { lane.inFlightBytes }
+    var window: SendWindow { lane.window }
     var presumesAt: MonotonicTime? { lane.presumesAt }
+    var awaitsAcknowledgement: Bool { lane.awaitsAcknowledgement }
     var wantsConnection: Bool { lane.wantsConnection(now: now) }
     var keptEntries: Int { Int(lane.log.tail - lane.log.head) }
     var storedBytes: Int { lane.log.storedBytes }
 
-    func publish(_ count: Int = 1, assignment: UInt32 = 1, bytes: Int = TestFrame.smallestBytes) {
+    func publish(
+        _ count: Int = 1,
+        assignment: UInt32 = 1,
+        bytes: Int = TestFrame.smallestBytes,
+        fingerprint: UInt16 = 0
+    ) {
         for _ in 0..<count {
             let room = lane.reserve(bytes)
             TestFrame.write(identifier: lane.nextIdentifier, ordinal: published, into: room)
-            lane.commit(.init(assignment: assignment, record: 0, token: published), bytes: bytes)
+            lane.commit(
+                .init(assignment: assignment, record: 0, token: published),
+                bytes: bytes,
+                fingerprint: fingerprint
+            )
             published += 1
         }
     }
@@ -51,7 +72,7 @@ final class LaneProbe {
     func open() {
         if case .waiting(let until) = lane.phase { now = max(now, until) }
         lane.connecting()
-        lane.opened()
+        lane.opened(now: now, random: .max / 2)
     }
 
     /// Hands over all that may go and flushes it; returns the ordinals that went.
@@ -85,6 +106,15 @@ final class LaneProbe {
 
     func end(_ end: ConnectionEnd = .failed) -> Verdict {
         simplified(lane.ended(end, now: now, random: .max / 2))
+    }
+
+    /// What waits with a fingerprint, taken out of the line; ordinals.
+    func discard(_ fingerprint: UInt16) -> [UInt32] {
+        lane.discard(fingerprint: fingerprint) { _ in true }.map { lane.log.entry(at: $0).reference.token }
+    }
+
+    func giveSentinelUp() -> Verdict? {
+        lane.giveSentinelUp(now: now).map(simplified)
     }
 
     func silence(_ time: Duration = LaneProbe.window) -> Verdict {

@@ -7,12 +7,14 @@ import Testing
     private func run(_ seeds: ClosedRange<UInt64>, _ options: LaneWorld.Options) {
         var presumedWrong = 0
         var connections = 0
+        var sentinels = 0
         for seed in seeds {
             let world = LaneWorld(seed: seed, options: options)
             let isDone = world.run()
             if isDone { world.auditor.close(by: world.gateway) }
             presumedWrong += world.auditor.presumedWrong
             connections += world.connections
+            sentinels += world.sentinels
             let faults = world.auditor.faults
             #expect(isDone, "seed \(seed) does not come to an end: \(world.steps) steps")
             #expect(faults.isEmpty, "seed \(seed): \(faults.prefix(5))")
@@ -20,12 +22,39 @@ import Testing
         }
         // A world in which nothing happens proves nothing.
         #expect(connections > seeds.count * 4)
+        #expect(options.retires == (sentinels > seeds.count / 2))
         #expect(options.isPunctual == (presumedWrong == 0))
     }
 
     @Test("Punctual gateway: nothing is lost, confirmed and presumed are true, order holds", arguments: [false, true])
     func punctual(revokes: Bool) {
         run(1...400, .init(revokes: revokes))
+    }
+
+    @Test(
+        "Gateway that is punctual from its kernel's acknowledgement on: nothing is presumed wrongly, however long bytes lie here",
+        arguments: UnknownFatePolicy.allCases
+    )
+    func acknowledged(policy: UnknownFatePolicy) {
+        run(1...300, .init(policy: policy, acknowledges: true))
+        run(1...100, .init(policy: policy, acknowledges: true, revokes: true))
+    }
+
+    @Test("What waits for a refused token is silenced once and never sent, and the others keep their promises")
+    func remembers() {
+        run(1...200, .init(tokens: 40, remembers: true))
+        run(1...100, .init(acknowledges: true, revokes: true, tokens: 40, remembers: true))
+        run(1...100, .init(isPunctual: false, isHonest: false, revokes: true, tokens: 40, remembers: true))
+    }
+
+    @Test("Sentinels, answered or not: confirmed and presumed stay true, nothing is written after one, and all ends")
+    func sentinels() {
+        for policy in UnknownFatePolicy.allCases {
+            run(1...200, .init(policy: policy, retires: true))
+            run(1...100, .init(policy: policy, acknowledges: true, revokes: true, retires: true))
+        }
+        run(1...200, .init(isPunctual: false, revokes: true, retires: true))
+        run(1...100, .init(isPunctual: false, isHonest: false, acknowledges: true, retires: true, remembers: true))
     }
 
     @Test("Punctual gateway, other policies: one outcome each, and nothing is accepted twice after it was given up")
@@ -42,6 +71,7 @@ import Testing
     )
     func late(revokes: Bool) {
         run(1...400, .init(isPunctual: false, revokes: revokes))
+        run(1...200, .init(isPunctual: false, acknowledges: true, revokes: revokes))
     }
 
     @Test(

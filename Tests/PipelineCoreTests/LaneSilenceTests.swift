@@ -50,14 +50,13 @@ import Testing
     func marksAreBounded() {
         var marks = FlushMarks()
         for flush in 1...100_000 as ClosedRange<UInt64> {
-            let now = MonotonicTime(nanoseconds: flush * 20_000)
-            marks.append(.init(end: flush, flushedAt: now), window: .seconds(2))
+            marks.appendFlushed(end: flush, now: .init(nanoseconds: flush * 20_000), window: .seconds(2))
         }
         var count = 0
         var lastEnd: UInt64 = 0
         while let first = marks.first {
             #expect(first.end > lastEnd)
-            #expect(first.flushedAt.nanoseconds == first.end * 20_000)
+            #expect(first.silentSince?.nanoseconds == first.end * 20_000)
             lastEnd = first.end
             marks.removeFirst()
             count += 1

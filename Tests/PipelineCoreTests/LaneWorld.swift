@@ -10,13 +10,22 @@ final class LaneWorld {
         var isPunctual = true
         /// The gateway answers what it means: no answer out of nothing, no made-up identifier.
         var isHonest = true
+        /// Acknowledgements are told, and bytes may lie here for many windows before they reach the peer. Otherwise what
+        /// is taken here is there at once.
+        var acknowledges = false
         /// Partitions are revoked now and then.
         var revokes = false
         var notifications = 150
         var tokens: UInt32 = 7
+        /// Connections retire now and then, and at the end all do; how sentinels are answered differs from world to world.
+        var retires = false
+        /// Once a token is refused, what waits for it is settled without being sent.
+        var remembers = false
     }
 
     static let window: UInt64 = 2_000_000_000
+    /// Bytes of a connection's stream before the first notification.
+    private static let handshakeBytes = 1500
     private static let mostUnsettled = 60
 
     let options: Options
@@ -32,6 +41,7 @@ final class LaneWorld {
     private var revoking: [UInt32] = []
     private(set) var steps = 0
     private(set) var connections = 0
+    private(set) var sentinels = 0
 
     init(seed: UInt64, options: Options) {
         self.options = options
@@ -43,19 +53,29 @@ final class LaneWorld {
             confirmationWindow: .nanoseconds(Self.window),
             unknownFate: options.policy,
             inFlight: [1, 5, 40, 1000].randomElement(using: &random) ?? 1,
+            inFlightBytes: [1, 2, 1000].randomElement(using: &random).map { $0 * FrameLog.chunkBytes } ?? 1 << 20,
             retainedBytes: [0, 2 * FrameLog.chunkBytes, 1 << 20].randomElement(using: &random) ?? 0,
+            sentinelTimeout: .nanoseconds(Self.window * .random(in: 1...3, using: &random)),
             backoff: Backoff(base: .milliseconds(100), cap: .seconds(4), floor: .milliseconds(10)),
             parkedBackoff: Backoff(base: .seconds(1), cap: .seconds(8), floor: .milliseconds(100)),
             processingAttempts: Int.random(in: 1...4, using: &random)
         )
         lane = LaneStateMachine(limits: limits, firstSequence: firstSequence)
+        if options.retires { gateway.sentinelIdentifier = [.own, .zero, nil].randomElement(using: &random) ?? nil }
     }
 
     /// Runs until everything is settled; false if it did not come to that in a generous number of steps.
     func run() -> Bool {
         while gateway.fates.count < options.notifications, steps < 20_000 { step(withFaults: true) }
         let limit = steps + 30_000
-        while !lane.isDrained, steps < limit { step(withFaults: false) }
+        if options.retires, random.chance(50) { lane.finish() }
+        while !lane.isDrained, !lane.hasGivenUp, steps < limit { step(withFaults: false) }
+        if lane.hasGivenUp {
+            // Who comes next sends what has no outcome.
+            auditor.check(gateway.sentinelIdentifier == nil || options.acknowledges || !options.isPunctual, "given up")
+            for gone in 0..<nextAssignment { auditor.stopped(assignment: gone) }
+            return true
+        }
         return lane.isDrained
     }
 
@@ -64,6 +84,7 @@ final class LaneWorld {
         if random.chance(40) { publishSome() }
         if random.chance(60) { pump() }
         if random.chance(60) { takeSome(everything: random.chance(20)) }
+        if options.acknowledges, random.chance(60) { arriveSome() }
         if random.chance(60), connection != nil {
             connection?.read(.random(in: 1...3000, using: &random), by: &gateway, answerDue: answerDue())
         }
@@ -76,6 +97,8 @@ final class LaneWorld {
             "\(lane.log.storedBytes) bytes are kept"
         )
         auditor.check(lane.log.tail - lane.log.head <= 4000, "too many entries are kept")
+        auditor.check(lane.inFlightCount <= lane.limits.inFlight, "\(lane.inFlightCount) are in flight")
+        auditor.check(lane.inFlightBytes <= lane.limits.inFlightBytes, "\(lane.inFlightBytes) bytes are in flight")
     }
 
     // MARK: The lane's side
@@ -89,7 +112,11 @@ final class LaneWorld {
             auditor.published(assignment: assignment)
             let bytes = Int.random(in: TestFrame.smallestBytes...600, using: &random)
             TestFrame.write(identifier: lane.nextIdentifier, ordinal: ordinal, into: lane.reserve(bytes))
-            lane.commit(.init(assignment: assignment, record: 0, token: ordinal), bytes: bytes)
+            lane.commit(
+                .init(assignment: assignment, record: 0, token: ordinal),
+                bytes: bytes,
+                fingerprint: UInt16(ordinal % options.tokens)
+            )
         }
     }
 
@@ -124,8 +151,34 @@ final class LaneWorld {
             }
             auditor.check(bytes.isEmpty, "a run ended in mid-frame")
         }
-        if lane.sentEnd > before { open.flushes.append((open.taken + open.pending.count, lane.sentEnd)) }
+        defer { writeSentinel() }
+        if lane.sentEnd > before {
+            let position = open.taken + open.pending.count
+            if options.acknowledges {
+                lane.written(
+                    upTo: lane.sentEnd,
+                    streamBytes: UInt64(Self.handshakeBytes + position),
+                    now: .init(nanoseconds: now)
+                )
+            } else {
+                open.flushes.append((position, lane.sentEnd))
+            }
+        }
         connection = open
+    }
+
+    private func writeSentinel() {
+        if options.retires, random.chance(2) { lane.retire() }
+        if lane.isRetired { return end(.closedHere) }
+        guard lane.wantsSentinel, connection != nil else { return }
+        var bytes = [UInt8](repeating: 0, count: TestFrame.smallestBytes)
+        bytes.withUnsafeMutableBytes {
+            TestFrame.write(identifier: lane.sentinelIdentifier, ordinal: TestFrame.sentinel, into: $0)
+        }
+        connection?.pending += bytes
+        lane.sentinelWritten(now: .init(nanoseconds: now))
+        sentinels += 1
+        auditor.check(lane.nextRun() == nil, "something is written after a sentinel")
     }
 
     private func connect() {
@@ -133,7 +186,7 @@ final class LaneWorld {
         lane.connecting()
         connections += 1
         if random.chance(10) { return end(random.chance(30) ? .certificateRefused : .failed) }
-        lane.opened()
+        lane.opened(now: .init(nanoseconds: now), random: random.next())
         auditor.opened(resume: Int(lane.settledEnd - firstSequence))
         connection = ConnectionModel()
         // A certificate is refused after our side of the handshake is done, hence after the first writes.
@@ -160,9 +213,18 @@ final class LaneWorld {
         if let refused = verdict.refused {
             for ordinal in live(refused.sequence..<refused.sequence + 1) {
                 auditor.refused(ordinal, wasPresumed: refused.wasPresumed, by: gateway)
+                if options.remembers, refused.rule == .rejectToken { silence(UInt32(ordinal) % options.tokens) }
             }
         }
         if random.chance(80) { lane.evictSettled() }
+    }
+
+    private func silence(_ token: UInt32) {
+        let silenced = lane.discard(fingerprint: UInt16(token)) { frame in
+            var bytes = Array(frame)
+            return TestFrame.take(from: &bytes).allSatisfy { $0.ordinal % options.tokens == token }
+        }
+        for sequence in silenced { auditor.silenced(Int(lane.log.entry(at: sequence).reference.token)) }
     }
 
     // MARK: The network's side
@@ -170,7 +232,11 @@ final class LaneWorld {
     private func takeSome(everything: Bool) {
         guard var open = connection, !open.pending.isEmpty else { return }
         let count = everything ? open.pending.count : Int.random(in: 1...open.pending.count, using: &random)
-        open.underWay.append((Array(open.pending.prefix(count)), now))
+        if options.acknowledges {
+            open.inTransit += open.pending.prefix(count)
+        } else {
+            open.underWay.append((Array(open.pending.prefix(count)), now))
+        }
         open.pending.removeFirst(count)
         open.taken += count
         while let flush = open.flushes.first, flush.position <= open.taken {
@@ -178,6 +244,22 @@ final class LaneWorld {
             open.flushes.removeFirst()
         }
         connection = open
+    }
+
+    /// Some of what is in transit reaches the peer's kernel, unless its buffers are full; the lane hears of it by and by.
+    private func arriveSome() {
+        guard var open = connection else { return }
+        if open.stalledUntil <= now, !open.inTransit.isEmpty {
+            let count = Int.random(in: 1...open.inTransit.count, using: &random)
+            open.underWay.append((Array(open.inTransit.prefix(count)), now))
+            open.inTransit.removeFirst(count)
+            open.arrived += count
+            if random.chance(5) { open.stalledUntil = now + .random(in: 0...Self.window * 3, using: &random) }
+        }
+        connection = open
+        if lane.awaitsAcknowledgement, random.chance(50) {
+            lane.acknowledged(streamBytes: UInt64(Self.handshakeBytes + open.arrived), now: .init(nanoseconds: now))
+        }
     }
 
     private func answerDue() -> UInt64 {
@@ -197,10 +279,15 @@ final class LaneWorld {
             connection?.read(oldest.bytes.count, by: &gateway, answerDue: answerDue())
         }
         deliverAnswer()
+        lane.noteQuiet(now: .init(nanoseconds: now))
         presume()
     }
 
     private func presume() {
+        if let verdict = lane.giveSentinelUp(now: .init(nanoseconds: now)) {
+            connection = nil
+            return settle(verdict, bySilence: false)
+        }
         guard let due = lane.presumesAt, due.nanoseconds <= now else { return }
         settle(lane.presume(now: .init(nanoseconds: now)), bySilence: true)
     }

@@ -45,21 +45,21 @@ import Testing
         #expect(waits.count { $0 < .seconds(2) } > 400 && waits.count { $0 > .seconds(2) } > 400)
     }
 
-    @Test("In no span of time more connections are granted than the burst and the rate allow", arguments: 1...50)
+    @Test("In no minute, wherever it begins, are more connections granted than the budget", arguments: 1...50)
     func budget(seed: UInt64) {
         var random = SplitMix(seed: seed)
         let perMinute = Int.random(in: 1...100, using: &random)
+        let minute: UInt64 = 60_000_000_000
         var now = UInt64.random(in: 0...1_000_000_000_000, using: &random)
-        var budget = ConnectionBudget(perMinute: perMinute, now: .init(nanoseconds: now))
+        var budget = ConnectionBudget(perMinute: perMinute)
         var grants: [UInt64] = []
         for _ in 0..<2000 {
-            now += .random(in: 0...(random.chance(2) ? 120_000_000_000 : 1_000_000_000), using: &random)
+            now += .random(in: 0...(random.chance(2) ? 2 * minute : 1_000_000_000), using: &random)
             guard let later = budget.take(now: .init(nanoseconds: now)) else {
                 grants.append(now)
                 continue
             }
-            #expect(later.nanoseconds > now)
-            #expect(later.nanoseconds <= now + 60_000_000_000 / UInt64(perMinute))
+            #expect(later.nanoseconds > now && later.nanoseconds <= now + minute)
             if random.chance(50) {
                 now = later.nanoseconds
                 let granted = budget.take(now: later) == nil
@@ -67,19 +67,27 @@ import Testing
                 grants.append(now)
             }
         }
-        for (index, start) in grants.enumerated() {
-            for end in index..<min(grants.count, index + 3 * perMinute) {
-                let allowed = Double(perMinute) * (1 + Double(grants[end] - start) / 60e9) + 1
-                #expect(Double(end - index + 1) <= allowed)
-            }
+        for (first, last) in zip(grants, grants.dropFirst(perMinute)) { #expect(last - first >= minute) }
+    }
+
+    @Test("Half of the budget may come at once, the others come evenly, and all of it is to be had")
+    func budgetPace() {
+        var budget = ConnectionBudget(perMinute: 60)
+        var grants: [UInt64] = []
+        for second in 0..<180 as Range<UInt64> {
+            while budget.take(now: .init(nanoseconds: second * 1_000_000_000)) == nil { grants.append(second) }
         }
+        #expect(grants.count { $0 == 0 } == 30)
+        #expect((1..<30).allSatisfy { second in grants.count { $0 == second } == 1 }, "evenly after that")
+        #expect(grants.count { $0 < 60 } == 60)
+        #expect(grants.count >= 175)
     }
 
     @Test("A clock that stands still or goes back earns nothing")
     func budgetClock() {
-        var budget = ConnectionBudget(perMinute: 2, now: .init(nanoseconds: 60_000_000_000))
-        let grants = [60, 60, 59, 0].map { budget.take(now: .init(nanoseconds: $0 * 1_000_000_000)) == nil }
-        #expect(grants == [true, true, false, false])
+        var budget = ConnectionBudget(perMinute: 4)
+        let grants = [60, 60, 60, 59, 0].map { budget.take(now: .init(nanoseconds: $0 * 1_000_000_000)) == nil }
+        #expect(grants == [true, true, false, false, false])
     }
 
     @Test("A token keeps its lane, and tokens of one key spread evenly over the lanes", arguments: [1, 2, 3, 7, 16])

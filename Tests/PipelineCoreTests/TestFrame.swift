@@ -2,6 +2,9 @@
 struct TestFrame: Equatable {
     static let smallestBytes = 10
 
+    /// In place of an ordinal: a sentinel.
+    static let sentinel = UInt32.max
+
     var identifier: UInt32
     /// Position in published order.
     var ordinal: UInt32

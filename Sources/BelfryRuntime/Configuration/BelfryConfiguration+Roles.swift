@@ -21,7 +21,19 @@ extension WorkerSettings {
             in: 1...16_777_216,
             default: inFlightPerConnection
         )
+        inFlightBytes = section.integer("in-flight-bytes", in: 65_536...4_294_967_296, default: inFlightBytes)
         processingAttempts = section.integer("processing-attempts", in: 1...100, default: processingAttempts)
+        sentinelTimeout = section.duration(
+            "sentinel-timeout",
+            in: .milliseconds(100)...(.seconds(300)),
+            default: sentinelTimeout
+        )
+        connectionMaxAge = section.duration(
+            "connection-max-age",
+            in: .seconds(1)...(.seconds(30 * 86_400)),
+            default: connectionMaxAge
+        )
+        idleTimeout = section.duration("idle-timeout", in: .seconds(1)...(.seconds(86_400)), default: idleTimeout)
         connectTimeout = section.duration("connect-timeout", in: connectTimeouts, default: connectTimeout)
         backoffBase = section.duration("backoff-base", in: .milliseconds(100)...(.seconds(60)), default: backoffBase)
         backoffCap = section.duration("backoff-cap", in: .seconds(1)...(.seconds(3600)), default: backoffCap)

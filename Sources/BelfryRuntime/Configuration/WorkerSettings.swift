@@ -19,8 +19,17 @@ public struct WorkerSettings: Sendable, Equatable {
     public var maxUncommitted = 100_000
     /// Most notifications handed to a connection and not settled.
     public var inFlightPerConnection = 262_144
+    /// Most bytes of frames handed to a connection and not settled, as they lie in memory.
+    public var inFlightBytes = 64 << 20
     /// How often a notification that met a processing error (status 1) is sent in all.
     public var processingAttempts = 5
+    /// How long a sentinel's answer is waited for, at a stop or before an old connection is closed; never shorter than the
+    /// confirmation window. [field]
+    public var sentinelTimeout = Duration.seconds(5)
+    /// Age at which a connection is replaced at the latest; zero: never. Connections are best kept open. [10]
+    public var connectionMaxAge = Duration.zero
+    /// A connection on which nothing was sent for so long is closed, before something in between cuts it silently. [talk]
+    public var idleTimeout = Duration.seconds(3600)
     /// How long connecting and the handshake together may take.
     public var connectTimeout = Duration.seconds(10)
     /// The longest first wait after a connection failed; it doubles from failure to failure.

@@ -48,6 +48,13 @@ struct TokenRecord: Equatable, Sendable {
         return tombstonedAt > registeredAt ? Reason(rawValue: value[1]) ?? Reason.none : nil
     }
 
+    /// Reads only when the token registered last, UNIX seconds; nil if it never did or the value is not of a known version.
+    static func registeredAt(_ value: UnsafeRawBufferPointer) -> UInt32? {
+        guard value.count >= fixedBytes, value[0] == version else { return nil }
+        let registeredAt = UInt32(littleEndian: value.loadUnaligned(fromByteOffset: 2, as: UInt32.self))
+        return registeredAt == 0 ? nil : registeredAt
+    }
+
     /// Reads the whole value; nil if it is not one of version 1.
     init?(_ value: UnsafeRawBufferPointer) {
         guard value.count >= Self.fixedBytes + 2, value[0] == Self.version, let reason = Reason(rawValue: value[1])

@@ -1,7 +1,6 @@
 import APNsProtocol
 import Logging
 import NIOCore
-import NIOPosix
 import PipelineCore
 import TLSTransport
 
@@ -20,29 +19,28 @@ protocol GatewayLaneDelegate: AnyObject {
 
 /// Carries out what a ``LaneStateMachine`` decides: connects, writes, reads. Decides nothing itself.
 ///
-/// Lives on its shard's event loop.
+/// Lives on its shard's event loop. Connections and attempts are told apart by the number of the attempt: the lane's own,
+/// and that of a successor which is opened before an old connection retires (`+Succession`).
 final class GatewayLane {
-    /// Where and as whom the lane connects.
-    struct Endpoint {
-        var gateways: [HostPort]
-        var tls: TLSContext
-        var connectTimeout: TimeAmount
-    }
-
     let sender: Int32
     let number: Int
     var machine: LaneStateMachine
 
-    private let eventLoop: any EventLoop
-    private let endpoint: Endpoint
-    private let logger: Logger
-    private unowned let delegate: any GatewayLaneDelegate
-    private var channel: (any Channel)?
-    /// Counts attempts, so that what an abandoned connection still reports is told apart, and gateways take turns.
-    private var attempt: Int
+    let eventLoop: any EventLoop
+    let connector: GatewayConnector
+    let logger: Logger
+    unowned let delegate: any GatewayLaneDelegate
+    var connection: GatewayConnection?
+    /// Number of the attempt that made, or is to make, the lane's connection.
+    var attempt = 0
+    /// The connection that is to take over.
+    var successor: Successor?
+    /// The last number given to an attempt.
+    private var attempts = 0
     private var isPumping = false
     /// The connection is on its way out: it may still bring an answer, but takes nothing more.
     private var isEnding = false
+    private var hasWarnedOfAcknowledgements = false
 
     /// TLS records written before the channel is asked again whether it takes more: 256 KiB.
     private static let runsPerFlush = 16
@@ -51,112 +49,114 @@ final class GatewayLane {
         sender: Int32,
         number: Int,
         limits: LaneLimits,
-        endpoint: Endpoint,
-        eventLoop: any EventLoop,
+        connector: GatewayConnector,
         logger: Logger,
         delegate: any GatewayLaneDelegate
     ) {
         self.sender = sender
         self.number = number
-        self.endpoint = endpoint
-        self.eventLoop = eventLoop
+        self.connector = connector
+        eventLoop = connector.eventLoop
         self.delegate = delegate
         var logger = logger
         logger[metadataKey: "lane"] = .stringConvertible(number)
         self.logger = logger
         machine = LaneStateMachine(limits: limits)
-        attempt = number
     }
 
-    private var now: MonotonicTime { MonotonicTime(nanoseconds: NIODeadline.now().uptimeNanoseconds) }
+    var now: MonotonicTime { MonotonicTime(nanoseconds: NIODeadline.now().uptimeNanoseconds) }
 
     // MARK: Driven by the shard
 
     /// Sends what may be sent, or connects if that is what it takes.
     func pump(now: MonotonicTime) {
-        if let channel {
-            write(to: channel)
+        if let connection {
+            write(to: connection)
         } else if machine.wantsConnection(now: now) {
             if let later = delegate.laneMayConnect(now: now) {
                 machine.postpone(until: later)
             } else {
-                connect()
+                machine.connecting()
+                attempt = nextAttempt()
+                connector.connect(self, attempt: attempt)
             }
         }
     }
 
-    /// Lets time pass: silence settles, waits end.
+    /// Lets time pass: silence settles, waits end, connections grow old.
     func tick(now: MonotonicTime) {
+        if machine.awaitsAcknowledgement, let bytes = connection?.acknowledged {
+            machine.acknowledged(streamBytes: bytes, now: now)
+        }
+        machine.noteQuiet(now: now)
         if let due = machine.presumesAt, due <= now {
             report(machine.presume(now: now))
         }
-        if machine.waitingCount > 0 { pump(now: now) }
+        if let due = machine.sentinelGivenUpAt, due <= now, let verdict = machine.giveSentinelUp(now: now) {
+            logger.warning("the gateway did not answer a sentinel in time")
+            delegate.laneDisconnected(self, reason: .closedHere)
+            finishConnection(verdict)
+        }
+        succeed(now: now)
+        if machine.waitingCount > 0 || machine.wantsSentinel { pump(now: now) }
+    }
+
+    /// The worker stops: what is in flight is to be proven, which is faster than silence.
+    func finish(now: MonotonicTime) {
+        machine.finish()
+        dropSuccessor()
+        pump(now: now)
     }
 
     /// Closes the connection in order; what is in flight keeps its unknown fate.
     func close() {
-        let open = channel
-        channel = nil
+        dropSuccessor()
         if machine.phase == .open || machine.phase == .connecting {
-            attempt += 1
             delegate.laneDisconnected(self, reason: .closedHere)
-            report(machine.ended(.closedHere, now: now, random: .random(in: .min ... .max)))
+            finishConnection(machine.ended(.closedHere, now: now, random: .random(in: .min ... .max)))
         }
-        open?.close(mode: .all, promise: nil)
     }
 
-    // MARK: Connecting
-
-    private func connect() {
-        attempt += 1
-        let current = attempt
-        let gateway = endpoint.gateways[current % endpoint.gateways.count]
-        let tls = endpoint.tls
-        machine.connecting()
-        let lane = NIOLoopBound(self, eventLoop: eventLoop)
-        ClientBootstrap(group: eventLoop)
-            .connectTimeout(endpoint.connectTimeout)
-            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .channelOption(.socketOption(.so_keepalive), value: 1)
-            .channelOption(.allowRemoteHalfClosure, value: true)
-            .channelOption(.writeBufferWaterMark, value: .init(low: 256 * 1024, high: 1024 * 1024))
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandlers([
-                        TLSHandler(context: tls, serverName: gateway.host),
-                        GatewayChannelHandler(lane: lane.value, attempt: current),
-                    ])
-                }
-            }
-            .connect(host: gateway.host, port: gateway.port)
-            .assumeIsolated()
-            .whenComplete { result in
-                switch result {
-                case .success(let channel): lane.value.limitHandshake(of: channel, attempt: current)
-                case .failure(let error): lane.value.connectionEnded(attempt: current, error: error)
-                }
-            }
+    /// Lets go of the connection, of which the machine says that it has ended, and closes it in order.
+    func finishConnection(_ verdict: LaneVerdict) {
+        let old = connection?.channel
+        connection = nil
+        attempt = nextAttempt()
+        report(verdict)
+        old?.close(mode: .all, promise: nil)
     }
 
-    /// A peer that takes the connection but never finishes the handshake is a failure as well.
-    private func limitHandshake(of channel: any Channel, attempt: Int) {
-        guard attempt == self.attempt, machine.phase == .connecting else { return }
-        eventLoop.assumeIsolated().scheduleTask(in: endpoint.connectTimeout) { [self] in
-            if attempt == self.attempt, machine.phase == .connecting { channel.close(mode: .all, promise: nil) }
-        }
+    func nextAttempt() -> Int {
+        attempts += 1
+        return attempts
+    }
+
+    /// Whether an attempt is still wanted and not done.
+    func isConnecting(_ attempt: Int) -> Bool {
+        if attempt == self.attempt { return machine.phase == .connecting }
+        return attempt == successor?.attempt && successor?.connection == nil
     }
 
     // MARK: Reported by the channel
 
     func connectionOpened(attempt: Int, channel: any Channel) {
-        guard attempt == self.attempt, machine.phase == .connecting else {
+        guard isConnecting(attempt), let connection = try? GatewayConnection(channel) else {
             return channel.close(mode: .all, promise: nil)
         }
-        self.channel = channel
-        isEnding = false
-        machine.opened()
         delegate.laneConnected(self)
-        write(to: channel)
+        if !connection.tellsAcknowledgements, !hasWarnedOfAcknowledgements {
+            hasWarnedOfAcknowledgements = true
+            logger.warning("no acknowledged bytes to be had here: silence counts from when the kernel took them")
+        }
+        if attempt == self.attempt { use(connection) } else { successorOpened(connection) }
+    }
+
+    /// Goes on over a connection that has just been opened.
+    func use(_ connection: GatewayConnection) {
+        self.connection = connection
+        isEnding = false
+        machine.opened(now: now, random: .random(in: .min ... .max))
+        write(to: connection)
     }
 
     /// The connection has failed or was closed by the peer: nothing more is written, for it would not arrive; what it still
@@ -166,30 +166,24 @@ final class GatewayLane {
     }
 
     func connectionAnswered(attempt: Int, response: ErrorResponse) {
-        guard attempt == self.attempt, channel != nil else { return }
-        let answered = channel
-        channel = nil
-        self.attempt += 1
+        guard attempt == self.attempt, connection != nil else { return successorEnded(attempt: attempt) }
         let isTrusted = delegate.lane(self, answered: response)
         delegate.laneDisconnected(self, reason: response.status == .shutdown ? .shutdown : .errorResponse)
-        report(
-            machine.answered(
-                response,
-                now: now,
-                random: .random(in: .min ... .max),
-                trustsTokenVerdicts: isTrusted
-            )
+        let verdict = machine.answered(
+            response,
+            now: now,
+            random: .random(in: .min ... .max),
+            trustsTokenVerdicts: isTrusted
         )
         // The gateway closes after an answer; what it would still read of ours is discarded by it.
-        answered?.close(mode: .all, promise: nil)
+        finishConnection(verdict)
+        adoptSuccessor()
         pump(now: now)
     }
 
     func connectionEnded(attempt: Int, error: (any Error)?) {
-        guard attempt == self.attempt else { return }
-        let wasOpen = channel != nil
-        channel = nil
-        self.attempt += 1
+        guard attempt == self.attempt else { return successorEnded(attempt: attempt) }
+        let wasOpen = connection != nil
         let refused = (error as? TLSError)?.isCertificateRefused ?? false
         let reason: DisconnectReason =
             refused ? .certificateRefused : !wasOpen ? .connectFailed : error == nil ? .endOfStream : .failure
@@ -197,38 +191,43 @@ final class GatewayLane {
         logger.warning(
             "connection to the gateway ended",
             metadata: [
-                "gateway": .stringConvertible(endpoint.gateways[attempt % endpoint.gateways.count]),
+                "gateway": .string(connector.placeName(of: attempt)),
                 "error": .string(error.map { "\($0)" } ?? "end of stream"),
                 "certificate-refused": .stringConvertible(refused),
                 "unsettled": .stringConvertible(machine.inFlightCount),
             ]
         )
-        report(
+        connector.noteFailure()
+        finishConnection(
             machine.ended(refused ? .certificateRefused : .failed, now: now, random: .random(in: .min ... .max))
         )
+        adoptSuccessor()
         pump(now: now)
     }
 
     func connectionWritable(attempt: Int) {
-        guard attempt == self.attempt, let channel else { return }
-        write(to: channel)
+        guard attempt == self.attempt, let connection else { return }
+        write(to: connection)
     }
 
     // MARK: Writing
 
-    /// Hands whole TLS records to the channel while it takes them.
-    private func write(to channel: any Channel) {
+    /// Hands whole TLS records to the channel while it takes them, and a sentinel when it is time for one.
+    private func write(to connection: GatewayConnection) {
         // A flush can complete, and a write can fail, before the call returns: one pump at a time.
         guard !isPumping, !isEnding else { return }
         isPumping = true
         defer { isPumping = false }
-        while self.channel === channel, !isEnding, channel.isWritable, writeGroup(to: channel) {}
+        let current = attempt
+        while current == attempt, !isEnding, connection.channel.isWritable, writeGroup(to: connection) {}
+        if current == attempt, !isEnding, machine.wantsSentinel { writeSentinel(to: connection) }
     }
 
-    /// Writes and flushes a limited number of records, so that the channel can say in between that it is full; their window
-    /// of silence begins when they have left. False if there was nothing to write.
-    private func writeGroup(to channel: any Channel) -> Bool {
-        // One run behind, so that the promise hangs on the last one.
+    /// Writes and flushes a limited number of records, so that the channel can say in between that it is full. False if
+    /// there was nothing to write.
+    private func writeGroup(to connection: GatewayConnection) -> Bool {
+        let channel = connection.channel
+        // One run behind, so that the flush is asked for with the last one.
         var last: ByteBuffer?
         var runs = 0
         while runs < Self.runsPerFlush, let run = machine.nextRun() {
@@ -241,15 +240,31 @@ final class GatewayLane {
         guard let last else { return false }
         let end = machine.sentEnd
         let current = attempt
-        let promise = eventLoop.makePromise(of: Void.self)
-        promise.futureResult.assumeIsolated().whenSuccess { [self] in
-            if current == attempt { machine.flushed(upTo: end, now: now) }
+        if connection.tellsAcknowledgements {
+            channel.writeAndFlush(last, promise: nil)
+            if current == attempt { machine.written(upTo: end, streamBytes: connection.writtenBytes, now: now) }
+        } else {
+            let promise = eventLoop.makePromise(of: Void.self)
+            promise.futureResult.assumeIsolated().whenSuccess { [self] in
+                if current == attempt { machine.flushed(upTo: end, now: now) }
+            }
+            channel.writeAndFlush(last, promise: promise)
         }
-        channel.writeAndFlush(last, promise: promise)
         return true
     }
 
-    private func report(_ verdict: LaneVerdict) {
+    private func writeSentinel(to connection: GatewayConnection) {
+        var buffer = connection.channel.allocator.buffer(capacity: NotificationFrame.sentinelBytes)
+        let identifier = machine.sentinelIdentifier
+        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: NotificationFrame.sentinelBytes) {
+            NotificationFrame.encodeSentinel(identifier: identifier, into: $0)
+        }
+        // First the state: the write can bring the answer, or the end.
+        machine.sentinelWritten(now: now)
+        connection.channel.writeAndFlush(buffer, promise: nil)
+    }
+
+    func report(_ verdict: LaneVerdict) {
         delegate.lane(self, settled: verdict)
         machine.evictSettled()
     }

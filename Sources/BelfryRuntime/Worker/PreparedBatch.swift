@@ -33,6 +33,8 @@ final class PreparedBatch {
         case known
     }
 
+    /// From 1 in the order in which the shard's batches were taken in.
+    let number: UInt64
     private(set) var notifications: [PreparedNotification] = []
     /// Reason of death by index in `notifications`; empty while nobody is known to be dead.
     var deaths: [Int: TokenRecord.Reason] = [:]
@@ -46,8 +48,9 @@ final class PreparedBatch {
     private let source: KafkaBatch
     private var views: [SendRequestView] = []
 
-    init(source: KafkaBatch) {
+    init(source: KafkaBatch, number: UInt64) {
         self.source = source
+        self.number = number
         notifications.reserveCapacity(source.count)
     }
 

@@ -2,7 +2,7 @@ import NIOCore
 import PipelineCore
 import TLSTransport
 
-/// What a shard decides by: the configuration, with certificates loaded and the process's budgets divided by its shards.
+/// What a shard decides by: the configuration, with certificates loaded.
 struct ShardSettings: Sendable {
     /// One environment as a shard needs it.
     struct Environment: Sendable {
@@ -15,7 +15,8 @@ struct ShardSettings: Sendable {
     var environments: [String: Environment]
     var environmentNames: [String]
     var connectionsPerTopic: Int
-    var connectsPerMinute: Int
+    /// Shared by all shards of the process.
+    var connectionBudget: ProcessConnectionBudget
     var connectTimeout: TimeAmount
     var maxUncommitted: Int
     var revokeDeadline: Duration
@@ -48,7 +49,7 @@ struct ShardSettings: Sendable {
         }
         environmentNames = environments.keys.sorted()
         connectionsPerTopic = worker.connectionsPerTopic
-        connectsPerMinute = max(1, worker.connectionsPerMinute / worker.shards)
+        connectionBudget = ProcessConnectionBudget(perMinute: worker.connectionsPerMinute)
         connectTimeout = TimeAmount(worker.connectTimeout)
         maxUncommitted = worker.maxUncommitted
         revokeDeadline = worker.revokeDeadline
@@ -73,6 +74,10 @@ struct ShardSettings: Sendable {
             confirmationWindow: worker.confirmationWindow,
             unknownFate: topic.unknownFate,
             inFlight: worker.inFlightPerConnection,
+            inFlightBytes: worker.inFlightBytes,
+            sentinelTimeout: worker.sentinelTimeout,
+            connectionMaxAge: worker.connectionMaxAge > .zero ? worker.connectionMaxAge : nil,
+            idleTimeout: worker.idleTimeout,
             backoff: Backoff(
                 base: worker.backoffBase,
                 cap: worker.backoffCap,

@@ -18,6 +18,8 @@ final class TopicSender {
     var tokenGuard: InvalidTokenGuard
     /// What happened to its connections.
     var counters = TopicCounters()
+    /// Called invalid by the gateway, and the token store does not say so to everyone yet.
+    var refusedTokens = RefusedTokens()
 
     init(
         index: Int32,
@@ -63,6 +65,11 @@ final class TopicSender {
             priority: priority,
             into: room
         )
-        lane.machine.commit(reference, bytes: bytes)
+        lane.machine.commit(reference, bytes: bytes, fingerprint: Self.fingerprint(checksum))
+    }
+
+    /// What a lane finds the frames of a token by. Not the checksum's last bits: the tokens of one key share some of them.
+    static func fingerprint(_ checksum: UInt32) -> UInt16 {
+        UInt16(truncatingIfNeeded: checksum >> 16)
     }
 }

@@ -25,7 +25,8 @@ extension WorkerShard {
     /// Decodes and validates messages and queues them for their token state; keeps the rest when it is enough.
     func takeIn(_ messages: Rest) {
         let batch = messages.batch
-        let prepared = PreparedBatch(source: batch)
+        batchesTakenIn += 1
+        let prepared = PreparedBatch(source: batch, number: batchesTakenIn)
         let unixSeconds = settings.unixMilliseconds() / 1000
         let now = now
         var index = messages.next

@@ -39,6 +39,14 @@ extension WorkerShard {
         }
     }
 
+    /// A look-up shows that a token registered and has no tombstone since: if the gateway refused it before that, it is sent
+    /// to again.
+    private func tokenLives(_ notification: PreparedNotification, _ value: UnsafeRawBufferPointer) {
+        let sender = senders.senders[Int(notification.sender)]
+        guard !sender.refusedTokens.isEmpty, let registeredAt = TokenRecord.registeredAt(value) else { return }
+        sender.refusedTokens.registered(notification.token, checksum: notification.checksum, at: registeredAt)
+    }
+
     private func tokenStateArrived(
         _ result: Result<RedisReply, RedisError>,
         of batch: PreparedBatch,
@@ -49,8 +57,12 @@ extension WorkerShard {
         case .success(let reply) where reply.count == range.count:
             for position in 0..<range.count {
                 let value = reply[position]
-                guard !value.isNull, let reason = TokenRecord.reasonOfDeath(value.bytes) else { continue }
-                batch.deaths[range.lowerBound + position] = reason
+                guard !value.isNull else { continue }
+                if let reason = TokenRecord.reasonOfDeath(value.bytes) {
+                    batch.deaths[range.lowerBound + position] = reason
+                } else {
+                    tokenLives(batch.notifications[range.lowerBound + position], value.bytes)
+                }
             }
         case .success, .failure:
             // Reading changes nothing, so it can simply be asked again; until then the batch waits, and with it its

@@ -104,6 +104,8 @@ extension WorkerShard {
     /// Everything goes: the worker stops.
     func beginDrain() {
         startRevocation(of: Array(assigned.values), within: settings.stopTimeout)
+        // What is in flight is proven by sentinels: faster than silence, and confirmed instead of presumed.
+        for lane in lanes { lane.finish(now: now) }
         finishRevocationIfSettled(now: now)
     }
 
@@ -125,7 +127,7 @@ extension WorkerShard {
         guard let revocation else { return }
         let isSettled =
             revocation.partitions.allSatisfy { $0.unacknowledged == 0 }
-            && revocation.barriers.allSatisfy { $0.lane.machine.settledEnd >= $0.end }
+            && revocation.barriers.allSatisfy { $0.lane.machine.settledEnd >= $0.end || $0.lane.machine.hasGivenUp }
         guard isSettled || revocation.deadline <= now else { return }
         if !isSettled {
             logger.warning(

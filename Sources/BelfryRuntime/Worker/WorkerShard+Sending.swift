@@ -7,10 +7,12 @@ extension WorkerShard {
     func sendPrepared() {
         var sent = 0
         while sent < prepared.count, case .known = prepared[sent].lookup {
+            batchesPassed(upTo: prepared[sent].number - 1)
             send(prepared[sent])
             sent += 1
         }
         if sent > 0 { prepared.removeFirst(sent) }
+        if prepared.isEmpty { batchesPassed(upTo: batchesTakenIn) }
     }
 
     private func send(_ batch: PreparedBatch) {
@@ -23,7 +25,14 @@ extension WorkerShard {
                 settle(notification.reference, .tombstoned, reason: reason.name)
                 continue
             }
-            senders.senders[Int(notification.sender)].append(
+            let sender = senders.senders[Int(notification.sender)]
+            if !sender.refusedTokens.isEmpty,
+                sender.refusedTokens.contains(notification.token, checksum: notification.checksum)
+            {
+                settle(notification.reference, .tombstoned, reason: TokenRecord.Reason.invalid.name)
+                continue
+            }
+            sender.append(
                 notification.reference,
                 token: notification.token,
                 checksum: notification.checksum,
@@ -32,6 +41,13 @@ extension WorkerShard {
                 priority: notification.priority
             )
             counters.sent += 1
+        }
+    }
+
+    /// Nothing taken in up to this batch waits for its look-up any more.
+    private func batchesPassed(upTo number: UInt64) {
+        for sender in senders.senders where !sender.refusedTokens.isEmpty {
+            sender.refusedTokens.passed(batch: number)
         }
     }
 
@@ -52,17 +68,20 @@ extension WorkerShard {
         logger[metadataKey: "topic"] = .string(bundleID)
         logger[metadataKey: "environment"] = .string(environment)
         let topic = settings.topic(bundleID, in: place)
+        let addresses =
+            gatewayAddresses[environment] ?? GatewayAddresses(place.settings.gateways, eventLoop: eventLoop)
+        gatewayAddresses[environment] = addresses
         let lanes = (0..<settings.connectionsPerTopic).map { number in
             GatewayLane(
                 sender: index,
                 number: number,
                 limits: topic.limits,
-                endpoint: .init(
-                    gateways: place.settings.gateways,
+                connector: GatewayConnector(
+                    addresses: addresses,
+                    firstTurn: number,
                     tls: tls,
-                    connectTimeout: settings.connectTimeout
+                    timeout: settings.connectTimeout
                 ),
-                eventLoop: eventLoop,
                 logger: logger,
                 delegate: self
             )

@@ -1,6 +1,7 @@
 import APNsProtocol
 import Logging
 import PipelineCore
+import PushSchemas
 import RedisClient
 
 /// Fourth stage: what the lanes learned becomes outcomes.
@@ -15,7 +16,9 @@ extension WorkerShard: GatewayLaneDelegate {
         counters.presumedWrong += verdict.presumedWrong.count
         sender.counters.resent += verdict.resent
         sender.counters.presumedWrong += verdict.presumedWrong.count
-        if let refusal = verdict.refused { settle(refusal, of: lane) }
+        if let refusal = verdict.refused {
+            settle(refusal, of: lane, resendEnd: verdict.resendEnd)
+        }
         if verdict.parked {
             logger.critical(
                 "topic refused by the gateway; its lane waits before it tries again",
@@ -25,7 +28,7 @@ extension WorkerShard: GatewayLaneDelegate {
     }
 
     func laneMayConnect(now: MonotonicTime) -> MonotonicTime? {
-        budget.take(now: now)
+        settings.connectionBudget.take(now: now)
     }
 
     func laneConnected(_ lane: GatewayLane) {
@@ -57,19 +60,16 @@ extension WorkerShard: GatewayLaneDelegate {
         }
     }
 
-    private func settle(_ refusal: LaneVerdict.Refusal, of lane: GatewayLane) {
+    private func settle(_ refusal: LaneVerdict.Refusal, of lane: GatewayLane, resendEnd: UInt64) {
         let entry = lane.machine.log.entry(at: refusal.sequence)
         guard !entry.isDropped else { return }
         let status = refusal.status.rawValue
         switch refusal.rule {
         case .rejectToken:
-            let frame = lane.machine.log.frame(at: refusal.sequence)
-            tombstone(
-                NotificationFrame.command2Token(in: frame),
-                sender: senders.senders[Int(lane.sender)],
-                then: entry.reference,
-                status: status
-            )
+            let token = Array(NotificationFrame.command2Token(in: lane.machine.log.frame(at: refusal.sequence)))
+            let checksum = token.withUnsafeBytes { CRC32.checksum($0) }
+            tombstone(token, checksum, of: senders.senders[Int(lane.sender)], then: entry.reference, status: status)
+            silence(token, checksum, in: lane, resendEnd: resendEnd)
         case .deadLetter, .isolate:
             rejectToken(
                 entry.reference,
@@ -82,36 +82,57 @@ extension WorkerShard: GatewayLaneDelegate {
         }
     }
 
-    /// A token the gateway calls invalid gets its tombstone first and its outcome when Redis has taken it.
+    /// What else waits for a token that was just called invalid gets its outcome without being sent: each would cost a
+    /// connection.
+    private func silence(_ token: [UInt8], _ checksum: UInt32, in lane: GatewayLane, resendEnd: UInt64) {
+        let silenced = lane.machine.discard(fingerprint: TopicSender.fingerprint(checksum)) {
+            NotificationFrame.command2Token(in: $0).elementsEqual(token)
+        }
+        for sequence in silenced {
+            if sequence < resendEnd {
+                counters.resent -= 1
+                senders.senders[Int(lane.sender)].counters.resent -= 1
+            }
+            settle(
+                lane.machine.log.entry(at: sequence).reference,
+                .tombstoned,
+                reason: TokenRecord.Reason.invalid.name
+            )
+        }
+    }
+
+    /// A token the gateway calls invalid gets its tombstone first and its outcome when Redis has taken it. Until look-ups
+    /// see the tombstone, the sender remembers it.
     private func tombstone(
-        _ token: UnsafeRawBufferPointer,
-        sender: TopicSender,
+        _ token: [UInt8],
+        _ checksum: UInt32,
+        of sender: TopicSender,
         then reference: NotificationReference,
         status: UInt8
     ) {
-        guard redis != nil else {
-            return settle(reference, .rejected, status: status, reason: TokenRecord.Reason.invalid.name)
+        let now = UInt32(clamping: settings.unixMilliseconds() / 1000)
+        sender.refusedTokens.insert(token, checksum: checksum, refusedAt: now)
+        let settled: () -> Void = { [unowned self] in
+            sender.refusedTokens.written(token, checksum: checksum, through: batchesTakenIn)
+            settle(reference, .rejected, status: status, reason: TokenRecord.Reason.invalid.name)
         }
-        let change = TokenChange.tombstone(
-            key: sender.tokenKey.bytes(token: token),
-            at: UInt32(clamping: settings.unixMilliseconds() / 1000),
-            reason: .invalid
-        )
-        write(change, then: reference, status: status)
+        guard redis != nil else { return settled() }
+        let key = token.withUnsafeBytes { sender.tokenKey.bytes(token: $0) }
+        write(.tombstone(key: key, at: now, reason: .invalid), then: settled)
     }
 
-    private func write(_ change: TokenChange, then reference: NotificationReference, status: UInt8) {
+    private func write(_ change: TokenChange, then settled: @escaping () -> Void) {
         guard let redis, !isStopped else { return }
         change.run(on: redis) { [weak self] result in
             guard let self else { return }
             switch result {
             case .success:
-                settle(reference, .rejected, status: status, reason: TokenRecord.Reason.invalid.name)
+                settled()
             case .failure(let error):
                 // It may run twice; the offset waits for it.
                 logger.warning("tombstone could not be written", metadata: ["error": "\(error)"])
                 eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in
-                    self?.write(change, then: reference, status: status)
+                    self?.write(change, then: settled)
                 }
             }
         }

@@ -34,15 +34,18 @@ final class WorkerShard {
     /// Positions that could not be committed when their partitions were given back.
     var notCommitted: [Int32: KafkaPartitionOffset] = [:]
     var senders: SenderDirectory
+    /// Of the gateways, by environment.
+    var gatewayAddresses: [String: GatewayAddresses] = [:]
     /// Messages consumed and not taken in yet.
     var rest: Rest?
     /// Batches on their way to the connections, oldest first.
     var prepared: [PreparedBatch] = []
+    /// Batches taken in so far, which is the number of the last one.
+    var batchesTakenIn: UInt64 = 0
     var publications = PublicationTable()
     /// The request last decoded to publish something about it.
     var lastSource: SourceRequest?
     var counters = WorkerCounters()
-    var budget: ConnectionBudget
     var isCommitting = false
     var nextCommit: MonotonicTime
     var nextRetry: MonotonicTime
@@ -83,7 +86,6 @@ final class WorkerShard {
         self.logger = logger
         senders = SenderDirectory(environments: settings.environments.keys.sorted())
         let now = MonotonicTime(nanoseconds: NIODeadline.now().uptimeNanoseconds)
-        budget = ConnectionBudget(perMinute: settings.connectsPerMinute, now: now)
         nextCommit = now
         nextRetry = now
         lastTick = now

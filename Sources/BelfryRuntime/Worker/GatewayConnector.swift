@@ -1,0 +1,97 @@
+import Glibc
+import NIOCore
+import NIOPosix
+import TLSTransport
+
+/// Opens connections for a lane: the next address in turn, TLS, and a limit for how long both may take.
+///
+/// Lives on its lane's event loop.
+final class GatewayConnector {
+    let eventLoop: any EventLoop
+    private let addresses: GatewayAddresses
+    private let tls: TLSContext
+    private let timeout: TimeAmount
+    /// Which address comes next; the lanes of a topic start at different ones.
+    private var turn: Int
+    /// Where the latest attempts went, for the log.
+    private var names: [(attempt: Int, name: String)] = []
+
+    /// Seconds without traffic after which the kernel asks whether the peer is still there, between questions, and how many
+    /// unanswered ones end the connection: a dead peer is found within two minutes. [ours]
+    private static let keepAlive = (idle: 60, interval: 15, count: 4)
+
+    /// - Parameters:
+    ///   - firstTurn: position of the first address to use, modulo their number.
+    ///   - timeout: of connecting, and of the handshake after that.
+    init(addresses: GatewayAddresses, firstTurn: Int, tls: TLSContext, timeout: TimeAmount) {
+        self.addresses = addresses
+        self.tls = tls
+        self.timeout = timeout
+        turn = firstTurn
+        eventLoop = addresses.eventLoop
+    }
+
+    /// Begins an attempt; the lane hears of it, unless it no longer wants it by then.
+    func connect(_ lane: GatewayLane, attempt: Int) {
+        let turn = turn
+        self.turn += 1
+        addresses.next(turn) { [self] result in
+            guard lane.isConnecting(attempt) else { return }
+            switch result {
+            case .success(let place):
+                names = names.suffix(3) + [(attempt, "\(place.gateway) (\(place.address.ipAddress ?? "?"))")]
+                connect(lane, attempt: attempt, to: place)
+            case .failure(let error):
+                lane.connectionEnded(attempt: attempt, error: error)
+            }
+        }
+    }
+
+    /// Where an attempt went.
+    func placeName(of attempt: Int) -> String {
+        names.last { $0.attempt == attempt }?.name ?? "nowhere"
+    }
+
+    /// An attempt, or a connection, failed: the names may mean other addresses by now.
+    func noteFailure() {
+        addresses.noteFailure()
+    }
+
+    private func connect(_ lane: GatewayLane, attempt: Int, to place: GatewayAddresses.Place) {
+        let tls = tls
+        let lane = NIOLoopBound(lane, eventLoop: eventLoop)
+        ClientBootstrap(group: eventLoop)
+            .connectTimeout(timeout)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelOption(.socketOption(.so_keepalive), value: 1)
+            .channelOption(.tcpOption(.init(rawValue: TCP_KEEPIDLE)), value: Self.keepAlive.idle)
+            .channelOption(.tcpOption(.init(rawValue: TCP_KEEPINTVL)), value: Self.keepAlive.interval)
+            .channelOption(.tcpOption(.init(rawValue: TCP_KEEPCNT)), value: Self.keepAlive.count)
+            .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelOption(.writeBufferWaterMark, value: .init(low: 256 * 1024, high: 1024 * 1024))
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandlers([
+                        TLSHandler(context: tls, serverName: place.gateway.host),
+                        GatewayChannelHandler(lane: lane.value, attempt: attempt),
+                    ])
+                }
+            }
+            .connect(to: place.address)
+            .assumeIsolated()
+            .whenComplete { [self] result in
+                switch result {
+                case .success(let channel): limitHandshake(of: channel, lane: lane.value, attempt: attempt)
+                case .failure(let error): lane.value.connectionEnded(attempt: attempt, error: error)
+                }
+            }
+    }
+
+    /// A peer that takes the connection but never finishes the handshake is a failure as well.
+    private func limitHandshake(of channel: any Channel, lane: GatewayLane, attempt: Int) {
+        guard lane.isConnecting(attempt) else { return }
+        eventLoop.assumeIsolated().scheduleTask(in: timeout) { [weak lane] in
+            if lane?.isConnecting(attempt) == true { channel.close(mode: .all, promise: nil) }
+        }
+    }
+}
