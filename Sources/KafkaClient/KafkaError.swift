@@ -11,7 +11,8 @@ public struct KafkaError: Error, Hashable, Sendable, CustomStringConvertible {
     public let message: String
     /// The same call may work later, unchanged.
     public let isRetriable: Bool
-    /// The client is of no use any more and must be closed (an idempotent producer's broken sequence, a fenced instance).
+    /// The client is of no use any more (an idempotent producer's broken sequence, a fenced instance): a consumer must be
+    /// closed, a producer replaces what is inside it by itself.
     public let isFatal: Bool
 
     public var description: String { "\(message) [\(name)]" }

@@ -25,6 +25,7 @@ extension KafkaProducer {
         opaque: UInt64 = 0
     ) throws(KafkaError) {
         guard let handle else { throw KafkaError.closed("producing to \(topic.name)") }
+        let topic = topic.generation == renewals ? topic : try self.topic(topic.name)
         let list = headers.isEmpty ? nil : Self.makeHeaders(headers)
         let code = belfry_rd_kafka_produce(
             handle.pointer,

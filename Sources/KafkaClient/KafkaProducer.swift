@@ -7,6 +7,9 @@ import NIOCore
 /// ``flush(timeoutMilliseconds:)`` and ``close(flushMilliseconds:)``, never from inside a call of librdkafka: a handler may
 /// produce, and close.
 ///
+/// A fatal error of librdkafka (an idempotent producer whose broker has lost track of its sequence) ends the client inside,
+/// not this one: it is replaced, what it had not delivered is reported as failed, and producing goes on.
+///
 /// Set unless the caller sets otherwise: `partitioner` is `murmur2_random`, Java's default, so that a key finds the same
 /// partition whoever produces.
 public final class KafkaProducer {
@@ -14,7 +17,8 @@ public final class KafkaProducer {
     /// is not known: it failed, or the answer was lost and a retry found it stored).
     public var onDelivery: ((_ opaque: UInt64, _ error: KafkaError?, _ partition: Int32, _ offset: Int64) -> Void)?
 
-    /// Trouble with brokers, which librdkafka goes on to mend by itself unless it `isFatal`.
+    /// Trouble with brokers, which librdkafka goes on to mend by itself; unless it `isFatal`: then the client inside has been
+    /// replaced.
     public var onError: ((KafkaError) -> Void)?
 
     public var onLog: ((KafkaLogLine) -> Void)?
@@ -22,6 +26,9 @@ public final class KafkaProducer {
     let inbox: KafkaInbox
     /// Nil once closed.
     var handle: KafkaHandle?
+    /// How often the client inside was replaced.
+    public private(set) var renewals = 0
+    private let properties: KafkaProperties
     private var queue: OpaquePointer?
     private var topics: [String: KafkaTopic] = [:]
     private var wakeUp: QueueWakeUp?
@@ -43,6 +50,7 @@ public final class KafkaProducer {
         let handle = try configuration.makeHandle(inbox: inbox)
         self.inbox = inbox
         self.handle = handle
+        self.properties = properties
         queue = rd_kafka_queue_get_main(handle.pointer)
     }
 
@@ -60,7 +68,7 @@ public final class KafkaProducer {
         guard let pointer = rd_kafka_topic_new(handle.pointer, name, nil) else {
             throw KafkaError(rd_kafka_last_error(), "topic \(name)")
         }
-        let topic = KafkaTopic(name: name, pointer: pointer)
+        let topic = KafkaTopic(name: name, pointer: pointer, generation: renewals)
         topics[name] = topic
         return topic
     }
@@ -72,6 +80,36 @@ public final class KafkaProducer {
         guard let handle else { return }
         rd_kafka_poll(handle.pointer, timeoutMilliseconds)
         deliverReports()
+    }
+
+    /// Replaces the client inside, which is of no use any more. What it had not delivered is reported as failed; some of it may
+    /// be stored all the same, so that producing it again can make duplicates.
+    private func renew() {
+        guard let old = handle else { return }
+        let next: KafkaHandle
+        do throws(KafkaError) {
+            let configuration = try KafkaConfiguration(
+                properties,
+                defaults: Self.defaults,
+                isConsumer: false,
+                inbox: inbox
+            )
+            next = try configuration.makeHandle(inbox: inbox)
+        } catch {
+            // The same properties made one before: what is missing now is memory or a thread, and may be back later.
+            onError?(error)
+            return
+        }
+        rd_kafka_purge(old.pointer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT)
+        rd_kafka_flush(old.pointer, Self.purgeMilliseconds)
+        for topic in topics.values { rd_kafka_topic_destroy(topic.pointer) }
+        topics.removeAll()
+        let nextQueue = rd_kafka_queue_get_main(next.pointer)
+        if let nextQueue { wakeUp?.watch(nextQueue) }
+        if let queue { rd_kafka_queue_destroy(queue) }
+        queue = nextQueue
+        handle = next
+        renewals += 1
     }
 
     /// Lets the producer poll by itself on `eventLoop`, which is its thread from now on; the producer is closed before the
@@ -137,22 +175,33 @@ public final class KafkaProducer {
     private static let purgeMilliseconds: Int32 = 5_000
 
     private func deliverReports() {
-        while let delivery = inbox.takeDelivery() {
-            onDelivery?(delivery.opaque, delivery.error, delivery.partition, delivery.offset)
-        }
-        while let report = inbox.takeReport() {
+        repeat {
+            while let delivery = inbox.takeDelivery() {
+                onDelivery?(delivery.opaque, delivery.error, delivery.partition, delivery.offset)
+            }
+            guard let report = inbox.takeReport() else { return }
             switch report {
-            case .error(let error): onError?(error)
+            case .error(let error):
+                if error.isFatal, hasFatalError { renew() }
+                onError?(error)
             case .log(let line): onLog?(line)
             case .assigned, .revoked, .rebalanceFailed, .committed:
                 preconditionFailure("a producer has no group")
             }
-        }
+        } while true
+    }
+
+    /// Whether the client inside is of no use any more.
+    private var hasFatalError: Bool {
+        handle.map { rd_kafka_fatal_error($0.pointer, nil, 0) != RD_KAFKA_RESP_ERR_NO_ERROR } ?? false
     }
 }
 
 /// A topic of one producer. Valid until the producer is closed.
 public struct KafkaTopic {
     public let name: String
+    /// Of the client that was inside the producer then.
     let pointer: OpaquePointer
+    /// See ``KafkaProducer/renewals``.
+    let generation: Int
 }

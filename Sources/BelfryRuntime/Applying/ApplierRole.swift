@@ -64,7 +64,7 @@ struct ApplierRole: Sendable {
         clients.producer.onDelivery = { [unowned applier] number, error, _, _ in applier.delivered(number, error: error)
         }
         clients.consumer.onError = { logger.report($0, of: "consumer") }
-        clients.producer.onError = { logger.report($0, of: "producer") }
+        clients.producer.onError = { logger.reportProducer($0) }
         clients.redis.onStateChange = { logger.report($0) }
         clients.redis.start()
         try clients.consumer.start(on: eventLoop) { [unowned applier] in applier.turn() }

@@ -98,6 +98,8 @@ public struct HarvesterRole: Service {
             logger: logger
         )
         producer.onDelivery = { [unowned harvest] number, error, _, _ in harvest.delivered(number, error: error) }
+        let logger = logger
+        producer.onError = { logger.reportProducer($0) }
         try producer.start(on: eventLoop) { [unowned producer] in producer.poll() }
         redis.start()
         harvest.start()

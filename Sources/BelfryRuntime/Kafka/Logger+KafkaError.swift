@@ -12,4 +12,14 @@ extension Logger {
             metadata: ["client": "\(client)", "error": "\(error)"]
         )
     }
+
+    /// As ``report(_:of:)``, of a producer, which replaces what is of no use any more.
+    func reportProducer(_ error: KafkaError) {
+        guard error.isFatal else { return report(error, of: "producer") }
+        log(
+            level: .error,
+            "the Kafka producer was replaced; what it had not delivered is published again",
+            metadata: ["error": "\(error)"]
+        )
+    }
 }

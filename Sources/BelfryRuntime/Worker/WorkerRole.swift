@@ -139,7 +139,7 @@ extension WorkerShard {
         producer.onDelivery = { [unowned self] number, error, _, _ in delivered(number, error: error) }
         let logger = logger
         consumer.onError = { logger.report($0, of: "consumer") }
-        producer.onError = { logger.report($0, of: "producer") }
+        producer.onError = { logger.reportProducer($0) }
         redis?.onStateChange = { [unowned self] state in
             self.logger.report(state)
             if case .connected = state { requestTokenState() }
