@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps build test demo bench bench-sandbox fuzz lint generate clean
+.PHONY: help deps build test demo bench bench-sandbox bench-badtokens chaos fuzz lint generate clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
 JOBS ?= 2
@@ -26,8 +26,9 @@ SECONDS ?= 60
 
 help: ## list the commands
 	@echo 'make COMMAND, one of:'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-	@echo 'demo and bench take KAFKA=host:port, demo also REDIS=url; both ARGS="…"; test takes FILTER=name, fuzz SECONDS=n'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo 'demo and bench take KAFKA=host:port, demo also REDIS=url; both, bench-sandbox, bench-badtokens and chaos'
+	@echo 'ARGS="…"; test takes FILTER=name, fuzz SECONDS=n'
 
 deps: ## install what is missing (Debian packages, .venv) and say what
 	@Deploy/dependencies.sh
@@ -46,6 +47,12 @@ bench: build ## measure a worker against its floor in C
 
 bench-sandbox: build ## measure the sandbox against a raw TLS sink in C
 	@$(BIN)/belfry-bench sandbox $(ARGS)
+
+bench-badtokens: build ## measure what invalid tokens among good ones cost a worker
+	@$(BIN)/belfry-bench-badtokens $(ARGS)
+
+chaos: build ## break the pipeline's processes for five minutes and prove that nothing is lost
+	@$(BIN)/belfry-chaos $(ARGS)
 
 fuzz: deps ## fuzz what reads the bytes of peers, for SECONDS=60, with the address sanitizer
 	@Tests/Fuzz/run.sh $(SECONDS) $(JOBS)

@@ -149,6 +149,28 @@ let package = Package(
             swiftSettings: strict
         ),
 
+        // What bad tokens cost.
+        .executableTarget(
+            name: "belfry-bench-badtokens",
+            dependencies: [
+                "BelfryRuntime", "Demo", "KafkaClient", "PushSchemas", "TLSTransport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ] + nio,
+            path: "Tests/Benchmarks/BadTokens",
+            swiftSettings: strict
+        ),
+        // Chaos on real processes.
+        .executableTarget(
+            name: "belfry-chaos",
+            dependencies: [
+                "BelfryRuntime", "Demo", "KafkaClient", "PushSchemas",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ],
+            path: "Tests/Chaos",
+            swiftSettings: strict
+        ),
         // Fuzz targets: a program of its own with `make fuzz`, else a replay of their corpus.
         .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzz/LibFuzzer"),
         .executableTarget(
@@ -206,6 +228,11 @@ let package = Package(
                 "APNsProtocol", "BenchmarkCommon", "PushSchemas", "belfry-bench",
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "ChaosTests",
+            dependencies: ["PushSchemas", "belfry-bench-badtokens", "belfry-chaos"],
             swiftSettings: strict
         ),
         // The program as a whole: processes, real servers, kills.

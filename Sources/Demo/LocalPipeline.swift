@@ -16,6 +16,8 @@ public final class LocalPipeline {
         public var outcomes = "all"
         /// More lines for the configuration, at its top level.
         public var configuration = ""
+        /// More arguments for the sandbox.
+        public var sandboxArguments: [String] = []
         /// Of each worker.
         public static let shards = 2
         /// The section `worker` of the configuration, in YAML's flow style.
@@ -81,9 +83,10 @@ public final class LocalPipeline {
 
     // MARK: Roles
 
+    /// - Parameter environment: added to this process's own; a configuration key of this worker alone, for instance.
     @discardableResult
-    public func startWorker() throws -> ChildProcess {
-        let worker = try start("worker", ["worker", "--config", configurationFile])
+    public func startWorker(environment: [String: String] = [:]) throws -> ChildProcess {
+        let worker = try start("worker", ["worker", "--config", configurationFile], environment)
         workers.append(worker)
         return worker
     }
@@ -201,7 +204,7 @@ public final class LocalPipeline {
                 "--devices", "\(options.devices)", "--gateway-port", "\(wanted.gateway)",
                 "--feedback-port", "\(wanted.feedback)", "--control-port", "\(wanted.control)",
                 "--device-port", "\(wanted.device)",
-            ]
+            ] + options.sandboxArguments
         )
         sandboxServer = server
         let ports = try readyLine(of: server, as: SandboxPorts.self)
@@ -242,12 +245,17 @@ public final class LocalPipeline {
         }
     }
 
-    private func start(_ name: String, _ arguments: [String]) throws -> ChildProcess {
+    private func start(
+        _ name: String,
+        _ arguments: [String],
+        _ environment: [String: String] = [:]
+    ) throws -> ChildProcess {
         started += 1
         return try ChildProcess(
             name,
             executable: executable,
             arguments: arguments,
+            environment: environment,
             logFile: "\(directory)/\(started)-\(name).log"
         )
     }

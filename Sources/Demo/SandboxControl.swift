@@ -21,6 +21,8 @@ public struct SandboxControl: Sendable {
 
         public var topics: [String: Topic]
         public var connections: Connections
+        /// How often each fault has struck.
+        public var faults: [String: Int]
 
         public var accepted: Int { topics.values.reduce(0) { $0 + $1.accepted } }
         public var distinct: Int { topics.values.reduce(0) { $0 + $1.distinct } }

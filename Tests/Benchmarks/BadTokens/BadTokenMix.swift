@@ -1,0 +1,87 @@
+import PushSchemas
+
+/// The notifications of one run: good tokens, and among them bad ones at random places. Seeded.
+///
+/// Each distinct bad token occurs ``occurrences`` times. A record holds tokens of one key, none of them twice, so that
+/// (token, number of the record) tells every notification from every other.
+struct BadTokenMix: Sendable {
+    struct Record: Equatable, Sendable {
+        /// See `RecordKey`.
+        var shard: UInt32
+        /// 32 bytes each.
+        var tokens: [[UInt8]]
+    }
+
+    /// How often each distinct bad token occurs.
+    static let occurrences = 20
+    /// Keys of the bundle: several per partition, so that these are filled evenly.
+    static let spread: UInt32 = 64
+    static let tokensPerRecord = 100
+
+    let records: [Record]
+    /// Notifications to good tokens.
+    let good: Int
+    let distinctBad: Int
+
+    var total: Int { good + distinctBad * Self.occurrences }
+
+    /// - Parameters:
+    ///   - notifications: in all; the last few that do not make ``occurrences`` of a bad token are good ones.
+    ///   - invalidPercent: share of notifications to bad tokens.
+    ///   - devices: good tokens, which take turns in a random order.
+    init(seed: UInt64, notifications: Int, invalidPercent: Double, devices: [[UInt8]]) {
+        var random = SplitMix(seed: seed)
+        distinctBad = Int((Double(notifications) * invalidPercent / 100 / Double(Self.occurrences)).rounded())
+        good = notifications - distinctBad * Self.occurrences
+        let bad = (0..<distinctBad).map { _ in (0..<SendRequestView.packedTokenBytes).map { _ in random.byte() } }
+        // Negative: the place of a bad token.
+        var sequence: [Int] = (0..<distinctBad).flatMap { Array(repeating: ~$0, count: Self.occurrences) }
+        let order = devices.indices.shuffled(using: &random)
+        sequence += (0..<good).map { order[$0 % order.count] }
+        sequence.shuffle(using: &random)
+        var open = [Record](repeating: Record(shard: 0, tokens: []), count: Int(Self.spread))
+        var members = [Set<Int>](repeating: [], count: Int(Self.spread))
+        var records: [Record] = []
+        func shard(of token: [UInt8]) -> Int {
+            Int(token.withUnsafeBytes { RecordKey.shard(of: $0, spread: Self.spread) })
+        }
+        let goodShards = devices.map(shard)
+        let badShards = bad.map(shard)
+        func close(_ shard: Int) {
+            guard !open[shard].tokens.isEmpty else { return }
+            records.append(open[shard])
+            open[shard].tokens = []
+            members[shard] = []
+        }
+        for choice in sequence {
+            let shard = choice < 0 ? badShards[~choice] : goodShards[choice]
+            if open[shard].tokens.count == Self.tokensPerRecord || members[shard].contains(choice) { close(shard) }
+            open[shard].shard = UInt32(shard)
+            open[shard].tokens.append(choice < 0 ? bad[~choice] : devices[choice])
+            members[shard].insert(choice)
+        }
+        for shard in open.indices { close(shard) }
+        self.records = records
+    }
+}
+
+/// SplitMix64: small, seeded, the same everywhere.
+struct SplitMix: RandomNumberGenerator, Sendable {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    mutating func byte() -> UInt8 {
+        UInt8(truncatingIfNeeded: next() >> 32)
+    }
+}

@@ -1,0 +1,74 @@
+import Dispatch
+import Synchronization
+
+/// What the thread with the Kafka clients and the one that plays the schedule tell each other.
+final class Board: Sendable {
+    /// Asked of the thread with the Kafka clients.
+    enum Phase: Sendable {
+        case waiting
+        case publishing
+        case draining
+        /// Close everything and leave ``State/result``.
+        case finished
+    }
+
+    struct State: Sendable {
+        var phase = Phase.waiting
+        /// Ended by a signal.
+        var isAborted = false
+        /// Nobody asks the broker for more than it gives by itself while it is away.
+        var isBrokerUp = true
+        /// Nothing may be on its way to the broker: it is about to stop.
+        var isHeldBack = false
+
+        /// Outcomes are followed.
+        var isAssigned = false
+        var handedOver = 0
+        var published = 0
+        var outcomes = 0
+        /// The broker has acknowledged everything handed over.
+        var isAcknowledged = false
+        /// Everything handed over stands in the log and has its outcome.
+        var isDrained = false
+        var failure: String?
+        var result: ChaosBooks?
+    }
+
+    struct Aborted: Error, CustomStringConvertible {
+        var description: String { "stopped by a signal" }
+    }
+
+    private let state = Mutex(State())
+    private let bell = DispatchSemaphore(value: 0)
+
+    func read() -> State {
+        state.withLock { $0 }
+    }
+
+    func change(_ body: (inout State) -> Void) {
+        state.withLock { body(&$0) }
+    }
+
+    /// Ends all waiting, now and later.
+    func abort() {
+        change { $0.isAborted = true }
+        bell.signal()
+    }
+
+    /// Waits; throws if it was aborted, or if the other thread failed.
+    func pass(milliseconds: Int) throws {
+        if bell.wait(timeout: .now() + .milliseconds(milliseconds)) == .success { bell.signal() }
+        let state = read()
+        if state.isAborted { throw Aborted() }
+        if let failure = state.failure { throw ChaosError(failure) }
+    }
+}
+
+/// What went wrong, in words for the person who started it.
+struct ChaosError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}

@@ -1,0 +1,74 @@
+import Demo
+import Foundation
+import Glibc
+import KafkaClient
+
+/// The broker in another process, which keeps its data when it is stopped in order: PyPI's `noida-db`.
+///
+/// It holds everything in memory and writes it down when it stops. Unlike Kafka it ends no session by itself: whoever kills a
+/// member has to take it out of the group when its session would have ended.
+final class BrokerServer {
+    let port: Int
+    private let command: String
+    private let directory: String
+    private var process: ChildProcess?
+    private var started = 0
+    /// The longest time from the order to stop until it answered again.
+    private(set) var longestOutage = Duration.zero
+    private var stoppedAt: ContinuousClock.Instant?
+
+    static let commandVariable = "BELFRY_TEST_BROKER_COMMAND"
+    private static let patience = Duration.seconds(60)
+
+    /// - Parameter directory: for data and logs.
+    init(directory: String) throws {
+        guard let command = ProcessInfo.processInfo.environment[Self.commandVariable] else {
+            throw ChaosError("\(Self.commandVariable) names no broker")
+        }
+        self.command = command
+        self.directory = directory
+        port = try freePort()
+        try start()
+    }
+
+    var address: String { "127.0.0.1:\(port)" }
+
+    /// Starts it, again with the data it had, and returns when it answers.
+    func start() throws {
+        started += 1
+        let process = try ChildProcess(
+            "broker",
+            executable: command,
+            arguments: ["start", "--only", "kafka", "--kafka-port", "\(port)", "--data-dir", "\(directory)/broker"],
+            logFile: "\(directory)/broker-\(started).log",
+            leadsGroup: true
+        )
+        self.process = process
+        let admin = try KafkaAdmin(properties: ["bootstrap.servers": address])
+        defer { admin.close() }
+        try admin.checkReachable(timeoutMilliseconds: 30_000)
+        if let stoppedAt { longestOutage = max(longestOutage, .now - stoppedAt) }
+        stoppedAt = nil
+    }
+
+    /// Stops it in order and returns when all of it has ended.
+    func stop() {
+        guard let process else { return }
+        self.process = nil
+        stoppedAt = .now
+        // The command is a script whose child is the broker: the group ends later than its leader.
+        process.terminate()
+        let deadline = ContinuousClock.now + Self.patience
+        while kill(-process.processIdentifier, 0) == 0 {
+            if ContinuousClock.now > deadline { kill(-process.processIdentifier, SIGKILL) }
+            // Nothing tells when a process that is not our child has ended.
+            poll(nil, 0, 5)
+        }
+    }
+}
+
+extension ContinuousClock.Instant {
+    fileprivate static func - (left: Self, right: Self) -> Duration {
+        right.duration(to: left)
+    }
+}

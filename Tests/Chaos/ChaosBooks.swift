@@ -1,0 +1,170 @@
+import PushSchemas
+
+/// What was published, as the broker's log has it, and what became of it.
+///
+/// Published is what stands in push.requests: a producer that got no answer may have a record twice there, and then both
+/// are due an outcome. Outcomes are deduplicated by (partition, offset, token index). What the gateway accepted is told
+/// apart by (token, number of the record).
+///
+/// Memory: four bits and the 40 bytes of its record's share per notification: below 10 bytes each at 50 tokens a record.
+struct ChaosBooks {
+    let stream: RequestStream
+
+    /// Notifications in the log.
+    private(set) var published = 0
+    /// Records that stand in the log once more than they were published.
+    private(set) var replays = 0
+    /// Records whose number does not grow along a partition: the order that the audit relies on.
+    private(set) var disordered = 0
+    /// Outcome messages about notifications that had one already.
+    private(set) var repeated = 0
+    /// Outcomes and acceptances that belong to nothing that was published.
+    private(set) var strange = 0
+    /// By the first outcome of each notification.
+    private(set) var kinds: [PushOutcomeKind: Int] = [:]
+    /// Records of which the log has at least one copy.
+    private(set) var recordsInLog = 0
+
+    /// A record in the log.
+    private struct Entry {
+        /// 0: not met yet.
+        var number: UInt32 = 0
+        /// Of its tokens in ``settled``.
+        var firstBit = 0
+        var isInLog = false
+    }
+
+    /// By partition and offset.
+    private var entries: [[Entry]]
+    /// By partition: the highest number met in its log.
+    private var lastNumber: [UInt32]
+    private var nextBit = 0
+    private var settled = Bitset()
+    /// By number − 1: first bit of its tokens in the sets below, and whether the log has it.
+    private var records: [(firstBit: Int, isInLog: Bool)] = []
+    private var nextRecordBit = 0
+    private var confirmed = Bitset()
+    private var presumed = Bitset()
+    private var accepted = Bitset()
+
+    init(stream: RequestStream, partitions: Int) {
+        self.stream = stream
+        entries = Array(repeating: [], count: partitions)
+        lastNumber = Array(repeating: 0, count: partitions)
+    }
+
+    // MARK: Entering
+
+    /// The next record, to be handed to the producer.
+    mutating func nextRecord() -> RequestStream.Record {
+        let record = stream.record(UInt32(records.count + 1))
+        records.append((nextRecordBit, false))
+        nextRecordBit += record.count
+        return record
+    }
+
+    /// A record stands in push.requests.
+    mutating func noteRecord(number: UInt32, partition: Int32, offset: Int64) {
+        guard enter(number, partition, offset) else {
+            strange += 1
+            return
+        }
+        let place = Int(partition)
+        guard !entries[place][Int(offset)].isInLog else { return }
+        entries[place][Int(offset)].isInLog = true
+        published += stream.record(number).count
+        if records[Int(number) - 1].isInLog {
+            replays += 1
+        } else {
+            records[Int(number) - 1].isInLog = true
+            recordsInLog += 1
+            if number < lastNumber[place] { disordered += 1 }
+            lastNumber[place] = max(number, lastNumber[place])
+        }
+    }
+
+    mutating func note(_ outcome: PushOutcome) {
+        guard let number = UInt32(outcome.requestID), enter(number, outcome.sourcePartition, outcome.sourceOffset),
+            Int(outcome.tokenIndex) < stream.record(number).count
+        else {
+            strange += 1
+            return
+        }
+        let entry = entries[Int(outcome.sourcePartition)][Int(outcome.sourceOffset)]
+        if settled.insert(entry.firstBit + Int(outcome.tokenIndex)) {
+            kinds[outcome.kind, default: 0] += 1
+        } else {
+            repeated += 1
+        }
+        let bit = records[Int(number) - 1].firstBit + Int(outcome.tokenIndex)
+        if outcome.kind == .confirmed { confirmed.insert(bit) }
+        if outcome.kind == .presumed { presumed.insert(bit) }
+    }
+
+    /// The gateway accepted a record's notification to a device.
+    mutating func noteAccepted(number: UInt32, device: UInt32, topic: Int) {
+        guard number >= 1, Int(number) <= records.count,
+            let index = stream.index(of: device, topic: topic, in: stream.record(number))
+        else {
+            strange += 1
+            return
+        }
+        accepted.insert(records[Int(number) - 1].firstBit + index)
+    }
+
+    /// Makes room for what was met of a place; false if that cannot be.
+    private mutating func enter(_ number: UInt32, _ partition: Int32, _ offset: Int64) -> Bool {
+        // Replays are few: a log far longer than what was published is none of ours.
+        guard number >= 1, Int(number) <= records.count, entries.indices.contains(Int(partition)),
+            offset >= 0, offset < 2 * records.count + 10_000
+        else { return false }
+        let (partition, offset) = (Int(partition), Int(offset))
+        if offset >= entries[partition].count {
+            entries[partition] += repeatElement(Entry(), count: offset + 1 - entries[partition].count)
+        }
+        if entries[partition][offset].number == 0 {
+            entries[partition][offset] = Entry(number: number, firstBit: nextBit)
+            nextBit += stream.record(number).count
+        }
+        return entries[partition][offset].number == number
+    }
+
+    // MARK: The balance
+
+    var recordsMade: Int { records.count }
+
+    /// Notifications handed to the producer.
+    var handedOver: Int { nextRecordBit }
+
+    /// Notifications that have an outcome.
+    var outcomes: Int { settled.count }
+
+    /// In the log and without an outcome.
+    var missing: Int { published - outcomes }
+
+    /// Proven to be accepted, says the worker, and never were.
+    var confirmedWrongly: Int { confirmed.subtracting(accepted) }
+
+    /// Presumed to be accepted, and never were.
+    var presumedWrongly: Int { presumed.subtracting(accepted) }
+
+    /// Accepted, and the worker does not say so.
+    var acceptedUnclaimed: Int { accepted.subtracting(confirmed.union(presumed)) }
+
+    /// Where the first few notifications without an outcome stand.
+    func examplesOfMissing(limit: Int) -> [String] {
+        var examples: [String] = []
+        for (partition, log) in entries.enumerated() {
+            for (offset, entry) in log.enumerated() where entry.isInLog {
+                let count = stream.record(entry.number).count
+                let open = (0..<count).filter { !settled[entry.firstBit + $0] }
+                guard let first = open.first else { continue }
+                examples.append(
+                    "push.requests[\(partition)]@\(offset) number \(entry.number): \(open.count) of \(count), first \(first)"
+                )
+                if examples.count == limit { return examples }
+            }
+        }
+        return examples
+    }
+}

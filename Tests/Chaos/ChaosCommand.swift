@@ -1,0 +1,76 @@
+import ArgumentParser
+import Dispatch
+import Foundation
+
+/// Does to the pipeline whatever can be done to it, and proves that nothing is lost.
+///
+/// The last line of stdout is one JSON object; progress goes to stderr. Exit codes: 0, 1 (failed), 64 (usage).
+@main
+struct ChaosCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "belfry-chaos",
+        abstract: "Runs the pipeline as processes, breaks them by a seeded schedule, and checks that nothing is lost."
+    )
+
+    @Option(help: "How long to publish under faults.")
+    var seconds = 300
+
+    @Option(help: "Of the schedule and of what is published.")
+    var seed: UInt64 = 1
+
+    @Option(help: "Notifications per second.")
+    var rate = 20_000
+
+    @Option(help: "The belfry executable. Default: the one beside this program.")
+    var belfry: String?
+
+    @Flag(help: "Leave the directory with logs and data.")
+    var keep = false
+
+    func validate() throws {
+        guard ChaosSchedule.seconds.contains(seconds) else {
+            throw ValidationError("--seconds: \(ChaosSchedule.seconds), not \(seconds)")
+        }
+        guard (100...1_000_000).contains(rate) else { throw ValidationError("--rate: 100...1000000, not \(rate)") }
+    }
+
+    func run() async throws {
+        let board = Board()
+        let signals = [SIGINT, SIGTERM].map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler { board.abort() }
+            source.activate()
+            return source
+        }
+        defer { for source in signals { source.cancel() } }
+        let name = "belfry-chaos-\(ProcessInfo.processInfo.processIdentifier)"
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(name).path
+        do {
+            let report = try await run(in: directory, board: board)
+            for complaint in report.complaints { say(complaint) }
+            print(try report.line())
+            guard report.passes else {
+                say("failed; logs are in \(directory)")
+                throw ExitCode.failure
+            }
+            if !keep { try? FileManager.default.removeItem(atPath: directory) }
+        } catch let error as ExitCode {
+            throw error
+        } catch {
+            say("\(error); logs are in \(directory)")
+            throw ExitCode.failure
+        }
+    }
+
+    private func run(in directory: String, board: Board) async throws -> ChaosReport {
+        let beside = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        var options = ChaosRun.Options(executable: belfry ?? beside.appendingPathComponent("belfry").path)
+        options.seed = seed
+        options.seconds = seconds
+        options.rate = rate
+        let run = try ChaosRun(options, directory: directory, board: board)
+        defer { run.stop() }
+        return try await run.run()
+    }
+}

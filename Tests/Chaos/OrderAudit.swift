@@ -1,0 +1,88 @@
+/// Whether what was accepted for one token came in the order that is promised.
+///
+/// The promise, per token within one key and one producer: first acceptances come in published order, a resend repeats a
+/// suffix of what was accepted before, and the last accepted is the newest. A resend may itself be cut short by another
+/// one, which repeats a suffix again.
+///
+/// Pure. What is looked at are numbers that grow in published order. What was never accepted is no matter of order: whether
+/// it should have been is asked elsewhere.
+struct OrderAudit: Equatable, Sendable {
+    /// What is wrong about one acceptance, or about the last.
+    enum Violation: Hashable, Sendable {
+        /// A newer one was accepted before this one ever was.
+        case overtaken(number: UInt32, by: UInt32)
+        /// A resend went on with something new before it had repeated all that came after its beginning.
+        case cutShort(after: UInt32, by: UInt32)
+        /// A resend left out something in its middle.
+        case hole(after: UInt32, before: UInt32)
+        /// Older than the newest accepted.
+        case staleLast(UInt32, newest: UInt32)
+
+        /// As counted in the result.
+        var name: String {
+            switch self {
+            case .overtaken: "overtaken"
+            case .cutShort: "cut-short"
+            case .hole: "hole"
+            case .staleLast: "stale-last"
+            }
+        }
+    }
+
+    private(set) var violations: [Violation] = []
+    /// Times that acceptances began again at one that was accepted before.
+    private(set) var resends = 0
+    /// Acceptances of what was accepted before.
+    private(set) var duplicates = 0
+
+    /// - Parameter accepted: the numbers of one token, in the order they were accepted. Work and memory grow with its count.
+    init(_ accepted: some Collection<UInt32>) {
+        // Violations are judged by place among the different numbers: the next one accepted is the one behind.
+        let numbers = Self.distinct(accepted)
+        var seen = [Bool](repeating: false, count: numbers.count)
+        var newest = -1
+        var last = -1
+        for number in accepted {
+            let place = Self.place(of: number, in: numbers)
+            if !seen[place] {
+                seen[place] = true
+                if place < newest {
+                    violations.append(.overtaken(number: number, by: numbers[newest]))
+                } else {
+                    if last < newest { violations.append(.cutShort(after: numbers[last], by: number)) }
+                    newest = place
+                }
+            } else {
+                duplicates += 1
+                if place <= last {
+                    resends += 1
+                } else if place > last + 1 {
+                    violations.append(.hole(after: numbers[last], before: number))
+                }
+            }
+            last = place
+        }
+        if last < newest { violations.append(.staleLast(numbers[last], newest: numbers[newest])) }
+    }
+
+    private static func distinct(_ accepted: some Collection<UInt32>) -> [UInt32] {
+        var numbers = accepted.sorted()
+        var kept = 0
+        for number in numbers where kept == 0 || numbers[kept - 1] != number {
+            numbers[kept] = number
+            kept += 1
+        }
+        numbers.removeLast(numbers.count - kept)
+        return numbers
+    }
+
+    private static func place(of number: UInt32, in numbers: [UInt32]) -> Int {
+        var low = 0
+        var high = numbers.count
+        while low < high {
+            let middle = (low + high) / 2
+            if numbers[middle] < number { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

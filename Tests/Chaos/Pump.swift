@@ -1,0 +1,236 @@
+import BelfryRuntime
+import Foundation
+import KafkaClient
+import PushSchemas
+import SwiftProtobuf
+
+/// Publishes at a rate and follows push.requests and push.outcomes, on one thread of its own.
+///
+/// The producer is held back by what has no outcome yet, so that no backlog outgrows the broker's memory. What was read of
+/// both topics, and committed of the first, the broker is told to forget: it holds everything in memory and writes it down
+/// at each stop.
+final class Pump {
+    struct Settings: Sendable {
+        var brokers: String
+        var brokerPort: Int
+        var partitions: Int
+        /// Notifications per second.
+        var rate: Int
+    }
+
+    private let settings: Settings
+    private let board: Board
+    private let producer: KafkaProducer
+    private let consumer: KafkaConsumer
+    private let admin: KafkaAdmin
+    private let names = TopicNames()
+    private var books: ChaosBooks
+    private var unacknowledged = 0
+    /// The offset after the last one seen.
+    private var seen: [KafkaTopicPartition: Int64] = [:]
+    private var publishedSince: ContinuousClock.Instant?
+    /// Of the notifications handed over, those that the rate is not measured by.
+    private var credit = 0
+    private var nextTrim = ContinuousClock.now
+
+    /// Notifications without an outcome beyond which the producer waits.
+    private static let lagLimit = 1_000_000
+    private static let trimInterval = Duration.seconds(2)
+    /// Behind what has been read: nobody reads it again, but it may be looked at.
+    private static let trimMargin: Int64 = 1000
+    private static let registeredAt: Int64 = 1_700_000_000
+
+    init(_ settings: Settings, stream: RequestStream, board: Board) throws {
+        self.settings = settings
+        self.board = board
+        books = ChaosBooks(stream: stream, partitions: settings.partitions)
+        var common = KafkaProperties()
+        common["bootstrap.servers"] = settings.brokers
+        admin = try KafkaAdmin(properties: common)
+        var produce = common
+        // One request at a time keeps the order when one is repeated; the broker forgets idempotent producers when it stops.
+        produce["max.in.flight.requests.per.connection"] = "1"
+        produce["acks"] = "all"
+        produce["message.timeout.ms"] = "0"
+        produce["message.max.bytes"] = "8388608"
+        produce["linger.ms"] = "5"
+        producer = try KafkaProducer(properties: produce)
+        var consume = common
+        consume["auto.offset.reset"] = "error"
+        consume["fetch.wait.max.ms"] = "50"
+        consume["session.timeout.ms"] = "6000"
+        consume["heartbeat.interval.ms"] = "1000"
+        // The broker ignores limits of a fetch.
+        consume["receive.message.max.bytes"] = "1000000000"
+        consumer = try KafkaConsumer(
+            properties: consume,
+            group: "belfry-chaos",
+            topics: [names.requests, names.outcomes]
+        )
+        producer.onDelivery = { [unowned self] _, error, _, _ in
+            unacknowledged -= 1
+            if let error { fail("a record was not taken: \(error)") }
+        }
+        consumer.onAssigned = { [unowned self] places in
+            do throws(KafkaError) {
+                try consumer.completeAssign(places.map { KafkaPartitionOffset($0, offset: seen[$0] ?? 0) })
+                board.change { $0.isAssigned = true }
+            } catch {
+                fail("the outcomes cannot be followed: \(error)")
+            }
+        }
+        consumer.onRevoked = { [unowned self] _, _ in try? consumer.completeRevoke() }
+    }
+
+    /// Works until the board says that it is finished, or something fails.
+    func run() {
+        while true {
+            let state = board.read()
+            if case .finished = state.phase { break }
+            if state.isAborted || state.failure != nil { break }
+            producer.poll()
+            if case .publishing = state.phase, !state.isHeldBack { publishDue() }
+            take()
+            if state.isBrokerUp, nextTrim <= .now {
+                nextTrim = .now + Self.trimInterval
+                trim()
+            }
+            tell()
+        }
+        consumer.close()
+        producer.close()
+        admin.close()
+        board.change { $0.result = books }
+    }
+
+    private func fail(_ text: String) {
+        board.change { if $0.failure == nil { $0.failure = text } }
+    }
+
+    private func tell() {
+        board.change {
+            $0.handedOver = books.handedOver
+            $0.published = books.published
+            $0.outcomes = books.outcomes
+            $0.isAcknowledged = unacknowledged == 0
+            $0.isDrained =
+                unacknowledged == 0 && books.recordsInLog == books.recordsMade && books.missing == 0
+        }
+    }
+
+    // MARK: Publishing
+
+    /// Publishes what the rate asks for up to now. What could not be published in time is not made up for.
+    private func publishDue() {
+        let now = ContinuousClock.now
+        guard let since = publishedSince else {
+            publishedSince = now
+            credit = books.handedOver
+            return
+        }
+        let elapsed = since.duration(to: now) / .seconds(1)
+        let due = Int(elapsed * Double(settings.rate)) + credit
+        while books.handedOver < due, books.handedOver - books.outcomes < Self.lagLimit {
+            let record = books.nextRecord()
+            do {
+                try publish(record)
+            } catch {
+                return fail("a record cannot be published: \(error)")
+            }
+        }
+        guard elapsed > 1 else { return }
+        publishedSince = now
+        credit = books.handedOver
+    }
+
+    private func publish(_ record: RequestStream.Record) throws {
+        let tokens = books.stream.packedTokens(of: record)
+        let key = Array(books.stream.key(of: record).utf8)
+        var request = PushSendRequest()
+        request.requestID = "\(record.number)"
+        request.payloadJson = Self.payload(record.number)
+        request.expiration = Self.tomorrow
+        request.packedTokens = Data(tokens)
+        try produce(names.requests, key: key, value: try request.serializedBytes())
+        // The registrar has something to do, too.
+        var registration = PushRegistration()
+        registration.token = .with { $0.raw = Data(tokens.prefix(SendRequestView.packedTokenBytes)) }
+        registration.registeredAt = Self.registeredAt
+        try produce(names.registrations, key: key, value: try registration.serializedBytes())
+    }
+
+    private static func payload(_ number: UInt32) -> String {
+        #"{"aps":{"alert":"Edition \#(number)","badge":1},"n":\#(number)}"#
+    }
+
+    /// The frame of a notification as the gateway gets it: command and length, then token, payload, identifier, expiration
+    /// and priority, each with three bytes in front; the payload as long as it can be.
+    static let largestFrameBytes = 5 + 5 * 3 + SendRequestView.packedTokenBytes + payload(.max).utf8.count + 4 + 4 + 1
+
+    private static let tomorrow = Int64(Date().timeIntervalSince1970) + 86_400
+
+    private func produce(_ topic: String, key: [UInt8], value: [UInt8]) throws {
+        try producer.produce(topic: topic, key: key, value: value)
+        unacknowledged += 1
+    }
+
+    // MARK: Following
+
+    private func take() {
+        // Waits a little for the first message: this is where the thread rests.
+        guard let batch = consumer.consumeBatch(max: 2000, timeoutMilliseconds: 2) else { return }
+        for index in 0..<batch.count {
+            let message = batch[index]
+            if message.isError {
+                if let error = message.error, !error.isPartitionEnd { fail("reading the broker's log: \(error)") }
+                continue
+            }
+            let place = KafkaTopicPartition(topic: message.topic, partition: message.partition)
+            let expected = seen[place] ?? 0
+            guard message.offset >= expected else { continue }
+            if message.offset > expected { fail("\(place): \(expected) is followed by \(message.offset)") }
+            seen[place] = message.offset + 1
+            if place.topic == names.requests { noteRequest(message) } else { noteOutcome(message) }
+        }
+        batch.release()
+    }
+
+    private func noteRequest(_ message: KafkaMessageView) {
+        guard
+            let request = try? RequestDecoding.decode(PushSendRequest.self, from: message.value, as: .protobuf),
+            let number = UInt32(request.requestID)
+        else { return fail("a record in \(names.requests) is not ours") }
+        books.noteRecord(number: number, partition: message.partition, offset: message.offset)
+    }
+
+    private func noteOutcome(_ message: KafkaMessageView) {
+        guard let outcome = try? RequestDecoding.decode(PushOutcome.self, from: message.value, as: .protobuf) else {
+            return fail("a message in \(names.outcomes) is no outcome")
+        }
+        books.note(outcome)
+    }
+
+    // MARK: Forgetting
+
+    private func trim() {
+        do {
+            let connection = try LoopbackSocket(port: settings.brokerPort)
+            let places = (0..<Int32(settings.partitions)).map {
+                KafkaTopicPartition(topic: names.requests, partition: $0)
+            }
+            let committed = try admin.committed(group: WorkerFleet.group, places, timeoutMilliseconds: 1000)
+            let requests = committed.map { ($0.partition, min($0.offset, seen[$0.place] ?? 0)) }
+            let outcomes = places.map { place in
+                (place.partition, seen[KafkaTopicPartition(topic: names.outcomes, partition: place.partition)] ?? 0)
+            }
+            for (topic, offsets) in [(names.requests, requests), (names.outcomes, outcomes)] {
+                let before = offsets.filter { $0.1 > Self.trimMargin }
+                    .map { (partition: $0.0, offset: $0.1 - Self.trimMargin) }
+                if !before.isEmpty { _ = try connection.ask(KafkaWire.deleteRecords(topic, before: before)) }
+            }
+        } catch {
+            // A broker that is busy or away keeps more for a while.
+            say("the broker was not told what to forget: \(error)")
+        }
+    }
+}

@@ -1,0 +1,66 @@
+/// Compares what the gateway accepted with the books, and its order with what is promised.
+///
+/// Memory: 16 bytes per acceptance while it sorts them by token.
+struct TruthAudit {
+    private(set) var accepted = 0
+    private(set) var duplicates = 0
+    private(set) var resends = 0
+    /// By kind of violation.
+    private(set) var violations: [String: Int] = [:]
+    /// The first few, in words.
+    private(set) var examples: [String] = []
+
+    private static let exampleLimit = 10
+
+    var orderViolations: Int { violations.values.reduce(0, +) }
+
+    /// - Parameters:
+    ///   - file: see ``AcceptedLogFile``.
+    ///   - books: told every acceptance.
+    init(file: String, books: inout ChaosBooks) throws {
+        // By topic; the token in the upper half, the number in the lower.
+        var topics: [[UInt64]] = []
+        var indices: [Int?] = []
+        let known = books.stream.topics
+        try AcceptedLogFile.read(file) { names in
+            indices = names.map { known.firstIndex(of: $0) }
+            topics = Array(repeating: [], count: names.count)
+        } _: { record in
+            guard indices.indices.contains(record.topic), let topic = indices[record.topic] else {
+                throw ChaosError("\(file) names topic \(record.topic), which it does not list")
+            }
+            books.noteAccepted(number: record.mark, device: record.device, topic: topic)
+            let token = UInt64(record.device) << 8 | UInt64(record.generation)
+            topics[record.topic].append(token << 32 | UInt64(record.mark))
+        }
+        for (index, list) in topics.enumerated() {
+            accepted += list.count
+            audit(list, topic: indices[index].map { known[$0] } ?? "")
+        }
+    }
+
+    private mutating func audit(_ list: [UInt64], topic: String) {
+        // Sorted by token, and for one token by when it was accepted.
+        let order = list.indices.sorted { (list[$0] >> 32, $0) < (list[$1] >> 32, $1) }
+        var start = 0
+        while start < order.count {
+            let token = list[order[start]] >> 32
+            var end = start
+            while end < order.count, list[order[end]] >> 32 == token { end += 1 }
+            note(
+                OrderAudit(order[start..<end].map { UInt32(truncatingIfNeeded: list[$0]) }),
+                "\(topic), device \(token >> 8)"
+            )
+            start = end
+        }
+    }
+
+    private mutating func note(_ audit: OrderAudit, _ token: String) {
+        duplicates += audit.duplicates
+        resends += audit.resends
+        for violation in audit.violations {
+            violations[violation.name, default: 0] += 1
+            if examples.count < Self.exampleLimit { examples.append("\(token): \(violation)") }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import PushSchemas
+import Testing
+
+@testable import belfry_bench_badtokens
+
+@Suite("Bad tokens among good ones")
+struct BadTokenTests {
+    private static let devices: [[UInt8]] = {
+        var random = SplitMix(seed: 5)
+        return (0..<5000).map { _ in (0..<32).map { _ in random.byte() } }
+    }()
+
+    private func mix(_ percent: Double, seed: UInt64 = 1) -> BadTokenMix {
+        BadTokenMix(seed: seed, notifications: 20_000, invalidPercent: percent, devices: Self.devices)
+    }
+
+    @Test("each distinct bad token occurs twenty times, and their share is what was asked for", arguments: [0.1, 1, 5])
+    func occurrences(percent: Double) {
+        let mix = mix(percent)
+        let good = Set(Self.devices)
+        var bad: [[UInt8]: Int] = [:]
+        var goods = 0
+        for token in mix.records.flatMap(\.tokens) {
+            if good.contains(token) { goods += 1 } else { bad[token, default: 0] += 1 }
+        }
+        #expect(bad.count == mix.distinctBad)
+        #expect(bad.values.allSatisfy { $0 == BadTokenMix.occurrences })
+        #expect(goods == mix.good)
+        #expect(mix.total == 20_000)
+        #expect(mix.distinctBad == Int(percent * 10))
+    }
+
+    @Test("a record holds tokens of one key, a hundred at most, none twice")
+    func records() {
+        for record in mix(5).records {
+            #expect((1...BadTokenMix.tokensPerRecord).contains(record.tokens.count))
+            #expect(Set(record.tokens).count == record.tokens.count)
+            #expect(
+                record.tokens.allSatisfy { token in
+                    token.withUnsafeBytes { RecordKey.shard(of: $0, spread: BadTokenMix.spread) } == record.shard
+                }
+            )
+        }
+    }
+
+    @Test("the same seed makes the same records, another one others; without bad tokens all are good")
+    func seeded() {
+        #expect(mix(1).records == mix(1).records)
+        #expect(mix(1).records != mix(1, seed: 2).records)
+        #expect(mix(0).good == 20_000)
+    }
+
+    private let report = BadTokenReport(
+        invalidPercent: 1,
+        answerDelayMilliseconds: 50,
+        notifications: 100_000,
+        distinctBad: 50,
+        connections: 4,
+        handshakeSeconds: 0.01,
+        goodRate: 90_000,
+        cleanRate: 200_000,
+        duplicates: 0,
+        connects: 54,
+        refused: 50
+    )
+
+    @Test("the bound is what the connections bring between two bad tokens, in the time that one costs")
+    func bound() {
+        // p = 1/2000: 4 × 1999 notifications in 60 ms.
+        #expect(abs(report.boundRatio - 4 * 1999 / 0.06 / 200_000) < 1e-9)
+        var slow = report
+        slow.cleanRate = 1000
+        #expect(slow.boundRatio == 1)
+        var clean = report
+        clean.distinctBad = 0
+        #expect(clean.boundRatio == 1)
+    }
+
+    @Test(
+        "four fifths of the bound, no duplicate, and a connection per bad token beside the initial ones are the targets"
+    )
+    func targets() {
+        var report = report
+        report.goodRate = 0.8 * report.boundRatio * report.cleanRate + 1
+        #expect(report.meetsTargets)
+        var slow = report
+        slow.goodRate -= 2
+        #expect(!slow.meetsTargets)
+        var twice = report
+        twice.duplicates = 1
+        #expect(!twice.meetsTargets)
+        var restless = report
+        restless.connects = 55
+        #expect(!restless.meetsTargets)
+    }
+}

@@ -1,0 +1,175 @@
+import PushSchemas
+import Testing
+
+@testable import belfry_chaos
+
+/// A stream over two topics of made-up tokens.
+func makeStream(seed: UInt64 = 1) -> RequestStream {
+    var random = SeededRandom(seed: 99)
+    let tokens = (0..<2).map { _ in
+        (0..<1000).map { _ in (0..<32).map { _ in UInt8(truncatingIfNeeded: random.next()) } }
+    }
+    return RequestStream(seed: seed, topics: ["com.example.news", "com.example.sport"], tokens: tokens)
+}
+
+@Suite("What is published in a chaos run")
+struct RequestStreamTests {
+    @Test("a record is a function of seed and number, and has 1 to 100 tokens of its key, none twice")
+    func records() {
+        let stream = makeStream()
+        for number in 1...500 as ClosedRange<UInt32> {
+            let record = stream.record(number)
+            #expect(record == makeStream().record(number))
+            let packed = stream.packedTokens(of: record)
+            let tokens = stride(from: 0, to: packed.count, by: 32).map { Array(packed[$0..<$0 + 32]) }
+            #expect(tokens.count == record.count && RequestStream.tokensPerRecord.contains(record.count))
+            #expect(Set(tokens).count == tokens.count)
+            for token in tokens {
+                let shard = token.withUnsafeBytes { RecordKey.shard(of: $0, spread: UInt32(RequestStream.spread)) }
+                #expect(Int(shard) == record.shard)
+            }
+        }
+        #expect((1...50).contains { makeStream(seed: 2).record($0) != stream.record($0) })
+    }
+
+    @Test("every token's place in its record is found by its device, and no other device has one")
+    func indices() {
+        let stream = makeStream()
+        for number in 1...50 as ClosedRange<UInt32> {
+            let record = stream.record(number)
+            let found = (0..<1000).compactMap { stream.index(of: $0, topic: record.topic, in: record) }
+            #expect(found.sorted() == Array(0..<record.count))
+            #expect(stream.index(of: 0, topic: 1 - record.topic, in: record) == nil)
+            #expect(stream.index(of: 5000, topic: record.topic, in: record) == nil)
+        }
+    }
+}
+
+@Suite("The books of a chaos run")
+struct ChaosBooksTests {
+    private func outcome(
+        _ number: UInt32,
+        _ place: (partition: Int32, offset: Int64),
+        token: Int,
+        _ kind: PushOutcomeKind = .presumed
+    ) -> PushOutcome {
+        .with {
+            $0.requestID = "\(number)"
+            $0.sourcePartition = place.partition
+            $0.sourceOffset = place.offset
+            $0.tokenIndex = UInt32(token)
+            $0.kind = kind
+        }
+    }
+
+    /// Enters every notification of a record.
+    private func settle(
+        _ record: RequestStream.Record,
+        _ place: (partition: Int32, offset: Int64),
+        _ kind: PushOutcomeKind = .presumed,
+        in books: inout ChaosBooks
+    ) {
+        for token in 0..<record.count { books.note(outcome(record.number, place, token: token, kind)) }
+    }
+
+    /// Lets the gateway accept every notification of a record.
+    private func accept(_ record: RequestStream.Record, in books: inout ChaosBooks) {
+        for device in 0..<1000 as Range<UInt32>
+        where books.stream.index(of: device, topic: record.topic, in: record) != nil {
+            books.noteAccepted(number: record.number, device: device, topic: record.topic)
+        }
+    }
+
+    @Test("the books balance when everything in the log has one outcome and what is claimed was accepted")
+    func balance() {
+        var books = ChaosBooks(stream: makeStream(), partitions: 2)
+        let first = books.nextRecord()
+        let second = books.nextRecord()
+        // Outcomes may be read before the record itself.
+        settle(first, (1, 0), .confirmed, in: &books)
+        books.noteRecord(number: 1, partition: 1, offset: 0)
+        books.noteRecord(number: 2, partition: 0, offset: 0)
+        #expect(books.missing == second.count)
+        settle(second, (0, 0), in: &books)
+        accept(first, in: &books)
+        accept(second, in: &books)
+        #expect(books.published == first.count + second.count)
+        #expect(books.handedOver == books.published)
+        #expect(books.missing == 0)
+        #expect(books.confirmedWrongly == 0 && books.presumedWrongly == 0 && books.acceptedUnclaimed == 0)
+        #expect(books.strange == 0 && books.repeated == 0 && books.replays == 0 && books.disordered == 0)
+        #expect(books.kinds == [.confirmed: first.count, .presumed: second.count])
+    }
+
+    @Test("an outcome that comes again counts once, and the first word stands")
+    func repeated() {
+        var books = ChaosBooks(stream: makeStream(), partitions: 1)
+        _ = books.nextRecord()
+        books.noteRecord(number: 1, partition: 0, offset: 0)
+        books.note(outcome(1, (0, 0), token: 0, .rejected))
+        books.note(outcome(1, (0, 0), token: 0, .presumed))
+        #expect(books.outcomes == 1)
+        #expect(books.repeated == 1)
+        #expect(books.kinds == [.rejected: 1])
+    }
+
+    @Test("a record that the producer brought twice is due two outcomes")
+    func replay() {
+        var books = ChaosBooks(stream: makeStream(), partitions: 1)
+        let record = books.nextRecord()
+        books.noteRecord(number: 1, partition: 0, offset: 0)
+        books.noteRecord(number: 1, partition: 0, offset: 1)
+        settle(record, (0, 0), in: &books)
+        #expect(books.replays == 1)
+        #expect(books.missing == record.count)
+        settle(record, (0, 1), in: &books)
+        #expect(books.missing == 0)
+        #expect(books.disordered == 0)
+    }
+
+    @Test("what was claimed and never accepted is told by what was claimed; what was accepted and not claimed, too")
+    func wrongClaims() {
+        var books = ChaosBooks(stream: makeStream(), partitions: 1)
+        let records = (0..<3).map { _ in books.nextRecord() }
+        for (offset, record) in records.enumerated() {
+            books.noteRecord(number: record.number, partition: 0, offset: Int64(offset))
+        }
+        settle(records[0], (0, 0), .confirmed, in: &books)
+        settle(records[1], (0, 1), .presumed, in: &books)
+        settle(records[2], (0, 2), .unknown, in: &books)
+        accept(records[2], in: &books)
+        #expect(books.confirmedWrongly == records[0].count)
+        #expect(books.presumedWrongly == records[1].count)
+        #expect(books.acceptedUnclaimed == records[2].count)
+    }
+
+    @Test("what belongs to nothing published is strange, and disturbs nothing")
+    func strange() {
+        var books = ChaosBooks(stream: makeStream(), partitions: 1)
+        let record = books.nextRecord()
+        books.noteRecord(number: 1, partition: 0, offset: 0)
+        books.note(outcome(1, (0, 0), token: record.count))
+        books.note(outcome(9, (0, 1), token: 0))
+        books.note(outcome(1, (7, 0), token: 0))
+        books.note(outcome(1, (0, -1), token: 0))
+        books.note(outcome(1, (0, 1 << 40), token: 0))
+        books.noteAccepted(number: 9, device: 0, topic: 0)
+        books.noteAccepted(number: 0, device: 0, topic: 0)
+        #expect(books.strange == 7)
+        #expect(books.outcomes == 0)
+        // Another record where one stands already.
+        _ = books.nextRecord()
+        books.note(outcome(2, (0, 0), token: 0))
+        #expect(books.strange == 8)
+        #expect(books.examplesOfMissing(limit: 3).count == 1)
+    }
+
+    @Test("numbers that do not grow along a partition are noticed")
+    func disordered() {
+        var books = ChaosBooks(stream: makeStream(), partitions: 1)
+        for _ in 0..<2 { _ = books.nextRecord() }
+        books.noteRecord(number: 2, partition: 0, offset: 0)
+        books.noteRecord(number: 1, partition: 0, offset: 1)
+        #expect(books.disordered == 1)
+    }
+}

@@ -1,0 +1,57 @@
+import Testing
+
+@testable import belfry_chaos
+
+@Suite("What was accepted for a token came in order")
+struct OrderAuditTests {
+    private func violations(_ accepted: [UInt32]) -> [OrderAudit.Violation] {
+        OrderAudit(accepted).violations
+    }
+
+    @Test(
+        "first acceptances in published order and resends that repeat a suffix are what is promised",
+        arguments: [
+            [], [7], [7, 9, 12],
+            // Sent again from the middle, then on.
+            [1, 2, 3, 4, 3, 4, 5],
+            // Twice the last; all of it.
+            [1, 2, 2], [1, 2, 3, 1, 2, 3],
+            // A resend cut short by another.
+            [1, 2, 3, 4, 2, 3, 2, 3, 4, 5], [1, 2, 3, 1, 1, 2, 3],
+            // Numbers that were never accepted leave no gap.
+            [1, 5, 9, 5, 9, 14],
+        ] as [[UInt32]]
+    )
+    func promised(accepted: [UInt32]) {
+        #expect(violations(accepted).isEmpty)
+    }
+
+    @Test("a notification that is first accepted after a newer one was overtaken")
+    func overtaken() {
+        #expect(violations([1, 3, 2, 3]) == [.overtaken(number: 2, by: 3)])
+        #expect(violations([1, 4, 2, 3, 4]) == [.overtaken(number: 2, by: 4), .overtaken(number: 3, by: 4)])
+    }
+
+    @Test("something new in the middle of a resend cuts it short")
+    func cutShort() {
+        #expect(violations([1, 2, 3, 1, 4]) == [.cutShort(after: 1, by: 4)])
+    }
+
+    @Test("a resend that leaves something out has a hole")
+    func hole() {
+        #expect(violations([1, 2, 3, 1, 3]) == [.hole(after: 1, before: 3)])
+    }
+
+    @Test("the last accepted is the newest")
+    func staleLast() {
+        #expect(violations([1, 2, 3, 2]) == [.staleLast(2, newest: 3)])
+        #expect(violations([2, 1]) == [.overtaken(number: 1, by: 2), .staleLast(1, newest: 2)])
+    }
+
+    @Test("acceptances beyond the first are counted, and how often it began again")
+    func counts() {
+        let audit = OrderAudit([1, 2, 3, 2, 3, 3, 4] as [UInt32])
+        #expect(audit.duplicates == 3)
+        #expect(audit.resends == 2)
+    }
+}
