@@ -6,7 +6,7 @@ import PushSchemas
 /// are due an outcome. Outcomes are deduplicated by (partition, offset, token index). What the gateway accepted is told
 /// apart by (token, number of the record).
 ///
-/// Memory: four bits and the 40 bytes of its record's share per notification: below 10 bytes each at 50 tokens a record.
+/// Memory: five bits and the 40 bytes of its record's share per notification: below 10 bytes each at 50 tokens a record.
 struct ChaosBooks {
     let stream: RequestStream
 
@@ -46,6 +46,8 @@ struct ChaosBooks {
     private var confirmed = Bitset()
     private var presumed = Bitset()
     private var accepted = Bitset()
+    /// Had an outcome other than being accepted.
+    private var ended = Bitset()
 
     init(stream: RequestStream, partitions: Int) {
         self.stream = stream
@@ -97,8 +99,11 @@ struct ChaosBooks {
             repeated += 1
         }
         let bit = records[Int(number) - 1].firstBit + Int(outcome.tokenIndex)
-        if outcome.kind == .confirmed { confirmed.insert(bit) }
-        if outcome.kind == .presumed { presumed.insert(bit) }
+        switch outcome.kind {
+        case .confirmed: confirmed.insert(bit)
+        case .presumed: presumed.insert(bit)
+        default: ended.insert(bit)
+        }
     }
 
     /// The gateway accepted a record's notification to a device.
@@ -110,6 +115,14 @@ struct ChaosBooks {
             return
         }
         accepted.insert(records[Int(number) - 1].firstBit + index)
+    }
+
+    /// Whether a record's notification to a device had an outcome other than being accepted.
+    func hasEnded(number: UInt32, device: UInt32, topic: Int) -> Bool {
+        guard number >= 1, Int(number) <= records.count,
+            let index = stream.index(of: device, topic: topic, in: stream.record(number))
+        else { return false }
+        return ended[records[Int(number) - 1].firstBit + index]
     }
 
     /// Makes room for what was met of a place; false if that cannot be.

@@ -54,6 +54,7 @@ struct ChaosReport {
             presumedWrong: presumedWrong,
             orderViolations: truth.orderViolations,
             orderViolationKinds: truth.violations,
+            orderExcused: truth.excused,
             maxUnconfirmedBytes: maxUnconfirmedBytes,
             faults: faults,
             accepted: truth.accepted,
@@ -78,6 +79,7 @@ struct ChaosReport {
         let presumedWrong: Int
         let orderViolations: Int
         let orderViolationKinds: [String: Int]
+        let orderExcused: Int
         let maxUnconfirmedBytes: Int?
         let faults: [String: Int]
         let accepted: Int
@@ -93,6 +95,7 @@ struct ChaosReport {
             case outcomeKinds = "outcome_kinds"
             case presumedWrong = "presumed_wrong"
             case orderViolations = "order_violations"
+            case orderExcused = "order_excused"
             case orderViolationKinds = "order_violation_kinds"
             case maxUnconfirmedBytes = "max_unconfirmed_bytes"
             case repeatedOutcomes = "repeated_outcomes"

@@ -7,14 +7,14 @@ struct ChaosFault: Hashable, Sendable, CustomStringConvertible {
     /// Keeps the gateway from reading or answering for longer than the window: what is presumed may be wrong.
     let withholds: Bool
 
-    init(_ name: String, _ parameters: String, withholds: Bool = false) {
+    init(_ name: String, _ parameters: String = "", withholds: Bool = false) {
         self.name = name
         self.parameters = parameters
         self.withholds = withholds
     }
 
     /// The body that switches it on.
-    var body: String { "{\"name\":\"\(name)\",\(parameters)}" }
+    var body: String { "{\"name\":\"\(name)\"\(parameters.isEmpty ? "" : ",")\(parameters)}" }
 
     var description: String { body }
 }
@@ -32,7 +32,13 @@ enum FaultMenu {
         ChaosFault("answer-delay", #""milliseconds":50"#),
         ChaosFault("answer-delay", #""milliseconds":800"#),
         ChaosFault("close-after", #""count":1500"#),
+        ChaosFault("reset-after", #""count":1300"#),
         ChaosFault("shutdown-after", #""count":1000"#),
+        ChaosFault("stall-after", #""count":1000,"milliseconds":700"#),
+        ChaosFault("round-trip", #""milliseconds":100"#),
+        ChaosFault("refuse-connects"),
+        ChaosFault("refuse-handshakes"),
+        ChaosFault("feedback-cut", #""bytes":57"#),
         ChaosFault("error-response", #""status":1,"every":700"#),
         ChaosFault("error-response", #""status":7,"every":900"#),
         ChaosFault("error-response", #""status":8,"every":900"#),

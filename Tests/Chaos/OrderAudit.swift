@@ -4,6 +4,9 @@
 /// suffix of what was accepted before, and the last accepted is the newest. A resend may itself be cut short by another
 /// one, which repeats a suffix again.
 ///
+/// What a resend leaves out is excused when it had another outcome meanwhile: the gateway refused it the second time, or its
+/// token was tombstoned. Those are counted, not judged.
+///
 /// Pure. What is looked at are numbers that grow in published order. What was never accepted is no matter of order: whether
 /// it should have been is asked elsewhere.
 struct OrderAudit: Equatable, Sendable {
@@ -34,14 +37,23 @@ struct OrderAudit: Equatable, Sendable {
     private(set) var resends = 0
     /// Acceptances of what was accepted before.
     private(set) var duplicates = 0
+    /// Times that a resend left out only what is excused.
+    private(set) var excused = 0
 
-    /// - Parameter accepted: the numbers of one token, in the order they were accepted. Work and memory grow with its count.
-    init(_ accepted: some Collection<UInt32>) {
+    /// - Parameters:
+    ///   - accepted: the numbers of one token, in the order they were accepted. Work and memory grow with its count.
+    ///   - isExcused: whether a number had an outcome other than being accepted, too.
+    init(_ accepted: some Collection<UInt32>, isExcused: (UInt32) -> Bool = { _ in false }) {
         // Violations are judged by place among the different numbers: the next one accepted is the one behind.
         let numbers = Self.distinct(accepted)
         var seen = [Bool](repeating: false, count: numbers.count)
         var newest = -1
         var last = -1
+        func leftOut(upTo end: Int) -> Bool {
+            guard numbers[last + 1..<end].allSatisfy(isExcused) else { return true }
+            excused += 1
+            return false
+        }
         for number in accepted {
             let place = Self.place(of: number, in: numbers)
             if !seen[place] {
@@ -49,20 +61,24 @@ struct OrderAudit: Equatable, Sendable {
                 if place < newest {
                     violations.append(.overtaken(number: number, by: numbers[newest]))
                 } else {
-                    if last < newest { violations.append(.cutShort(after: numbers[last], by: number)) }
+                    if last < newest, leftOut(upTo: newest + 1) {
+                        violations.append(.cutShort(after: numbers[last], by: number))
+                    }
                     newest = place
                 }
             } else {
                 duplicates += 1
                 if place <= last {
                     resends += 1
-                } else if place > last + 1 {
+                } else if place > last + 1, leftOut(upTo: place) {
                     violations.append(.hole(after: numbers[last], before: number))
                 }
             }
             last = place
         }
-        if last < newest { violations.append(.staleLast(numbers[last], newest: numbers[newest])) }
+        if last < newest, leftOut(upTo: newest + 1) {
+            violations.append(.staleLast(numbers[last], newest: numbers[newest]))
+        }
     }
 
     private static func distinct(_ accepted: some Collection<UInt32>) -> [UInt32] {

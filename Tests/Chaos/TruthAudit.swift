@@ -5,6 +5,8 @@ struct TruthAudit {
     private(set) var accepted = 0
     private(set) var duplicates = 0
     private(set) var resends = 0
+    /// See ``OrderAudit/excused``.
+    private(set) var excused = 0
     /// By kind of violation.
     private(set) var violations: [String: Int] = [:]
     /// The first few, in words.
@@ -35,11 +37,11 @@ struct TruthAudit {
         }
         for (index, list) in topics.enumerated() {
             accepted += list.count
-            audit(list, topic: indices[index].map { known[$0] } ?? "")
+            if let topic = indices[index] { audit(list, topic: topic, books) }
         }
     }
 
-    private mutating func audit(_ list: [UInt64], topic: String) {
+    private mutating func audit(_ list: [UInt64], topic: Int, _ books: ChaosBooks) {
         // Sorted by token, and for one token by when it was accepted.
         let order = list.indices.sorted { (list[$0] >> 32, $0) < (list[$1] >> 32, $1) }
         var start = 0
@@ -47,10 +49,11 @@ struct TruthAudit {
             let token = list[order[start]] >> 32
             var end = start
             while end < order.count, list[order[end]] >> 32 == token { end += 1 }
-            note(
-                OrderAudit(order[start..<end].map { UInt32(truncatingIfNeeded: list[$0]) }),
-                "\(topic), device \(token >> 8)"
-            )
+            let device = UInt32(token >> 8)
+            let audit = OrderAudit(order[start..<end].map { UInt32(truncatingIfNeeded: list[$0]) }) { number in
+                books.hasEnded(number: number, device: device, topic: topic)
+            }
+            note(audit, "\(books.stream.topics[topic]), device \(device)")
             start = end
         }
     }
@@ -58,6 +61,7 @@ struct TruthAudit {
     private mutating func note(_ audit: OrderAudit, _ token: String) {
         duplicates += audit.duplicates
         resends += audit.resends
+        excused += audit.excused
         for violation in audit.violations {
             violations[violation.name, default: 0] += 1
             if examples.count < Self.exampleLimit { examples.append("\(token): \(violation)") }

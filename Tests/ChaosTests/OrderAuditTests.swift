@@ -48,6 +48,19 @@ struct OrderAuditTests {
         #expect(violations([2, 1]) == [.overtaken(number: 1, by: 2), .staleLast(1, newest: 2)])
     }
 
+    @Test("what had another outcome may be left out by a resend; nothing excuses overtaking")
+    func excused() {
+        for accepted in [[1, 2, 3, 1, 3], [1, 2, 1, 3], [1, 2, 1]] as [[UInt32]] {
+            #expect(!violations(accepted).isEmpty)
+            let audit = OrderAudit(accepted) { $0 == 2 }
+            #expect(audit.violations.isEmpty)
+            #expect(audit.excused == 1)
+            #expect(OrderAudit(accepted) { $0 == 1 } == OrderAudit(accepted))
+        }
+        #expect(OrderAudit([1, 2, 3, 1, 4] as [UInt32]) { $0 == 2 }.violations == [.cutShort(after: 1, by: 4)])
+        #expect(OrderAudit([1, 3, 2, 3] as [UInt32]) { _ in true }.violations == [.overtaken(number: 2, by: 3)])
+    }
+
     @Test("acceptances beyond the first are counted, and how often it began again")
     func counts() {
         let audit = OrderAudit([1, 2, 3, 2, 3, 3, 4] as [UInt32])
