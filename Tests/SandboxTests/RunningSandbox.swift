@@ -185,6 +185,7 @@ struct Provider: Sendable {
 
     /// Has nothing more to say, but listens.
     func closeOutput() {
-        channel.close(mode: .output, promise: nil)
+        // What was sent may still wait for the end of the handshake, and closing would drop it.
+        channel.writeAndFlush(ByteBuffer()).whenComplete { [channel] _ in channel.close(mode: .output, promise: nil) }
     }
 }
