@@ -10,14 +10,31 @@ public final class KafkaBatch {
     /// Messages and errors in their places; 0 after `release()`.
     public private(set) var count: Int
     @usableFromInline let messages: UnsafeMutablePointer<Message>
-    private var handle: KafkaHandle?
+    private var owner: Owner?
+
+    /// Who frees the messages.
+    private enum Owner {
+        case client(KafkaHandle)
+        case memory([KafkaRecordMemory])
+    }
 
     /// Takes over the messages.
     init(_ source: UnsafeBufferPointer<Message>, handle: KafkaHandle) {
         count = source.count
         messages = .allocate(capacity: source.count)
         for index in 0..<source.count { messages.advanced(by: index).initialize(to: source[index]) }
-        self.handle = handle
+        owner = .client(handle)
+    }
+
+    /// A batch of messages that no broker has delivered: for tests and simulations of what consumes.
+    ///
+    /// - Parameter records: of each partition in the order of their offsets.
+    public init(_ records: [KafkaRecord]) {
+        let memory = records.map(KafkaRecordMemory.init)
+        count = records.count
+        messages = .allocate(capacity: records.count)
+        for (index, record) in memory.enumerated() { messages.advanced(by: index).initialize(to: record.message) }
+        owner = .memory(memory)
     }
 
     deinit {
@@ -34,10 +51,12 @@ public final class KafkaBatch {
 
     /// Gives the memory back before the last reference goes. Views of this batch are invalid from here on.
     public func release() {
-        guard let handle else { return }
-        for index in 0..<count { rd_kafka_message_destroy(messages[index]) }
+        guard let owner else { return }
+        if case .client = owner {
+            for index in 0..<count { rd_kafka_message_destroy(messages[index]) }
+        }
         count = 0
-        self.handle = nil
-        withExtendedLifetime(handle) {}
+        self.owner = nil
+        withExtendedLifetime(owner) {}
     }
 }

@@ -24,7 +24,8 @@ public struct KafkaMessageView {
 
     /// Empty for an error that concerns no topic.
     public var topic: String {
-        message.pointee.rkt.map { String(cString: rd_kafka_topic_name($0)) } ?? ""
+        if let topic = message.pointee.rkt { return String(cString: rd_kafka_topic_name(topic)) }
+        return isError ? "" : inMemory?.topic ?? ""
     }
 
     @inlinable
@@ -52,6 +53,7 @@ public struct KafkaMessageView {
 
     /// When the message was created or appended (the topic's setting), UNIX milliseconds; nil without one.
     public var timestampMilliseconds: Int64? {
+        guard inMemory == nil else { return nil }
         var kind = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE
         let milliseconds = rd_kafka_message_timestamp(message, &kind)
         return kind == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || milliseconds < 0 ? nil : milliseconds
@@ -61,6 +63,7 @@ public struct KafkaMessageView {
     ///
     /// The first look at a message with headers parses all of them, which allocates; later ones do not.
     public func header(_ name: String) -> UnsafeRawBufferPointer? {
+        if let inMemory { return inMemory.header(name) }
         guard let headers = parsedHeaders else { return nil }
         var value: UnsafeRawPointer?
         var bytes = 0
@@ -70,6 +73,7 @@ public struct KafkaMessageView {
 
     /// All headers in their order; names may repeat.
     public func forEachHeader(_ body: (_ name: String, _ value: UnsafeRawBufferPointer) -> Void) {
+        if let inMemory { return inMemory.forEachHeader(body) }
         guard let headers = parsedHeaders else { return }
         var index = 0
         var name: UnsafePointer<CChar>?
@@ -81,6 +85,11 @@ public struct KafkaMessageView {
             body(String(cString: text), UnsafeRawBufferPointer(start: value, count: value == nil ? 0 : bytes))
             index += 1
         }
+    }
+
+    /// Nil for what librdkafka has delivered.
+    private var inMemory: KafkaRecordMemory? {
+        isError ? nil : KafkaRecordMemory.owner(of: message)
     }
 
     private var parsedHeaders: OpaquePointer? {

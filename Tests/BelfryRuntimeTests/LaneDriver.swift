@@ -54,6 +54,7 @@ final class LaneDriver: GatewayLaneDelegate {
                     tls: tls,
                     timeout: .seconds(10)
                 ),
+                random: { .random(in: .min ... .max) },
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
                 delegate: driver
             )

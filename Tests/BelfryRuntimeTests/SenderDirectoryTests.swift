@@ -27,6 +27,7 @@ import Testing
                     tls: try TLSContext(client: nil),
                     timeout: .seconds(1)
                 ),
+                random: { .random(in: .min ... .max) },
                 logger: Logger(label: "test"),
                 delegate: self
             )

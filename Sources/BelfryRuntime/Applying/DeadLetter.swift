@@ -24,7 +24,7 @@ struct DeadLetter {
     func publish(
         _ message: KafkaMessageView,
         to topic: String,
-        through producer: KafkaProducer,
+        through producer: any MessageProducer,
         opaque: UInt64
     ) throws(KafkaError) {
         var headers: [(String, [UInt8])] = [
@@ -49,6 +49,6 @@ struct DeadLetter {
         if cutBytes != nil, key.count > Self.textBytes {
             key = UnsafeRawBufferPointer(rebasing: key[..<Self.textBytes])
         }
-        try producer.produce(topic: topic, key: key, value: value, headers: headers, opaque: opaque)
+        try producer.produce(topic: topic, partition: nil, key: key, value: value, headers: headers, opaque: opaque)
     }
 }

@@ -37,7 +37,7 @@ struct TokenChange: Sendable {
     private static let tombstoneScript = RedisScript(TokenScripts.tombstone)
 
     /// Runs the change; the scripts are idempotent, so one whose fate is unknown can be run again.
-    func run(on redis: RedisConnection, _ completion: @escaping RedisConnection.Completion) {
+    func run(on redis: any RedisPipeline, _ completion: @escaping RedisConnection.Completion) {
         redis.evaluate(script, keyCount: 1, argumentCount: arguments.count) { writer in
             writer.argument(key)
             for argument in arguments {

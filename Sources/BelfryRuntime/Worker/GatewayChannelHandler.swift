@@ -18,11 +18,19 @@ final class GatewayChannelHandler: ChannelInboundHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if event is TLSHandshakeCompleted {
-            lane.connectionOpened(attempt: attempt, channel: context.channel)
+            open(context)
         } else if let event = event as? ChannelEvent, event == .inputClosed {
             end(context)
         }
         context.fireUserInboundEventTriggered(event)
+    }
+
+    private func open(_ context: ChannelHandlerContext) {
+        do {
+            lane.connectionOpened(attempt: attempt, connection: try GatewayChannel(context.channel))
+        } catch {
+            errorCaught(context: context, error: error)
+        }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

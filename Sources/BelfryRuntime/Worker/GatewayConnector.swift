@@ -6,7 +6,7 @@ import TLSTransport
 /// Opens connections for a lane: the next address in turn, TLS, and a limit for how long both may take.
 ///
 /// Lives on its lane's event loop.
-final class GatewayConnector {
+final class GatewayConnector: GatewayConnecting {
     let eventLoop: any EventLoop
     private let addresses: GatewayAddresses
     private let tls: TLSContext
@@ -31,7 +31,6 @@ final class GatewayConnector {
         eventLoop = addresses.eventLoop
     }
 
-    /// Begins an attempt; the lane hears of it, unless it no longer wants it by then.
     func connect(_ lane: GatewayLane, attempt: Int) {
         let turn = turn
         self.turn += 1
@@ -47,12 +46,11 @@ final class GatewayConnector {
         }
     }
 
-    /// Where an attempt went.
     func placeName(of attempt: Int) -> String {
         names.last { $0.attempt == attempt }?.name ?? "nowhere"
     }
 
-    /// An attempt, or a connection, failed: the names may mean other addresses by now.
+    /// The names may mean other addresses by now.
     func noteFailure() {
         addresses.noteFailure()
     }

@@ -7,7 +7,7 @@ extension GatewayLane {
     struct Successor {
         let attempt: Int
         /// Nil until its handshake is done.
-        var connection: GatewayConnection?
+        var connection: (any GatewayConnection)?
     }
 
     /// Does what the age of the connection asks for.
@@ -29,7 +29,7 @@ extension GatewayLane {
     }
 
     /// The new connection is ready: the old one takes nothing more.
-    func successorOpened(_ connection: GatewayConnection) {
+    func successorOpened(_ connection: any GatewayConnection) {
         successor?.connection = connection
         machine.retire()
         pump(now: now)
@@ -55,12 +55,12 @@ extension GatewayLane {
             "a connection that was to replace an old one ended",
             metadata: ["gateway": .string(connector.placeName(of: attempt))]
         )
-        machine.successorFailed(now: now, random: .random(in: .min ... .max))
+        machine.successorFailed(now: now, random: random())
     }
 
     func dropSuccessor() {
-        let dropped = successor?.connection?.channel
+        let dropped = successor?.connection
         successor = nil
-        dropped?.close(mode: .all, promise: nil)
+        dropped?.close()
     }
 }

@@ -27,10 +27,12 @@ final class GatewayLane {
     var machine: LaneStateMachine
 
     let eventLoop: any EventLoop
-    let connector: GatewayConnector
+    let connector: any GatewayConnecting
+    /// 64 uniformly random bits.
+    let random: () -> UInt64
     let logger: Logger
     unowned let delegate: any GatewayLaneDelegate
-    var connection: GatewayConnection?
+    var connection: (any GatewayConnection)?
     /// Number of the attempt that made, or is to make, the lane's connection.
     var attempt = 0
     /// The connection that is to take over.
@@ -44,18 +46,21 @@ final class GatewayLane {
 
     /// TLS records written before the channel is asked again whether it takes more: 256 KiB.
     private static let runsPerFlush = 16
+    private static let allocator = ByteBufferAllocator()
 
     init(
         sender: Int32,
         number: Int,
         limits: LaneLimits,
-        connector: GatewayConnector,
+        connector: any GatewayConnecting,
+        random: @escaping () -> UInt64,
         logger: Logger,
         delegate: any GatewayLaneDelegate
     ) {
         self.sender = sender
         self.number = number
         self.connector = connector
+        self.random = random
         eventLoop = connector.eventLoop
         self.delegate = delegate
         var logger = logger
@@ -64,7 +69,7 @@ final class GatewayLane {
         machine = LaneStateMachine(limits: limits)
     }
 
-    var now: MonotonicTime { MonotonicTime(nanoseconds: NIODeadline.now().uptimeNanoseconds) }
+    var now: MonotonicTime { MonotonicTime(nanoseconds: eventLoop.now.uptimeNanoseconds) }
 
     // MARK: Driven by the shard
 
@@ -113,17 +118,17 @@ final class GatewayLane {
         dropSuccessor()
         if machine.phase == .open || machine.phase == .connecting {
             delegate.laneDisconnected(self, reason: .closedHere)
-            finishConnection(machine.ended(.closedHere, now: now, random: .random(in: .min ... .max)))
+            finishConnection(machine.ended(.closedHere, now: now, random: random()))
         }
     }
 
     /// Lets go of the connection, of which the machine says that it has ended, and closes it in order.
     func finishConnection(_ verdict: LaneVerdict) {
-        let old = connection?.channel
+        let old = connection
         connection = nil
         attempt = nextAttempt()
         report(verdict)
-        old?.close(mode: .all, promise: nil)
+        old?.close()
     }
 
     func nextAttempt() -> Int {
@@ -139,10 +144,8 @@ final class GatewayLane {
 
     // MARK: Reported by the channel
 
-    func connectionOpened(attempt: Int, channel: any Channel) {
-        guard isConnecting(attempt), let connection = try? GatewayConnection(channel) else {
-            return channel.close(mode: .all, promise: nil)
-        }
+    func connectionOpened(attempt: Int, connection: any GatewayConnection) {
+        guard isConnecting(attempt) else { return connection.close() }
         delegate.laneConnected(self)
         if !connection.tellsAcknowledgements, !hasWarnedOfAcknowledgements {
             hasWarnedOfAcknowledgements = true
@@ -152,10 +155,10 @@ final class GatewayLane {
     }
 
     /// Goes on over a connection that has just been opened.
-    func use(_ connection: GatewayConnection) {
+    func use(_ connection: any GatewayConnection) {
         self.connection = connection
         isEnding = false
-        machine.opened(now: now, random: .random(in: .min ... .max))
+        machine.opened(now: now, random: random())
         write(to: connection)
     }
 
@@ -172,7 +175,7 @@ final class GatewayLane {
         let verdict = machine.answered(
             response,
             now: now,
-            random: .random(in: .min ... .max),
+            random: random(),
             trustsTokenVerdicts: isTrusted
         )
         // The gateway closes after an answer; what it would still read of ours is discarded by it.
@@ -199,7 +202,7 @@ final class GatewayLane {
         )
         connector.noteFailure()
         finishConnection(
-            machine.ended(refused ? .certificateRefused : .failed, now: now, random: .random(in: .min ... .max))
+            machine.ended(refused ? .certificateRefused : .failed, now: now, random: random())
         )
         adoptSuccessor()
         pump(now: now)
@@ -213,26 +216,25 @@ final class GatewayLane {
     // MARK: Writing
 
     /// Hands whole TLS records to the channel while it takes them, and a sentinel when it is time for one.
-    private func write(to connection: GatewayConnection) {
+    private func write(to connection: any GatewayConnection) {
         // A flush can complete, and a write can fail, before the call returns: one pump at a time.
         guard !isPumping, !isEnding else { return }
         isPumping = true
         defer { isPumping = false }
         let current = attempt
-        while current == attempt, !isEnding, connection.channel.isWritable, writeGroup(to: connection) {}
+        while current == attempt, !isEnding, connection.isWritable, writeGroup(to: connection) {}
         if current == attempt, !isEnding, machine.wantsSentinel { writeSentinel(to: connection) }
     }
 
     /// Writes and flushes a limited number of records, so that the channel can say in between that it is full. False if
     /// there was nothing to write.
-    private func writeGroup(to connection: GatewayConnection) -> Bool {
-        let channel = connection.channel
+    private func writeGroup(to connection: any GatewayConnection) -> Bool {
         // One run behind, so that the flush is asked for with the last one.
         var last: ByteBuffer?
         var runs = 0
         while runs < Self.runsPerFlush, let run = machine.nextRun() {
-            if let last { channel.write(last, promise: nil) }
-            var buffer = channel.allocator.buffer(capacity: run.count)
+            if let last { connection.write(last) }
+            var buffer = Self.allocator.buffer(capacity: run.count)
             buffer.writeBytes(run)
             last = buffer
             runs += 1
@@ -241,27 +243,25 @@ final class GatewayLane {
         let end = machine.sentEnd
         let current = attempt
         if connection.tellsAcknowledgements {
-            channel.writeAndFlush(last, promise: nil)
+            connection.writeAndFlush(last, whenFlushed: nil)
             if current == attempt { machine.written(upTo: end, streamBytes: connection.writtenBytes, now: now) }
         } else {
-            let promise = eventLoop.makePromise(of: Void.self)
-            promise.futureResult.assumeIsolated().whenSuccess { [self] in
+            connection.writeAndFlush(last) { [self] in
                 if current == attempt { machine.flushed(upTo: end, now: now) }
             }
-            channel.writeAndFlush(last, promise: promise)
         }
         return true
     }
 
-    private func writeSentinel(to connection: GatewayConnection) {
-        var buffer = connection.channel.allocator.buffer(capacity: NotificationFrame.sentinelBytes)
+    private func writeSentinel(to connection: any GatewayConnection) {
+        var buffer = Self.allocator.buffer(capacity: NotificationFrame.sentinelBytes)
         let identifier = machine.sentinelIdentifier
         buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: NotificationFrame.sentinelBytes) {
             NotificationFrame.encodeSentinel(identifier: identifier, into: $0)
         }
         // First the state: the write can bring the answer, or the end.
         machine.sentinelWritten(now: now)
-        connection.channel.writeAndFlush(buffer, promise: nil)
+        connection.writeAndFlush(buffer, whenFlushed: nil)
     }
 
     func report(_ verdict: LaneVerdict) {

@@ -30,4 +30,7 @@ enum ShardLimits {
     static let blockedBeforePause = Duration.seconds(1)
     static let positionsTimeoutMilliseconds: Int32 = 5_000
     static let commitTimeoutMilliseconds: Int32 = 5_000
+    /// At the end, for the group to let go and for what is published to be acknowledged.
+    static let leaveTimeoutMilliseconds: Int32 = 10_000
+    static let flushTimeoutMilliseconds: Int32 = 5_000
 }

@@ -28,6 +28,8 @@ struct ShardSettings: Sendable {
     var batchRecords: Int
     /// UNIX milliseconds now.
     var unixMilliseconds: @Sendable () -> Int64
+    /// 64 uniformly random bits.
+    var randomBits: @Sendable () -> UInt64
 
     private var configuration: BelfryConfiguration
 
@@ -36,17 +38,31 @@ struct ShardSettings: Sendable {
         certificates: CertificateDirectory,
         unixMilliseconds: @escaping @Sendable () -> Int64
     ) throws {
-        self.configuration = configuration
-        self.unixMilliseconds = unixMilliseconds
-        let worker = configuration.worker
-        names = TopicNames()
-        environments = [:]
+        var environments: [String: Environment] = [:]
         for environment in configuration.environments {
             environments[environment.name] = Environment(
                 settings: environment,
                 contexts: try certificates.clientContexts(for: environment)
             )
         }
+        self.init(configuration, environments: environments, unixMilliseconds: unixMilliseconds) {
+            .random(in: .min ... .max)
+        }
+    }
+
+    /// With time and randomness as arguments.
+    init(
+        _ configuration: BelfryConfiguration,
+        environments: [String: Environment],
+        unixMilliseconds: @escaping @Sendable () -> Int64,
+        randomBits: @escaping @Sendable () -> UInt64
+    ) {
+        self.configuration = configuration
+        self.unixMilliseconds = unixMilliseconds
+        self.randomBits = randomBits
+        let worker = configuration.worker
+        names = TopicNames()
+        self.environments = environments
         environmentNames = environments.keys.sorted()
         connectionsPerTopic = worker.connectionsPerTopic
         connectionBudget = ProcessConnectionBudget(perMinute: worker.connectionsPerMinute)

@@ -116,15 +116,17 @@ public struct WorkerRole: Service {
             producer.close()
             throw error
         }
+        let redis = redis.map { RedisConnection(configuration: $0, eventLoop: eventLoop) }
         let shard = WorkerShard(
             settings: settings,
             eventLoop: eventLoop,
             consumer: consumer,
             producer: producer,
-            redis: redis.map { RedisConnection(configuration: $0, eventLoop: eventLoop) },
+            redis: redis,
+            gateways: TLSGatewayDoor(settings: settings, eventLoop: eventLoop),
             logger: logger
         )
-        try shard.connectClients()
+        try shard.connect(consumer, producer, redis)
         shard.start()
         return NIOLoopBound(shard, eventLoop: eventLoop)
     }
@@ -132,7 +134,11 @@ public struct WorkerRole: Service {
 
 extension WorkerShard {
     /// Lets the clients call the shard: when they have something to take, and when something happened.
-    fileprivate func connectClients() throws {
+    fileprivate func connect(
+        _ consumer: KafkaConsumer,
+        _ producer: KafkaProducer,
+        _ redis: RedisConnection?
+    ) throws {
         consumer.onAssigned = { [unowned self] in assign($0) }
         consumer.onRevoked = { [unowned self] in revoke($0, lost: $1) }
         consumer.onCommitted = { [unowned self] in committed($0) }
@@ -145,6 +151,6 @@ extension WorkerShard {
             if case .connected = state { requestTokenState() }
         }
         try consumer.start(on: eventLoop) { [unowned self] in turn() }
-        try producer.start(on: eventLoop) { [unowned self] in producer.poll() }
+        try producer.start(on: eventLoop) { [unowned producer] in producer.poll() }
     }
 }

@@ -9,7 +9,7 @@ extension WorkerShard {
         let offsets = positionsToCommit(of: Array(assigned.values))
         guard !offsets.isEmpty else { return }
         do throws(KafkaError) {
-            try consumer.commit(offsets)
+            try consumer.commit(offsets, completion: nil)
             isCommitting = true
         } catch {
             commitFailed(error)

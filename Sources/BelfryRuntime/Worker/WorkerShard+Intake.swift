@@ -19,7 +19,8 @@ extension WorkerShard {
             self.rest = nil
             return rest
         }
-        return consumer.consumeBatch(max: settings.batchRecords).map { Rest(batch: $0, next: 0, partitions: assigned) }
+        return consumer.consumeBatch(max: settings.batchRecords, timeoutMilliseconds: 0)
+            .map { Rest(batch: $0, next: 0, partitions: assigned) }
     }
 
     /// Decodes and validates messages and queues them for their token state; keeps the rest when it is enough.

@@ -16,7 +16,7 @@ extension WorkerShard {
         }
     }
 
-    private func ask(_ redis: RedisConnection, for batch: PreparedBatch) {
+    private func ask(_ redis: any RedisPipeline, for batch: PreparedBatch) {
         let total = batch.notifications.count
         let commands = (total + settings.batchRecords - 1) / settings.batchRecords
         batch.lookup = .asked(pendingReplies: commands)

@@ -150,6 +150,7 @@ extension WorkerShard {
         let value: [UInt8] = (try? outcome.serializedBytes()) ?? []
         try producer.produce(
             topic: settings.names.outcomes,
+            partition: nil,
             key: Array(source.bundleID.utf8),
             value: value,
             headers: isCut ? [] : source.traceHeaders,

@@ -61,27 +61,22 @@ extension WorkerShard {
 
     /// Makes the sender of a bundle in an environment; nil if there is no certificate for it.
     func makeSender(index: Int32, environment: String, bundleID: String) -> TopicSender? {
-        guard let place = settings.environments[environment],
-            let tls = place.contexts[bundleID]
-        else { return nil }
+        guard let place = settings.environments[environment] else { return nil }
+        let connectors = (0..<settings.connectionsPerTopic).compactMap {
+            gateways.connector(environment: environment, bundleID: bundleID, lane: $0)
+        }
+        guard !connectors.isEmpty else { return nil }
         var logger = logger
         logger[metadataKey: "topic"] = .string(bundleID)
         logger[metadataKey: "environment"] = .string(environment)
         let topic = settings.topic(bundleID, in: place)
-        let addresses =
-            gatewayAddresses[environment] ?? GatewayAddresses(place.settings.gateways, eventLoop: eventLoop)
-        gatewayAddresses[environment] = addresses
-        let lanes = (0..<settings.connectionsPerTopic).map { number in
+        let lanes = connectors.enumerated().map { number, connector in
             GatewayLane(
                 sender: index,
                 number: number,
                 limits: topic.limits,
-                connector: GatewayConnector(
-                    addresses: addresses,
-                    firstTurn: number,
-                    tls: tls,
-                    timeout: settings.connectTimeout
-                ),
+                connector: connector,
+                random: settings.randomBits,
                 logger: logger,
                 delegate: self
             )

@@ -4,7 +4,6 @@ import Logging
 import NIOCore
 import PipelineCore
 import PushSchemas
-import RedisClient
 
 /// One event-loop thread with everything it needs: a Kafka consumer and producer, a Redis pipeline, gateway connections.
 ///
@@ -15,10 +14,11 @@ final class WorkerShard {
     let settings: ShardSettings
     let eventLoop: any EventLoop
     let logger: Logger
-    let consumer: KafkaConsumer
-    let producer: KafkaProducer
+    let consumer: any GroupConsumer
+    let producer: any MessageProducer
     /// Nil when the worker runs without token state.
-    let redis: RedisConnection?
+    let redis: (any RedisPipeline)?
+    let gateways: any GatewayDoor
 
     /// By assignment number; nil once the partition is gone.
     var partitions: [PartitionState?] = []
@@ -34,8 +34,6 @@ final class WorkerShard {
     /// Positions that could not be committed when their partitions were given back.
     var notCommitted: [Int32: KafkaPartitionOffset] = [:]
     var senders: SenderDirectory
-    /// Of the gateways, by environment.
-    var gatewayAddresses: [String: GatewayAddresses] = [:]
     /// Messages consumed and not taken in yet.
     var rest: Rest?
     /// Batches on their way to the connections, oldest first.
@@ -73,9 +71,10 @@ final class WorkerShard {
     init(
         settings: ShardSettings,
         eventLoop: any EventLoop,
-        consumer: KafkaConsumer,
-        producer: KafkaProducer,
-        redis: RedisConnection?,
+        consumer: any GroupConsumer,
+        producer: any MessageProducer,
+        redis: (any RedisPipeline)?,
+        gateways: any GatewayDoor,
         logger: Logger
     ) {
         self.settings = settings
@@ -83,15 +82,16 @@ final class WorkerShard {
         self.consumer = consumer
         self.producer = producer
         self.redis = redis
+        self.gateways = gateways
         self.logger = logger
         senders = SenderDirectory(environments: settings.environments.keys.sorted())
-        let now = MonotonicTime(nanoseconds: NIODeadline.now().uptimeNanoseconds)
+        let now = MonotonicTime(nanoseconds: eventLoop.now.uptimeNanoseconds)
         nextCommit = now
         nextRetry = now
         lastTick = now
     }
 
-    var now: MonotonicTime { MonotonicTime(nanoseconds: NIODeadline.now().uptimeNanoseconds) }
+    var now: MonotonicTime { MonotonicTime(nanoseconds: eventLoop.now.uptimeNanoseconds) }
 
     // MARK: Running
 
@@ -108,7 +108,7 @@ final class WorkerShard {
         guard !isTurning else { return }
         isTurning = true
         defer { isTurning = false }
-        producer.poll()
+        producer.poll(timeoutMilliseconds: 0)
         var batches = 0
         while canTakeIn, batches < ShardLimits.batchesPerTurn, let messages = nextMessages() {
             takeIn(messages)
@@ -154,7 +154,7 @@ final class WorkerShard {
         }
         commitIfDue(now: now)
         finishRevocationIfSettled(now: now)
-        guard case .running = state else { return producer.poll() }
+        guard case .running = state else { return producer.poll(timeoutMilliseconds: 0) }
         applyBackpressure(now: now)
         turn()
     }
@@ -205,8 +205,8 @@ final class WorkerShard {
         for sender in senders.senders {
             for lane in sender.lanes { lane.close() }
         }
-        consumer.close()
-        producer.close()
+        consumer.close(timeoutMilliseconds: ShardLimits.leaveTimeoutMilliseconds)
+        producer.close(flushMilliseconds: ShardLimits.flushTimeoutMilliseconds)
         redis?.close()
         logger.info("stopped", metadata: counters.metadata)
     }

@@ -1,0 +1,27 @@
+/// A message that no broker has delivered: what a ``KafkaBatch`` in memory is made of.
+public struct KafkaRecord: Sendable {
+    public var topic: String
+    public var partition: Int32
+    public var offset: Int64
+    /// Nil: none, which is not the same as an empty one.
+    public var key: [UInt8]?
+    public var value: [UInt8]?
+    /// In their order; names may repeat.
+    public var headers: [(name: String, value: [UInt8])]
+
+    public init(
+        topic: String,
+        partition: Int32,
+        offset: Int64,
+        key: [UInt8]?,
+        value: [UInt8]?,
+        headers: [(name: String, value: [UInt8])] = []
+    ) {
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
+        self.key = key
+        self.value = value
+        self.headers = headers
+    }
+}
