@@ -142,7 +142,7 @@ let package = Package(
         .executableTarget(
             name: "belfry-bench",
             dependencies: [
-                "Sandbox", "TLSTransport",
+                "Sandbox", "TLSTransport", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests/Benchmarks/Driver",
@@ -153,7 +153,7 @@ let package = Package(
         .executableTarget(
             name: "belfry-bench-badtokens",
             dependencies: [
-                "BelfryRuntime", "Demo", "KafkaClient", "PushSchemas", "TLSTransport",
+                "BelfryRuntime", "Demo", "KafkaClient", "PushSchemas", "TLSTransport", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ] + nio,
@@ -164,7 +164,7 @@ let package = Package(
         .executableTarget(
             name: "belfry-chaos",
             dependencies: [
-                "BelfryRuntime", "Demo", "KafkaClient", "PushSchemas",
+                "BelfryRuntime", "Demo", "KafkaClient", "PushSchemas", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ],
@@ -184,14 +184,26 @@ let package = Package(
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
 
         // Rules and wrappers, each beside its target.
-        .testTarget(name: "APNsProtocolTests", dependencies: ["APNsProtocol"], swiftSettings: strict),
-        .testTarget(name: "PipelineCoreTests", dependencies: ["APNsProtocol", "PipelineCore"], swiftSettings: strict),
         .testTarget(
-            name: "PushSchemasTests",
-            dependencies: ["PushSchemas", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
+            name: "APNsProtocolTests",
+            dependencies: ["APNsProtocol", "TestSupport"],
             swiftSettings: strict
         ),
-        .testTarget(name: "KafkaClientTests", dependencies: ["KafkaClient", "CRdKafka"] + nio, swiftSettings: strict),
+        .testTarget(
+            name: "PipelineCoreTests",
+            dependencies: ["APNsProtocol", "PipelineCore", "TestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "PushSchemasTests",
+            dependencies: ["PushSchemas", "TestSupport", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "KafkaClientTests",
+            dependencies: ["KafkaClient", "CRdKafka", "TestSupport"] + nio,
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "RedisClientTests",
             dependencies: ["RedisClient", "CHiredis", "TestSupport"] + nio,
@@ -199,13 +211,15 @@ let package = Package(
         ),
         .testTarget(
             name: "TLSTransportTests",
-            dependencies: ["TLSTransport", "COpenSSL", .product(name: "NIOEmbedded", package: "swift-nio")] + nio,
+            dependencies: [
+                "TLSTransport", "COpenSSL", "TestSupport", .product(name: "NIOEmbedded", package: "swift-nio"),
+            ] + nio,
             swiftSettings: strict
         ),
         .testTarget(
             name: "SandboxTests",
             dependencies: [
-                "APNsProtocol", "Sandbox", "TLSTransport",
+                "APNsProtocol", "Sandbox", "TLSTransport", "TestSupport",
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
             ] + nio,
@@ -232,14 +246,14 @@ let package = Package(
         ),
         .testTarget(
             name: "ChaosTests",
-            dependencies: ["PushSchemas", "belfry-bench-badtokens", "belfry-chaos"],
+            dependencies: ["PushSchemas", "Sandbox", "TestSupport", "belfry-bench-badtokens", "belfry-chaos"],
             swiftSettings: strict
         ),
         // The program as a whole: processes, real servers, kills.
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "BelfryRuntime", "Demo", "KafkaClient", "PipelineCore", "PushSchemas", "belfry",
+                "BelfryRuntime", "Demo", "KafkaClient", "PipelineCore", "PushSchemas", "TestSupport", "belfry",
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ],
             swiftSettings: strict

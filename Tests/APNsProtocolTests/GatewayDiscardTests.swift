@@ -1,4 +1,5 @@
 import APNsProtocol
+import TestSupport
 import Testing
 
 @Suite struct GatewayDiscardTests {

@@ -1,4 +1,5 @@
 import APNsProtocol
+import TestSupport
 import Testing
 
 /// The decoder against a model of the gateway, over streams that are mostly right and a little wrong.

@@ -1,4 +1,5 @@
 import APNsProtocol
+import TestSupport
 import Testing
 
 /// The scanner against slower ways to know the same.

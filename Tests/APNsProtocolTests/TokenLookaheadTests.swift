@@ -1,4 +1,5 @@
 import APNsProtocol
+import TestSupport
 import Testing
 
 @Suite("Looking ahead for tokens")

@@ -1,4 +1,5 @@
 import PipelineCore
+import TestSupport
 import Testing
 
 @testable import BelfryRuntime
@@ -28,7 +29,7 @@ import Testing
 
     @Test("A freed number is used again, never one that is in use")
     mutating func reuse() {
-        var generator = SplitMix(seed: 1)
+        var generator = SeededGenerator(seed: 1)
         var live: [UInt64: UInt32] = [:]
         for token in UInt32(0)..<5_000 {
             if live.count > 50, let number = live.keys.sorted().randomElement(using: &generator) {

@@ -4,6 +4,7 @@ import NIOCore
 import NIOPosix
 import PipelineCore
 import TLSTransport
+import TestSupport
 import Testing
 
 @testable import BelfryRuntime
@@ -125,7 +126,7 @@ import Testing
         #expect(made.map(\.index) == [0, 1, 2, 3])
         #expect(made.map(\.bundleID) == names.map(\.0))
         #expect(made.map(\.environment) == names.map(\.1))
-        var generator = SplitMix(seed: 3)
+        var generator = SeededGenerator(seed: 3)
         for _ in 0..<200 {
             let index = Int.random(in: 0..<4, using: &generator)
             #expect(try find(names[index].0, names[index].1, in: &directory).sender === made[index])

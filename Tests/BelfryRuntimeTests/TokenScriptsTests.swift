@@ -136,7 +136,7 @@ import Testing
     func orderDoesNotMatter() async throws {
         try await withStore { store async throws in
             for seed in UInt64(0)..<60 {
-                var generator = SplitMix(seed: seed)
+                var generator = SeededGenerator(seed: seed)
                 let messages = (0..<Int.random(in: 1...4, using: &generator)).map { _ in
                     Message.random(using: &generator)
                 }
@@ -214,7 +214,7 @@ private enum Message: Equatable {
     case register(at: UInt32, locale: String)
     case tombstone(at: UInt32, TokenRecord.Reason)
 
-    static func random(using generator: inout SplitMix) -> Message {
+    static func random(using generator: inout SeededGenerator) -> Message {
         let at = UInt32.random(in: 1...4, using: &generator)
         if Bool.random(using: &generator) {
             return .register(at: at, locale: ["", "de", "en", "zh-Hant"].randomElement(using: &generator) ?? "")
@@ -253,7 +253,7 @@ private enum Message: Equatable {
 
 extension [Message] {
     /// The same messages in the same order of first appearance, some of them once more later on.
-    fileprivate func withRepetitions(using generator: inout SplitMix) -> [Message] {
+    fileprivate func withRepetitions(using generator: inout SeededGenerator) -> [Message] {
         var repeated = self
         for message in self where Bool.random(using: &generator) {
             let first = repeated.firstIndex(of: message) ?? 0

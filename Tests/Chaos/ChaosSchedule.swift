@@ -1,3 +1,5 @@
+import TestSupport
+
 /// What happens to the pipeline, and when: seeded, the same for the same seed and duration.
 ///
 /// Three tracks run side by side and know nothing of each other: one stops servers, one kills, stops and starts workers,
@@ -59,9 +61,9 @@ struct ChaosSchedule: Equatable, Sendable {
         precondition(Self.seconds.contains(seconds), "a duration that is allowed")
         let end = seconds * 1000 - Self.calmMilliseconds
         // Each track has randomness of its own, so that a change of one leaves the others as they were.
-        events += Self.servers(SeededRandom(seed: seed ^ 0x5E4), end)
-        events += Self.workers(SeededRandom(seed: seed ^ 0x3043), end)
-        events += Self.faults(SeededRandom(seed: seed ^ 0xFA17), end)
+        events += Self.servers(SeededGenerator(seed: seed ^ 0x5E4), end)
+        events += Self.workers(SeededGenerator(seed: seed ^ 0x3043), end)
+        events += Self.faults(SeededGenerator(seed: seed ^ 0xFA17), end)
         let order = events.enumerated().sorted {
             ($0.element.milliseconds, $0.offset) < ($1.element.milliseconds, $1.offset)
         }
@@ -69,7 +71,7 @@ struct ChaosSchedule: Equatable, Sendable {
     }
 
     /// Broker and Redis in turns, one at a time.
-    private static func servers(_ random: SeededRandom, _ end: Int) -> [Event] {
+    private static func servers(_ random: SeededGenerator, _ end: Int) -> [Event] {
         var random = random
         var events: [Event] = []
         var time = random.pick(2000...4000)
@@ -86,7 +88,7 @@ struct ChaosSchedule: Equatable, Sendable {
 
     /// Down to one, up to four and back to three, again and again; at some of the steps a worker is killed as well and
     /// comes back.
-    private static func workers(_ random: SeededRandom, _ end: Int) -> [Event] {
+    private static func workers(_ random: SeededGenerator, _ end: Int) -> [Event] {
         var random = random
         var events: [Event] = []
         var running = workersAtStart
@@ -121,7 +123,7 @@ struct ChaosSchedule: Equatable, Sendable {
     }
 
     /// One fault at a time, each of the menu once before one comes a second time.
-    private static func faults(_ random: SeededRandom, _ end: Int) -> [Event] {
+    private static func faults(_ random: SeededGenerator, _ end: Int) -> [Event] {
         var random = random
         var events: [Event] = []
         var menu: [ChaosFault] = []

@@ -1,4 +1,5 @@
 import PushSchemas
+import TestSupport
 
 /// The records that are published: which tokens are in which is a function of seed and number, so that nothing of it has
 /// to be remembered.
@@ -58,7 +59,7 @@ struct RequestStream: Sendable {
     }
 
     func record(_ number: UInt32) -> Record {
-        var random = SeededRandom(seed: seed &+ UInt64(number) &* 0xD6E8_FEB8_6659_FD93)
+        var random = SeededGenerator(seed: seed &+ UInt64(number) &* 0xD6E8_FEB8_6659_FD93)
         let topic = random.pick(0...topics.count - 1)
         let shard = random.pick(0...Self.spread - 1)
         return Record(

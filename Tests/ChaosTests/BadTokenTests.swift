@@ -1,4 +1,5 @@
 import PushSchemas
+import TestSupport
 import Testing
 
 @testable import belfry_bench_badtokens
@@ -6,8 +7,8 @@ import Testing
 @Suite("Bad tokens among good ones")
 struct BadTokenTests {
     private static let devices: [[UInt8]] = {
-        var random = SplitMix(seed: 5)
-        return (0..<5000).map { _ in (0..<32).map { _ in random.byte() } }
+        var random = SeededGenerator(seed: 5)
+        return (0..<5000).map { _ in random.bytes(32) }
     }()
 
     private func mix(_ percent: Double, seed: UInt64 = 1) -> BadTokenMix {

@@ -1,11 +1,12 @@
 import PushSchemas
+import TestSupport
 import Testing
 
 @testable import belfry_chaos
 
 /// A stream over two topics of made-up tokens.
 func makeStream(seed: UInt64 = 1) -> RequestStream {
-    var random = SeededRandom(seed: 99)
+    var random = SeededGenerator(seed: 99)
     let tokens = (0..<2).map { _ in
         (0..<1000).map { _ in (0..<32).map { _ in UInt8(truncatingIfNeeded: random.next()) } }
     }

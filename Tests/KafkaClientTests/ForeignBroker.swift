@@ -1,6 +1,6 @@
 import Foundation
-import Glibc
 import KafkaClient
+import TestSupport
 
 /// A Kafka broker in another process, not made of librdkafka: PyPI's `noida-db`.
 ///
@@ -22,7 +22,7 @@ final class ForeignBroker {
         guard let command = ProcessInfo.processInfo.environment[Self.commandVariable] else {
             throw Failure(description: "\(Self.commandVariable) names no broker to test against")
         }
-        let port = try Self.freePort()
+        let port = try freePort()
         directory = NSTemporaryDirectory() + "belfry-broker-\(UUID().uuidString)"
         bootstrapServers = "127.0.0.1:\(port)"
         arguments = [command, "start", "--only", "kafka", "--kafka-port", "\(port)", "--data-dir", directory]
@@ -47,22 +47,5 @@ final class ForeignBroker {
     func remove() {
         stop()
         try? FileManager.default.removeItem(atPath: directory)
-    }
-
-    private static func freePort() throws -> UInt16 {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        guard descriptor >= 0 else { throw Failure(description: "no socket") }
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let result = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                bind(descriptor, address, size) == 0 ? getsockname(descriptor, address, &size) : -1
-            }
-        }
-        guard result == 0 else { throw Failure(description: "no free port") }
-        return UInt16(bigEndian: address.sin_port)
     }
 }

@@ -1,4 +1,5 @@
 import KafkaClient
+import TestSupport
 import Testing
 
 @Suite("Consumer", .serialized, .timeLimit(.minutes(2)))
@@ -120,7 +121,7 @@ struct KafkaConsumerTests {
         defer { consumer.close() }
         var next: [Int32: Int64] = [:]
         var repeated = 0
-        var random = SplitMix(state: 7)
+        var random = SeededGenerator(seed: 7)
         var batches = 0
         let take = { (batch: KafkaBatch) in
             for index in 0..<batch.count {
@@ -280,18 +281,5 @@ struct KafkaConsumerTests {
         #expect(errors.contains { $0.message.contains(unreachableBroker) })
         #expect(lines.contains { $0.message.contains(unreachableBroker) && !$0.facility.isEmpty })
         consumer.close()
-    }
-}
-
-/// A small seeded generator: a failure can be run again.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import PipelineCore
@@ -16,7 +17,7 @@ import Testing
         /// What was done when the last commit was made.
         var doneAtCommit: Set<DoneRanges.Position> = []
 
-        init(random: inout SplitMix) {
+        init(random: inout SeededGenerator) {
             var offset = Int64.random(in: 0...1_000_000, using: &random)
             for _ in 0..<Int.random(in: 5...60, using: &random) {
                 let tokens =
@@ -32,7 +33,7 @@ import Testing
         arguments: 1...150
     )
     func restarts(seed: UInt64) throws {
-        var random = SplitMix(seed: seed)
+        var random = SeededGenerator(seed: seed)
         var partition = Partition(random: &random)
         let limit = random.chance(50) ? 4096 : Int.random(in: 0...200, using: &random)
         var committed: CommitFrontier.Position?

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import PipelineCore
@@ -36,7 +37,7 @@ import Testing
 
     @Test("Any runs survive the text form; what is cut off is whole runs at the end", arguments: 1...200)
     func roundTrip(seed: UInt64) throws {
-        var random = SplitMix(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let committed = random.chance(5) ? Int64.max - 100_000 : .random(in: 0...(1 << 40), using: &random)
         var ranges = DoneRanges()
         var at = position(committed, 0)
@@ -59,7 +60,7 @@ import Testing
         #expect(!ranges.contains(position(committed, 0)) || ranges.runs.first?.lowerBound == position(committed, 0))
     }
 
-    private func later(than position: Position, _ random: inout SplitMix) -> Position {
+    private func later(than position: Position, _ random: inout SeededGenerator) -> Position {
         if random.chance(50) {
             return Position(offset: position.offset, token: position.token + .random(in: 1...50, using: &random))
         }
@@ -86,7 +87,7 @@ import Testing
 
     @Test("Random damage to metadata is an error or other runs, never a trap", arguments: 1...100)
     func damage(seed: UInt64) throws {
-        var random = SplitMix(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let alphabet = Array("0123456789az.-,;1\u{0}é".unicodeScalars)
         for _ in 0..<200 {
             var scalars = Array("1;0.2-1.0,z.14-10.1,5.0-6.7".unicodeScalars)

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import PipelineCore
@@ -69,7 +70,7 @@ import Testing
 
     @Test("The log holds what a list would hold, byte for byte, and lets go of spent chunks", arguments: 1...40)
     func againstList(seed: UInt64) {
-        var random = SplitMix(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let first = seed % 2 == 0 ? 0 : UInt64(UInt32.max) - 100
         var log = FrameLog(firstSequence: first)
         var model: [(bytes: [UInt8], assignment: UInt32, isDropped: Bool)] = []

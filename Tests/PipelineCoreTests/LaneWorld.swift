@@ -1,4 +1,5 @@
 import APNsProtocol
+import TestSupport
 
 @testable import PipelineCore
 
@@ -31,7 +32,7 @@ final class LaneWorld {
     let options: Options
     let firstSequence: UInt64
     var lane: LaneStateMachine
-    var random: SplitMix
+    var random: SeededGenerator
     var now: UInt64 = 1
     var gateway = GatewayModel()
     var connection: ConnectionModel?
@@ -45,7 +46,7 @@ final class LaneWorld {
 
     init(seed: UInt64, options: Options) {
         self.options = options
-        random = SplitMix(seed: seed)
+        random = SeededGenerator(seed: seed)
         auditor = LaneAuditor(options: options)
         // Sometimes just before the identifiers wrap.
         firstSequence = random.chance(50) ? 0 : UInt64(UInt32.max) - UInt64.random(in: 0...100, using: &random)

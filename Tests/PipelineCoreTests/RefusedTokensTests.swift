@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import PipelineCore
@@ -69,7 +70,7 @@ import Testing
             var refusedAt: UInt32
             var leavesAfter: UInt64?
         }
-        var random = SplitMix(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let limit = Int.random(in: 1...20, using: &random)
         var tokens = RefusedTokens(limit: limit)
         var list: [Known] = []

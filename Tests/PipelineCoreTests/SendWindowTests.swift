@@ -1,4 +1,5 @@
 import APNsProtocol
+import TestSupport
 import Testing
 
 @testable import PipelineCore
@@ -30,7 +31,7 @@ import Testing
 
     @Test("Whatever happens, the size stays within its bounds", arguments: 1...30 as ClosedRange<UInt64>)
     func always(seed: UInt64) {
-        var random = SplitMix(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let largest = Int.random(in: 1...100_000, using: &random)
         var window = SendWindow(largest: largest, longestDelay: .seconds(2))
         for _ in 0..<2000 {
@@ -49,7 +50,7 @@ import Testing
         arguments: [20, 200, 2000]
     )
     func proportion(stretch: Int) {
-        var random = SplitMix(seed: UInt64(stretch))
+        var random = SeededGenerator(seed: UInt64(stretch))
         var window = SendWindow(largest: 262_144, longestDelay: .seconds(2))
         var sum = 0
         let rounds = 3000
@@ -143,7 +144,7 @@ import Testing
     }
 }
 
-extension SplitMix {
+extension SeededGenerator {
     /// A number with a geometric distribution.
     fileprivate mutating func stretch(mean: Int) -> Int {
         var count = 0

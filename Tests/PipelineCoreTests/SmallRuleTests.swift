@@ -1,4 +1,5 @@
 import APNsProtocol
+import TestSupport
 import Testing
 
 @testable import PipelineCore
@@ -39,7 +40,7 @@ import Testing
     @Test("Back-off is spread: different random bits, different waits")
     func jitter() {
         let backoff = Backoff(base: .seconds(1), cap: .seconds(60), floor: .zero)
-        var random = SplitMix(seed: 1)
+        var random = SeededGenerator(seed: 1)
         let waits = (0..<1000).map { _ in backoff.delay(failures: 3, random: random.next()) }
         #expect(Set(waits).count > 990)
         #expect(waits.count { $0 < .seconds(2) } > 400 && waits.count { $0 > .seconds(2) } > 400)
@@ -47,7 +48,7 @@ import Testing
 
     @Test("In no minute, wherever it begins, are more connections granted than the budget", arguments: 1...50)
     func budget(seed: UInt64) {
-        var random = SplitMix(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let perMinute = Int.random(in: 1...100, using: &random)
         let minute: UInt64 = 60_000_000_000
         var now = UInt64.random(in: 0...1_000_000_000_000, using: &random)
@@ -95,7 +96,7 @@ import Testing
         let affinity = TokenAffinity(lanes: lanes)
         for spread in [1, 2, 3, 8, 64] as [UInt32] {
             var counts = Array(repeating: 0, count: lanes)
-            var random = SplitMix(seed: UInt64(spread))
+            var random = SeededGenerator(seed: UInt64(spread))
             for _ in 0..<8000 {
                 let checksum = UInt32.random(in: 0...(.max / spread - 1), using: &random) * spread
                 let lane = affinity.lane(checksum: checksum)

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import PushSchemas
@@ -25,7 +26,7 @@ struct CRC32Tests {
 
     @Test("Eight bytes a step gives what one bit a step gives, at every length and alignment")
     func agreesWithTheDefinition() {
-        var generator = SplitMix64(seed: 1)
+        var generator = SeededGenerator(seed: 1)
         let bytes = (0..<300).map { _ in UInt8.random(in: 0...255, using: &generator) }
         for start in 0..<9 {
             for length in 0..<80 {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import PushSchemas
@@ -73,7 +74,7 @@ struct RecordKeyTests {
 
     @Test("Any bytes either parse to a key that says them again, or are refused")
     func anyBytes() {
-        var generator = SplitMix64(seed: 7)
+        var generator = SeededGenerator(seed: 7)
         let alphabet: [UInt8] = Array("ab.#019-".utf8) + [0x00, 0x80, 0xFF, 0xC3, 0xA4]
         for _ in 0..<20_000 {
             let bytes = (0..<Int.random(in: 0...8, using: &generator)).map { _ in

@@ -1,5 +1,6 @@
 import Foundation
 import SwiftProtobuf
+import TestSupport
 import Testing
 
 @testable import PushSchemas
@@ -9,7 +10,7 @@ import Testing
 struct SendRequestViewPropertyTests {
     @Test("Any valid request is read as SwiftProtobuf reads it", arguments: 0..<8 as Range<UInt64>)
     func validRequests(seed: UInt64) throws {
-        var generator = SplitMix64(seed: seed)
+        var generator = SeededGenerator(seed: seed)
         for _ in 0..<500 {
             let value: [UInt8] = try randomRequest(&generator).serializedBytes()
             try compare(value)
@@ -18,7 +19,7 @@ struct SendRequestViewPropertyTests {
 
     @Test("Any damage to a request is judged as SwiftProtobuf judges it", arguments: 0..<8 as Range<UInt64>)
     func damagedRequests(seed: UInt64) throws {
-        var generator = SplitMix64(seed: 1000 + seed)
+        var generator = SeededGenerator(seed: 1000 + seed)
         for _ in 0..<3000 {
             var value: [UInt8] = try randomRequest(&generator).serializedBytes()
             for _ in 0..<Int.random(in: 1...3, using: &generator) where !value.isEmpty {
@@ -36,7 +37,7 @@ struct SendRequestViewPropertyTests {
 
     @Test("Any short bytes are judged as SwiftProtobuf judges them", arguments: 0..<8 as Range<UInt64>)
     func anyBytes(seed: UInt64) throws {
-        var generator = SplitMix64(seed: 2000 + seed)
+        var generator = SeededGenerator(seed: 2000 + seed)
         // Tags of known fields with every wire type, lengths, group marks and unknown fields are likely.
         let likely: [UInt8] = [
             0x0A, 0x12, 0x1A, 0x22, 0x2A, 0x32, 0x38, 0x40, 0x0B, 0x0C, 0x08, 0x0D, 0x09, 0x53, 0x54, 0x5B, 0x5C,
@@ -104,7 +105,7 @@ struct SendRequestViewPropertyTests {
             || UInt32(exactly: message.expiration) == nil || ![0, 5, 10].contains(message.priority)
     }
 
-    private func randomRequest(_ generator: inout SplitMix64) -> PushSendRequest {
+    private func randomRequest(_ generator: inout SeededGenerator) -> PushSendRequest {
         var request = PushSendRequest()
         if Bool.random(using: &generator) {
             request.requestID = ["", "r", "anfrage-ü", "x🚀"].randomElement(using: &generator) ?? ""
@@ -134,7 +135,7 @@ struct SendRequestViewPropertyTests {
         return request
     }
 
-    private func randomData(_ range: ClosedRange<Int>, _ generator: inout SplitMix64) -> Data {
+    private func randomData(_ range: ClosedRange<Int>, _ generator: inout SeededGenerator) -> Data {
         Data((0..<Int.random(in: range, using: &generator)).map { _ in UInt8.random(in: 0...255, using: &generator) })
     }
 }

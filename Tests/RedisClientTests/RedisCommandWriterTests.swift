@@ -1,5 +1,6 @@
 import CHiredis
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import RedisClient
@@ -8,7 +9,7 @@ import Testing
 struct RedisCommandWriterTests {
     @Test("commands are encoded as hiredis encodes them", arguments: UInt64(0)..<50)
     func encodesAsHiredis(seed: UInt64) {
-        var random = RandomNumbers(seed: seed)
+        var random = SeededGenerator(seed: seed)
         var buffer = ByteBuffer()
         var expected: [UInt8] = []
         for _ in 0..<20 {

@@ -1,4 +1,5 @@
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import RedisClient
@@ -11,7 +12,7 @@ private struct Simulation {
         case done
     }
 
-    private var random: RandomNumbers
+    private var random: SeededGenerator
     private let machine: TestMachine
     private var now = NIODeadline.second(0)
     /// By number of the command; commands are numbered in the order they were taken.
@@ -23,7 +24,7 @@ private struct Simulation {
     private var isConnected = false
 
     init(seed: UInt64) {
-        random = RandomNumbers(seed: seed)
+        random = SeededGenerator(seed: seed)
         machine = TestMachine(
             handshake: [.authenticate, .setName, .ping],
             waitingLimitCommands: 20,

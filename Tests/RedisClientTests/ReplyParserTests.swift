@@ -1,4 +1,5 @@
 import RedisClient
+import TestSupport
 import Testing
 
 @testable import RedisClient
@@ -7,7 +8,7 @@ import Testing
 struct ReplyParserTests {
     @Test("replies are the same in every chunking of the stream", arguments: UInt64(0)..<100)
     func chunking(seed: UInt64) throws {
-        var random = RandomNumbers(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let values = (0..<40).map { _ in ReplyValue.random(using: &random) }
         let stream = values.flatMap(\.encoded)
         let parser = ReplyParser(limitBytes: 1 << 20)

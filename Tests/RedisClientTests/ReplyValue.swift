@@ -1,4 +1,5 @@
 import RedisClient
+import TestSupport
 
 /// An owned copy of a reply, and its encoding: what the parser must give back.
 enum ReplyValue: Equatable, Sendable {
@@ -34,7 +35,7 @@ enum ReplyValue: Equatable, Sendable {
         }
     }
 
-    static func random(depth: Int = 0, using random: inout RandomNumbers) -> ReplyValue {
+    static func random(depth: Int = 0, using random: inout SeededGenerator) -> ReplyValue {
         switch Int.random(in: 0...(depth < 6 ? 6 : 4), using: &random) {
         case 0: .status("OK \(Int.random(in: 0...99, using: &random))")
         case 1: .string(random.bytes(upTo: 200))

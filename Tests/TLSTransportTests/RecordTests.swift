@@ -1,5 +1,6 @@
 import NIOCore
 import NIOEmbedded
+import TestSupport
 import Testing
 
 @testable import TLSTransport
@@ -53,7 +54,7 @@ struct RecordTests {
     @Test("Order is kept over writes of any size", arguments: [1, 2, 3, 4] as [UInt64])
     func orderIsKept(seed: UInt64) throws {
         let pair = try Self.established()
-        var random = SplitMix64(seed: seed)
+        var random = SeededGenerator(seed: seed)
         var expected: [UInt8] = []
         for _ in 0..<200 {
             let count = Int.random(in: 0...[10, 5000, 60_000].randomElement(using: &random)!, using: &random)

@@ -59,7 +59,7 @@ struct DevicePopulation: Sendable {
     init(count: Int, shares: PopulationShares, seed: UInt64) {
         self.init(count: count)
         guard shares != PopulationShares() else { return }
-        var random = ChurnRandom(seed: seed)
+        var random = SplitMix64(seed: seed)
         // Of 2^32, so that 1 means all of them.
         let offline = UInt64(shares.offline * 4_294_967_296)
         let missing = offline + UInt64(shares.uninstalled * 4_294_967_296)

@@ -25,7 +25,7 @@ struct PopulationChurn: Sendable {
     var rates: ChurnRates
 
     private let devices: Int
-    private var random: ChurnRandom
+    private var random: SplitMix64
     private var changes = [
         Change(name: "offline", from: .online, to: .offline),
         Change(name: "online", from: .offline, to: .online),
@@ -37,7 +37,7 @@ struct PopulationChurn: Sendable {
     init(devices: Int, rates: ChurnRates, seed: UInt64) {
         self.devices = devices
         self.rates = rates
-        random = ChurnRandom(seed: seed)
+        random = SplitMix64(seed: seed)
     }
 
     /// A second has passed.
@@ -55,22 +55,5 @@ struct PopulationChurn: Sendable {
             return Pick(device: device, from: changes[index].from, to: changes[index].to)
         }
         return nil
-    }
-}
-
-/// SplitMix64: the same numbers for the same seed, on every machine.
-struct ChurnRandom: RandomNumberGenerator, Sendable {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
     }
 }

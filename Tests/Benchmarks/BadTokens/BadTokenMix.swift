@@ -1,4 +1,5 @@
 import PushSchemas
+import TestSupport
 
 /// The notifications of one run: good tokens, and among them bad ones at random places. Seeded.
 ///
@@ -30,10 +31,10 @@ struct BadTokenMix: Sendable {
     ///   - invalidPercent: share of notifications to bad tokens.
     ///   - devices: good tokens, which take turns in a random order.
     init(seed: UInt64, notifications: Int, invalidPercent: Double, devices: [[UInt8]]) {
-        var random = SplitMix(seed: seed)
+        var random = SeededGenerator(seed: seed)
         distinctBad = Int((Double(notifications) * invalidPercent / 100 / Double(Self.occurrences)).rounded())
         good = notifications - distinctBad * Self.occurrences
-        let bad = (0..<distinctBad).map { _ in (0..<SendRequestView.packedTokenBytes).map { _ in random.byte() } }
+        let bad = (0..<distinctBad).map { _ in random.bytes(SendRequestView.packedTokenBytes) }
         // Negative: the place of a bad token.
         var sequence: [Int] = (0..<distinctBad).flatMap { Array(repeating: ~$0, count: Self.occurrences) }
         let order = devices.indices.shuffled(using: &random)
@@ -62,26 +63,5 @@ struct BadTokenMix: Sendable {
         }
         for shard in open.indices { close(shard) }
         self.records = records
-    }
-}
-
-/// SplitMix64: small, seeded, the same everywhere.
-struct SplitMix: RandomNumberGenerator, Sendable {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func byte() -> UInt8 {
-        UInt8(truncatingIfNeeded: next() >> 32)
     }
 }
