@@ -94,13 +94,18 @@ extension Channel {
     }
 }
 
-/// Lets everything that is flushed in one turn of the event loop leave as one write.
+/// Lets everything that is flushed in one turn of the event loop leave as one write, and an end that follows come after it.
 private final class SegmentGatherer: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
 
     func flush(context: ChannelHandlerContext) {
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
         context.eventLoop.execute { bound.value.flush() }
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        context.eventLoop.execute { bound.value.close(mode: mode, promise: promise) }
     }
 }
 
