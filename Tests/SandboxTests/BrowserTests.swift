@@ -6,35 +6,10 @@ import Testing
 /// The page in Debian's chromium, with notifications coming in over the gateway. `BELFRY_TEST_PYTHON` names a Python
 /// that has selenium; `BELFRY_TEST_SCREENSHOTS` a directory for pictures, if they are wanted.
 struct BrowserTests {
-    private struct Failure: Error, CustomStringConvertible {
-        let description: String
-    }
-
-    /// Beside this file's directory.
-    private static let script = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Foreign/page_test.py").path
-
     private func runBrowser(_ sandbox: RunningSandbox) async throws -> [String: Bool] {
-        let environment = ProcessInfo.processInfo.environment
-        guard let python = environment["BELFRY_TEST_PYTHON"] else {
-            throw Failure(description: "BELFRY_TEST_PYTHON has to name a Python with selenium")
-        }
-        let (output, errors) = (Pipe(), Pipe())
-        let process = Process()
-        process.executableURL = URL(filePath: python)
-        let screenshots = environment["BELFRY_TEST_SCREENSHOTS"].map { [$0] } ?? []
-        process.arguments = [Self.script, "\(sandbox.server.ports.control)", RunningSandbox.topics[0]] + screenshots
-        process.standardOutput = output
-        process.standardError = errors
-        // The pipes hold far more than a result or a complaint, so nobody waits for anybody.
-        let status = try await withCheckedThrowingContinuation { continuation in
-            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
-            do { try process.run() } catch { continuation.resume(throwing: error) }
-        }
-        let complaint = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        guard status == 0 else { throw Failure(description: "the browser's test ended with \(status): \(complaint)") }
-        let report = output.fileHandleForReading.readDataToEndOfFile()
-        return try JSONDecoder().decode([String: Bool].self, from: report)
+        let screenshots = ProcessInfo.processInfo.environment["BELFRY_TEST_SCREENSHOTS"].map { [$0] } ?? []
+        return try await ForeignScript(name: "page_test.py")
+            .run(["\(sandbox.server.ports.control)", RunningSandbox.topics[0]] + screenshots)
     }
 
     /// Sends good notifications, two on a connection, and an invalid one whose answer ends it; then the next

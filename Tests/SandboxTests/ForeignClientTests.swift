@@ -14,37 +14,11 @@ struct ForeignClientTests {
         let feedback: [String]
     }
 
-    private struct Failure: Error, CustomStringConvertible {
-        let description: String
-    }
-
-    /// Beside this file's directory.
-    private static let script = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Foreign/apns_clerk_client.py").path
-
     private func runClient(_ sandbox: RunningSandbox, tokens: [String]) async throws -> Report {
-        guard let python = ProcessInfo.processInfo.environment["BELFRY_TEST_PYTHON"] else {
-            throw Failure(description: "BELFRY_TEST_PYTHON has to name a Python with apns-clerk")
-        }
-        let (input, output, errors) = (Pipe(), Pipe(), Pipe())
-        let process = Process()
-        process.executableURL = URL(filePath: python)
         let ports = sandbox.server.ports
         let certificate = sandbox.pki.pemFile(bundleID: "com.example.a")
-        process.arguments = [Self.script, "\(ports.gateway)", "\(ports.feedback)", certificate]
-        process.standardInput = input
-        process.standardOutput = output
-        process.standardError = errors
-        // The pipes hold far more than these few lines, so nobody waits for anybody.
-        input.fileHandleForWriting.write(Data(tokens.joined(separator: "\n").utf8))
-        try input.fileHandleForWriting.close()
-        let status = try await withCheckedThrowingContinuation { continuation in
-            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
-            do { try process.run() } catch { continuation.resume(throwing: error) }
-        }
-        let complaint = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        guard status == 0 else { throw Failure(description: "the client ended with \(status): \(complaint)") }
-        return try JSONDecoder().decode(Report.self, from: output.fileHandleForReading.readDataToEndOfFile())
+        return try await ForeignScript(name: "apns_clerk_client.py")
+            .run(["\(ports.gateway)", "\(ports.feedback)", certificate], input: tokens.joined(separator: "\n"))
     }
 
     @Test("apns-clerk sends, gets the error response for a bad token, sends the rest again, and reads feedback")

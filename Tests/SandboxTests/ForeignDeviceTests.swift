@@ -1,5 +1,4 @@
 import APNsProtocol
-import Foundation
 import Testing
 
 @testable import Sandbox
@@ -24,35 +23,6 @@ struct ForeignDeviceTests {
         let closed: Bool
     }
 
-    private struct Failure: Error, CustomStringConvertible {
-        let description: String
-    }
-
-    /// Beside this file's directory.
-    private static let script = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Foreign/courier_device.py").path
-
-    private func runDevice(_ arguments: [String]) async throws -> Report {
-        guard let python = ProcessInfo.processInfo.environment["BELFRY_TEST_PYTHON"] else {
-            throw Failure(description: "BELFRY_TEST_PYTHON has to name a Python")
-        }
-        let (output, errors) = (Pipe(), Pipe())
-        let process = Process()
-        process.executableURL = URL(filePath: python)
-        process.arguments = [Self.script] + arguments
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = output
-        process.standardError = errors
-        // The pipes hold far more than these few lines, so nobody waits for anybody.
-        let status = try await withCheckedThrowingContinuation { continuation in
-            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
-            do { try process.run() } catch { continuation.resume(throwing: error) }
-        }
-        let complaint = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        guard status == 0 else { throw Failure(description: "the device ended with \(status): \(complaint)") }
-        return try JSONDecoder().decode(Report.self, from: output.fileHandleForReading.readDataToEndOfFile())
-    }
-
     @Test("Python's ssl module is enough to register, receive, present, wipe and be refused")
     func python() async throws {
         try await RunningSandbox.run { sandbox in
@@ -65,7 +35,7 @@ struct ForeignDeviceTests {
             #expect(try await provider.end.get().answer?.identifier == 2)
 
             try sandbox.pki.deviceIdentity(7)
-            let report = try await runDevice([
+            let report: Report = try await ForeignScript(name: "courier_device.py").run([
                 "\(sandbox.server.ports.device)", sandbox.pki.authorityFile, sandbox.pki.deviceFile(7), topic,
                 Hex.encode(try sandbox.token(8)),
             ])
