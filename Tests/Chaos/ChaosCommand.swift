@@ -21,6 +21,12 @@ struct ChaosCommand: AsyncParsableCommand {
     @Option(help: "Notifications per second.")
     var rate = 20_000
 
+    @Option(help: "How the group shares out partitions: \(ChaosRun.Assignment.allCases.map(\.rawValue)).")
+    var assignment = ChaosRun.Assignment.range
+
+    @Flag(help: "Faults, too, that keep a gateway silent beyond the window: what is presumed may then be wrong.")
+    var withhold = false
+
     @Option(help: "The belfry executable. Default: the one beside this program.")
     var belfry: String?
 
@@ -69,8 +75,12 @@ struct ChaosCommand: AsyncParsableCommand {
         options.seed = seed
         options.seconds = seconds
         options.rate = rate
+        options.assignment = assignment
+        options.isWithholding = withhold
         let run = try ChaosRun(options, directory: directory, board: board)
         defer { run.stop() }
         return try await run.run()
     }
 }
+
+extension ChaosRun.Assignment: ExpressibleByArgument {}

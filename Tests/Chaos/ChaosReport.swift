@@ -18,6 +18,8 @@ struct ChaosReport {
     var faults: [String: Int]
     var workersStarted: Int
     var longestOutageSeconds: Double
+    /// Faults kept a gateway from reading or answering for longer than the window: what was presumed may be wrong.
+    var mayPresumeWrongly: Bool
     /// What else went wrong.
     var complaints: [String]
 
@@ -26,12 +28,6 @@ struct ChaosReport {
 
     /// Presumed and never accepted, or found out by the worker when an answer came late.
     var presumedWrong: Int { presumedWrongCounted + books.presumedWrongly }
-
-    /// With a fault that keeps a gateway from reading or answering for longer than the window, what was presumed may be
-    /// wrong: the menu says which.
-    var mayPresumeWrongly: Bool {
-        FaultMenu.all.contains { $0.withholds && faults[$0.name] ?? 0 > 0 }
-    }
 
     var passes: Bool {
         lost == 0 && truth.orderViolations == 0 && books.published == books.outcomes

@@ -5,12 +5,23 @@ import Glibc
 /// One run: everything is started, the schedule played while notifications are published, and at the end the books are
 /// compared with the truth.
 final class ChaosRun {
+    /// How the workers' group shares out partitions, as librdkafka names it.
+    enum Assignment: String, CaseIterable, Sendable {
+        /// Eager: all are given back and shared out anew.
+        case range
+        /// Cooperative: only those that move.
+        case cooperativeSticky = "cooperative-sticky"
+    }
+
     struct Options: Sendable {
         var seed: UInt64 = 1
         /// Of publishing under faults.
         var seconds = 300
         /// Notifications per second.
         var rate = 20_000
+        /// With the faults of ``FaultMenu/withholding``, too.
+        var isWithholding = false
+        var assignment = Assignment.range
         var executable: String
     }
 
@@ -34,10 +45,11 @@ final class ChaosRun {
 
     private static let worker = """
         {shards: 2, connections-per-topic: 2, \
-        confirmation-window: \(FaultMenu.confirmationWindowMilliseconds)ms, connections-per-minute: 6000}
+        confirmation-window: \(FaultMenu.confirmationWindowMilliseconds)ms, sentinel-timeout: 4s, \
+        connection-max-age: 16s, connections-per-minute: 6000}
         """
-    /// How long nothing may come while the last outcomes are awaited.
-    private static let silence = Duration.seconds(60)
+    /// How long nothing may come while the last outcomes are awaited: longer than a lane whose topic was refused waits.
+    private static let silence = Duration.seconds(320)
     private static let startPatience = Duration.seconds(60)
     /// How long the broker takes, at most, for what lies in its sockets.
     private static let answered = Duration.milliseconds(200)
@@ -63,7 +75,12 @@ final class ChaosRun {
             broker.stop()
             throw error
         }
-        fleet = WorkerFleet(pipeline: pipeline, brokerPort: broker.port, meter: meter)
+        fleet = WorkerFleet(
+            pipeline: pipeline,
+            assignment: options.assignment,
+            brokerPort: broker.port,
+            meter: meter
+        )
     }
 
     /// Ends everything that was started. Idempotent.
@@ -85,7 +102,8 @@ final class ChaosRun {
         }
         say("publishing \(options.rate) notifications/s for \(options.seconds) s, seed \(options.seed)")
         board.change { $0.phase = .publishing }
-        try await play(ChaosSchedule(seed: options.seed, seconds: options.seconds))
+        let menu = FaultMenu.usual + (options.isWithholding ? FaultMenu.withholding : [])
+        try await play(ChaosSchedule(seed: options.seed, seconds: options.seconds, menu: menu))
         say("everything is as it was; waiting for the last outcomes")
         board.change { $0.phase = .draining }
         try drain()
@@ -229,6 +247,7 @@ final class ChaosRun {
             faults: actions.merging(stats.faults) { $0 + $1 },
             workersStarted: fleet.startedCount,
             longestOutageSeconds: broker.longestOutage / .seconds(1),
+            mayPresumeWrongly: options.isWithholding,
             complaints: complaints
         )
     }

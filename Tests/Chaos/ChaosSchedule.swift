@@ -56,14 +56,16 @@ struct ChaosSchedule: Equatable, Sendable {
     /// In order of time.
     private(set) var events: [Event] = []
 
-    /// - Parameter seconds: of ``seconds``.
-    init(seed: UInt64, seconds: Int) {
+    /// - Parameters:
+    ///   - seconds: of ``seconds``.
+    ///   - menu: the faults of the sandbox.
+    init(seed: UInt64, seconds: Int, menu: [ChaosFault] = FaultMenu.usual) {
         precondition(Self.seconds.contains(seconds), "a duration that is allowed")
         let end = seconds * 1000 - Self.calmMilliseconds
         // Each track has randomness of its own, so that a change of one leaves the others as they were.
         events += Self.servers(SeededGenerator(seed: seed ^ 0x5E4), end)
         events += Self.workers(SeededGenerator(seed: seed ^ 0x3043), end)
-        events += Self.faults(SeededGenerator(seed: seed ^ 0xFA17), end)
+        events += Self.faults(SeededGenerator(seed: seed ^ 0xFA17), end, menu)
         let order = events.enumerated().sorted {
             ($0.element.milliseconds, $0.offset) < ($1.element.milliseconds, $1.offset)
         }
@@ -123,15 +125,15 @@ struct ChaosSchedule: Equatable, Sendable {
     }
 
     /// One fault at a time, each of the menu once before one comes a second time.
-    private static func faults(_ random: SeededGenerator, _ end: Int) -> [Event] {
+    private static func faults(_ random: SeededGenerator, _ end: Int, _ menu: [ChaosFault]) -> [Event] {
         var random = random
         var events: [Event] = []
-        var menu: [ChaosFault] = []
+        var left: [ChaosFault] = []
         var time = random.pick(500...2000)
         while time < end {
-            if menu.isEmpty { menu = FaultMenu.all.shuffled(using: &random) }
+            if left.isEmpty { left = menu.shuffled(using: &random) }
             let off = min(end, time + random.pick(faultOn))
-            events.append(Event(milliseconds: time, action: .setFault(menu.removeLast())))
+            events.append(Event(milliseconds: time, action: .setFault(left.removeLast())))
             events.append(Event(milliseconds: off, action: .clearFaults))
             time = off + random.pick(faultOff)
         }

@@ -4,13 +4,10 @@ struct ChaosFault: Hashable, Sendable, CustomStringConvertible {
     let name: String
     /// What follows the name in the JSON object.
     let parameters: String
-    /// Keeps the gateway from reading or answering for longer than the window: what is presumed may be wrong.
-    let withholds: Bool
 
-    init(_ name: String, _ parameters: String = "", withholds: Bool = false) {
+    init(_ name: String, _ parameters: String = "") {
         self.name = name
         self.parameters = parameters
-        self.withholds = withholds
     }
 
     /// The body that switches it on.
@@ -19,8 +16,7 @@ struct ChaosFault: Hashable, Sendable, CustomStringConvertible {
     var description: String { body }
 }
 
-/// What the sandbox is made to do wrong. One line each; the schedule goes through all of them in a seeded order, again and
-/// again.
+/// What the sandbox is made to do wrong. One line each; the schedule goes through a menu in a seeded order, again and again.
 ///
 /// Counts are per connection. A worker has a dozen, and each brings some hundreds of notifications a second, so that the
 /// faults here strike every few seconds on each of them.
@@ -28,7 +24,8 @@ enum FaultMenu {
     /// Answers come 100–800 ms late in the field; the workers' window is ``confirmationWindowMilliseconds``.
     static let confirmationWindowMilliseconds = 2000
 
-    static let all = [
+    /// None of them keeps a gateway from reading or answering for longer than the window.
+    static let usual = [
         ChaosFault("answer-delay", #""milliseconds":50"#),
         ChaosFault("answer-delay", #""milliseconds":800"#),
         ChaosFault("close-after", #""count":1500"#),
@@ -38,10 +35,22 @@ enum FaultMenu {
         ChaosFault("round-trip", #""milliseconds":100"#),
         ChaosFault("refuse-connects"),
         ChaosFault("refuse-handshakes"),
+        ChaosFault("refuse-certificates"),
+        ChaosFault("connection-limit", #""count":4"#),
+        ChaosFault("connect-rate-limit", #""perMinute":12"#),
+        ChaosFault("sentinel-silence"),
         ChaosFault("feedback-cut", #""bytes":57"#),
         ChaosFault("error-response", #""status":1,"every":700"#),
         ChaosFault("error-response", #""status":7,"every":900"#),
         ChaosFault("error-response", #""status":8,"every":900"#),
         ChaosFault("error-response", #""status":255,"every":1200,"identifierZero":true"#),
+    ]
+
+    /// These do: what is presumed meanwhile may be wrong, and is told apart from what is lost.
+    static let withholding = [
+        ChaosFault("answer-delay", #""milliseconds":3000"#),
+        ChaosFault("stall-after", #""count":1000,"milliseconds":4000"#),
+        ChaosFault("silence-after", #""count":2000"#),
+        ChaosFault("slow-reader", #""bytesPerSecond":20000"#),
     ]
 }

@@ -18,9 +18,12 @@ final class WorkerFleet {
     private(set) var killed: [Worker] = []
     private(set) var complaints: [String] = []
     private(set) var startedCount = 0
-    /// Killed ones that the broker still takes for members.
+    /// Client IDs of those that were told to stop and have ended.
+    private var gone: Set<String> = []
+    /// Ended ones that the broker may still take for members.
     private var ghosts: [(clientID: String, sessionEnd: ContinuousClock.Instant)] = []
     private let pipeline: LocalPipeline
+    private let assignment: ChaosRun.Assignment
     private let brokerPort: Int
     private let meter: WorkerMeter
 
@@ -29,8 +32,9 @@ final class WorkerFleet {
     private static let session = Duration.seconds(6)
     private static let patience = Duration.seconds(60)
 
-    init(pipeline: LocalPipeline, brokerPort: Int, meter: WorkerMeter) {
+    init(pipeline: LocalPipeline, assignment: ChaosRun.Assignment, brokerPort: Int, meter: WorkerMeter) {
         self.pipeline = pipeline
+        self.assignment = assignment
         self.meter = meter
         self.brokerPort = brokerPort
     }
@@ -39,7 +43,9 @@ final class WorkerFleet {
         startedCount += 1
         let clientID = "chaos-worker-\(startedCount)"
         let process = try pipeline.startWorker(environment: [
-            "BELFRY_KAFKA_PROPERTIES_CLIENT_ID": clientID, "BELFRY_OPERATIONS_LISTEN": "127.0.0.1:0",
+            "BELFRY_KAFKA_PROPERTIES_CLIENT_ID": clientID,
+            "BELFRY_KAFKA_PROPERTIES_PARTITION_ASSIGNMENT_STRATEGY": assignment.rawValue,
+            "BELFRY_OPERATIONS_LISTEN": "127.0.0.1:0",
         ])
         meter.watch(clientID, process)
         running.append(Worker(process: process, clientID: clientID))
@@ -76,6 +82,10 @@ final class WorkerFleet {
             let code = worker.process.wait()
             complaints.append("\(worker.clientID) ended by itself with \(code); see \(worker.process.logFile)")
             running.remove(at: index)
+        }
+        // One that is told to stop while the group is forming cannot leave it in order.
+        for worker in stopping where !worker.process.isRunning && gone.insert(worker.clientID).inserted {
+            ghosts.append((worker.clientID, .now + Self.session))
         }
         guard isBrokerUp else { return }
         let due = ghosts.filter { $0.sessionEnd <= .now }

@@ -1,3 +1,4 @@
+import Sandbox
 import Testing
 
 @testable import belfry_chaos
@@ -83,12 +84,20 @@ struct ChaosScheduleTests {
         }
     }
 
+    @Test("a fault has one name and one set of parameters in the menus, and no name that the sandbox does not know")
+    func menus() {
+        let all = FaultMenu.usual + FaultMenu.withholding
+        #expect(Set(all).count == all.count)
+        #expect(Set(all.map(\.name)) == Set(Fault.Name.allCases.map(\.rawValue)))
+    }
+
     @Test("five minutes have everything: each fault, both servers, kills, one worker and four")
     func complete() {
         for seed in Self.seeds {
-            let actions = ChaosSchedule(seed: seed, seconds: 300).events.map(\.action)
+            let menu = FaultMenu.usual + (seed.isMultiple(of: 2) ? FaultMenu.withholding : [])
+            let actions = ChaosSchedule(seed: seed, seconds: 300, menu: menu).events.map(\.action)
             let faults = Set(actions.compactMap { if case .setFault(let fault) = $0 { fault } else { nil } })
-            #expect(faults == Set(FaultMenu.all))
+            #expect(faults == Set(menu))
             #expect(actions.contains(.stopBroker) && actions.contains(.stopRedis))
             #expect(actions.contains { if case .killWorker = $0 { true } else { false } })
             var running = ChaosSchedule.workersAtStart
