@@ -1,18 +1,17 @@
 import NIOCore
-import Synchronization
 
 /// What a worker tells those who operate it: asks its shards, each on its thread.
 public final class WorkerOperations: OperationsSource {
-    private let shards = Mutex<[NIOLoopBound<WorkerShard>]>([])
+    private let shards = BoundValues<WorkerShard>()
     private let certificates: [WorkerMetrics.Certificate]
 
     init(certificates: [WorkerMetrics.Certificate]) {
         self.certificates = certificates
     }
 
-    /// The shards that run now; none while the worker starts and once it stops.
+    /// The shards that run now; none while the worker starts and once it has stopped, before its threads end.
     func observe(_ shards: [NIOLoopBound<WorkerShard>]) {
-        self.shards.withLock { $0 = shards }
+        self.shards.replace(with: shards)
     }
 
     public func metrics() async -> [MetricFamily] {
@@ -24,13 +23,7 @@ public final class WorkerOperations: OperationsSource {
     }
 
     private func reports() async -> [ShardReport] {
-        var reports: [ShardReport] = []
-        for shard in shards.withLock({ $0 }) {
-            // A shard whose thread has ended meanwhile has nothing to tell.
-            guard let report = try? await shard.eventLoop.submit({ shard.value.report() }).get() else { continue }
-            reports.append(report)
-        }
-        return reports
+        await shards.ask { $0.report() }
     }
 }
 
