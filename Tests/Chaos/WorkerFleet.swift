@@ -30,6 +30,10 @@ final class WorkerFleet {
     static let group = "belfry-worker"
     /// `session.timeout.ms` of the pipeline's configuration.
     private static let session = Duration.seconds(6)
+    /// `max.poll.interval.ms` of the workers, which is also how long the broker lets a group wait for a member that does not
+    /// join again. With the broker used here a group now and then does wait although all have asked to join; by default that
+    /// would be five minutes.
+    private static let rebalanceMilliseconds = 15_000
     private static let patience = Duration.seconds(60)
 
     init(pipeline: LocalPipeline, assignment: ChaosRun.Assignment, brokerPort: Int, meter: WorkerMeter) {
@@ -45,6 +49,7 @@ final class WorkerFleet {
         let process = try pipeline.startWorker(environment: [
             "BELFRY_KAFKA_PROPERTIES_CLIENT_ID": clientID,
             "BELFRY_KAFKA_PROPERTIES_PARTITION_ASSIGNMENT_STRATEGY": assignment.rawValue,
+            "BELFRY_KAFKA_PROPERTIES_MAX_POLL_INTERVAL_MS": "\(Self.rebalanceMilliseconds)",
             "BELFRY_OPERATIONS_LISTEN": "127.0.0.1:0",
         ])
         meter.watch(clientID, process)
