@@ -232,6 +232,7 @@ let package = Package(
                 "APNsProtocol", "BelfryRuntime", "KafkaClient", "PipelineCore", "PushSchemas", "RedisClient",
                 "TLSTransport", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ] + nio,
             swiftSettings: strict

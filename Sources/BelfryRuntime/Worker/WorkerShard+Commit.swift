@@ -24,19 +24,19 @@ extension WorkerShard {
 
     /// Commits and waits for it: before partitions are given back.
     ///
-    /// - Returns: what could not be committed, by partition. A broker may refuse commits while the group rebalances.
-    func commitNow(_ partitions: [PartitionState]) -> [Int32: KafkaPartitionOffset] {
+    /// - Returns: what could not be committed. A broker may refuse commits while the group rebalances.
+    func commitNow(_ partitions: [PartitionState]) -> [KafkaPartitionOffset] {
         // What is on its way may still be refused.
         if isCommitting { for partition in partitions { partition.committed = nil } }
         let offsets = positionsToCommit(of: partitions)
-        guard !offsets.isEmpty else { return [:] }
+        guard !offsets.isEmpty else { return [] }
         do throws(KafkaError) {
             try consumer.commitSynchronously(offsets, timeoutMilliseconds: ShardLimits.commitTimeoutMilliseconds)
             counters.commits += 1
-            return [:]
+            return []
         } catch {
             commitFailed(error)
-            return Dictionary(uniqueKeysWithValues: offsets.map { ($0.partition, $0) })
+            return offsets
         }
     }
 

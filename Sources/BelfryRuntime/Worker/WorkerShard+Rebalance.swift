@@ -17,9 +17,11 @@ extension WorkerShard {
     /// The group assigned partitions; they start where their last commit says.
     func assign(_ partitions: [KafkaTopicPartition]) {
         awaitingPositions = partitions
-        // A shard may get none.
-        hasJoined = partitions.isEmpty
-        requestPositions()
+        refused.keep(partitions)
+        hasJoined = false
+        // A shard may get none, and after it gave some back in a cooperative group it always hears so; the group waits for
+        // the answer to that, too.
+        if partitions.isEmpty { complete([]) } else { requestPositions() }
     }
 
     /// Reads the committed positions of newly assigned partitions; tried again if the broker does not answer.
@@ -36,8 +38,12 @@ extension WorkerShard {
             return
         }
         awaitingPositions = []
-        let positions = committed.map(furthest)
+        let positions = committed.map { refused.furthest($0) }
         for position in positions { begin(position) }
+        complete(positions)
+    }
+
+    private func complete(_ positions: [KafkaPartitionOffset]) {
         do throws(KafkaError) {
             try consumer.completeAssign(positions.map(\.startPosition))
             hasJoined = true
@@ -45,15 +51,6 @@ extension WorkerShard {
         } catch {
             logger.error("partitions could not be assigned", metadata: ["error": "\(error)"])
         }
-    }
-
-    /// Where to go on: as committed, or where this shard was when a commit failed on giving the partition back. What was
-    /// done then is done, whoever had the partition since.
-    private func furthest(_ committed: KafkaPartitionOffset) -> KafkaPartitionOffset {
-        guard let own = notCommitted.removeValue(forKey: committed.partition), own.offset >= committed.offset else {
-            return committed
-        }
-        return own
     }
 
     private func begin(_ position: KafkaPartitionOffset) {
@@ -86,7 +83,10 @@ extension WorkerShard {
     /// The group takes partitions back. Lost ones belong to another already: nothing of them is committed.
     func revoke(_ places: [KafkaTopicPartition], lost: Bool) {
         awaitingPositions.removeAll { places.contains($0) }
-        if lost { hasJoined = false }
+        if lost {
+            hasJoined = false
+            refused.forgetAll()
+        }
         let leaving = places.compactMap { assigned[$0.partition] }
         logger.info(
             lost ? "partitions lost" : "partitions revoked",
@@ -141,7 +141,7 @@ extension WorkerShard {
     private func finishRevocation(commit: Bool) {
         guard let revocation else { return }
         self.revocation = nil
-        if commit { notCommitted.merge(commitNow(revocation.partitions)) { $1 } }
+        if commit { refused.note(commitNow(revocation.partitions)) }
         for partition in revocation.partitions { forget(partition) }
         if case .draining = state { return finishDrain() }
         do throws(KafkaError) {

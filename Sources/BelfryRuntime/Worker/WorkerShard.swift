@@ -31,8 +31,7 @@ final class WorkerShard {
     var hasJoined = false
     /// Partitions that stand still because their next offset is not there.
     var gaps: Set<Int32> = []
-    /// Positions that could not be committed when their partitions were given back.
-    var notCommitted: [Int32: KafkaPartitionOffset] = [:]
+    var refused = RefusedPositions()
     var senders: SenderDirectory
     /// Messages consumed and not taken in yet.
     var rest: Rest?

@@ -1,0 +1,40 @@
+import KafkaClient
+
+/// Positions that the broker refused to commit when their partitions were given back: it may do so while the group rebalances.
+///
+/// If a partition comes back with the very next assignment, nobody else had it, and what was done is not done again. Otherwise
+/// somebody may have sent it again from the position that was committed, and only in part: to go on behind it would leave a
+/// device with a notification that is not its newest.
+///
+/// Pure.
+struct RefusedPositions {
+    private var positions: [Int32: KafkaPartitionOffset] = [:]
+
+    /// Partitions are given back without a commit.
+    mutating func note(_ refused: [KafkaPartitionOffset]) {
+        for position in refused { positions[position.partition] = position }
+    }
+
+    /// The group has moved on: what does not come back now may be somebody else's.
+    ///
+    /// - Parameter partitions: those of the new assignment.
+    mutating func keep(_ partitions: some Collection<KafkaTopicPartition>) {
+        let back = Set(partitions.map(\.partition))
+        positions = positions.filter { back.contains($0.key) }
+    }
+
+    /// The group may have moved on without this member.
+    mutating func forgetAll() {
+        positions = [:]
+    }
+
+    /// Where to go on with a partition that has come.
+    ///
+    /// - Parameter committed: what the broker has.
+    mutating func furthest(_ committed: KafkaPartitionOffset) -> KafkaPartitionOffset {
+        guard let own = positions.removeValue(forKey: committed.partition), own.offset >= committed.offset else {
+            return committed
+        }
+        return own
+    }
+}
