@@ -27,6 +27,9 @@ struct ChaosCommand: AsyncParsableCommand {
     @Flag(help: "Faults, too, that keep a gateway silent beyond the window: what is presumed may then be wrong.")
     var withhold = false
 
+    @Flag(help: "The machine has other work, so that a gateway may be late: what is presumed wrongly is not judged.")
+    var busy = false
+
     @Option(help: "The belfry executable. Default: the one beside this program.")
     var belfry: String?
 
@@ -77,6 +80,7 @@ struct ChaosCommand: AsyncParsableCommand {
         options.rate = rate
         options.assignment = assignment
         options.isWithholding = withhold
+        options.isBusy = busy
         let run = try ChaosRun(options, directory: directory, board: board)
         defer { run.stop() }
         return try await run.run()

@@ -18,7 +18,7 @@ struct ChaosReport {
     var faults: [String: Int]
     var workersStarted: Int
     var longestOutageSeconds: Double
-    /// Faults kept a gateway from reading or answering for longer than the window: what was presumed may be wrong.
+    /// Something may have kept a gateway from reading or answering for longer than the window: what was presumed may be wrong.
     var mayPresumeWrongly: Bool
     /// What else went wrong.
     var complaints: [String]

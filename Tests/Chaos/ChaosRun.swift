@@ -21,6 +21,8 @@ final class ChaosRun {
         var rate = 20_000
         /// With the faults of ``FaultMenu/withholding``, too.
         var isWithholding = false
+        /// Others use the machine as well.
+        var isBusy = false
         var assignment = Assignment.range
         var executable: String
     }
@@ -247,7 +249,7 @@ final class ChaosRun {
             faults: actions.merging(stats.faults) { $0 + $1 },
             workersStarted: fleet.startedCount,
             longestOutageSeconds: broker.longestOutage / .seconds(1),
-            mayPresumeWrongly: options.isWithholding,
+            mayPresumeWrongly: options.isWithholding || options.isBusy,
             complaints: complaints
         )
     }
