@@ -7,8 +7,13 @@ public struct CommitFrontier: Sendable {
     public struct Position: Equatable, Sendable {
         /// The first offset that is not done; everything before it is.
         public var offset: Int64
-        /// ``DoneRanges`` beyond it, in text form.
+        /// ``DoneRanges`` beyond it, in text form; of push.parked ``ParkedLags``.
         public var metadata: String
+
+        public init(offset: Int64, metadata: String) {
+            self.offset = offset
+            self.metadata = metadata
+        }
     }
 
     private struct Record {
@@ -98,6 +103,11 @@ public struct CommitFrontier: Sendable {
             records.removeFirst(start)
             start = 0
         }
+    }
+
+    /// Number of a record's notifications; nil for one behind the frontier.
+    public func tokens(of number: UInt32) -> Int? {
+        index(of: number).map { Int(records[$0].tokens) }
     }
 
     /// Whether a notification has its outcome; also true for a record behind the frontier.

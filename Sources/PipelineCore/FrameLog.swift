@@ -225,6 +225,19 @@ public struct FrameLog: ~Copyable {
         return dropped
     }
 
+    /// Marks the entries from `start` on as dropped whose references satisfy a condition; returns those, in order.
+    mutating func drop(from start: UInt64, where isMeant: (NotificationReference) -> Bool) -> [NotificationReference] {
+        var dropped: [NotificationReference] = []
+        for sequence in max(start, head)..<max(start, tail) {
+            let slot = Int(truncatingIfNeeded: sequence & mask)
+            guard !entries[slot].isDropped, isMeant(entries[slot].reference) else { continue }
+            entries[slot].isDropped = true
+            dropped.append(entries[slot].reference)
+        }
+        droppedCount += dropped.count
+        return dropped
+    }
+
     /// Bytes of memory from one frame up to another, the unused ends of chunks included.
     ///
     /// - Parameters: `head ... tail`, the first not after the second.

@@ -29,6 +29,8 @@ public struct LaneStateMachine: ~Copyable {
     public internal(set) var sentEnd: UInt64
     /// The topic refused us; the lane probes it with ``LaneLimits/parkedBackoff``.
     public internal(set) var isParked = false
+    /// What may go out while the topic does not work.
+    public internal(set) var admission = Admission.all
     /// Shrinks and grows with what refusals cost.
     public internal(set) var window: SendWindow
 
@@ -150,7 +152,7 @@ public struct LaneStateMachine: ~Copyable {
 
     /// Whether a connection is wanted now: there is something to send, none is open, and no wait is on.
     public func wantsConnection(now: MonotonicTime) -> Bool {
-        guard sentEnd < log.tail, !hasGivenUp else { return false }
+        guard sentEnd < log.tail, !hasGivenUp, admission != .none else { return false }
         switch phase {
         case .disconnected: return true
         case .waiting(let until): return until <= now
@@ -188,7 +190,7 @@ public struct LaneStateMachine: ~Copyable {
     ///
     /// The bytes are valid until the next mutating call; the caller copies them out or writes them at once.
     public mutating func nextRun() -> UnsafeRawBufferPointer? {
-        guard phase == .open, retirement == nil else { return nil }
+        guard phase == .open, retirement == nil, admission != .none else { return nil }
         while true {
             let limit = sendLimit
             guard sentEnd < limit, inFlightBytes + FrameLog.chunkBytes <= limits.inFlightBytes else { return nil }
@@ -248,7 +250,7 @@ public struct LaneStateMachine: ~Copyable {
     private var sendLimit: UInt64 {
         min(
             min(log.tail, isolation?.groupEnd ?? log.tail),
-            settledEnd + UInt64(limits.inFlight),
+            settledEnd + UInt64(admission == .one ? 1 : limits.inFlight),
             max(settledEnd, quietEnd) + UInt64(window.size)
         )
     }

@@ -1,0 +1,63 @@
+import Testing
+
+@testable import PipelineCore
+
+/// What a lane lets out while its topic does not work.
+@Suite struct LaneAdmissionTests {
+    private let probe = LaneProbe()
+
+    @Test("Without admission nothing new goes, and the open connection comes to its end with a sentinel")
+    func none() {
+        probe.publish(2)
+        #expect(probe.openAndSend() == [0, 1])
+        probe.lane.admit(.none)
+        probe.publish(2)
+        #expect(probe.send() == [])
+        #expect(probe.wantsSentinel)
+        probe.lane.sentinelWritten(now: probe.now)
+        let verdict = probe.answer(.missingDeviceToken, identifier: probe.identifier(of: 2))
+        #expect(verdict.confirmed == [0, 1])
+        #expect(probe.waiting == 2 && !probe.wantsConnection)
+        probe.lane.admit(.all)
+        #expect(probe.wantsConnection)
+        #expect(probe.openAndSend() == [2, 3])
+    }
+
+    @Test("A probe lets one notification at a time out")
+    func one() {
+        probe.lane.admit(.one)
+        probe.publish(3)
+        #expect(probe.openAndSend() == [0])
+        #expect(probe.send() == [])
+        #expect(probe.silence().presumed == [0])
+        #expect(probe.send() == [1])
+        probe.lane.admit(.all)
+        #expect(probe.send() == [2])
+    }
+
+    @Test("A probe does not wait for what the lane itself would wait for after its topic was refused")
+    func refusedBefore() {
+        probe.publish(1)
+        #expect(probe.openAndSend() == [0])
+        #expect(probe.answer(.missingTopic, 0).parked)
+        #expect(!probe.wantsConnection)
+        probe.lane.admit(.none)
+        #expect(!probe.wantsConnection)
+        probe.lane.admit(.one)
+        #expect(probe.wantsConnection)
+    }
+
+    @Test("What waits is taken out in order, and what is not taken is still sent")
+    func takes() {
+        probe.publish(2)
+        #expect(probe.openAndSend() == [0, 1])
+        probe.publish(2, assignment: 2)
+        probe.publish(1)
+        _ = probe.end()
+        let taken = probe.lane.takeWaiting { $0.assignment == 1 }
+        #expect(taken.map(\.token) == [0, 1, 4], "what is to be sent again is taken too")
+        #expect(probe.openAndSend() == [2, 3])
+        #expect(probe.silence().presumed == [2, 3])
+        #expect(probe.isDrained)
+    }
+}
