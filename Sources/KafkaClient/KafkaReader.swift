@@ -1,0 +1,100 @@
+import CRdKafka
+
+/// Reads partitions from positions that the caller names, without a consumer group: nothing is assigned, nothing is
+/// committed.
+///
+/// One thread makes all calls. What was fetched and not read is limited per partition (`queued.max.messages.kbytes`). It has
+/// no wake-up: who reads asks again. Call ``close()`` before the last reference goes.
+public final class KafkaReader {
+    /// Trouble with brokers, which librdkafka goes on to mend by itself unless it `isFatal`.
+    public var onError: ((KafkaError) -> Void)?
+
+    private let inbox = KafkaInbox()
+    private var handle: KafkaHandle?
+    private var reading: [KafkaTopicPartition: Reading] = [:]
+    private var scratch = UnsafeMutableBufferPointer<UnsafeMutablePointer<rd_kafka_message_t>?>.allocate(capacity: 0)
+
+    private struct Reading {
+        var topic: OpaquePointer
+        var queue: OpaquePointer
+    }
+
+    /// The end of a partition is told, so that a reader knows that it has come there.
+    private static let defaults: KafkaProperties = [
+        "enable.auto.commit": "false", "enable.auto.offset.store": "false", "enable.partition.eof": "true",
+        "auto.offset.reset": "error",
+    ]
+
+    /// - Parameter properties: at least `bootstrap.servers`.
+    public init(properties: KafkaProperties) throws(KafkaError) {
+        let configuration = try KafkaConfiguration(
+            properties,
+            defaults: Self.defaults,
+            isConsumer: true,
+            inbox: inbox
+        )
+        handle = try configuration.makeHandle(inbox: inbox)
+    }
+
+    deinit {
+        precondition(handle == nil, "a Kafka reader is closed before it is let go")
+        scratch.deallocate()
+    }
+
+    /// Reads a partition from an offset on; if it is read already, goes on there instead.
+    public func begin(_ place: KafkaTopicPartition, at offset: Int64) throws(KafkaError) {
+        guard let handle else { throw KafkaError.closed("reading \(place)") }
+        stop(place)
+        guard let topic = rd_kafka_topic_new(handle.pointer, place.topic, nil) else {
+            throw KafkaError(rd_kafka_last_error(), "topic \(place.topic)")
+        }
+        // A queue of its own: what the place before it had fetched goes with the old one.
+        guard let queue = rd_kafka_queue_new(handle.pointer) else {
+            preconditionFailure("librdkafka makes a queue or aborts")
+        }
+        guard rd_kafka_consume_start_queue(topic, place.partition, offset, queue) == 0 else {
+            let error = KafkaError(rd_kafka_last_error(), "reading \(place) from \(offset)")
+            rd_kafka_queue_destroy(queue)
+            rd_kafka_topic_destroy(topic)
+            throw error
+        }
+        reading[place] = Reading(topic: topic, queue: queue)
+    }
+
+    /// Reads a partition no longer. Waits for librdkafka's own threads; no broker is asked.
+    public func stop(_ place: KafkaTopicPartition) {
+        guard let old = reading.removeValue(forKey: place) else { return }
+        rd_kafka_consume_stop(old.topic, place.partition)
+        rd_kafka_queue_destroy(old.queue)
+        rd_kafka_topic_destroy(old.topic)
+    }
+
+    /// What was fetched of a partition; nil when there is nothing now. An error, the end of the partition among them, stands
+    /// in place of a message.
+    ///
+    /// - Parameter max: most messages, at least 1.
+    public func read(_ place: KafkaTopicPartition, max: Int) -> KafkaBatch? {
+        precondition(max > 0, "a batch has room for a message")
+        guard let handle, let queue = reading[place]?.queue else { return nil }
+        rd_kafka_poll(handle.pointer, 0)
+        while let report = inbox.takeReport() {
+            if case .error(let error) = report { onError?(error) }
+        }
+        if scratch.count < max {
+            scratch.deallocate()
+            scratch = .allocate(capacity: max)
+            scratch.initialize(repeating: nil)
+        }
+        let count = rd_kafka_consume_batch_queue(queue, 0, scratch.baseAddress, max)
+        guard count > 0 else { return nil }
+        return scratch.withMemoryRebound(to: KafkaBatch.Message.self) { messages in
+            KafkaBatch(UnsafeBufferPointer(rebasing: messages[..<count]), handle: handle)
+        }
+    }
+
+    /// Idempotent. Batches may outlive it.
+    public func close() {
+        for place in reading.keys { stop(place) }
+        handle = nil
+    }
+}

@@ -1,0 +1,67 @@
+import KafkaClient
+import Testing
+
+@Suite("Reader", .serialized, .timeLimit(.minutes(2)))
+struct KafkaReaderTests {
+    private static let limit = Duration.seconds(60)
+
+    /// Reads until there are so many messages, or until the partition's end.
+    private func read(
+        _ reader: KafkaReader,
+        _ place: KafkaTopicPartition,
+        count: Int = .max
+    ) -> (offsets: [Int64], end: Int64?) {
+        var offsets: [Int64] = []
+        let deadline = ContinuousClock.now + Self.limit
+        while offsets.count < count, ContinuousClock.now < deadline {
+            guard let batch = reader.read(place, max: 100) else { continue }
+            for index in 0..<batch.count {
+                guard let error = batch[index].error else {
+                    offsets.append(batch[index].offset)
+                    continue
+                }
+                #expect(error.isPartitionEnd)
+                if count == .max { return (offsets, batch[index].offset) }
+            }
+        }
+        return (offsets, nil)
+    }
+
+    @Test("a partition is read from any offset, again and again", arguments: BrokerKind.allCases)
+    func begins(kind: BrokerKind) throws {
+        let broker = try TestBroker(kind, partitions: 2)
+        defer { broker.close() }
+        try broker.fill(0..<3000, partition: 1)
+        let reader = try KafkaReader(properties: [
+            "bootstrap.servers": broker.bootstrapServers, "fetch.wait.max.ms": "20",
+        ])
+        defer { reader.close() }
+        let place = broker.places[1]
+        #expect(reader.read(place, max: 10) == nil, "nothing has begun")
+        for start in [0, 1700, 20] as [Int64] {
+            try reader.begin(place, at: start)
+            let (offsets, _) = read(reader, place, count: 3000 - Int(start))
+            #expect(offsets == Array(start..<3000), "nothing of the reading before")
+        }
+        try reader.begin(place, at: 2990)
+        try broker.fill(0..<10, partition: 1)
+        #expect(read(reader, place, count: 20).offsets == Array(2990..<3010))
+        reader.stop(place)
+        #expect(reader.read(place, max: 10) == nil)
+    }
+
+    @Test("the end of a partition is told with the offset that comes next", arguments: BrokerKind.allCases)
+    func end(kind: BrokerKind) throws {
+        let broker = try TestBroker(kind)
+        defer { broker.close() }
+        try broker.fill(0..<5)
+        let reader = try KafkaReader(properties: [
+            "bootstrap.servers": broker.bootstrapServers, "fetch.wait.max.ms": "20",
+        ])
+        defer { reader.close() }
+        try reader.begin(broker.places[0], at: 3)
+        let (offsets, end) = read(reader, broker.places[0])
+        #expect(offsets == [3, 4])
+        #expect(end == 5)
+    }
+}
