@@ -254,7 +254,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "BelfryRuntime", "Demo", "KafkaClient", "PipelineCore", "PushSchemas", "TestSupport", "belfry",
+                "BelfryRuntime", "Demo", "KafkaClient", "PipelineCore", "PushSchemas", "Sandbox", "TestSupport",
+                "belfry",
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ],
             swiftSettings: strict

@@ -1,9 +1,9 @@
-import KafkaClient
 import Logging
 import NIOEmbedded
 import Testing
 
 @testable import BelfryRuntime
+@testable import KafkaClient
 
 @Suite("What a shard answers to the group")
 struct AssignmentTests {
@@ -24,6 +24,7 @@ struct AssignmentTests {
             producer: SilentProducer(),
             redis: nil,
             gateways: ShutDoor(),
+            makeReader: { () throws(KafkaError) in throw KafkaError.closed("reader") },
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         shard.start()

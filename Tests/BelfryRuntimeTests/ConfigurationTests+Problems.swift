@@ -40,6 +40,10 @@ struct ConfigurationProblemTests {
                 "worker.invalid-token-share: found \"nan\"; allowed: a number, 0.01...1.0"
             ),
             (
+                "worker: {park-probe-base: 5m, park-probe-cap: 1m}",
+                "worker.park-probe-base: found 5m; allowed: at most worker.park-probe-cap, 1m"
+            ),
+            (
                 "worker: {backoff-base: 5s, backoff-cap: 1s}",
                 "worker.backoff-base: found 5s; allowed: at most worker.backoff-cap, 1s"
             ),

@@ -81,6 +81,9 @@ struct ConfigurationTests {
               connections-per-minute: 19
               invalid-token-share: 0.25
               invalid-token-sample: 23
+              park-after: 90s
+              park-probe-base: 5s
+              park-probe-cap: 4m
               token-state: false
               stop-timeout: 1m
               revoke-deadline: 4s
@@ -106,6 +109,9 @@ struct ConfigurationTests {
         expected.connectionsPerMinute = 19
         expected.invalidTokenShare = 0.25
         expected.invalidTokenSample = 23
+        expected.parkAfter = .seconds(90)
+        expected.parkProbeBase = .seconds(5)
+        expected.parkProbeCap = .seconds(240)
         expected.tokenState = false
         expected.stopTimeout = .seconds(60)
         expected.revokeDeadline = .seconds(4)

@@ -8,6 +8,9 @@ import Testing
     private func report(status: UInt8 = 8) -> ShardReport {
         var counters = WorkerCounters()
         counters.notifications = 5
+        counters.handedOver = 6
+        counters.returned = 8
+        counters.foreignParked = 9
         counters.outcomes.count(.confirmed)
         counters.outcomes.count(.deadLettered)
         var topic = TopicCounters()
@@ -17,7 +20,8 @@ import Testing
         return ShardReport(
             counters: counters,
             partitions: [
-                .init(number: 3, lagRecords: 7, uncommitted: 4), .init(number: 4, lagRecords: nil, uncommitted: 0),
+                .init(number: 3, lagRecords: 7, uncommitted: 4, parkedRecords: 10),
+                .init(number: 4, lagRecords: nil, uncommitted: 0, parkedRecords: 0),
             ],
             topics: [
                 .init(
@@ -54,6 +58,10 @@ import Testing
             "belfry_lag_records{partition=\"3\"} 7",
             "belfry_oldest_unconfirmed_age_seconds 1.5",
             "belfry_uncommitted_notifications 4",
+            "belfry_parked_lag_records{partition=\"3\"} 10",
+            "belfry_parked_total 6",
+            "belfry_returned_total 8",
+            "belfry_foreign_parked_records_total 9",
             "belfry_unacknowledged_publications 2",
             "belfry_assigned_partitions 2",
             "belfry_in_flight_notifications{topic=\"com.example.news\",environment=\"sandbox\"} 3",

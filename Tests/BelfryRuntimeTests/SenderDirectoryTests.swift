@@ -40,6 +40,12 @@ import Testing
                 tokenBytes: 32...32,
                 spread: nil,
                 tokenGuard: InvalidTokenGuard(share: 0.5, sample: 100),
+                breaker: TopicBreaker(
+                    probe: Backoff(base: .seconds(30), cap: .seconds(300), floor: .seconds(10)),
+                    patience: .seconds(60),
+                    refusedShare: 0.5,
+                    sampleSize: 20
+                ),
                 lanes: [lane]
             )
         }

@@ -63,6 +63,6 @@ final class TopicFollower {
 
     private static let headerNames = [
         "reason", "detail", "source-topic", "source-partition", "source-offset", "token-index", "cut-from-bytes",
-        "content-type", "traceparent", "tracestate",
+        "content-type", "traceparent", "tracestate", "environment", "token-indices", "parked-by",
     ]
 }

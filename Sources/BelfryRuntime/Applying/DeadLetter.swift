@@ -5,6 +5,8 @@ import PushSchemas
 struct DeadLetter {
     /// Topic of the source record.
     var source: String
+    /// Of the source record.
+    var offset: Int64
     /// A stable code.
     var reason: String
     /// For a person to read.
@@ -32,7 +34,7 @@ struct DeadLetter {
             ("detail", Array(detail.utf8.prefix(Self.textBytes))),
             ("source-topic", Array(source.utf8)),
             ("source-partition", Array("\(message.partition)".utf8)),
-            ("source-offset", Array("\(message.offset)".utf8)),
+            ("source-offset", Array("\(offset)".utf8)),
         ]
         if let tokenIndex { headers.append(("token-index", Array("\(tokenIndex)".utf8))) }
         for name in Self.inherited {

@@ -243,6 +243,7 @@ final class RecordApplier {
             let isCut = batch.tooLarge.contains(index)
             try DeadLetter(
                 source: source,
+                offset: message.offset,
                 reason: reason,
                 detail: detail,
                 tokenIndex: nil,

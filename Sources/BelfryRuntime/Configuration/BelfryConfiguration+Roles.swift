@@ -40,6 +40,13 @@ extension WorkerSettings {
         connectionsPerMinute = section.integer("connections-per-minute", in: 1...100_000, default: connectionsPerMinute)
         invalidTokenShare = section.number("invalid-token-share", in: 0.01...1, default: invalidTokenShare)
         invalidTokenSample = section.integer("invalid-token-sample", in: 1...1_000_000, default: invalidTokenSample)
+        parkAfter = section.duration("park-after", in: .seconds(1)...(.seconds(86_400)), default: parkAfter)
+        parkProbeBase = section.duration(
+            "park-probe-base",
+            in: .milliseconds(100)...(.seconds(3600)),
+            default: parkProbeBase
+        )
+        parkProbeCap = section.duration("park-probe-cap", in: .seconds(1)...(.seconds(86_400)), default: parkProbeCap)
         tokenState = section.boolean("token-state", default: tokenState)
         stopTimeout = section.duration("stop-timeout", in: .seconds(1)...(.seconds(3600)), default: stopTimeout)
         revokeDeadline = section.duration("revoke-deadline", in: .seconds(1)...(.seconds(300)), default: revokeDeadline)
@@ -49,6 +56,14 @@ extension WorkerSettings {
                 section.origin(of: "backoff-base"),
                 found: DurationText.format(backoffBase),
                 allowed: "at most worker.backoff-cap, \(DurationText.format(backoffCap))"
+            )
+        }
+        if parkProbeBase > parkProbeCap {
+            section.report(
+                "park-probe-base",
+                section.origin(of: "park-probe-base"),
+                found: DurationText.format(parkProbeBase),
+                allowed: "at most worker.park-probe-cap, \(DurationText.format(parkProbeCap))"
             )
         }
         section.reportUnknownKeys()

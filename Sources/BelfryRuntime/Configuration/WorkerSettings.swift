@@ -42,6 +42,12 @@ public struct WorkerSettings: Sendable, Equatable {
     public var invalidTokenShare = 0.5
     /// How many answers of a topic are awaited before that share is judged.
     public var invalidTokenSample = 1000
+    /// How long notifications of a topic may wait without any going through before the topic is parked.
+    public var parkAfter = Duration.seconds(60)
+    /// The longest first wait before a parked topic is tried again; it doubles from failure to failure.
+    public var parkProbeBase = Duration.seconds(30)
+    /// The longest wait.
+    public var parkProbeCap = Duration.seconds(300)
     /// Whether tokens are looked up in Redis before they are sent to. Without, dead tokens are not known.
     public var tokenState = true
     /// How long a stop may take before what is unsettled is left to the next worker.

@@ -24,6 +24,14 @@ extension KafkaSettings {
         return adding(to: all)
     }
 
+    /// What reads push.parked beside a role's consumer: without a group, and with little prefetch, for it is rarely far behind.
+    func readerProperties(clientID: String) -> KafkaProperties {
+        var all = common(clientID: clientID)
+        all["queued.max.messages.kbytes"] = "4096"
+        all["fetch.wait.max.ms"] = "20"
+        return adding(to: all)
+    }
+
     /// What a role's producer is made with: every message is acknowledged by all in-sync replicas, in order, once, and tried
     /// for as long as it takes.
     func producerProperties(clientID: String) -> KafkaProperties {

@@ -15,16 +15,19 @@ struct KafkaReadiness {
         self.logger = logger
     }
 
+    /// - Returns: the number of partitions of each, in the order asked for.
     /// - Throws: `KafkaError` for a property that is wrong, `CancellationError` when the role is told to stop first; everything
     ///   else is waited for, and said.
-    func waitForTopics(_ topics: [String]) async throws {
+    @discardableResult
+    func waitForTopics(_ topics: [String]) async throws -> [Int] {
         var failures = 0
         while true {
             do throws(KafkaError) {
                 let admin = try KafkaAdmin(properties: settings.adminProperties(clientID: "belfry"))
                 defer { admin.close() }
-                for topic in topics { _ = try admin.partitionCount(of: topic, timeoutMilliseconds: 5_000) }
-                return
+                var counts: [Int] = []
+                for topic in topics { counts.append(try admin.partitionCount(of: topic, timeoutMilliseconds: 5_000)) }
+                return counts
             } catch {
                 if error.isConfiguration { throw error }
                 failures += 1

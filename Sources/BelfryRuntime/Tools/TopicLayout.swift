@@ -23,15 +23,21 @@ public struct TopicLayout: Equatable, Sendable {
     public init(partitions: Int, names: TopicNames = TopicNames()) {
         precondition(partitions >= 1, "a topic has at least one partition")
         let plain = [
-            names.requests, names.registrations, names.feedback, names.parked, names.outcomes, names.deadLetters,
+            names.requests, names.registrations, names.feedback, names.outcomes, names.deadLetters,
         ]
         topics =
             plain.map { Topic(name: $0, partitions: partitions, configuration: []) } + [
+                // A copy carries a few headers more than its source, which may have been as large as the broker allows.
+                Topic(
+                    name: names.parked,
+                    partitions: partitions,
+                    configuration: [Setting(name: "max.message.bytes", value: "2097152")]
+                ),
                 Topic(
                     name: names.tombstones,
                     partitions: partitions,
                     configuration: [Setting(name: "cleanup.policy", value: "compact")]
-                )
+                ),
             ]
     }
 }

@@ -1,7 +1,8 @@
 import KafkaClient
 import PipelineCore
 
-/// One assignment of one partition of push.requests to a shard.
+/// One assignment of one partition of push.requests to a shard; or what is parked of one topic in the partition of
+/// push.parked with its number, from where it is read.
 final class PartitionState {
     enum Phase {
         case active
@@ -9,8 +10,18 @@ final class PartitionState {
         case revoking
     }
 
+    /// Whose parked lag it is.
+    struct Lag {
+        /// The source partition's assignment. Lets go of its lags when it ends.
+        let owner: PartitionState
+        /// ``ParkedLags/topicHash(environment:bundleID:)``.
+        let topic: UInt64
+    }
+
     let topic: String
     let partition: Int32
+    /// Nil: a partition of push.requests.
+    let lag: Lag?
     /// See ``NotificationReference/assignment``.
     let assignment: UInt32
     var frontier = CommitFrontier()
@@ -24,6 +35,8 @@ final class PartitionState {
     var unacknowledged = 0
     /// The last position that was handed to a commit.
     var committed: CommitFrontier.Position?
+    /// What of it is parked; unused in a lag.
+    var parking: PartitionParking
 
     private var runs: [SourceRun] = []
 
@@ -36,12 +49,33 @@ final class PartitionState {
         var takenAt: MonotonicTime
     }
 
-    init(topic: String, partition: Int32, assignment: UInt32, startOffset: Int64, alreadyDone: DoneRanges) {
+    /// - Parameter writer: see ``PartitionParking/writer``.
+    init(
+        topic: String,
+        partition: Int32,
+        assignment: UInt32,
+        startOffset: Int64,
+        alreadyDone: DoneRanges,
+        writer: String = "",
+        lag: Lag? = nil
+    ) {
         self.topic = topic
         self.partition = partition
         self.assignment = assignment
         self.startOffset = startOffset
         self.alreadyDone = alreadyDone
+        self.lag = lag
+        parking = PartitionParking(writer: writer)
+    }
+
+    /// The state, and those of its lags.
+    var withLags: [PartitionState] {
+        [self] + parking.lags.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    /// Whether a notification was done when the assignment began.
+    func isCovered(_ position: DoneRanges.Position) -> Bool {
+        position.offset < startOffset || alreadyDone.contains(position)
     }
 
     /// Remembers where a record came from, until the frontier has passed it.

@@ -42,6 +42,9 @@ final class PreparedBatch {
     /// One of the replies asked for was an error.
     var lookupFailed = false
 
+    /// The lags of which it brings notifications back.
+    var returning: [PartitionState] = []
+
     /// The stripped payloads, end to end.
     let payloads = PayloadArena()
 

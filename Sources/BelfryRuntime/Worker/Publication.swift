@@ -8,6 +8,8 @@ struct Publication: Sendable {
         case deadRecord(reason: String, detail: String, tokens: UInt32)
         /// One token is at fault: when acknowledged, it gets its outcome.
         case deadToken(status: UInt8, reason: String, detail: String)
+        /// Notifications of one record whose topic does not work: when acknowledged, they are done here.
+        case parkedCopy(sender: Int32, tokens: TokenRuns)
     }
 
     var reference: NotificationReference

@@ -8,11 +8,11 @@ import KafkaClient
 ///
 /// Pure.
 struct RefusedPositions {
-    private var positions: [Int32: KafkaPartitionOffset] = [:]
+    private var positions: [KafkaTopicPartition: KafkaPartitionOffset] = [:]
 
     /// Partitions are given back without a commit.
     mutating func note(_ refused: [KafkaPartitionOffset]) {
-        for position in refused { positions[position.partition] = position }
+        for position in refused { positions[position.place] = position }
     }
 
     /// The group has moved on: what does not come back now may be somebody else's.
@@ -20,7 +20,7 @@ struct RefusedPositions {
     /// - Parameter partitions: those of the new assignment.
     mutating func keep(_ partitions: some Collection<KafkaTopicPartition>) {
         let back = Set(partitions.map(\.partition))
-        positions = positions.filter { back.contains($0.key) }
+        positions = positions.filter { back.contains($0.key.partition) }
     }
 
     /// The group may have moved on without this member.
@@ -28,13 +28,20 @@ struct RefusedPositions {
         positions = [:]
     }
 
-    /// Where to go on with a partition that has come.
+    /// Where to go on with a partition that has come. What was done because it was parked, and where its copies lie, goes
+    /// together.
     ///
     /// - Parameter committed: what the broker has.
-    mutating func furthest(_ committed: KafkaPartitionOffset) -> KafkaPartitionOffset {
-        guard let own = positions.removeValue(forKey: committed.partition), own.offset >= committed.offset else {
+    func furthest(_ committed: AssignmentStart) -> AssignmentStart {
+        guard let own = positions[committed.source.place], own.offset >= committed.source.offset else {
             return committed
         }
-        return own
+        return AssignmentStart(source: own, parked: positions[committed.parked.place] ?? committed.parked)
+    }
+
+    /// An assignment has begun.
+    mutating func forget(_ start: AssignmentStart) {
+        positions[start.source.place] = nil
+        positions[start.parked.place] = nil
     }
 }

@@ -7,6 +7,7 @@ struct SenderDirectory {
 
     private let environments: [String]
     private var indices: [Name: Int32] = [:]
+    private var topics: [UInt64: Int32] = [:]
     /// The last answer: consecutive records mostly belong to one bundle.
     private var last: (key: [UInt8], environment: [UInt8], found: Found)?
 
@@ -70,6 +71,11 @@ struct SenderDirectory {
         return found
     }
 
+    /// The sender that was made for a topic; see ``ParkedLags/topicHash(environment:bundleID:)``.
+    func sender(topicHash: UInt64) -> TopicSender? {
+        topics[topicHash].map { senders[Int($0)] }
+    }
+
     private mutating func sender(
         of key: RecordKeyView,
         environment: String,
@@ -86,6 +92,7 @@ struct SenderDirectory {
                 throw .bundleWithoutCertificate(bundleID: name.bundleID, environment: name.environment)
             }
             senders.append(made)
+            topics[made.topicHash] = index
             indices[name] = index
             return made
         } catch {

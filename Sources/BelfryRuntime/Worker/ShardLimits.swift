@@ -14,6 +14,20 @@ enum ShardLimits {
     static let recordBytes = 1 << 20
     /// What is left of a dead letter's value when the broker refuses its size.
     static let cutBytes = 256 << 10
+    /// Records read from push.parked at once.
+    static let parkedRecordsPerBatch = 128
+    /// Notifications waiting in a topic's lanes above which no more return.
+    static let returningNotifications = 8192
+    /// The same while the topic is probed.
+    static let probingNotifications = 32
+    /// Offsets of push.parked to go at which a topic's new notifications wait in memory rather than be parked.
+    static let catchUpRecords: Int64 = 1000
+    /// Most of those.
+    static let heldNotifications = 10_000
+    /// Notifications that a gateway whose word on tokens was doubted is judged by.
+    static let probeSample = 20
+    /// How often an unchanged position of push.parked is committed, so that the broker does not let it expire.
+    static let parkedCommitInterval = Duration.seconds(3600)
     /// Most commit metadata; Kafka's default limit.
     static let metadataBytes = 4096
 

@@ -9,6 +9,8 @@ struct ShardReport: Sendable, Equatable {
         var lagRecords: Int64?
         /// Notifications taken in beyond the commit frontier.
         var uncommitted: Int
+        /// Offsets of push.parked between the first copy that is not done and the end.
+        var parkedRecords: Int64
     }
 
     /// One bundle in one environment.
@@ -20,7 +22,7 @@ struct ShardReport: Sendable, Equatable {
         /// Encoded, but not handed to a connection, or to be sent again.
         var waiting: Int
         var openConnections: Int
-        /// The gateway refuses the topic, or is not trusted with its tokens.
+        /// The topic does not work, as far as is known: what is new is parked.
         var isParked: Bool
         var counters: TopicCounters
     }

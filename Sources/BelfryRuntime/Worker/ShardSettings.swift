@@ -24,6 +24,8 @@ struct ShardSettings: Sendable {
     var outcomes: OutcomeSelection
     /// Of each topic, as it starts.
     var tokenGuard: InvalidTokenGuard
+    /// Of each topic, as it starts.
+    var breaker: TopicBreaker
     /// Records taken from Kafka at once, and tokens looked up in one command.
     var batchRecords: Int
     /// UNIX milliseconds now.
@@ -72,6 +74,16 @@ struct ShardSettings: Sendable {
         stopTimeout = worker.stopTimeout
         outcomes = configuration.outcomes
         tokenGuard = InvalidTokenGuard(share: worker.invalidTokenShare, sample: worker.invalidTokenSample)
+        breaker = TopicBreaker(
+            probe: Backoff(
+                base: worker.parkProbeBase,
+                cap: worker.parkProbeCap,
+                floor: worker.parkProbeBase / 3
+            ),
+            patience: worker.parkAfter,
+            refusedShare: worker.invalidTokenShare,
+            sampleSize: min(worker.invalidTokenSample, ShardLimits.probeSample)
+        )
         batchRecords = worker.batch
     }
 

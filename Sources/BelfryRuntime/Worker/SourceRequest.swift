@@ -8,6 +8,8 @@ final class SourceRequest {
     let assignment: UInt32
     let record: UInt32
     let message: KafkaMessageView
+    /// In push.requests, also if the message is a parked copy.
+    let offset: Int64
     let bundleID: String
     /// Nil if the record cannot be decoded.
     let request: SendRequestView?
@@ -19,11 +21,13 @@ final class SourceRequest {
 
     static let traceHeaderNames = ["traceparent", "tracestate"]
 
-    init(assignment: UInt32, record: UInt32, batch: KafkaBatch, index: Int) {
+    /// - Parameter isParked: the message is a copy in push.parked.
+    init(assignment: UInt32, record: UInt32, batch: KafkaBatch, index: Int, isParked: Bool) {
         self.assignment = assignment
         self.record = record
         self.batch = batch
         message = batch[index]
+        offset = isParked ? ParkedCopy(batch[index])?.sourceOffset ?? -1 : batch[index].offset
         bundleID = (try? RecordKey(parsing: message.key))?.bundleID ?? ""
         request =
             message.value.count <= ShardLimits.recordBytes

@@ -7,6 +7,8 @@ final class TopicSender {
     let environment: String
     let bundleID: String
     let tokenKey: TokenKey
+    /// See ``ParkedLags/topicHash(environment:bundleID:)``.
+    let topicHash: UInt64
     let payloadLimitBytes: Int
     /// Lengths of token that the gateway takes.
     let tokenBytes: ClosedRange<Int>
@@ -16,10 +18,26 @@ final class TopicSender {
     let lanes: [GatewayLane]
     /// Doubts the gateway when it calls too many tokens invalid.
     var tokenGuard: InvalidTokenGuard
+    /// Whether the topic works.
+    var breaker: TopicBreaker
+    /// As the log knows it.
+    var wasClosed = true
+    /// Not every notification goes straight into its lane.
+    var detours = false
+    /// Refused by a gateway that is not believed yet.
+    var suspects: [Suspect] = []
     /// What happened to its connections.
     var counters = TopicCounters()
     /// Called invalid by the gateway, and the token store does not say so to everyone yet.
     var refusedTokens = RefusedTokens()
+
+    /// A notification whose token was called invalid.
+    struct Suspect {
+        var reference: NotificationReference
+        var token: [UInt8]
+        var checksum: UInt32
+        var status: UInt8
+    }
 
     init(
         index: Int32,
@@ -29,6 +47,7 @@ final class TopicSender {
         tokenBytes: ClosedRange<Int>,
         spread: UInt32?,
         tokenGuard: InvalidTokenGuard,
+        breaker: TopicBreaker,
         lanes: [GatewayLane]
     ) {
         self.index = index
@@ -38,9 +57,11 @@ final class TopicSender {
         self.tokenBytes = tokenBytes
         self.spread = spread
         self.tokenGuard = tokenGuard
+        self.breaker = breaker
         self.lanes = lanes
         affinity = TokenAffinity(lanes: lanes.count)
         tokenKey = TokenKey(environment: environment, bundleID: bundleID)
+        topicHash = ParkedLags.topicHash(environment: environment, bundleID: bundleID)
     }
 
     /// Encodes a notification into the lane of its token.

@@ -9,6 +9,12 @@ struct WorkerCounters: Equatable, Sendable {
     var resent = 0
     var presumedWrong = 0
     var deadLetters = 0
+    /// Notifications whose copies are in push.parked.
+    var handedOver = 0
+    /// Notifications that came back from there.
+    var returned = 0
+    /// Records of push.parked that no worker wrote.
+    var foreignParked = 0
     var connects = 0
     var answers = 0
     var commits = 0
@@ -65,6 +71,8 @@ extension WorkerCounters {
             "resent": .stringConvertible(resent),
             "presumed-wrong": .stringConvertible(presumedWrong),
             "dead-letters": .stringConvertible(deadLetters),
+            "handed-over": .stringConvertible(handedOver),
+            "returned": .stringConvertible(returned),
             "connects": .stringConvertible(connects),
             "error-responses": .stringConvertible(answers),
             "commits": .stringConvertible(commits),

@@ -39,7 +39,27 @@ struct WorkerMetrics {
     private var parked = MetricFamily(
         "belfry_topic_parked",
         .gauge,
-        "1 while the gateway refuses the topic or is not trusted with its tokens."
+        "1 while the topic does not work and is parked, or probed."
+    )
+    private var parkedLag = MetricFamily(
+        "belfry_parked_lag_records",
+        .gauge,
+        "Records of push.parked not behind the smallest cursor, per partition with parked lag."
+    )
+    private var handedOver = MetricFamily(
+        "belfry_parked_total",
+        .counter,
+        "Notifications copied to push.parked."
+    )
+    private var returned = MetricFamily(
+        "belfry_returned_total",
+        .counter,
+        "Notifications that came back from push.parked."
+    )
+    private var foreignParked = MetricFamily(
+        "belfry_foreign_parked_records_total",
+        .counter,
+        "Records of push.parked that no worker wrote; they are skipped."
     )
     private var expiry = MetricFamily(
         "belfry_certificate_expiry_timestamp_seconds",
@@ -101,7 +121,8 @@ struct WorkerMetrics {
 
     var families: [MetricFamily] {
         [
-            lag, age, uncommitted, unacknowledged, partitions, inFlight, waiting, open, parked, expiry, records,
+            lag, age, uncommitted, unacknowledged, partitions, inFlight, waiting, open, parked, parkedLag, handedOver,
+            returned, foreignParked, expiry, records,
             notifications, sent, deadLetters, commits, recordsLost, beyondEnd, outcomes, connects, disconnects,
             responses, resent,
             presumedWrong,
@@ -112,6 +133,9 @@ struct WorkerMetrics {
         for partition in report.partitions {
             if let records = partition.lagRecords { lag.add(records, Label("partition", "\(partition.number)")) }
             uncommitted.add(partition.uncommitted)
+            if partition.parkedRecords > 0 {
+                parkedLag.add(partition.parkedRecords, Label("partition", "\(partition.number)"))
+            }
         }
         age.raise(to: report.oldestUnconfirmed.map { Double($0.wholeNanoseconds) / 1e9 } ?? 0)
         unacknowledged.add(report.unacknowledged)
@@ -119,6 +143,9 @@ struct WorkerMetrics {
         records.add(report.counters.records)
         notifications.add(report.counters.notifications)
         sent.add(report.counters.sent)
+        handedOver.add(report.counters.handedOver)
+        returned.add(report.counters.returned)
+        foreignParked.add(report.counters.foreignParked)
         deadLetters.add(report.counters.deadLetters)
         commits.add(report.counters.commits)
         recordsLost.add(report.counters.recordsLost)

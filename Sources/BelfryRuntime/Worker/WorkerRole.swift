@@ -59,8 +59,15 @@ public struct WorkerRole: Service {
 
     /// Runs until a graceful shutdown, which drains, confirms, commits and leaves the group.
     public func run() async throws {
-        try await KafkaReadiness(configuration.kafka, logger: logger)
-            .waitForTopics([settings.names.requests, settings.names.outcomes, settings.names.deadLetters])
+        let names = settings.names
+        let counts = try await KafkaReadiness(configuration.kafka, logger: logger)
+            .waitForTopics([names.requests, names.parked, names.outcomes, names.deadLetters])
+        guard counts[0] == counts[1] else {
+            throw ToolError.kafka(
+                "\(names.parked) has \(counts[1]) partitions and \(names.requests) has \(counts[0]): they must be as many, "
+                    + "for a record is parked under the number of its own partition"
+            )
+        }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.worker.shards)
         var shards: [NIOLoopBound<WorkerShard>] = []
         do {
@@ -124,6 +131,11 @@ public struct WorkerRole: Service {
             producer: producer,
             redis: redis,
             gateways: TLSGatewayDoor(settings: settings, eventLoop: eventLoop),
+            makeReader: { [kafka = configuration.kafka] () throws(KafkaError) in
+                let reader = try KafkaReader(properties: kafka.readerProperties(clientID: "\(clientID)-parked"))
+                reader.onError = { logger.report($0, of: "reader of push.parked") }
+                return reader
+            },
             logger: logger
         )
         try shard.connect(consumer, producer, redis)
@@ -142,7 +154,9 @@ extension WorkerShard {
         consumer.onAssigned = { [unowned self] in assign($0) }
         consumer.onRevoked = { [unowned self] in revoke($0, lost: $1) }
         consumer.onCommitted = { [unowned self] in committed($0) }
-        producer.onDelivery = { [unowned self] number, error, _, _ in delivered(number, error: error) }
+        producer.onDelivery = { [unowned self] number, error, _, offset in
+            delivered(number, offset: offset, error: error)
+        }
         let logger = logger
         consumer.onError = { logger.report($0, of: "consumer") }
         producer.onError = { logger.reportProducer($0) }

@@ -27,7 +27,7 @@ extension WorkerShard {
     /// - Returns: what could not be committed. A broker may refuse commits while the group rebalances.
     func commitNow(_ partitions: [PartitionState]) -> [KafkaPartitionOffset] {
         // What is on its way may still be refused.
-        if isCommitting { for partition in partitions { partition.committed = nil } }
+        if isCommitting { for partition in partitions { partition.forgetCommits() } }
         let offsets = positionsToCommit(of: partitions)
         guard !offsets.isEmpty else { return [] }
         do throws(KafkaError) {
@@ -36,29 +36,62 @@ extension WorkerShard {
             return []
         } catch {
             commitFailed(error)
-            return offsets
+            // Source and parked positions belong together, also where only one of them had changed.
+            for partition in partitions { partition.forgetCommits() }
+            return positionsToCommit(of: partitions)
         }
     }
 
+    /// What has changed since the last commit. What is done because its copy is parked, and where that copy is found, travel
+    /// in one request.
     private func positionsToCommit(of partitions: [PartitionState]) -> [KafkaPartitionOffset] {
-        partitions.compactMap { partition in
-            partition.trimSources()
-            guard let position = partition.frontier.position(metadataLimitBytes: ShardLimits.metadataBytes),
-                position != partition.committed
-            else { return nil }
-            partition.committed = position
-            return KafkaPartitionOffset(
-                topic: partition.topic,
-                partition: partition.partition,
-                offset: position.offset,
-                metadata: position.metadata
-            )
+        let sources = partitions.filter { $0.lag == nil }
+        return sources.compactMap(sourcePosition) + sources.compactMap(parkedPosition)
+    }
+
+    private func sourcePosition(of partition: PartitionState) -> KafkaPartitionOffset? {
+        partition.trimSources()
+        guard let position = partition.frontier.position(metadataLimitBytes: ShardLimits.metadataBytes),
+            position != partition.committed
+        else { return nil }
+        partition.committed = position
+        return KafkaPartitionOffset(
+            topic: partition.topic,
+            partition: partition.partition,
+            offset: position.offset,
+            metadata: position.metadata
+        )
+    }
+
+    /// Once nothing is parked any more that is committed too; a position with lag is also committed again now and then.
+    private func parkedPosition(of partition: PartitionState) -> KafkaPartitionOffset? {
+        for lag in partition.parking.lags.values { lag.trimSources() }
+        guard let position = partition.parking.position(metadataLimitBytes: ShardLimits.metadataBytes) else {
+            return nil
         }
+        let isStale =
+            !position.metadata.isEmpty && partition.parking.committedAt + ShardLimits.parkedCommitInterval <= now
+        guard position != partition.parking.committed || isStale else { return nil }
+        partition.parking.committed = position
+        partition.parking.committedAt = now
+        return KafkaPartitionOffset(
+            parkedPlace(of: partition),
+            offset: position.offset,
+            metadata: position.metadata
+        )
     }
 
     private func commitFailed(_ error: KafkaError) {
         // What was not committed is committed by the next attempt, or sent again by who takes over: a duplicate, no loss.
-        for partition in assigned.values { partition.committed = nil }
+        for partition in assigned.values { partition.forgetCommits() }
         logger.warning("commit failed", metadata: ["error": "\(error)"])
+    }
+}
+
+extension PartitionState {
+    /// What was handed to a commit may not have been committed.
+    fileprivate func forgetCommits() {
+        committed = nil
+        parking.committed = nil
     }
 }

@@ -26,8 +26,7 @@ extension WorkerShard {
     /// Decodes and validates messages and queues them for their token state; keeps the rest when it is enough.
     func takeIn(_ messages: Rest) {
         let batch = messages.batch
-        batchesTakenIn += 1
-        let prepared = PreparedBatch(source: batch, number: batchesTakenIn)
+        let prepared = makeBatch(batch)
         let unixSeconds = settings.unixMilliseconds() / 1000
         let now = now
         var index = messages.next
@@ -51,16 +50,25 @@ extension WorkerShard {
         updatePauses(isBlocked: false)
     }
 
-    private func take(
+    func makeBatch(_ source: KafkaBatch) -> PreparedBatch {
+        batchesTakenIn += 1
+        return PreparedBatch(source: source, number: batchesTakenIn)
+    }
+
+    /// Queues the notifications of one message.
+    ///
+    /// - Parameter isToDo: of a parked copy, which of the source's notifications it brings back.
+    func take(
         _ message: KafkaMessageView,
         at index: Int,
         of partition: PartitionState,
         into prepared: PreparedBatch,
         batch: KafkaBatch,
         unixSeconds: Int64,
-        now: MonotonicTime
+        now: MonotonicTime,
+        where isToDo: ((_ token: UInt32) -> Bool)? = nil
     ) {
-        counters.records += 1
+        if isToDo == nil { counters.records += 1 }
         let request: SendRequestView
         do throws(RecordRefusal) {
             request = try decode(message)
@@ -70,6 +78,7 @@ extension WorkerShard {
             return reject(record, of: partition, tokens: 1, reason: error.reason, detail: error.detail)
         }
         let record = enter(message, at: index, tokens: request.tokenCount, of: partition, batch: batch, now: now)
+        if let isToDo { leaveOut(record, tokens: request.tokenCount, of: partition, where: isToDo) }
         let found: SenderDirectory.Found
         let payload: (offset: Int, bytes: Int)
         do throws(RecordRefusal) {
@@ -94,7 +103,11 @@ extension WorkerShard {
                 record: record,
                 token: UInt32(truncatingIfNeeded: token)
             )
-            if !partition.alreadyDone.isEmpty, partition.frontier.isDone(record, token: reference.token) { continue }
+            if !partition.alreadyDone.isEmpty || isToDo != nil,
+                partition.frontier.isDone(record, token: reference.token)
+            {
+                continue
+            }
             let view = request.token(at: token)
             let checksum = CRC32.checksum(view.bytes)
             if let fault = fault(of: view, checksum: checksum, under: found) {
@@ -141,7 +154,7 @@ extension WorkerShard {
         batch: KafkaBatch,
         now: MonotonicTime
     ) -> UInt32 {
-        counters.notifications += tokens
+        if partition.lag == nil { counters.notifications += tokens }
         let record = partition.frontier.append(
             offset: message.offset,
             tokens: tokens,
@@ -150,6 +163,22 @@ extension WorkerShard {
         partition.keepSource(record: record, batch: batch, index: index, takenAt: now)
         partition.frontier.advance()
         return record
+    }
+
+    /// What a parked copy does not bring back counts as done in it.
+    private func leaveOut(
+        _ record: UInt32,
+        tokens: Int,
+        of lag: PartitionState,
+        where isToDo: (_ token: UInt32) -> Bool
+    ) {
+        for token in 0..<UInt32(tokens) {
+            if !isToDo(token) {
+                lag.frontier.markDone(record, token: token)
+            } else if !lag.frontier.isDone(record, token: token) {
+                counters.returned += 1
+            }
+        }
     }
 
     /// The payload without insignificant white space, in the batch's arena.

@@ -38,7 +38,12 @@ extension WorkerShard {
     }
 
     /// The broker's word on a publication.
-    func delivered(_ number: UInt64, error: KafkaError?) {
+    ///
+    /// - Parameter offset: where it was stored; negative if that is not known.
+    func delivered(_ number: UInt64, offset: Int64, error: KafkaError?) {
+        if let publication = publications[number], case .parkedCopy = publication.content {
+            return copyDelivered(number, publication, offset: offset, error: error)
+        }
         if let error {
             failed(number, error)
             return
@@ -67,6 +72,8 @@ extension WorkerShard {
                 }
             }
             partition.frontier.release(reference.record)
+        case .parkedCopy:
+            preconditionFailure("a copy has its own way")
         }
     }
 
@@ -90,12 +97,14 @@ extension WorkerShard {
                     isCut: publication.isCut
                 )
             case .deadRecord(let reason, let detail, _):
-                let letter = deadLetter(reason, detail, tokenIndex: nil, isCut: publication.isCut)
+                let letter = deadLetter(source, reason, detail, tokenIndex: nil, isCut: publication.isCut)
                 try letter.publish(source.message, to: settings.names.deadLetters, through: producer, opaque: number)
             case .deadToken(_, let reason, let detail):
                 let token = publication.reference.token
-                let letter = deadLetter(reason, detail, tokenIndex: token, isCut: publication.isCut)
+                let letter = deadLetter(source, reason, detail, tokenIndex: token, isCut: publication.isCut)
                 try letter.publish(source.message, to: settings.names.deadLetters, through: producer, opaque: number)
+            case .parkedCopy:
+                preconditionFailure("a copy goes through its partition's queue")
             }
         } catch {
             failed(number, error)
@@ -113,9 +122,16 @@ extension WorkerShard {
         publications.postpone(number)
     }
 
-    private func deadLetter(_ reason: String, _ detail: String, tokenIndex: UInt32?, isCut: Bool) -> DeadLetter {
+    private func deadLetter(
+        _ origin: SourceRequest,
+        _ reason: String,
+        _ detail: String,
+        tokenIndex: UInt32?,
+        isCut: Bool
+    ) -> DeadLetter {
         DeadLetter(
             source: settings.names.requests,
+            offset: origin.offset,
             reason: reason,
             detail: detail,
             tokenIndex: tokenIndex,
@@ -135,7 +151,7 @@ extension WorkerShard {
         var outcome = PushOutcome()
         outcome.sourceTopic = settings.names.requests
         outcome.sourcePartition = source.message.partition
-        outcome.sourceOffset = source.message.offset
+        outcome.sourceOffset = source.offset
         outcome.tokenIndex = reference.token
         outcome.bundleID = source.bundleID
         outcome.environment = source.environment(configured: settings.environmentNames)
@@ -170,7 +186,8 @@ extension WorkerShard {
             assignment: reference.assignment,
             record: reference.record,
             batch: batch,
-            index: index
+            index: index,
+            isParked: partitions[Int(reference.assignment)]?.lag != nil
         )
         lastSource = source
         return source

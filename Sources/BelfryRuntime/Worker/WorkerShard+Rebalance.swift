@@ -27,33 +27,30 @@ extension WorkerShard {
     /// Reads the committed positions of newly assigned partitions; tried again if the broker does not answer.
     func requestPositions() {
         guard !awaitingPositions.isEmpty else { return }
-        let committed: [KafkaPartitionOffset]
+        let starts: [AssignmentStart]
         do throws(KafkaError) {
-            committed = try consumer.committed(
-                awaitingPositions,
-                timeoutMilliseconds: ShardLimits.positionsTimeoutMilliseconds
-            )
+            starts = try assignmentStarts(of: awaitingPositions)
         } catch {
             logger.warning("committed positions could not be read; trying again", metadata: ["error": "\(error)"])
             return
         }
         awaitingPositions = []
-        let positions = committed.map { refused.furthest($0) }
-        for position in positions { begin(position) }
-        complete(positions)
+        for start in starts { begin(start) }
+        complete(starts)
     }
 
-    private func complete(_ positions: [KafkaPartitionOffset]) {
+    private func complete(_ starts: [AssignmentStart]) {
         do throws(KafkaError) {
-            try consumer.completeAssign(positions.map(\.startPosition))
+            try consumer.completeAssign(starts.map(\.source.startPosition))
             hasJoined = true
-            logger.info("partitions assigned", metadata: ["partitions": "\(positions.map(\.partition).sorted())"])
+            logger.info("partitions assigned", metadata: ["partitions": "\(starts.map(\.source.partition).sorted())"])
         } catch {
             logger.error("partitions could not be assigned", metadata: ["error": "\(error)"])
         }
     }
 
-    private func begin(_ position: KafkaPartitionOffset) {
+    private func begin(_ start: AssignmentStart) {
+        let position = start.source
         var done = DoneRanges()
         if position.offset >= 0 {
             do throws(DoneRanges.DecodingError) {
@@ -66,16 +63,18 @@ extension WorkerShard {
             }
         }
         // Still there only if a rebalance failed in between: what it left must not be sent beside what is fetched anew.
-        if let former = assigned[position.partition] { forget(former) }
+        if let former = assigned[position.partition] { for state in former.withLags { forget(state) } }
         let state = PartitionState(
             topic: position.topic,
             partition: position.partition,
             assignment: UInt32(partitions.count),
             startOffset: position.offset,
-            alreadyDone: done
+            alreadyDone: done,
+            writer: String(settings.randomBits(), radix: 16)
         )
         partitions.append(state)
         assigned[position.partition] = state
+        inherit(start, by: state)
     }
 
     // MARK: Going
@@ -94,7 +93,7 @@ extension WorkerShard {
         )
         startRevocation(of: leaving, within: lost ? .zero : settings.revokeDeadline)
         if lost {
-            for partition in leaving { forget(partition) }
+            for partition in leaving.flatMap(\.withLags) { forget(partition) }
             finishRevocation(commit: false)
         } else {
             finishRevocationIfSettled(now: now)
@@ -109,7 +108,9 @@ extension WorkerShard {
         finishRevocationIfSettled(now: now)
     }
 
-    private func startRevocation(of leaving: [PartitionState], within limit: Duration) {
+    private func startRevocation(of sources: [PartitionState], within limit: Duration) {
+        for partition in sources { dropCopies(of: partition) }
+        let leaving = sources.flatMap(\.withLags)
         for partition in leaving { partition.phase = .revoking }
         for lane in lanes {
             for partition in leaving { lane.machine.stopSending(assignment: partition.assignment) }
@@ -154,6 +155,7 @@ extension WorkerShard {
 
     private func forget(_ partition: PartitionState) {
         if assigned[partition.partition] === partition { assigned[partition.partition] = nil }
+        if partition.lag == nil { endParking(of: partition) }
         partitions[Int(partition.assignment)] = nil
         partition.phase = .revoking
         if lastSource?.assignment == partition.assignment { lastSource = nil }

@@ -24,7 +24,8 @@ extension WorkerShard {
         return ShardReport.Partition(
             number: partition.partition,
             lagRecords: watermarks.map { max(0, $0.high - max(next, $0.low)) },
-            uncommitted: partition.frontier.uncommitted
+            uncommitted: partition.frontier.uncommitted,
+            parkedRecords: partition.parking.rest
         )
     }
 
@@ -36,7 +37,7 @@ extension WorkerShard {
             inFlight: lanes.reduce(0) { $0 + $1.machine.inFlightCount },
             waiting: lanes.reduce(0) { $0 + $1.machine.waitingCount },
             openConnections: lanes.reduce(0) { $0 + ($1.machine.phase == .open ? 1 : 0) },
-            isParked: sender.tokenGuard.hasTripped || lanes.contains { $0.machine.isParked },
+            isParked: !sender.breaker.isClosed,
             counters: sender.counters
         )
     }

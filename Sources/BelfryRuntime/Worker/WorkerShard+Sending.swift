@@ -32,15 +32,32 @@ extension WorkerShard {
                 settle(notification.reference, .tombstoned, reason: TokenRecord.Reason.invalid.name)
                 continue
             }
-            sender.append(
-                notification.reference,
-                token: notification.token,
-                checksum: notification.checksum,
-                payload: batch.payloads[notification.payloadOffset, Int(notification.payloadBytes)],
-                expiration: notification.expiration,
-                priority: notification.priority
-            )
-            counters.sent += 1
+            if sender.detours, detour(notification, at: index, in: batch, of: sender, partition) { continue }
+            append(notification, of: batch)
+        }
+        closeCopy()
+        passed(batch)
+    }
+
+    /// Encodes a notification into its lane.
+    func append(_ notification: PreparedNotification, of batch: PreparedBatch) {
+        senders.senders[Int(notification.sender)].append(
+            notification.reference,
+            token: notification.token,
+            checksum: notification.checksum,
+            payload: batch.payloads[notification.payloadOffset, Int(notification.payloadBytes)],
+            expiration: notification.expiration,
+            priority: notification.priority
+        )
+        counters.sent += 1
+    }
+
+    /// What the batch brings back has come to the lanes; what was held for it follows.
+    private func passed(_ batch: PreparedBatch) {
+        for state in batch.returning where partitions[Int(state.assignment)] === state {
+            guard let lag = state.lag else { continue }
+            lag.owner.parking.places.batchPassed(lag.topic)
+            releaseHeld(of: lag.owner)
         }
     }
 
@@ -81,7 +98,7 @@ extension WorkerShard {
                 delegate: self
             )
         }
-        return TopicSender(
+        let sender = TopicSender(
             index: index,
             environment: environment,
             bundleID: bundleID,
@@ -89,7 +106,11 @@ extension WorkerShard {
             tokenBytes: 32...place.settings.tokenLimitBytes,
             spread: topic.settings.spread,
             tokenGuard: settings.tokenGuard,
+            breaker: settings.breaker,
             lanes: lanes
         )
+        sender.detours = mayLag(sender.topicHash)
+        if activePartitions.contains(where: { $0.parking.lags[sender.topicHash] != nil }) { sender.breaker.inherit() }
+        return sender
     }
 }

@@ -12,18 +12,13 @@ extension WorkerShard: GatewayLaneDelegate {
         settle(verdict.unknown, of: lane, .unknown)
         let sender = senders.senders[Int(lane.sender)]
         sender.tokenGuard.noteAccepted(verdict.confirmed.count + verdict.presumed.count)
+        sender.breaker.accepted(verdict.confirmed.count + verdict.presumed.count)
         counters.resent += verdict.resent
         counters.presumedWrong += verdict.presumedWrong.count
         sender.counters.resent += verdict.resent
         sender.counters.presumedWrong += verdict.presumedWrong.count
         if let refusal = verdict.refused {
             settle(refusal, of: lane, resendEnd: verdict.resendEnd)
-        }
-        if verdict.parked {
-            logger.critical(
-                "topic refused by the gateway; its lane waits before it tries again",
-                metadata: laneMetadata(lane)
-            )
         }
     }
 
@@ -38,19 +33,42 @@ extension WorkerShard: GatewayLaneDelegate {
     }
 
     func laneDisconnected(_ lane: GatewayLane, reason: DisconnectReason) {
-        senders.senders[Int(lane.sender)].counters.count(reason)
+        let sender = senders.senders[Int(lane.sender)]
+        sender.counters.count(reason)
+        switch reason {
+        case .certificateRefused:
+            sender.breaker.failed(.certificateRefused, now: now, random: settings.randomBits())
+        case .connectFailed, .endOfStream, .failure:
+            sender.breaker.connectionFailed(now: now, random: settings.randomBits())
+        case .errorResponse, .shutdown, .closedHere:
+            break
+        }
     }
 
     func lane(_ lane: GatewayLane, answered response: ErrorResponse) -> Bool {
         counters.answers += 1
         let sender = senders.senders[Int(lane.sender)]
         sender.counters.errorResponses[response.status.rawValue, default: 0] += 1
-        if StatusRule(response.status) == .rejectToken { sender.tokenGuard.noteInvalid() }
+        judge(StatusRule(response.status), of: sender)
         var metadata = laneMetadata(lane)
         metadata["status"] = .stringConvertible(response.status.rawValue)
         metadata["identifier"] = .stringConvertible(response.identifier)
         logger.info("error response", metadata: metadata)
         return !sender.tokenGuard.hasTripped
+    }
+
+    /// What an answer says about the whole topic.
+    private func judge(_ rule: StatusRule, of sender: TopicSender) {
+        switch rule {
+        case .parkTopic:
+            sender.breaker.failed(.topicRefused, now: now, random: settings.randomBits())
+        case .rejectToken where !sender.breaker.holdsRefusals:
+            sender.tokenGuard.noteInvalid()
+            guard sender.tokenGuard.hasTripped else { return }
+            sender.breaker.failed(.tokensDoubted, now: now, random: settings.randomBits())
+        default:
+            break
+        }
     }
 
     private func settle(_ range: Range<UInt64>, of lane: GatewayLane, _ outcome: OutcomeKind) {
@@ -64,13 +82,24 @@ extension WorkerShard: GatewayLaneDelegate {
         let entry = lane.machine.log.entry(at: refusal.sequence)
         guard !entry.isDropped else { return }
         let status = refusal.status.rawValue
+        let sender = senders.senders[Int(lane.sender)]
         switch refusal.rule {
         case .rejectToken:
             let token = Array(NotificationFrame.command2Token(in: lane.machine.log.frame(at: refusal.sequence)))
             let checksum = token.withUnsafeBytes { CRC32.checksum($0) }
-            tombstone(token, checksum, of: senders.senders[Int(lane.sender)], then: entry.reference, status: status)
+            let suspect = TopicSender.Suspect(
+                reference: entry.reference,
+                token: token,
+                checksum: checksum,
+                status: status
+            )
+            if sender.breaker.tokenRefused(now: now, random: settings.randomBits()) {
+                return sender.suspects.append(suspect)
+            }
+            believe(suspect, of: sender)
             silence(token, checksum, in: lane, resendEnd: resendEnd)
         case .deadLetter, .isolate:
+            sender.breaker.contentRefused()
             rejectToken(
                 entry.reference,
                 status: status,
@@ -103,18 +132,14 @@ extension WorkerShard: GatewayLaneDelegate {
 
     /// A token the gateway calls invalid gets its tombstone first and its outcome when Redis has taken it. Until look-ups
     /// see the tombstone, the sender remembers it.
-    private func tombstone(
-        _ token: [UInt8],
-        _ checksum: UInt32,
-        of sender: TopicSender,
-        then reference: NotificationReference,
-        status: UInt8
-    ) {
+    func believe(_ suspect: TopicSender.Suspect, of sender: TopicSender) {
+        let token = suspect.token
+        let checksum = suspect.checksum
         let now = UInt32(clamping: settings.unixMilliseconds() / 1000)
         sender.refusedTokens.insert(token, checksum: checksum, refusedAt: now)
         let settled: () -> Void = { [unowned self] in
             sender.refusedTokens.written(token, checksum: checksum, through: batchesTakenIn)
-            settle(reference, .rejected, status: status, reason: TokenRecord.Reason.invalid.name)
+            settle(suspect.reference, .rejected, status: suspect.status, reason: TokenRecord.Reason.invalid.name)
         }
         guard redis != nil else { return settled() }
         let key = token.withUnsafeBytes { sender.tokenKey.bytes(token: $0) }

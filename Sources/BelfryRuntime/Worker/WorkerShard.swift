@@ -8,7 +8,7 @@ import PushSchemas
 /// One event-loop thread with everything it needs: a Kafka consumer and producer, a Redis pipeline, gateway connections.
 ///
 /// Shards share nothing. Stages, in one direction: consume and validate (`+Intake`) → token state (`+Lookup`) → encode and
-/// write (`+Sending`) → settle (`+Settling`) → publish (`+Publishing`) → commit (`+Commit`); partitions come and go in
+/// write (`+Sending`), or park (`+Parking`) → settle (`+Settling`) → publish (`+Publishing`) → commit (`+Commit`); partitions come and go in
 /// `+Rebalance`. Everything runs on `eventLoop`.
 final class WorkerShard {
     let settings: ShardSettings
@@ -19,6 +19,8 @@ final class WorkerShard {
     /// Nil when the worker runs without token state.
     let redis: (any RedisPipeline)?
     let gateways: any GatewayDoor
+    /// Makes what reads push.parked, when something is to return for the first time.
+    let makeReader: () throws(KafkaError) -> any PartitionReader
 
     /// By assignment number; nil once the partition is gone.
     var partitions: [PartitionState?] = []
@@ -32,6 +34,14 @@ final class WorkerShard {
     /// Partitions that stand still because their next offset is not there.
     var gaps: Set<Int32> = []
     var refused = RefusedPositions()
+    /// What reads push.parked.
+    var reader: (any PartitionReader)?
+    /// Before that it is not tried again.
+    var nextReading = MonotonicTime(nanoseconds: 0)
+    /// Before that the end of push.parked is not asked for again.
+    var nextEndQuery = MonotonicTime(nanoseconds: 0)
+    /// The copy for push.parked that is in the making.
+    var openCopy: OpenCopy?
     var senders: SenderDirectory
     /// Messages consumed and not taken in yet.
     var rest: Rest?
@@ -74,6 +84,7 @@ final class WorkerShard {
         producer: any MessageProducer,
         redis: (any RedisPipeline)?,
         gateways: any GatewayDoor,
+        makeReader: @escaping () throws(KafkaError) -> any PartitionReader,
         logger: Logger
     ) {
         self.settings = settings
@@ -82,6 +93,7 @@ final class WorkerShard {
         self.producer = producer
         self.redis = redis
         self.gateways = gateways
+        self.makeReader = makeReader
         self.logger = logger
         senders = SenderDirectory(environments: settings.environments.keys.sorted())
         let now = MonotonicTime(nanoseconds: eventLoop.now.uptimeNanoseconds)
@@ -108,6 +120,9 @@ final class WorkerShard {
         isTurning = true
         defer { isTurning = false }
         producer.poll(timeoutMilliseconds: 0)
+        // First what is old.
+        let hasRead = takeInParked()
+        requestTokenState()
         var batches = 0
         while canTakeIn, batches < ShardLimits.batchesPerTurn, let messages = nextMessages() {
             takeIn(messages)
@@ -119,7 +134,7 @@ final class WorkerShard {
         }
         sendPrepared()
         pumpLanes()
-        if batches == ShardLimits.batchesPerTurn {
+        if hasRead || batches == ShardLimits.batchesPerTurn {
             // More may be waiting, but sockets and Redis get their turn first. Not with `execute`: an event loop of NIO runs
             // tasks until none is due before it looks at its sockets again.
             eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.socketTurn) { [weak self] in self?.turn() }
@@ -127,7 +142,7 @@ final class WorkerShard {
     }
 
     /// Whether there is room for another batch.
-    private var canTakeIn: Bool {
+    var canTakeIn: Bool {
         guard case .running = state else { return false }
         return revocation == nil && prepared.count < ShardLimits.preparedBatches
             && publications.count < ShardLimits.publications
@@ -151,6 +166,7 @@ final class WorkerShard {
             closeGaps()
             requestTokenState()
         }
+        tendTopics(now: now)
         commitIfDue(now: now)
         finishRevocationIfSettled(now: now)
         guard case .running = state else { return producer.poll(timeoutMilliseconds: 0) }
@@ -205,6 +221,7 @@ final class WorkerShard {
             for lane in sender.lanes { lane.close() }
         }
         consumer.close(timeoutMilliseconds: ShardLimits.leaveTimeoutMilliseconds)
+        reader?.close()
         producer.close(flushMilliseconds: ShardLimits.flushTimeoutMilliseconds)
         redis?.close()
         logger.info("stopped", metadata: counters.metadata)

@@ -1,0 +1,11 @@
+import KafkaClient
+
+/// What a shard needs to read push.parked, where it is no group's member; see ``KafkaReader``, whose contract this is.
+protocol PartitionReader: AnyObject {
+    func begin(_ place: KafkaTopicPartition, at offset: Int64) throws(KafkaError)
+    func stop(_ place: KafkaTopicPartition)
+    func read(_ place: KafkaTopicPartition, max: Int) -> KafkaBatch?
+    func close()
+}
+
+extension KafkaReader: PartitionReader {}
