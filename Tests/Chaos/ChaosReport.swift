@@ -51,6 +51,7 @@ struct ChaosReport {
             orderViolations: truth.orderViolations,
             orderViolationKinds: truth.violations,
             orderExcused: truth.excused,
+            orderLate: truth.late,
             maxUnconfirmedBytes: maxUnconfirmedBytes,
             faults: faults,
             accepted: truth.accepted,
@@ -76,6 +77,7 @@ struct ChaosReport {
         let orderViolations: Int
         let orderViolationKinds: [String: Int]
         let orderExcused: Int
+        let orderLate: Int
         let maxUnconfirmedBytes: Int?
         let faults: [String: Int]
         let accepted: Int
@@ -92,6 +94,7 @@ struct ChaosReport {
             case presumedWrong = "presumed_wrong"
             case orderViolations = "order_violations"
             case orderExcused = "order_excused"
+            case orderLate = "order_late"
             case orderViolationKinds = "order_violation_kinds"
             case maxUnconfirmedBytes = "max_unconfirmed_bytes"
             case repeatedOutcomes = "repeated_outcomes"

@@ -228,7 +228,11 @@ final class ChaosRun {
         }
         // Written out when it stops.
         pipeline.stopSandbox()
-        let truth = try TruthAudit(file: acceptedLog, books: &books)
+        let truth = try TruthAudit(
+            file: acceptedLog,
+            books: &books,
+            refusals: stats.faults["error-response"] ?? 0
+        )
         if truth.accepted != stats.accepted {
             complaints.append("\(stats.accepted) were accepted, and \(truth.accepted) stand in the log of them")
         }

@@ -35,6 +35,11 @@ struct OrderAudit: Equatable, Sendable {
     private(set) var violations: [Violation] = []
     /// Times that acceptances began again at one that was accepted before.
     private(set) var resends = 0
+    /// Older ones were accepted behind newer ones, but all that is newer came again after each: as if the older had been sent in
+    /// its turn and not been accepted. So it is if the gateway refused it and the worker ended before that was written down.
+    var isLateOnly: Bool {
+        violations.allSatisfy { if case .overtaken = $0 { true } else { false } }
+    }
     /// Acceptances of what was accepted before.
     private(set) var duplicates = 0
     /// Times that a resend left out only what is excused.
@@ -60,6 +65,10 @@ struct OrderAudit: Equatable, Sendable {
                 seen[place] = true
                 if place < newest {
                     violations.append(.overtaken(number: number, by: numbers[newest]))
+                    // What follows is judged as behind a resend of it.
+                    if place > last + 1, leftOut(upTo: place) {
+                        violations.append(.hole(after: numbers[last], before: number))
+                    }
                 } else {
                     if last < newest, leftOut(upTo: newest + 1) {
                         violations.append(.cutShort(after: numbers[last], by: number))

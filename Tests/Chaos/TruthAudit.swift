@@ -7,6 +7,8 @@ struct TruthAudit {
     private(set) var resends = 0
     /// See ``OrderAudit/excused``.
     private(set) var excused = 0
+    /// First acceptances behind newer ones that can be the gateway's doing: see ``OrderAudit/isLateOnly``.
+    private(set) var late = 0
     /// By kind of violation.
     private(set) var violations: [String: Int] = [:]
     /// The first few, in words.
@@ -19,7 +21,8 @@ struct TruthAudit {
     /// - Parameters:
     ///   - file: see ``AcceptedLogFile``.
     ///   - books: told every acceptance.
-    init(file: String, books: inout ChaosBooks) throws {
+    ///   - refusals: how many good notifications the gateway was made to refuse; as many may be accepted late.
+    init(file: String, books: inout ChaosBooks, refusals: Int) throws {
         // By topic; the token in the upper half, the number in the lower.
         var topics: [[UInt64]] = []
         var indices: [Int?] = []
@@ -39,6 +42,7 @@ struct TruthAudit {
             accepted += list.count
             if let topic = indices[index] { audit(list, topic: topic, books) }
         }
+        if late > refusals { violations["overtaken", default: 0] += late - refusals }
     }
 
     private mutating func audit(_ list: [UInt64], topic: Int, _ books: ChaosBooks) {
@@ -62,6 +66,10 @@ struct TruthAudit {
         duplicates += audit.duplicates
         resends += audit.resends
         excused += audit.excused
+        guard !audit.isLateOnly else {
+            late += audit.violations.count
+            return
+        }
         for violation in audit.violations {
             violations[violation.name, default: 0] += 1
             if examples.count < Self.exampleLimit { examples.append("\(token): \(violation)") }

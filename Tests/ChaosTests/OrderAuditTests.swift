@@ -32,6 +32,16 @@ struct OrderAuditTests {
         #expect(violations([1, 4, 2, 3, 4]) == [.overtaken(number: 2, by: 4), .overtaken(number: 3, by: 4)])
     }
 
+    @Test("what came late is told apart if all that is newer came again after it")
+    func late() {
+        for accepted in [[1, 3, 2, 3], [1, 4, 2, 3, 4], [1, 3, 4, 1, 2, 3, 4, 5], []] as [[UInt32]] {
+            #expect(OrderAudit(accepted).isLateOnly)
+        }
+        for accepted in [[1, 3, 2], [1, 3, 2, 4], [1, 3, 4, 2, 4], [1, 2, 4, 1, 3, 4]] as [[UInt32]] {
+            #expect(!OrderAudit(accepted).isLateOnly)
+        }
+    }
+
     @Test("something new in the middle of a resend cuts it short")
     func cutShort() {
         #expect(violations([1, 2, 3, 1, 4]) == [.cutShort(after: 1, by: 4)])
