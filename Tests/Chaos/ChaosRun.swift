@@ -48,10 +48,11 @@ final class ChaosRun {
     private static let worker = """
         {shards: 2, connections-per-topic: 2, \
         confirmation-window: \(FaultMenu.confirmationWindowMilliseconds)ms, sentinel-timeout: 4s, \
-        connection-max-age: 16s, connections-per-minute: 6000}
+        connection-max-age: 16s, connections-per-minute: 6000, \
+        park-after: 5s, park-probe-base: 1s, park-probe-cap: 4s}
         """
-    /// How long nothing may come while the last outcomes are awaited: longer than a lane whose topic was refused waits.
-    private static let silence = Duration.seconds(320)
+    /// How long nothing may come while the last outcomes are awaited.
+    private static let silence = Duration.seconds(60)
     private static let startPatience = Duration.seconds(60)
     /// How long the broker takes, at most, for what lies in its sockets.
     private static let answered = Duration.milliseconds(200)
