@@ -93,5 +93,26 @@ struct BadTokenTests {
         var restless = report
         restless.connects = 55
         #expect(!restless.meetsTargets)
+        #expect([report, slow].allSatisfy(Judge.safety.passes))
+        #expect(![twice, restless].contains(where: Judge.safety.passes))
+        #expect([report, slow, twice, restless].allSatisfy(Judge.none.passes))
+    }
+
+    private typealias Judge = BadTokensCommand.Judge
+
+    @Test("a case has as many notifications as can be learned from in the time allowed")
+    func size() {
+        func most(_ percent: Double, _ delay: Int) -> Int {
+            BadTokenReport.most(
+                invalidPercent: percent,
+                answerDelayMilliseconds: delay,
+                handshakeSeconds: 0.05,
+                connections: 4,
+                learningSeconds: 10
+            )
+        }
+        // 4 connections learn one each in 100 ms: 400 in 10 s, of which each occurs 20 times.
+        #expect(most(5, 50) == 400 * 20 * 20)
+        #expect(most(1, 150) == 200 * 20 * 100)
     }
 }

@@ -16,7 +16,7 @@ struct BadTokenMix: Sendable {
     /// How often each distinct bad token occurs.
     static let occurrences = 20
     /// Keys of the bundle: several per partition, so that these are filled evenly.
-    static let spread: UInt32 = 64
+    static let spread: UInt32 = 256
     static let tokensPerRecord = 100
 
     let records: [Record]

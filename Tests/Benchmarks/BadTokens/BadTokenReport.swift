@@ -46,8 +46,22 @@ struct BadTokenReport: Equatable {
     /// One per bad token and the initial ones: nothing else ends a connection here.
     var connectLimit: Int { distinctBad + connections }
 
-    var meetsTargets: Bool {
-        goodputRatio >= Self.least * boundRatio && duplicates == 0 && connects <= connectLimit
+    /// What holds however busy the machine is.
+    var isSafe: Bool { duplicates == 0 && connects <= connectLimit }
+
+    var meetsTargets: Bool { goodputRatio >= Self.least * boundRatio && isSafe }
+
+    /// How many notifications a run may have so that what there is to learn takes no longer, and at least a thousand.
+    static func most(
+        invalidPercent: Double,
+        answerDelayMilliseconds: Int,
+        handshakeSeconds: Double,
+        connections: Int,
+        learningSeconds: Double
+    ) -> Int {
+        let each = Double(answerDelayMilliseconds) / 1000 + handshakeSeconds
+        let distinct = learningSeconds * Double(connections) / each
+        return max(1000, Int(distinct * Double(BadTokenMix.occurrences) / (invalidPercent / 100)))
     }
 
     /// One line for programs.
