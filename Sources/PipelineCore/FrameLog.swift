@@ -4,7 +4,7 @@ import APNsProtocol
 ///
 /// Frames are encoded in place into chunks of one TLS record's size and stay there until they are settled, so that sending
 /// them again costs no encoding. A sequence number also is the notification identifier (see ``identifier(of:)``).
-/// Memory: 24 bytes and the frame's own for each entry; chunks are recycled.
+/// Memory: 28 bytes and the frame's own for each entry; chunks are recycled.
 public struct FrameLog: ~Copyable {
     /// Largest plaintext of a TLS record: a chunk handed over whole becomes exactly one.
     public static let chunkBytes = 16_384
@@ -19,8 +19,8 @@ public struct FrameLog: ~Copyable {
         public var refusals: UInt8
         /// Not to be sent (again): its partition is gone, or it has its outcome already.
         public var isDropped: Bool
-        /// Given by who appended it; see ``FrameLog/drop(fingerprint:from:where:)``.
-        var fingerprint: UInt16
+        /// Of its token; see ``FrameLog/drop(checksum:from:where:)``.
+        public internal(set) var checksum: UInt32
     }
 
     /// First entry kept.
@@ -111,8 +111,8 @@ public struct FrameLog: ~Copyable {
     ///
     /// - Parameters:
     ///   - bytes: 1 … the number reserved.
-    ///   - fingerprint: what ``drop(fingerprint:from:where:)`` finds it by; frames of one token share it.
-    public mutating func commit(_ reference: NotificationReference, bytes: Int, fingerprint: UInt16 = 0) {
+    ///   - checksum: what ``drop(checksum:from:where:)`` finds it by; frames of one token share it.
+    public mutating func commit(_ reference: NotificationReference, bytes: Int, checksum: UInt32 = 0) {
         precondition(bytes > 0 && chunks[chunks.count - 1].used + bytes <= Self.chunkBytes)
         if tail - head > mask { grow() }
         let last = chunks.count - 1
@@ -123,7 +123,7 @@ public struct FrameLog: ~Copyable {
             length: UInt16(truncatingIfNeeded: bytes),
             refusals: 0,
             isDropped: false,
-            fingerprint: fingerprint
+            checksum: checksum
         )
         chunks[last].used += bytes
         tail += 1
@@ -202,19 +202,28 @@ public struct FrameLog: ~Copyable {
         return dropped
     }
 
+    /// Marks one entry as dropped, which is not.
+    mutating func drop(at sequence: UInt64) {
+        precondition(sequence >= head && sequence < tail)
+        let slot = Int(truncatingIfNeeded: sequence & mask)
+        precondition(!entries[slot].isDropped)
+        entries[slot].isDropped = true
+        droppedCount += 1
+    }
+
     /// Marks the entries from `start` on as dropped whose frames satisfy a condition; looks only into those with a
-    /// fingerprint.
+    /// checksum.
     ///
     /// - Returns: their sequence numbers.
     mutating func drop(
-        fingerprint: UInt16,
+        checksum: UInt32,
         from start: UInt64,
         where isMeant: (UnsafeRawBufferPointer) -> Bool
     ) -> [UInt64] {
         var dropped: [UInt64] = []
         for sequence in max(start, head)..<max(start, tail) {
             let slot = Int(truncatingIfNeeded: sequence & mask)
-            guard entries[slot].fingerprint == fingerprint, !entries[slot].isDropped, isMeant(frame(at: sequence))
+            guard entries[slot].checksum == checksum, !entries[slot].isDropped, isMeant(frame(at: sequence))
             else {
                 continue
             }

@@ -228,6 +228,7 @@ extension LaneStateMachine {
         sentEnd = settledEnd
         flushedEnd = settledEnd
         quietEnd = settledEnd
+        if sortedEnd != nil { sortedEnd = settledEnd }
         marks.removeAll()
         passDropped()
         advanceIsolation()

@@ -34,6 +34,9 @@ public struct LaneStateMachine: ~Copyable {
     /// Shrinks and grows with what refusals cost.
     public internal(set) var window: SendWindow
 
+    /// Everything before is the lane's own to send; nil: whatever it is given is.
+    public internal(set) var sortedEnd: UInt64?
+
     /// Everything before has a mark: the end of the last flush.
     var flushedEnd: UInt64
     /// Where the open connection began: an answer on it can name nothing older.
@@ -117,9 +120,9 @@ public struct LaneStateMachine: ~Copyable {
 
     /// Takes the reserved frame as the lane's newest notification.
     ///
-    /// - Parameter fingerprint: what ``discard(fingerprint:where:)`` finds it by; frames of one token share it.
-    public mutating func commit(_ reference: NotificationReference, bytes: Int, fingerprint: UInt16 = 0) {
-        log.commit(reference, bytes: bytes, fingerprint: fingerprint)
+    /// - Parameter checksum: what ``discard(checksum:where:)`` finds it by; frames of one token share it.
+    public mutating func commit(_ reference: NotificationReference, bytes: Int, checksum: UInt32 = 0) {
+        log.commit(reference, bytes: bytes, checksum: checksum)
     }
 
     /// Takes out of the line what waits, or is to be sent again, and satisfies a condition; it gets its outcome from the
@@ -127,10 +130,10 @@ public struct LaneStateMachine: ~Copyable {
     ///
     /// - Returns: the sequence numbers, ascending; their entries stay readable until ``evictSettled()``.
     public mutating func discard(
-        fingerprint: UInt16,
+        checksum: UInt32,
         where isMeant: (_ frame: UnsafeRawBufferPointer) -> Bool
     ) -> [UInt64] {
-        let discarded = log.drop(fingerprint: fingerprint, from: sentEnd, where: isMeant)
+        let discarded = log.drop(checksum: checksum, from: sentEnd, where: isMeant)
         passDropped()
         return discarded
     }
@@ -192,7 +195,7 @@ public struct LaneStateMachine: ~Copyable {
     public mutating func nextRun() -> UnsafeRawBufferPointer? {
         guard phase == .open, retirement == nil, admission != .none else { return nil }
         while true {
-            let limit = sendLimit
+            let limit = min(sendLimit, sortedEnd ?? .max)
             guard sentEnd < limit, inFlightBytes + FrameLog.chunkBytes <= limits.inFlightBytes else { return nil }
             let (bytes, end) = log.run(from: sentEnd, limit: limit)
             if bytes.isEmpty {
@@ -247,7 +250,7 @@ public struct LaneStateMachine: ~Copyable {
     }
 
     /// The highest sequence number that may be handed over now, plus one.
-    private var sendLimit: UInt64 {
+    var sendLimit: UInt64 {
         min(
             min(log.tail, isolation?.groupEnd ?? log.tail),
             settledEnd + UInt64(admission == .one ? 1 : limits.inFlight),
@@ -264,6 +267,7 @@ public struct LaneStateMachine: ~Copyable {
         }
         sentEnd = max(sentEnd, settledEnd)
         flushedEnd = max(flushedEnd, settledEnd)
+        sortedEnd = sortedEnd.map { max($0, sentEnd) }
         advanceIsolation()
     }
 }

@@ -47,6 +47,11 @@ public struct SendWindow: Equatable, Sendable {
         size = min(largest, max(Self.smallest, min(size, outstanding) / 2))
     }
 
+    /// What refusals came from goes elsewhere now.
+    mutating func reopen() {
+        size = largest
+    }
+
     /// An answer came so long after the notification it names had been written.
     public mutating func answered(after delay: Duration) {
         let measured = max(Self.shortestDelay, delay * 2)

@@ -143,6 +143,8 @@ final class LaneDriver: GatewayLaneDelegate {
         told.answers += 1
         return true
     }
+
+    func laneSorts(_ lane: GatewayLane) {}
 }
 
 /// What a test holds of a ``LaneDriver``: everything is done on its event loop.

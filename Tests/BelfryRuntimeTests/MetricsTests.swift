@@ -72,6 +72,7 @@ import Testing
             "belfry_error_responses_total{topic=\"com.example.news\",environment=\"sandbox\",status=\"8\"} 1",
             "belfry_resent_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
             "belfry_presumed_wrong_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
+            "belfry_probation_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
             "belfry_outcomes_total{kind=\"dead_lettered\"} 1",
             "belfry_certificate_expiry_timestamp_seconds{topic=\"com.example.news\",environment=\"sandbox\"} 9",
         ]

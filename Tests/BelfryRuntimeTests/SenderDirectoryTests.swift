@@ -18,20 +18,22 @@ import Testing
             asked.append("\(index) \(environment) \(bundleID)")
             guard bundleID.hasPrefix("known") else { return nil }
             // Never started: no lane connects in these tests.
-            let lane = GatewayLane(
-                sender: index,
-                number: 0,
-                limits: LaneLimits(),
-                connector: GatewayConnector(
-                    addresses: GatewayAddresses([], eventLoop: MultiThreadedEventLoopGroup.singleton.any()),
-                    firstTurn: 0,
-                    tls: try TLSContext(client: nil),
-                    timeout: .seconds(1)
-                ),
-                random: { .random(in: .min ... .max) },
-                logger: Logger(label: "test"),
-                delegate: self
-            )
+            let lanes = try (0..<2).map { number in
+                GatewayLane(
+                    sender: index,
+                    number: number,
+                    limits: LaneLimits(),
+                    connector: GatewayConnector(
+                        addresses: GatewayAddresses([], eventLoop: MultiThreadedEventLoopGroup.singleton.any()),
+                        firstTurn: 0,
+                        tls: try TLSContext(client: nil),
+                        timeout: .seconds(1)
+                    ),
+                    random: { .random(in: .min ... .max) },
+                    logger: Logger(label: "test"),
+                    delegate: self
+                )
+            }
             return TopicSender(
                 index: index,
                 environment: environment,
@@ -46,7 +48,8 @@ import Testing
                     refusedShare: 0.5,
                     sampleSize: 20
                 ),
-                lanes: [lane]
+                lanes: [lanes[0]],
+                probation: [lanes[1]]
             )
         }
 
@@ -55,6 +58,7 @@ import Testing
         func laneConnected(_ lane: GatewayLane) {}
         func laneDisconnected(_ lane: GatewayLane, reason: DisconnectReason) {}
         func lane(_ lane: GatewayLane, answered response: ErrorResponse) -> Bool { true }
+        func laneSorts(_ lane: GatewayLane) {}
     }
 
     private let maker = Maker()

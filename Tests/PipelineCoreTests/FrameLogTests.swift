@@ -111,7 +111,7 @@ import Testing
                 head = log.head
             }
             if random.chance(5) {
-                let wanted = UInt16.random(in: 0..<4, using: &random)
+                let wanted = UInt32.random(in: 0..<4, using: &random)
                 let from = head + .random(in: 0...UInt64(model.count), using: &random)
                 let parity = Int.random(in: 0...1, using: &random)
                 let expected = model.indices.filter {
@@ -119,7 +119,7 @@ import Testing
                         && model[$0].bytes.count % 2 == parity
                 }
                 for index in expected { model[index].isDropped = true }
-                let found = log.drop(fingerprint: wanted, from: from) { $0.count % 2 == parity }
+                let found = log.drop(checksum: wanted, from: from) { $0.count % 2 == parity }
                 #expect(found == expected.map { head + UInt64($0) })
             }
             if random.chance(20) {
@@ -172,7 +172,7 @@ extension FrameLog {
         for index in room.indices { room[index] = UInt8(truncatingIfNeeded: Int(ordinal) &+ index) }
         TestFrame.write(identifier: identifier, ordinal: ordinal, into: room)
         let written = Array(room)
-        commit(.init(assignment: assignment, record: 0, token: ordinal), bytes: bytes, fingerprint: UInt16(ordinal % 4))
+        commit(.init(assignment: assignment, record: 0, token: ordinal), bytes: bytes, checksum: ordinal % 4)
         return written
     }
 }

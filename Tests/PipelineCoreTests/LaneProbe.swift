@@ -54,7 +54,7 @@ final class LaneProbe {
         _ count: Int = 1,
         assignment: UInt32 = 1,
         bytes: Int = TestFrame.smallestBytes,
-        fingerprint: UInt16 = 0
+        checksum: UInt32 = 0
     ) {
         for _ in 0..<count {
             let room = lane.reserve(bytes)
@@ -62,7 +62,7 @@ final class LaneProbe {
             lane.commit(
                 .init(assignment: assignment, record: 0, token: published),
                 bytes: bytes,
-                fingerprint: fingerprint
+                checksum: checksum
             )
             published += 1
         }
@@ -108,9 +108,9 @@ final class LaneProbe {
         simplified(lane.ended(end, now: now, random: .max / 2))
     }
 
-    /// What waits with a fingerprint, taken out of the line; ordinals.
-    func discard(_ fingerprint: UInt16) -> [UInt32] {
-        lane.discard(fingerprint: fingerprint) { _ in true }.map { lane.log.entry(at: $0).reference.token }
+    /// What waits with a checksum, taken out of the line; ordinals.
+    func discard(_ checksum: UInt32) -> [UInt32] {
+        lane.discard(checksum: checksum) { _ in true }.map { lane.log.entry(at: $0).reference.token }
     }
 
     func giveSentinelUp() -> Verdict? {

@@ -116,7 +116,7 @@ final class LaneWorld {
             lane.commit(
                 .init(assignment: assignment, record: 0, token: ordinal),
                 bytes: bytes,
-                fingerprint: UInt16(ordinal % options.tokens)
+                checksum: UInt32(ordinal % options.tokens)
             )
         }
     }
@@ -221,7 +221,7 @@ final class LaneWorld {
     }
 
     private func silence(_ token: UInt32) {
-        let silenced = lane.discard(fingerprint: UInt16(token)) { frame in
+        let silenced = lane.discard(checksum: UInt32(token)) { frame in
             var bytes = Array(frame)
             return TestFrame.take(from: &bytes).allSatisfy { $0.ordinal % options.tokens == token }
         }

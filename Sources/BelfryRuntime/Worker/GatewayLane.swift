@@ -15,6 +15,8 @@ protocol GatewayLaneDelegate: AnyObject {
     func laneDisconnected(_ lane: GatewayLane, reason: DisconnectReason)
     /// The gateway answered with an error response. Returns whether its word on tokens is trusted.
     func lane(_ lane: GatewayLane, answered response: ErrorResponse) -> Bool
+    /// What waits in the lane is to be sorted before it is sent.
+    func laneSorts(_ lane: GatewayLane)
 }
 
 /// Carries out what a ``LaneStateMachine`` decides: connects, writes, reads. Decides nothing itself.
@@ -222,7 +224,12 @@ final class GatewayLane {
         isPumping = true
         defer { isPumping = false }
         let current = attempt
-        while current == attempt, !isEnding, connection.isWritable, writeGroup(to: connection) {}
+        while current == attempt, !isEnding, connection.isWritable {
+            let start = machine.sentEnd
+            if machine.isSorted { delegate.laneSorts(self) }
+            // All that was sorted may have gone elsewhere: then there is nothing to write, and more to sort.
+            guard writeGroup(to: connection) || machine.sentEnd > start else { break }
+        }
         if current == attempt, !isEnding, machine.wantsSentinel { writeSentinel(to: connection) }
     }
 

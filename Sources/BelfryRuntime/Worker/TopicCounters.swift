@@ -6,6 +6,8 @@ struct TopicCounters: Equatable, Sendable {
     var errorResponses: [UInt8: Int] = [:]
     var resent = 0
     var presumedWrong = 0
+    /// Notifications that went over a lane of probation.
+    var onProbation = 0
 
     mutating func count(_ reason: DisconnectReason) {
         disconnects[reason.rawValue] += 1

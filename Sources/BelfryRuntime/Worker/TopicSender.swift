@@ -15,6 +15,11 @@ final class TopicSender {
     /// Number of keys the bundle is spread over; 1: not spread, nil: not known, so shards are not checked.
     let spread: UInt32?
     let affinity: TokenAffinity
+    /// What a token's notifications wait in; by ``affinity``.
+    let ownLanes: [GatewayLane]
+    /// Of each of the lanes.
+    let probations: [Probation]
+    /// All lanes, those of probation first: what is in one is older than what waits in the lane it came from.
     let lanes: [GatewayLane]
     /// Doubts the gateway when it calls too many tokens invalid.
     var tokenGuard: InvalidTokenGuard
@@ -30,6 +35,9 @@ final class TopicSender {
     var counters = TopicCounters()
     /// Called invalid by the gateway, and the token store does not say so to everyone yet.
     var refusedTokens = RefusedTokens()
+    /// Tells newcomers from others while many tokens are called invalid.
+    var acceptedTokens = AcceptedTokens()
+    var probationSwitch = ProbationSwitch()
 
     /// A notification whose token was called invalid.
     struct Suspect {
@@ -48,7 +56,8 @@ final class TopicSender {
         spread: UInt32?,
         tokenGuard: InvalidTokenGuard,
         breaker: TopicBreaker,
-        lanes: [GatewayLane]
+        lanes: [GatewayLane],
+        probation: [GatewayLane]
     ) {
         self.index = index
         self.environment = environment
@@ -58,7 +67,10 @@ final class TopicSender {
         self.spread = spread
         self.tokenGuard = tokenGuard
         self.breaker = breaker
-        self.lanes = lanes
+        precondition(lanes.count == probation.count)
+        ownLanes = lanes
+        probations = zip(lanes, probation).map { Probation(of: $0, lane: $1) }
+        self.lanes = probation + lanes
         affinity = TokenAffinity(lanes: lanes.count)
         tokenKey = TokenKey(environment: environment, bundleID: bundleID)
         topicHash = ParkedLags.topicHash(environment: environment, bundleID: bundleID)
@@ -75,7 +87,7 @@ final class TopicSender {
         expiration: UInt32,
         priority: NotificationPriority
     ) {
-        let lane = lanes[affinity.lane(checksum: checksum)]
+        let lane = ownLanes[affinity.lane(checksum: checksum)]
         let bytes = NotificationFrame.command2Bytes(tokenBytes: token.count, payloadBytes: payload.count)
         let room = lane.machine.reserve(bytes)
         NotificationFrame.encodeCommand2(
@@ -86,11 +98,6 @@ final class TopicSender {
             priority: priority,
             into: room
         )
-        lane.machine.commit(reference, bytes: bytes, fingerprint: Self.fingerprint(checksum))
-    }
-
-    /// What a lane finds the frames of a token by. Not the checksum's last bits: the tokens of one key share some of them.
-    static func fingerprint(_ checksum: UInt32) -> UInt16 {
-        UInt16(truncatingIfNeeded: checksum >> 16)
+        lane.machine.commit(reference, bytes: bytes, checksum: checksum)
     }
 }

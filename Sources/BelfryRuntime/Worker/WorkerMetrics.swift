@@ -94,6 +94,11 @@ struct WorkerMetrics {
         .counter,
         "Notifications handed to a connection that are to be sent again."
     )
+    private var probation = MetricFamily(
+        "belfry_probation_total",
+        .counter,
+        "Notifications to tokens not accepted before that went apart from others, since many were called invalid."
+    )
     private var presumedWrong = MetricFamily(
         "belfry_presumed_wrong_total",
         .counter,
@@ -125,7 +130,7 @@ struct WorkerMetrics {
             returned, foreignParked, expiry, records,
             notifications, sent, deadLetters, commits, recordsLost, beyondEnd, outcomes, connects, disconnects,
             responses, resent,
-            presumedWrong,
+            presumedWrong, probation,
         ]
     }
 
@@ -175,5 +180,6 @@ struct WorkerMetrics {
         }
         resent.add(topic.counters.resent, name, environment)
         presumedWrong.add(topic.counters.presumedWrong, name, environment)
+        probation.add(topic.counters.onProbation, name, environment)
     }
 }

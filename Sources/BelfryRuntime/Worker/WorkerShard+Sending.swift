@@ -79,7 +79,8 @@ extension WorkerShard {
     /// Makes the sender of a bundle in an environment; nil if there is no certificate for it.
     func makeSender(index: Int32, environment: String, bundleID: String) -> TopicSender? {
         guard let place = settings.environments[environment] else { return nil }
-        let connectors = (0..<settings.connectionsPerTopic).compactMap {
+        // Those of probation come after the others, one for each.
+        let connectors = (0..<2 * settings.connectionsPerTopic).compactMap {
             gateways.connector(environment: environment, bundleID: bundleID, lane: $0)
         }
         guard !connectors.isEmpty else { return nil }
@@ -107,7 +108,8 @@ extension WorkerShard {
             spread: topic.settings.spread,
             tokenGuard: settings.tokenGuard,
             breaker: settings.breaker,
-            lanes: lanes
+            lanes: Array(lanes.prefix(settings.connectionsPerTopic)),
+            probation: Array(lanes.dropFirst(settings.connectionsPerTopic))
         )
         sender.detours = mayLag(sender.topicHash)
         if activePartitions.contains(where: { $0.parking.lags[sender.topicHash] != nil }) { sender.breaker.inherit() }

@@ -13,6 +13,8 @@ extension WorkerShard: GatewayLaneDelegate {
         let sender = senders.senders[Int(lane.sender)]
         sender.tokenGuard.noteAccepted(verdict.confirmed.count + verdict.presumed.count)
         sender.breaker.accepted(verdict.confirmed.count + verdict.presumed.count)
+        sender.acceptedTokens.insert(verdict.confirmed, of: lane.machine.log)
+        sender.acceptedTokens.insert(verdict.presumed, of: lane.machine.log)
         counters.resent += verdict.resent
         counters.presumedWrong += verdict.presumedWrong.count
         sender.counters.resent += verdict.resent
@@ -50,6 +52,7 @@ extension WorkerShard: GatewayLaneDelegate {
         let sender = senders.senders[Int(lane.sender)]
         sender.counters.errorResponses[response.status.rawValue, default: 0] += 1
         judge(StatusRule(response.status), of: sender)
+        if StatusRule(response.status) == .rejectToken { sender.noteInvalidToken(now: now) }
         var metadata = laneMetadata(lane)
         metadata["status"] = .stringConvertible(response.status.rawValue)
         metadata["identifier"] = .stringConvertible(response.identifier)
@@ -69,6 +72,10 @@ extension WorkerShard: GatewayLaneDelegate {
         default:
             break
         }
+    }
+
+    func laneSorts(_ lane: GatewayLane) {
+        senders.senders[Int(lane.sender)].sort(lane, now: now)
     }
 
     private func settle(_ range: Range<UInt64>, of lane: GatewayLane, _ outcome: OutcomeKind) {
@@ -97,7 +104,10 @@ extension WorkerShard: GatewayLaneDelegate {
                 return sender.suspects.append(suspect)
             }
             believe(suspect, of: sender)
-            silence(token, checksum, in: lane, resendEnd: resendEnd)
+            for each in sender.lanes(beside: lane) {
+                silence(token, checksum, in: each, resendEnd: each === lane ? resendEnd : 0)
+            }
+            sender.acceptedTokens.remove(checksum: checksum)
         case .deadLetter, .isolate:
             sender.breaker.contentRefused()
             rejectToken(
@@ -114,7 +124,7 @@ extension WorkerShard: GatewayLaneDelegate {
     /// What else waits for a token that was just called invalid gets its outcome without being sent: each would cost a
     /// connection.
     private func silence(_ token: [UInt8], _ checksum: UInt32, in lane: GatewayLane, resendEnd: UInt64) {
-        let silenced = lane.machine.discard(fingerprint: TopicSender.fingerprint(checksum)) {
+        let silenced = lane.machine.discard(checksum: checksum) {
             NotificationFrame.command2Token(in: $0).elementsEqual(token)
         }
         for sequence in silenced {

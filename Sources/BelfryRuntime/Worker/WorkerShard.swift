@@ -157,6 +157,7 @@ final class WorkerShard {
         if !hasPassedOver {
             for sender in senders.senders {
                 for lane in sender.lanes { lane.tick(now: now) }
+                sender.endProbation(now: now)
             }
         }
         if nextRetry <= now {

@@ -1,0 +1,23 @@
+/// Says when so many tokens of a topic are called invalid that those not accepted before go apart from the others.
+///
+/// One refusal now and then costs less than what probation does; two within ``rise`` turn it on, and it stays on until
+/// none has come for ``fall``. [ours]
+public struct ProbationSwitch: Equatable, Sendable {
+    public static let rise = Duration.seconds(10)
+    public static let fall = Duration.seconds(60)
+
+    private var last: MonotonicTime?
+    private var until: MonotonicTime?
+
+    public init() {}
+
+    public func isOn(now: MonotonicTime) -> Bool {
+        until.map { now < $0 } ?? false
+    }
+
+    /// The gateway called a token invalid.
+    public mutating func noteInvalid(now: MonotonicTime) {
+        if isOn(now: now) || last.map({ now <= $0 + Self.rise }) ?? false { until = now + Self.fall }
+        last = now
+    }
+}

@@ -1,0 +1,216 @@
+import APNsProtocol
+import Testing
+
+@testable import PipelineCore
+
+@Suite struct ProbationSorterTests {
+    @Test("Whatever is moved, each notification has one outcome, and no token overtakes itself", arguments: 0..<400)
+    func order(seed: UInt64) {
+        var options = ProbationWorld.Options()
+        options.fails = seed % 3 == 2
+        options.hurries = seed % 4 == 3
+        options.tokens = seed % 5 == 4 ? 400 : 40
+        let world = ProbationWorld(seed: seed, options: options)
+        world.run()
+        world.checkOrder()
+    }
+
+    @Test("The property is not proven by default: in most worlds many are moved")
+    func moves() {
+        let moved = (UInt64(0)..<50).count { seed in
+            let world = ProbationWorld(seed: seed, options: .init())
+            world.run()
+            return world.moved > 20
+        }
+        #expect(moved > 25)
+    }
+
+    @Test("Newcomers go on probation, who was accepted before does not")
+    func newcomers() {
+        var pair = Pair()
+        for token in UInt32(0)..<8 { pair.accepted.insert(checksum: token) }
+        pair.publish([0, 1, 90, 2, 3, 4, 91, 5, 6, 7])
+        #expect(pair.sort() == 2)
+        #expect(pair.sent() == [0, 1, 2, 3, 4, 5, 6, 7])
+        #expect(pair.onProbation() == [90, 91])
+    }
+
+    @Test("A token on probation stays there until nothing of it is unsettled, even if it was accepted before")
+    func follows() {
+        var pair = Pair()
+        pair.publish([90, 90])
+        #expect(pair.sort() == 2)
+        pair.accepted.insert(checksum: 90)
+        pair.publish([90])
+        #expect(pair.sort(isOn: false) == 1)
+        #expect(pair.onProbation() == [90, 90, 90])
+        pair.settleProbation()
+        pair.publish([90])
+        #expect(pair.sort() == 0)
+        #expect(pair.sent() == [90])
+    }
+
+    @Test("A newcomer that its lane has sent, and that is not settled, stays in its lane")
+    func unsettled() {
+        var pair = Pair()
+        pair.publish([90])
+        #expect(pair.sort(isOn: false) == 0)
+        #expect(pair.sent() == [90])
+        pair.publish([90])
+        #expect(pair.sort() == 0)
+        #expect(pair.sent() == [90])
+    }
+
+    @Test("What was sent before the sorting began counts as unsettled too")
+    func before() {
+        var pair = Pair(isSorted: false)
+        pair.publish([90])
+        #expect(pair.sent() == [90])
+        pair.begin()
+        pair.publish([90, 91])
+        #expect(pair.sort() == 1)
+        #expect(pair.sent() == [90])
+    }
+
+    @Test("What is to be sent again is sorted again, and moves now that nothing of it is out")
+    func again() {
+        var pair = Pair()
+        pair.publish([90])
+        #expect(pair.sort(isOn: false) == 0)
+        #expect(pair.sent() == [90])
+        pair.reconnect()
+        #expect(pair.sort() == 1)
+        #expect(pair.sent().isEmpty)
+        #expect(pair.onProbation() == [90])
+    }
+
+    @Test("What has met an error, which its lane counts, stays in its lane")
+    func counted() {
+        var pair = Pair()
+        pair.publish([90])
+        #expect(pair.sort(isOn: false) == 0)
+        #expect(pair.sent() == [90])
+        pair.answer(.processingError, identifier: 1)
+        #expect(pair.sort() == 0)
+        #expect(pair.sent() == [90])
+    }
+
+    @Test("Nothing that is not sorted is sent")
+    func waits() {
+        var pair = Pair()
+        pair.publish([1, 2])
+        #expect(pair.sent().isEmpty)
+    }
+
+    @Test("When most are newcomers, probation takes only what it can send at once")
+    func cold() {
+        var pair = Pair(window: 100)
+        pair.publish((0..<1000).map { 5000 + $0 })
+        #expect(pair.sort() == 100)
+        #expect(pair.sent().count == 900)
+    }
+
+    @Test("A refusal makes a lane's window smaller only while most are newcomers", arguments: [true, false])
+    func window(areKnown: Bool) {
+        var pair = Pair()
+        let tokens = (0..<1000).map { 5000 + UInt32($0) }
+        if areKnown { for token in tokens { pair.accepted.insert(checksum: token) } }
+        pair.publish(tokens)
+        #expect(pair.sort(isOn: areKnown) == 0)
+        #expect(pair.sent().count == 1000)
+        pair.publish([4000, 4001, 4002])
+        _ = pair.sort()
+        pair.answer(.invalidToken, identifier: 100)
+        let smaller = pair.lane.window.size
+        #expect(smaller < 1000)
+        _ = pair.sort()
+        let size = pair.lane.window.size
+        #expect(size == (areKnown ? 10_000 : smaller))
+    }
+}
+
+/// A sorted lane with its connection, and its probation lane with none, by hand.
+private struct Pair: ~Copyable {
+    var lane: LaneStateMachine
+    var probation: LaneStateMachine
+    var sorter: ProbationSorter?
+    var accepted = AcceptedTokens(indexBits: 8)
+    var now = MonotonicTime(nanoseconds: 1_000_000_000)
+
+    init(isSorted: Bool = true, window: Int = 10_000) {
+        lane = LaneStateMachine(limits: LaneLimits(inFlight: 10_000, retainedBytes: 0))
+        probation = LaneStateMachine(limits: LaneLimits(inFlight: window, retainedBytes: 0))
+        lane.connecting()
+        lane.opened(now: now, random: 0)
+        if isSorted { begin() }
+    }
+
+    mutating func begin() { sorter = ProbationSorter(&lane) }
+
+    mutating func publish(_ tokens: [UInt32]) {
+        let bytes = NotificationFrame.command2Bytes(tokenBytes: 4, payloadBytes: 0)
+        for token in tokens {
+            let identifier = lane.nextIdentifier
+            let room = lane.reserve(bytes)
+            _ = withUnsafeBytes(of: token) {
+                NotificationFrame.encodeCommand2(
+                    identifier: identifier,
+                    token: $0,
+                    payload: .init(start: nil, count: 0),
+                    expiration: 0,
+                    priority: .immediate,
+                    into: room
+                )
+            }
+            lane.commit(.init(assignment: 0, record: 0, token: token), bytes: bytes, checksum: token)
+        }
+    }
+
+    mutating func sort(isOn: Bool = true) -> Int {
+        sorter?.sort(&lane, probation: &probation, isOn: isOn, accepted: accepted) ?? 0
+    }
+
+    /// What the lane hands over now; tokens.
+    mutating func sent() -> [UInt32] {
+        let start = lane.sentEnd
+        while lane.nextRun() != nil {}
+        return (start..<lane.sentEnd).map { lane.log.entry(at: $0) }.filter { !$0.isDropped }.map(\.checksum)
+    }
+
+    /// What is on probation and not settled; the identifiers must be those of its own line.
+    func onProbation() -> [UInt32] {
+        (probation.settledEnd..<probation.log.tail).map { sequence in
+            let frame = probation.log.frame(at: sequence)
+            let identifier = frame.loadUnaligned(fromByteOffset: 8, as: UInt32.self).byteSwapped
+            #expect(identifier == FrameLog.identifier(of: sequence))
+            return probation.log.entry(at: sequence).checksum
+        }
+    }
+
+    mutating func settleProbation() {
+        probation.connecting()
+        probation.opened(now: now, random: 0)
+        while probation.nextRun() != nil {}
+        probation.flushed(upTo: probation.sentEnd, now: now)
+        _ = probation.presume(now: now + .seconds(3600))
+        probation.evictSettled()
+    }
+
+    /// The connection is lost; another is opened.
+    mutating func reconnect() {
+        _ = lane.ended(.closedHere, now: now, random: 0)
+        reopen()
+    }
+
+    /// The gateway answers on the lane's connection; another is opened.
+    mutating func answer(_ status: APNsStatus, identifier: UInt32) {
+        _ = lane.answered(.init(status: status, identifier: identifier), now: now, random: 0)
+        reopen()
+    }
+
+    private mutating func reopen() {
+        lane.evictSettled()
+        lane.connecting()
+        lane.opened(now: now, random: 0)
+    }
+}
