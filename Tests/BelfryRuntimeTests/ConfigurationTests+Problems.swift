@@ -59,6 +59,20 @@ struct ConfigurationProblemTests {
                 "redis.url: found a URL that is wrong in its scheme: must be redis:// or rediss://; "
                     + "allowed: one URL, redis://[user:password@]host[:port][/db], or rediss:// for TLS"
             ),
+            ("redis: {when-away: stop}", "redis.when-away: found \"stop\"; allowed: wait, send"),
+            (
+                "redis: {away-after: 2m}",
+                "redis.away-after: found \"2m\"; allowed: a duration such as 500ms, 2s, 1m or 6h, 10ms...1m"
+            ),
+            (
+                "worker: {dedupe-window: 25h}",
+                "worker.dedupe-window: found \"25h\"; allowed: a duration such as 500ms, 2s, 1m or 6h, 0ms...1d"
+            ),
+            (
+                "worker: {dedupe-window: 1h, token-state: false}",
+                "worker.dedupe-window: found 1h; "
+                    + "allowed: nothing but 0s while worker.token-state is false: Redis remembers the requests"
+            ),
             ("outcomes: some", "outcomes: found \"some\"; allowed: failures, all, none"),
             ("operations: {listen: '9464'}", "operations.listen: found \"9464\"; allowed: host:port"),
             (

@@ -84,7 +84,8 @@ struct ConfigurationTests {
               park-after: 90s
               park-probe-base: 5s
               park-probe-cap: 4m
-              token-state: false
+              token-state: true
+              dedupe-window: 6h
               stop-timeout: 1m
               revoke-deadline: 4s
             """
@@ -112,16 +113,25 @@ struct ConfigurationTests {
         expected.parkAfter = .seconds(90)
         expected.parkProbeBase = .seconds(5)
         expected.parkProbeCap = .seconds(240)
-        expected.tokenState = false
+        expected.dedupeWindow = .seconds(21_600)
         expected.stopTimeout = .seconds(60)
         expected.revokeDeadline = .seconds(4)
         #expect(worker == expected)
+    }
+
+    @Test("Token state can be left out, and requests need not be remembered")
+    func withoutTokenState() throws {
+        let worker = try load(
+            "environments: {sandbox: {gateways: localhost}}\nworker: {token-state: false, dedupe-window: 0s}"
+        ).worker
+        #expect(!worker.tokenState && worker.dedupeWindow == .zero)
     }
 
     @Test("Every key of the other roles is read into the setting of its name")
     func otherKeys() throws {
         let configuration = try load(
             """
+            redis: {when-away: send, away-after: 250ms}
             environments:
               production: {gateways: ["a.example:1", "[::1]:2"], payload-limit: 2048, token-limit: 100}
             registrar: {group-id: r, batch: 3}
@@ -131,6 +141,8 @@ struct ConfigurationTests {
             log: {level: debug}
             """
         )
+        #expect(configuration.redis.whenAway == .send)
+        #expect(configuration.redis.awayAfter == .milliseconds(250))
         #expect(configuration.registrar.groupID == "r")
         #expect(configuration.registrar.batch == 3)
         #expect(configuration.harvester.interval == .seconds(1800))

@@ -11,6 +11,8 @@ import Testing
         counters.handedOver = 6
         counters.returned = 8
         counters.foreignParked = 9
+        counters.sentWithoutState = 4
+        counters.outcomes.count(.duplicate)
         counters.outcomes.count(.confirmed)
         counters.outcomes.count(.deadLettered)
         var topic = TopicCounters()
@@ -74,6 +76,8 @@ import Testing
             "belfry_presumed_wrong_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
             "belfry_probation_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
             "belfry_outcomes_total{kind=\"dead_lettered\"} 1",
+            "belfry_outcomes_total{kind=\"duplicate\"} 1",
+            "belfry_sent_without_token_state_total 4",
             "belfry_certificate_expiry_timestamp_seconds{topic=\"com.example.news\",environment=\"sandbox\"} 9",
         ]
     )

@@ -58,6 +58,33 @@ final class TokenStore: Sendable {
         _ = try answers[0].get()
     }
 
+    /// Runs ``DedupeScript/remember``; returns its answer.
+    func remember(_ keys: [[UInt8]], milliseconds: Int) async throws -> Int64 {
+        let answers: [Result<Int64, RedisError>] = try await collect(1) { connection, answer in
+            connection.evaluate(DedupeScript.remember, keyCount: keys.count, argumentCount: 1) { writer in
+                for key in keys { writer.argument(key) }
+                writer.argument(milliseconds)
+            } _: { result in
+                answer(0, result.map { $0.integer ?? -1 })
+            }
+        }
+        return try answers[0].get()
+    }
+
+    /// For how many milliseconds more the keys are kept; negative: for ever, or they are gone.
+    func timeToLive(of keys: [[UInt8]]) async throws -> [Int64] {
+        try await collect(keys.count) { connection, answer in
+            for (index, key) in keys.enumerated() {
+                connection.send { writer in
+                    writer.command("PTTL", argumentCount: 1)
+                    writer.argument(key)
+                } _: { result in
+                    answer(index, result.map { $0.integer ?? -1 })
+                }
+            }
+        }.map { try $0.get() }
+    }
+
     func close() async throws {
         try await eventLoop.submit { [connection] in connection.value.close() }.get()
     }

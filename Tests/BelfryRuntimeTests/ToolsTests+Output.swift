@@ -114,8 +114,15 @@ struct OutputTests {
                 == "2013-04-23T09:30:00.250Z  rejected  com.example.news  ab01  status 8  invalid-token  "
                 + "push.requests[3]@42#7"
         )
+        var blind = rejected
+        blind.withoutTokenState = true
+        #expect(OutcomeLine(blind).json.text.contains(#""request_id":"r-1","without_token_state":true,"#))
+        #expect(OutcomeLine(blind).text.contains("  invalid-token  without token state  push.requests"))
         let bare = OutcomeLine(PushOutcome.with { $0.kind = .presumed }).json.text
-        #expect(!bare.contains("status") && !bare.contains("reason") && !bare.contains("\"token\":"))
+        #expect(
+            !bare.contains("without") && !bare.contains("status") && !bare.contains("reason")
+                && !bare.contains("\"token\":")
+        )
     }
 
     @Test("Every kind of outcome has the name of the design")

@@ -48,6 +48,15 @@ extension WorkerSettings {
         )
         parkProbeCap = section.duration("park-probe-cap", in: .seconds(1)...(.seconds(86_400)), default: parkProbeCap)
         tokenState = section.boolean("token-state", default: tokenState)
+        dedupeWindow = section.duration("dedupe-window", in: .zero...(.seconds(86_400)), default: dedupeWindow)
+        if dedupeWindow > .zero, !tokenState {
+            section.report(
+                "dedupe-window",
+                section.origin(of: "dedupe-window"),
+                found: DurationText.format(dedupeWindow),
+                allowed: "nothing but 0s while worker.token-state is false: Redis remembers the requests"
+            )
+        }
         stopTimeout = section.duration("stop-timeout", in: .seconds(1)...(.seconds(3600)), default: stopTimeout)
         revokeDeadline = section.duration("revoke-deadline", in: .seconds(1)...(.seconds(300)), default: revokeDeadline)
         if backoffBase > backoffCap {

@@ -131,6 +131,8 @@ extension RedisSettings {
                 )
             }
         }
+        whenAway = section.choice("when-away", default: whenAway)
+        awayAfter = section.duration("away-after", in: .milliseconds(10)...(.seconds(60)), default: awayAfter)
         section.reportUnknownKeys()
     }
 }

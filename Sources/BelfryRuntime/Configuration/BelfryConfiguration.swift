@@ -66,8 +66,20 @@ public struct RedisSettings: Sendable, Equatable {
     /// Made of `redis.url`: `redis://[user:password@]host[:port][/db]`, or `rediss://` for TLS. Its description
     /// blanks the password out.
     public var endpoint = RedisEndpoint(host: "127.0.0.1")
+    /// What the worker does while Redis does not answer.
+    public var whenAway = RedisAbsencePolicy.wait
+    /// How long a look-up may wait before Redis counts as away, where the worker goes on without it.
+    public var awayAfter = Duration.seconds(1)
 
     public init() {}
+}
+
+/// What the worker does while Redis does not answer.
+public enum RedisAbsencePolicy: String, Sendable, CaseIterable {
+    /// Nothing is sent.
+    case wait
+    /// Notifications are sent without token state, which their outcomes say.
+    case send
 }
 
 /// Where certificates are.

@@ -50,6 +50,8 @@ public struct WorkerSettings: Sendable, Equatable {
     public var parkProbeCap = Duration.seconds(300)
     /// Whether tokens are looked up in Redis before they are sent to. Without, dead tokens are not known.
     public var tokenState = true
+    /// For how long it is remembered that a request arrived at a token, so that it is not sent to it again; zero: not at all.
+    public var dedupeWindow = Duration.zero
     /// How long a stop may take before what is unsettled is left to the next worker.
     public var stopTimeout = Duration.seconds(30)
     /// How long a revoked partition may wait for its notifications to settle; must stay below the session time-out of

@@ -24,13 +24,16 @@ struct TokenKey: Sendable {
     /// - Parameter checksum: CRC-32 of the token.
     func write(token: UnsafeRawBufferPointer, checksum: UInt32, into buffer: UnsafeMutableRawBufferPointer) {
         prefix.withUnsafeBytes { buffer.copyMemory(from: $0) }
-        var index = prefix.count
-        buffer[index] = Self.hexadecimal[Int(checksum >> 28)]
-        buffer[index + 1] = Self.hexadecimal[Int(checksum >> 24 & 15)]
+        Self.writeTagEnd(checksum: checksum, into: buffer, at: prefix.count)
+        UnsafeMutableRawBufferPointer(rebasing: buffer[(prefix.count + 4)...]).copyMemory(from: token)
+    }
+
+    /// Writes `<xx>}:`, the end of the hash tag.
+    static func writeTagEnd(checksum: UInt32, into buffer: UnsafeMutableRawBufferPointer, at index: Int) {
+        buffer[index] = hexadecimal[Int(checksum >> 28)]
+        buffer[index + 1] = hexadecimal[Int(checksum >> 24 & 15)]
         buffer[index + 2] = UInt8(ascii: "}")
         buffer[index + 3] = UInt8(ascii: ":")
-        index += 4
-        UnsafeMutableRawBufferPointer(rebasing: buffer[index...]).copyMemory(from: token)
     }
 
     /// The key of one token.

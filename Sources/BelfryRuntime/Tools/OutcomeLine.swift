@@ -20,6 +20,7 @@ struct OutcomeLine {
         if outcome.status != 0 { line.append("status", outcome.status) }
         if !outcome.reason.isEmpty { line.append("reason", outcome.reason) }
         if !outcome.requestID.isEmpty { line.append("request_id", outcome.requestID) }
+        if outcome.withoutTokenState { line.append("without_token_state", true) }
         line.append("decided_at", UTCTimestamp.text(unixMilliseconds: outcome.decidedAtMs))
         return line
     }
@@ -30,6 +31,7 @@ struct OutcomeLine {
         if !outcome.token.isEmpty { columns.append(token) }
         if outcome.status != 0 { columns.append("status \(outcome.status)") }
         if !outcome.reason.isEmpty { columns.append(outcome.reason) }
+        if outcome.withoutTokenState { columns.append("without token state") }
         columns.append(
             "\(outcome.sourceTopic)[\(outcome.sourcePartition)]@\(outcome.sourceOffset)#\(outcome.tokenIndex)"
         )

@@ -1,6 +1,6 @@
 import PushSchemas
 
-/// The outcomes this worker gives; `superseded` and `duplicate` are for coalescing and request-id dedupe.
+/// The outcomes this worker gives; `superseded` is for coalescing.
 enum OutcomeKind: Sendable, CaseIterable {
     case confirmed
     case presumed
@@ -8,12 +8,13 @@ enum OutcomeKind: Sendable, CaseIterable {
     case rejected
     case tombstoned
     case expired
+    case duplicate
     case deadLettered
 
     /// Whether it is published when only failures are.
     var isFailure: Bool {
         switch self {
-        case .confirmed, .presumed: false
+        case .confirmed, .presumed, .duplicate: false
         case .unknown, .rejected, .tombstoned, .expired, .deadLettered: true
         }
     }
@@ -26,6 +27,7 @@ enum OutcomeKind: Sendable, CaseIterable {
         case .rejected: .rejected
         case .tombstoned: .tombstoned
         case .expired: .expired
+        case .duplicate: .duplicate
         case .deadLettered: .deadLettered
         }
     }
@@ -39,6 +41,7 @@ enum OutcomeKind: Sendable, CaseIterable {
         case .rejected: "rejected"
         case .tombstoned: "tombstoned"
         case .expired: "expired"
+        case .duplicate: "duplicate"
         case .deadLettered: "dead_lettered"
         }
     }

@@ -37,6 +37,10 @@ final class PartitionState {
     var committed: CommitFrontier.Position?
     /// What of it is parked; unused in a lag.
     var parking: PartitionParking
+    /// Records that were sent without token state.
+    var sentWithoutState = RecordMarks()
+    /// Of records with a request id, while those are remembered: see ``RequestFingerprint/key(requestID:)``.
+    var requestKeys = RecordValues<SipHash>()
 
     private var runs: [SourceRun] = []
 
@@ -103,6 +107,8 @@ final class PartitionState {
         let first = frontier.firstRecord
         let spent = runs.prefix { Int32(bitPattern: $0.firstRecord &+ $0.count &- first) <= 0 }.count
         if spent > 0 { runs.removeFirst(spent) }
+        sentWithoutState.forget(before: first)
+        requestKeys.forget(before: first)
     }
 
     /// Where a record came from; nil once the frontier has passed it.

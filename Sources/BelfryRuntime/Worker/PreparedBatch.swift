@@ -36,9 +36,17 @@ final class PreparedBatch {
     /// From 1 in the order in which the shard's batches were taken in.
     let number: UInt64
     private(set) var notifications: [PreparedNotification] = []
+    /// By index in `notifications`, while requests are remembered; nil for a request without id. Else empty.
+    private(set) var fingerprints: [RequestFingerprint?] = []
     /// Reason of death by index in `notifications`; empty while nobody is known to be dead.
     var deaths: [Int: TokenRecord.Reason] = [:]
+    /// Indices in `notifications` of requests that arrived before.
+    var repetitions: Set<Int> = []
     var lookup = Lookup.needed
+    /// Since when the look-up is due; nil before that.
+    var lookupDue: MonotonicTime?
+    /// Goes on although the token state is not known.
+    var isWithoutState = false
     /// One of the replies asked for was an error.
     var lookupFailed = false
 
@@ -59,6 +67,12 @@ final class PreparedBatch {
 
     func append(_ notification: PreparedNotification) {
         notifications.append(notification)
+    }
+
+    /// Appends a notification while requests are remembered.
+    func append(_ notification: PreparedNotification, _ fingerprint: RequestFingerprint?) {
+        notifications.append(notification)
+        fingerprints.append(fingerprint)
     }
 
     /// Keeps a view that owns memory which notifications point into.

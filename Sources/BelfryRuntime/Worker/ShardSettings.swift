@@ -26,6 +26,10 @@ struct ShardSettings: Sendable {
     var tokenGuard: InvalidTokenGuard
     /// Of each topic, as it starts.
     var breaker: TopicBreaker
+    /// For how long the sending waits for Redis; nil: for as long as it takes.
+    var redisPatience: Duration?
+    /// For how long arrived requests are remembered; zero: not at all.
+    var dedupeWindow: Duration
     /// Records taken from Kafka at once, and tokens looked up in one command.
     var batchRecords: Int
     /// UNIX milliseconds now.
@@ -84,6 +88,8 @@ struct ShardSettings: Sendable {
             refusedShare: worker.invalidTokenShare,
             sampleSize: min(worker.invalidTokenSample, ShardLimits.probeSample)
         )
+        redisPatience = configuration.redis.whenAway == .send ? configuration.redis.awayAfter : nil
+        dedupeWindow = worker.dedupeWindow
         batchRecords = worker.batch
     }
 

@@ -9,6 +9,7 @@ final class TopicSender {
     let tokenKey: TokenKey
     /// See ``ParkedLags/topicHash(environment:bundleID:)``.
     let topicHash: UInt64
+    let dedupeKey: DedupeKey
     let payloadLimitBytes: Int
     /// Lengths of token that the gateway takes.
     let tokenBytes: ClosedRange<Int>
@@ -74,6 +75,7 @@ final class TopicSender {
         affinity = TokenAffinity(lanes: lanes.count)
         tokenKey = TokenKey(environment: environment, bundleID: bundleID)
         topicHash = ParkedLags.topicHash(environment: environment, bundleID: bundleID)
+        dedupeKey = DedupeKey(environment: environment, bundleID: bundleID)
     }
 
     /// Encodes a notification into the lane of its token.

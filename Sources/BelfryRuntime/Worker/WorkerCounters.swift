@@ -6,6 +6,8 @@ struct WorkerCounters: Equatable, Sendable {
     var undecodable = 0
     var notifications = 0
     var sent = 0
+    /// Of `sent`, without a look at the token store, which was away.
+    var sentWithoutState = 0
     var resent = 0
     var presumedWrong = 0
     var deadLetters = 0
@@ -32,6 +34,7 @@ struct WorkerCounters: Equatable, Sendable {
         var rejected = 0
         var tombstoned = 0
         var expired = 0
+        var duplicate = 0
         var deadLettered = 0
 
         subscript(kind: OutcomeKind) -> Int {
@@ -42,6 +45,7 @@ struct WorkerCounters: Equatable, Sendable {
             case .rejected: rejected
             case .tombstoned: tombstoned
             case .expired: expired
+            case .duplicate: duplicate
             case .deadLettered: deadLettered
             }
         }
@@ -54,6 +58,7 @@ struct WorkerCounters: Equatable, Sendable {
             case .rejected: rejected += 1
             case .tombstoned: tombstoned += 1
             case .expired: expired += 1
+            case .duplicate: duplicate += 1
             case .deadLettered: deadLettered += 1
             }
         }
@@ -68,6 +73,7 @@ extension WorkerCounters {
             "undecodable": .stringConvertible(undecodable),
             "notifications": .stringConvertible(notifications),
             "sent": .stringConvertible(sent),
+            "sent-without-token-state": .stringConvertible(sentWithoutState),
             "resent": .stringConvertible(resent),
             "presumed-wrong": .stringConvertible(presumedWrong),
             "dead-letters": .stringConvertible(deadLetters),
@@ -84,6 +90,7 @@ extension WorkerCounters {
             "rejected": .stringConvertible(outcomes.rejected),
             "tombstoned": .stringConvertible(outcomes.tombstoned),
             "expired": .stringConvertible(outcomes.expired),
+            "duplicate": .stringConvertible(outcomes.duplicate),
             "dead-lettered": .stringConvertible(outcomes.deadLettered),
         ]
     }

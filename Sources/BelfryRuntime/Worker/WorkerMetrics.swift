@@ -69,6 +69,11 @@ struct WorkerMetrics {
     private var records = MetricFamily("belfry_records_total", .counter, "Records taken in.")
     private var notifications = MetricFamily("belfry_notifications_total", .counter, "Notifications taken in.")
     private var sent = MetricFamily("belfry_sent_total", .counter, "Notifications encoded for a connection.")
+    private var sentWithoutState = MetricFamily(
+        "belfry_sent_without_token_state_total",
+        .counter,
+        "Notifications encoded for a connection without a look at Redis, which was away."
+    )
     private var deadLetters = MetricFamily("belfry_dead_letters_total", .counter, "Dead letters acknowledged.")
     private var commits = MetricFamily("belfry_commits_total", .counter, "Commits the broker acknowledged.")
     private var recordsLost = MetricFamily(
@@ -128,7 +133,8 @@ struct WorkerMetrics {
         [
             lag, age, uncommitted, unacknowledged, partitions, inFlight, waiting, open, parked, parkedLag, handedOver,
             returned, foreignParked, expiry, records,
-            notifications, sent, deadLetters, commits, recordsLost, beyondEnd, outcomes, connects, disconnects,
+            notifications, sent, sentWithoutState, deadLetters, commits, recordsLost, beyondEnd, outcomes, connects,
+            disconnects,
             responses, resent,
             presumedWrong, probation,
         ]
@@ -151,6 +157,7 @@ struct WorkerMetrics {
         handedOver.add(report.counters.handedOver)
         returned.add(report.counters.returned)
         foreignParked.add(report.counters.foreignParked)
+        sentWithoutState.add(report.counters.sentWithoutState)
         deadLetters.add(report.counters.deadLetters)
         commits.add(report.counters.commits)
         recordsLost.add(report.counters.recordsLost)

@@ -162,7 +162,7 @@ extension WorkerShard {
         producer.onError = { logger.reportProducer($0) }
         redis?.onStateChange = { [unowned self] state in
             self.logger.report(state)
-            if case .connected = state { requestTokenState() }
+            if case .connected = state { redisConnected() }
         }
         try consumer.start(on: eventLoop) { [unowned self] in turn() }
         try producer.start(on: eventLoop) { [unowned producer] in producer.poll() }

@@ -96,6 +96,12 @@ extension WorkerShard {
             )
         }
         prepared.keep(request)
+        var requestKey: SipHash?
+        if settings.dedupeWindow > .zero, !request.requestID.isEmpty {
+            let key = RequestFingerprint.key(requestID: request.requestID)
+            partition.requestKeys.append(key, for: record)
+            requestKey = key
+        }
         let isExpired = request.expiration != 0 && Int64(request.expiration) < unixSeconds
         for token in 0..<request.tokenCount {
             let reference = NotificationReference(
@@ -118,18 +124,24 @@ extension WorkerShard {
                 settle(reference, .expired)
                 continue
             }
-            prepared.append(
-                PreparedNotification(
-                    reference: reference,
-                    token: view.bytes,
-                    checksum: checksum,
-                    sender: found.sender.index,
-                    payloadOffset: payload.offset,
-                    payloadBytes: UInt16(truncatingIfNeeded: payload.bytes),
-                    priority: NotificationPriority(rawValue: request.priority) ?? .immediate,
-                    expiration: request.expiration
-                )
+            let notification = PreparedNotification(
+                reference: reference,
+                token: view.bytes,
+                checksum: checksum,
+                sender: found.sender.index,
+                payloadOffset: payload.offset,
+                payloadBytes: UInt16(truncatingIfNeeded: payload.bytes),
+                priority: NotificationPriority(rawValue: request.priority) ?? .immediate,
+                expiration: request.expiration
             )
+            if settings.dedupeWindow > .zero {
+                prepared.append(
+                    notification,
+                    requestKey.map { RequestFingerprint(token: view.bytes, key: $0) }
+                )
+            } else {
+                prepared.append(notification)
+            }
         }
     }
 

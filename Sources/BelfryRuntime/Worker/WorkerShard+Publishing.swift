@@ -162,6 +162,8 @@ extension WorkerShard {
         // What the producer of the request may make as long as it likes is left out when it was too long for the broker.
         outcome.requestID = isCut ? "" : source.requestID
         outcome.decidedAtMs = settings.unixMilliseconds()
+        outcome.withoutTokenState =
+            partitions[Int(reference.assignment)]?.sentWithoutState.contains(reference.record) ?? false
         // Encoding fails for messages beyond 2 GiB only; this one is a few hundred bytes.
         let value: [UInt8] = (try? outcome.serializedBytes()) ?? []
         try producer.produce(

@@ -12,7 +12,8 @@ extension WorkerShard {
             oldestUnconfirmed: assigned.values.compactMap(\.oldestTakenAt).min().map { $0.elapsed(until: now) },
             unacknowledged: publications.count,
             hasJoined: hasJoined,
-            isTokenStateReady: redis?.isReady,
+            // Where it is gone on without, nobody need wait for it.
+            isTokenStateReady: settings.redisPatience == nil ? redis?.isReady : nil,
             isDraining: isDraining
         )
     }

@@ -21,6 +21,11 @@ extension WorkerShard {
             guard let partition = partitions[Int(notification.reference.assignment)], partition.phase == .active else {
                 continue
             }
+            let fingerprint = batch.fingerprints.isEmpty ? nil : batch.fingerprints[index]
+            if !batch.repetitions.isEmpty, batch.repetitions.contains(index) {
+                settle(notification.reference, .duplicate)
+                continue
+            }
             if !batch.deaths.isEmpty, let reason = batch.deaths[index] {
                 settle(notification.reference, .tombstoned, reason: reason.name)
                 continue
@@ -32,6 +37,12 @@ extension WorkerShard {
                 settle(notification.reference, .tombstoned, reason: TokenRecord.Reason.invalid.name)
                 continue
             }
+            // What returns was on its way before, under its place in the source, and is not for that a repetition.
+            if let fingerprint, partition.lag == nil, !enter(fingerprint, notification.reference, batch: batch.number) {
+                settle(notification.reference, .duplicate)
+                continue
+            }
+            if batch.isWithoutState { partition.sentWithoutState.mark(notification.reference.record) }
             if sender.detours, detour(notification, at: index, in: batch, of: sender, partition) { continue }
             append(notification, of: batch)
         }
@@ -50,6 +61,7 @@ extension WorkerShard {
             priority: notification.priority
         )
         counters.sent += 1
+        if batch.isWithoutState { counters.sentWithoutState += 1 }
     }
 
     /// What the batch brings back has come to the lanes; what was held for it follows.
@@ -58,6 +70,17 @@ extension WorkerShard {
             guard let lag = state.lag else { continue }
             lag.owner.parking.places.batchPassed(lag.topic)
             releaseHeld(of: lag.owner)
+        }
+    }
+
+    /// Whether a request is on its way to its token for the first time.
+    private func enter(
+        _ fingerprint: RequestFingerprint,
+        _ reference: NotificationReference,
+        batch: UInt64
+    ) -> Bool {
+        requestsUnderWay.enter(fingerprint, reference, batch: batch) { [partitions] other in
+            partitions[Int(other.assignment)]?.frontier.isDone(other.record, token: other.token) ?? true
         }
     }
 

@@ -79,6 +79,7 @@ extension WorkerShard: GatewayLaneDelegate {
     }
 
     private func settle(_ range: Range<UInt64>, of lane: GatewayLane, _ outcome: OutcomeKind) {
+        if settings.dedupeWindow > .zero, outcome != .unknown { return remember(range, of: lane, outcome) }
         for sequence in range {
             let entry = lane.machine.log.entry(at: sequence)
             if !entry.isDropped { settle(entry.reference, outcome) }

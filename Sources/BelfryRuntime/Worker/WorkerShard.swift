@@ -52,6 +52,10 @@ final class WorkerShard {
     var publications = PublicationTable()
     /// The request last decoded to publish something about it.
     var lastSource: SourceRequest?
+    /// Whether the sending waits for Redis.
+    var redisPatience: TokenStorePatience
+    /// What is sent and not remembered yet, while requests are remembered.
+    var requestsUnderWay = RequestsUnderWay()
     var counters = WorkerCounters()
     var isCommitting = false
     var nextCommit: MonotonicTime
@@ -96,6 +100,7 @@ final class WorkerShard {
         self.makeReader = makeReader
         self.logger = logger
         senders = SenderDirectory(environments: settings.environments.keys.sorted())
+        redisPatience = TokenStorePatience(limit: settings.redisPatience)
         let now = MonotonicTime(nanoseconds: eventLoop.now.uptimeNanoseconds)
         nextCommit = now
         nextRetry = now
@@ -168,6 +173,7 @@ final class WorkerShard {
             requestTokenState()
         }
         tendTopics(now: now)
+        endLateLookups(now: now)
         commitIfDue(now: now)
         finishRevocationIfSettled(now: now)
         guard case .running = state else { return producer.poll(timeoutMilliseconds: 0) }

@@ -157,6 +157,10 @@ public nonisolated struct PushOutcome: Sendable {
   /// UNIX milliseconds, UTC, at which the outcome was decided.
   public var decidedAtMs: Int64 = 0
 
+  /// Redis was away, and the worker is set to send all the same: nobody looked whether the token is dead, or whether the
+  /// request had been sent to it before.
+  public var withoutTokenState: Bool = false
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -172,7 +176,7 @@ nonisolated extension PushOutcomeKind: SwiftProtobuf._ProtoNameProviding {
 
 nonisolated extension PushOutcome: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Outcome"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}source_topic\0\u{3}source_partition\0\u{3}source_offset\0\u{3}token_index\0\u{3}bundle_id\0\u{1}environment\0\u{1}token\0\u{1}kind\0\u{1}status\0\u{1}reason\0\u{3}request_id\0\u{3}decided_at_ms\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}source_topic\0\u{3}source_partition\0\u{3}source_offset\0\u{3}token_index\0\u{3}bundle_id\0\u{1}environment\0\u{1}token\0\u{1}kind\0\u{1}status\0\u{1}reason\0\u{3}request_id\0\u{3}decided_at_ms\0\u{3}without_token_state\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -192,6 +196,7 @@ nonisolated extension PushOutcome: SwiftProtobuf.Message, SwiftProtobuf._Message
       case 10: try { try decoder.decodeSingularStringField(value: &self.reason) }()
       case 11: try { try decoder.decodeSingularStringField(value: &self.requestID) }()
       case 12: try { try decoder.decodeSingularInt64Field(value: &self.decidedAtMs) }()
+      case 13: try { try decoder.decodeSingularBoolField(value: &self.withoutTokenState) }()
       default: break
       }
     }
@@ -234,6 +239,9 @@ nonisolated extension PushOutcome: SwiftProtobuf.Message, SwiftProtobuf._Message
     if self.decidedAtMs != 0 {
       try visitor.visitSingularInt64Field(value: self.decidedAtMs, fieldNumber: 12)
     }
+    if self.withoutTokenState != false {
+      try visitor.visitSingularBoolField(value: self.withoutTokenState, fieldNumber: 13)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -250,6 +258,7 @@ nonisolated extension PushOutcome: SwiftProtobuf.Message, SwiftProtobuf._Message
     if lhs.reason != rhs.reason {return false}
     if lhs.requestID != rhs.requestID {return false}
     if lhs.decidedAtMs != rhs.decidedAtMs {return false}
+    if lhs.withoutTokenState != rhs.withoutTokenState {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -1,0 +1,99 @@
+import APNsProtocol
+import NIOCore
+import PipelineCore
+import PushSchemas
+import RedisClient
+
+/// Requests that arrived at their tokens, on their way into Redis' memory of them.
+final class Remembrance {
+    struct Entry {
+        var fingerprint: RequestFingerprint
+        /// CRC-32 of the token.
+        var checksum: UInt32
+        var reference: NotificationReference
+    }
+
+    /// Whose they are.
+    let sender: TopicSender
+    /// What the notifications end as.
+    let outcome: OutcomeKind
+    var entries: [Entry] = []
+
+    init(_ sender: TopicSender, _ outcome: OutcomeKind) {
+        self.sender = sender
+        self.outcome = outcome
+    }
+}
+
+/// Between settling and publishing, while requests are remembered: Redis takes note that a request arrived, and only then is
+/// its notification done. So whoever consumes it again, after a crash or because it was published again, finds it there.
+extension WorkerShard {
+    /// Notifications were accepted: confirmed, or presumed to be.
+    func remember(_ range: Range<UInt64>, of lane: GatewayLane, _ outcome: OutcomeKind) {
+        let sender = senders.senders[Int(lane.sender)]
+        var note = Remembrance(sender, outcome)
+        for sequence in range {
+            let entry = lane.machine.log.entry(at: sequence)
+            guard !entry.isDropped, let partition = partitions[Int(entry.reference.assignment)] else { continue }
+            // Settled before: the first word stands.
+            guard !partition.frontier.isDone(entry.reference.record, token: entry.reference.token) else { continue }
+            guard let key = partition.requestKeys[entry.reference.record] else {
+                settle(entry.reference, outcome)
+                continue
+            }
+            let token = NotificationFrame.command2Token(in: lane.machine.log.frame(at: sequence))
+            note.entries.append(
+                .init(
+                    fingerprint: RequestFingerprint(token: token, key: key),
+                    checksum: CRC32.checksum(token),
+                    reference: entry.reference
+                )
+            )
+            partition.unacknowledged += 1
+            if note.entries.count == settings.batchRecords {
+                write(note)
+                note = Remembrance(sender, outcome)
+            }
+        }
+        if !note.entries.isEmpty { write(note) }
+    }
+
+    private func write(_ note: Remembrance) {
+        guard let redis, !isStopped else { return }
+        // Sending has gone on without Redis for a while, and so must settling.
+        guard !redisPatience.isAway else { return settle(note) }
+        let key = note.sender.dedupeKey
+        redis.evaluate(DedupeScript.remember, keyCount: note.entries.count, argumentCount: 1) { writer in
+            for entry in note.entries {
+                writer.argument(byteCount: key.count) {
+                    key.write(entry.fingerprint, checksum: entry.checksum, into: $0)
+                }
+            }
+            writer.argument(Int(settings.dedupeWindow.wholeNanoseconds / 1_000_000))
+        } _: { [weak self] result in
+            self?.written(note, result)
+        }
+    }
+
+    private func written(_ note: Remembrance, _ result: Result<RedisReply, RedisError>) {
+        guard !isStopped else { return }
+        switch result {
+        case .success:
+            settle(note)
+        case .failure(let error):
+            logger.warning("request ids could not be remembered", metadata: ["error": "\(error)"])
+            // It may run twice; the offsets wait for it.
+            eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.rememberAgain) { [weak self] in
+                self?.write(note)
+            }
+        }
+    }
+
+    private func settle(_ note: Remembrance) {
+        for entry in note.entries {
+            requestsUnderWay.remembered(entry.fingerprint, through: batchesTakenIn)
+            partitions[Int(entry.reference.assignment)]?.unacknowledged -= 1
+            settle(entry.reference, note.outcome)
+        }
+    }
+}

@@ -1,0 +1,46 @@
+/// The records of one assignment that something is true of, by their numbers in its ``CommitFrontier``.
+///
+/// Kept as runs, for marked records mostly follow each other. Numbers wrap at 2³²; those kept span less than half of that.
+public struct RecordMarks: Sendable {
+    private struct Run {
+        var first: UInt32
+        var count: UInt32
+    }
+
+    private var runs: [Run] = []
+
+    public init() {}
+
+    public var isEmpty: Bool { runs.isEmpty }
+
+    /// Marks a record: the last one marked once more, or one after it.
+    public mutating func mark(_ record: UInt32) {
+        if let last = runs.indices.last {
+            let distance = record &- runs[last].first
+            if distance < runs[last].count { return }
+            if distance == runs[last].count {
+                runs[last].count += 1
+                return
+            }
+        }
+        runs.append(Run(first: record, count: 1))
+    }
+
+    public func contains(_ record: UInt32) -> Bool {
+        guard let first = runs.first?.first else { return false }
+        let distance = record &- first
+        var low = 0
+        var high = runs.count
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if runs[middle].first &- first <= distance { low = middle } else { high = middle }
+        }
+        return record &- runs[low].first < runs[low].count
+    }
+
+    /// Forgets the runs that end before a record.
+    public mutating func forget(before record: UInt32) {
+        let spent = runs.prefix { Int32(bitPattern: $0.first &+ $0.count &- record) <= 0 }.count
+        if spent > 0 { runs.removeFirst(spent) }
+    }
+}

@@ -1,0 +1,77 @@
+/// SipHash-2-4 with 128 bits of output: well spread whatever the input is like, and fast for a few dozen bytes.
+///
+/// Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF"; the 128-bit form is that of their reference
+/// implementation. The digest of one input can be the key for another.
+public struct SipHash: Hashable, Sendable {
+    /// Bytes 0–7 of the digest or key, little-endian.
+    public let low: UInt64
+    /// Bytes 8–15.
+    public let high: UInt64
+
+    public init(low: UInt64, high: UInt64) {
+        self.low = low
+        self.high = high
+    }
+
+    /// The digest of `bytes` under `key`.
+    public init(of bytes: UnsafeRawBufferPointer, key: SipHash) {
+        var state = State(key: key)
+        let words = bytes.count / 8
+        for word in 0..<words {
+            state.compress(UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: word &* 8, as: UInt64.self)))
+        }
+        var last = UInt64(truncatingIfNeeded: bytes.count) << 56
+        for index in words * 8..<bytes.count { last |= UInt64(bytes[index]) << UInt64(8 * (index & 7)) }
+        state.compress(last)
+        state.v2 ^= 0xEE
+        low = state.finalized()
+        state.v1 ^= 0xDD
+        high = state.finalized()
+    }
+
+    private struct State {
+        var v0: UInt64
+        var v1: UInt64
+        var v2: UInt64
+        var v3: UInt64
+
+        init(key: SipHash) {
+            v0 = key.low ^ 0x736F_6D65_7073_6575
+            v1 = key.high ^ 0x646F_7261_6E64_6F6D ^ 0xEE
+            v2 = key.low ^ 0x6C79_6765_6E65_7261
+            v3 = key.high ^ 0x7465_6462_7974_6573
+        }
+
+        @inline(__always)
+        mutating func compress(_ word: UInt64) {
+            v3 ^= word
+            round()
+            round()
+            v0 ^= word
+        }
+
+        mutating func finalized() -> UInt64 {
+            for _ in 0..<4 { round() }
+            return v0 ^ v1 ^ v2 ^ v3
+        }
+
+        @inline(__always)
+        private mutating func round() {
+            v0 &+= v1
+            v1 = rotated(v1, by: 13) ^ v0
+            v0 = rotated(v0, by: 32)
+            v2 &+= v3
+            v3 = rotated(v3, by: 16) ^ v2
+            v0 &+= v3
+            v3 = rotated(v3, by: 21) ^ v0
+            v2 &+= v1
+            v1 = rotated(v1, by: 17) ^ v2
+            v2 = rotated(v2, by: 32)
+        }
+
+        @inline(__always)
+        private func rotated(_ word: UInt64, by bits: UInt64) -> UInt64 {
+            word << bits | word >> (64 - bits)
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Testing
+
+@testable import PipelineCore
+
+@Suite struct RequestsUnderWayTests {
+    private func reference(_ record: UInt32) -> NotificationReference {
+        NotificationReference(assignment: 1, record: record, token: 0)
+    }
+
+    private func fingerprint(_ number: UInt64) -> RequestFingerprint {
+        [number].withUnsafeBytes { RequestFingerprint(token: $0, key: SipHash(low: 0, high: 0)) }
+    }
+
+    @Test("A repetition is found while the first one is under way, and another request is not taken for one")
+    func repetition() {
+        var requests = RequestsUnderWay()
+        #expect(requests.takes(fingerprint(1), reference(1), batch: 1) { _ in false })
+        #expect(!requests.takes(fingerprint(1), reference(2), batch: 1) { _ in false })
+        #expect(!requests.takes(fingerprint(1), reference(3), batch: 9) { _ in false })
+        #expect(requests.takes(fingerprint(2), reference(4), batch: 9) { _ in false })
+    }
+
+    @Test("The first one is asked after by its own reference; what failed or was lost may be sent again")
+    func done() {
+        var requests = RequestsUnderWay()
+        #expect(requests.takes(fingerprint(1), reference(1), batch: 1) { _ in false })
+        #expect(requests.takes(fingerprint(1), reference(2), batch: 2) { $0 == reference(1) })
+        #expect(!requests.takes(fingerprint(1), reference(3), batch: 3) { $0 == reference(1) }, "now the second holds")
+    }
+
+    @Test("What the store was told of holds for the batches that may have asked before")
+    func remembered() {
+        var requests = RequestsUnderWay()
+        #expect(requests.takes(fingerprint(1), reference(1), batch: 1) { _ in false })
+        requests.remembered(fingerprint(1), through: 3)
+        #expect(!requests.takes(fingerprint(1), reference(2), batch: 3) { _ in true })
+        #expect(requests.takes(fingerprint(1), reference(3), batch: 4) { _ in true }, "the store was asked later")
+    }
+
+    @Test("What holds no more is cleared away, what holds is not")
+    func sweep() {
+        var requests = RequestsUnderWay()
+        for number in 0..<100_000 as Range<UInt64> {
+            let batch = number / 10 + 1
+            #expect(
+                requests.takes(fingerprint(number), reference(UInt32(number)), batch: batch) {
+                    UInt64($0.record) + 500 < number
+                }
+            )
+            #expect(requests.count <= 2048)
+        }
+        #expect(!requests.takes(fingerprint(99_600), reference(0), batch: 10_001) { $0.record + 500 < 100_000 })
+    }
+
+    @Test("Clearing away spares what batches that asked before may still bring")
+    func sweepSparesRemembered() {
+        var requests = RequestsUnderWay()
+        #expect(requests.takes(fingerprint(0), reference(0), batch: 1) { _ in false })
+        requests.remembered(fingerprint(0), through: 7)
+        for number in 1..<5000 as Range<UInt64> {
+            #expect(requests.takes(fingerprint(number), reference(UInt32(number)), batch: 7) { _ in true })
+        }
+        #expect(!requests.takes(fingerprint(0), reference(9), batch: 7) { _ in true })
+    }
+}
+
+extension RequestsUnderWay {
+    /// As ``enter(_:_:batch:isDone:)``, for use in expectations, which cannot hold a mutating call that returns a truth value.
+    fileprivate mutating func takes(
+        _ fingerprint: RequestFingerprint,
+        _ reference: NotificationReference,
+        batch: UInt64,
+        isDone: (NotificationReference) -> Bool
+    ) -> Bool {
+        enter(fingerprint, reference, batch: batch, isDone: isDone)
+    }
+}
