@@ -35,6 +35,18 @@ struct LayoutTests {
         #expect(count == 110, "nothing to strip")
     }
 
+    @Test("A request id may stand before a record, and changes nothing else of it", arguments: [0, 12_345_678])
+    func requestID(number: UInt64) throws {
+        var field = [UInt8](repeating: 0, count: BENCH_REQUEST_ID_FIELD_BYTES)
+        #expect(bench_request_id(number, &field) == BENCH_REQUEST_ID_FIELD_BYTES)
+        let bytes = field + record(number)
+        var expected = try PushSendRequest(serializedBytes: record(number))
+        expected.requestID = "5f0d7c1e-3b52-4b7a-8c11-" + (number == 0 ? "000000000000" : "000000bc614e")
+        #expect(try PushSendRequest(serializedBytes: bytes) == expected)
+        var request = bench_request()
+        #expect(bytes.withUnsafeBufferPointer { bench_read_record($0.baseAddress, $0.count, &request) })
+    }
+
     @Test("A frame is what the gateway takes: identifier, token and payload of the record")
     func frame() {
         let record = record(3)

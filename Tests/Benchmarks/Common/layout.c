@@ -87,7 +87,7 @@ bool bench_state_allows(const uint8_t *state, size_t count) {
 // MARK: records
 
 // Protobuf: (field number << 3) | wire type 2, length-delimited.
-enum { TAG_PAYLOAD = 3 << 3 | 2, TAG_PACKED_TOKENS = 6 << 3 | 2 };
+enum { TAG_REQUEST_ID = 1 << 3 | 2, TAG_PAYLOAD = 3 << 3 | 2, TAG_PACKED_TOKENS = 6 << 3 | 2 };
 
 #define PAYLOAD_START \
     "{\"aps\":{\"alert\":\"Ring the bell: a text of the length that people send\",\"badge\":1}," \
@@ -111,6 +111,16 @@ size_t bench_record(uint64_t number, const uint8_t token[BENCH_TOKEN_BYTES], uin
     *end++ = BENCH_TOKEN_BYTES;
     memcpy(end, token, BENCH_TOKEN_BYTES);
     return (size_t)(end + BENCH_TOKEN_BYTES - record);
+}
+
+size_t bench_request_id(uint64_t number, uint8_t field[BENCH_REQUEST_ID_FIELD_BYTES]) {
+    char text[BENCH_REQUEST_ID_FIELD_BYTES - 1];
+    int count = snprintf(
+        text, sizeof text, "5f0d7c1e-3b52-4b7a-8c11-%012llx", (unsigned long long)number & 0xFFFFFFFFFFFFull);
+    field[0] = TAG_REQUEST_ID;
+    field[1] = (uint8_t)count;
+    memcpy(field + 2, text, (size_t)count);
+    return (size_t)count + 2;
 }
 
 static bool read_varint(const uint8_t **at, const uint8_t *end, uint64_t *value) {

@@ -59,6 +59,9 @@ struct WorkerBenchmarkCommand: ParsableCommand {
     @Option(help: "Most CPU time of the worker per notification, as a multiple of the floor's. 0: not judged.")
     var limit = 3.0
 
+    @Flag(help: "Give the requests ids, which the worker looks up and remembers; the floor does not.")
+    var dedupe = false
+
     func validate() throws {
         guard (1...1000).contains(rounds) else { throw ValidationError("--rounds: 1...1000, not \(rounds)") }
         guard (1...1000).contains(partitions) else {
@@ -78,7 +81,7 @@ struct WorkerBenchmarkCommand: ParsableCommand {
             let brokers =
                 try kafka.map { try servers.prepare(kafka: $0, partitions: partitions) }
                 ?? servers.startBroker(partitions: partitions)
-            var scenario = try SingleScenario(servers: servers, brokers: brokers)
+            var scenario = try SingleScenario(servers: servers, brokers: brokers, remembers: dedupe)
             let report = try scenario.run(rounds: rounds, notifications: notifications)
             print(try report.line())
             guard report.isWithin(limit: limit) else { throw ExitCode.failure }

@@ -35,12 +35,15 @@ struct SingleScenario {
     private let sink: Sink
     private let worker: ChildProcess
     private let floor: ChildProcess
+    /// Requests have ids, which the worker remembers; the floor does not.
+    private let remembers: Bool
     /// Notifications published so far; the next one's number.
     private var published = 0
 
     /// Starts what is missing, and leaves the floor standing still.
-    init(servers: Servers, brokers: String) throws {
+    init(servers: Servers, brokers: String, remembers: Bool) throws {
         self.servers = servers
+        self.remembers = remembers
         self.brokers = brokers
         say("starting")
         let redis = try servers.startRedis()
@@ -49,13 +52,20 @@ struct SingleScenario {
         try Self.registerTokens(servers, redis: redis)
         floor = try Self.startFloor(servers, brokers: brokers, redis: redis, sink: sink, pki: pki)
         try floor.pause()
-        worker = try Self.startWorker(servers, brokers: brokers, redis: redis, sink: sink, pki: pki)
+        worker = try Self.startWorker(
+            servers,
+            brokers: brokers,
+            redis: redis,
+            sink: sink,
+            pki: pki,
+            dedupeWindowSeconds: remembers ? 3600 : 0
+        )
     }
 
     /// Warms up, measures, and reports.
     mutating func run(rounds: Int, notifications: Int) throws -> Report {
         try warmUp()
-        var report = Report(scenario: "single", notifications: notifications)
+        var report = Report(scenario: remembers ? "single-dedupe" : "single", notifications: notifications)
         let contenders: [(ChildProcess, WritableKeyPath<Report, ContenderSamples>)] = [
             (worker, \.worker), (floor, \.floor),
         ]
@@ -143,7 +153,7 @@ struct SingleScenario {
             arguments: [
                 "publish", "--brokers", brokers, "--topic", Setting.requests, "--bundle", Setting.bundle,
                 "--spread", "\(Setting.spread)", "--tokens", "\(Setting.tokens)", "--first", "\(published)",
-                "--count", "\(count)",
+                "--count", "\(count)", "--request-ids", remembers ? "1" : "0",
             ]
         )
         published += count
@@ -208,7 +218,8 @@ extension SingleScenario {
         brokers: String,
         redis: String,
         sink: Sink,
-        pki: URL
+        pki: URL,
+        dedupeWindowSeconds: Int
     ) throws -> ChildProcess {
         let configuration = WorkerConfiguration(
             brokers: brokers,
@@ -223,7 +234,8 @@ extension SingleScenario {
             spread: Setting.spread,
             shards: Setting.shards,
             connectionsPerTopic: Setting.connectionsPerTopic,
-            confirmationWindowSeconds: Limit.confirmationWindowSeconds
+            confirmationWindowSeconds: Limit.confirmationWindowSeconds,
+            dedupeWindowSeconds: dedupeWindowSeconds
         )
         try servers.workspace.write(configuration.yaml, to: "belfry.yaml")
         return try servers.start(

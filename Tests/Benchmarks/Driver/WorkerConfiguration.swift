@@ -12,6 +12,8 @@ struct WorkerConfiguration {
     let shards: Int
     let connectionsPerTopic: Int
     let confirmationWindowSeconds: Int
+    /// 0: requests are not remembered.
+    let dedupeWindowSeconds: Int
 
     /// The file's text.
     var yaml: String {
@@ -31,6 +33,7 @@ struct WorkerConfiguration {
           shards: \(shards)
           connections-per-topic: \(connectionsPerTopic)
           confirmation-window: \(confirmationWindowSeconds)s
+          dedupe-window: \(dedupeWindowSeconds)s
         topics:
           \(bundle):
             spread: \(spread)

@@ -76,6 +76,8 @@ static void delivered(rd_kafka_t *kafka, const rd_kafka_message_t *message, void
 struct round {
     const char *bundle;
     uint64_t spread, tokens, first, count;
+    // 1: requests have ids; else 0.
+    uint64_t request_ids;
 };
 
 static void publish(const char *brokers, const char *topic, struct round round) {
@@ -94,11 +96,12 @@ static void publish(const char *brokers, const char *topic, struct round round) 
     rd_kafka_topic_t *handle = rd_kafka_topic_new(kafka, topic, NULL);
     if (handle == NULL) bench_fail("%s: %s", topic, rd_kafka_err2str(rd_kafka_last_error()));
 
-    uint8_t record[BENCH_RECORD_LIMIT_BYTES], token[BENCH_TOKEN_BYTES];
+    uint8_t record[BENCH_REQUEST_ID_FIELD_BYTES + BENCH_RECORD_LIMIT_BYTES], token[BENCH_TOKEN_BYTES];
     char key[TEXT_BYTES];
     for (uint64_t number = round.first; number < round.first + round.count; number++) {
         bench_token(number % round.tokens, token);
-        size_t record_bytes = bench_record(number, token, record);
+        size_t record_bytes = round.request_ids ? bench_request_id(number, record) : 0;
+        record_bytes += bench_record(number, token, record + record_bytes);
         unsigned shard = bench_crc32(token, sizeof token) % (uint32_t)round.spread;
         int key_bytes = snprintf(key, sizeof key, "%s#%u", round.bundle, shard);
         while (rd_kafka_produce(handle, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_COPY, record, record_bytes, key,
@@ -121,7 +124,7 @@ static void publish(const char *brokers, const char *topic, struct round round) 
 int main(int argc, char **argv) {
     const char *verb = argc > 1 ? argv[1] : "";
     const char *brokers = NULL, *redis = NULL, *environment = NULL, *bundle = NULL;
-    const char *topic = NULL, *spread = NULL, *tokens = NULL, *first = "0", *count = NULL;
+    const char *topic = NULL, *spread = NULL, *tokens = NULL, *first = "0", *count = NULL, *request_ids = "0";
     // The verb takes the place of the program's name.
     argc--, argv++;
     if (strcmp(verb, "register") == 0) {
@@ -131,10 +134,11 @@ int main(int argc, char **argv) {
     } else if (strcmp(verb, "publish") == 0) {
         bench_options(argc, argv, (struct bench_option[]){
             {"brokers", &brokers}, {"topic", &topic}, {"bundle", &bundle}, {"spread", &spread}, {"tokens", &tokens},
-            {"first", &first}, {"count", &count}, {NULL, NULL}});
+            {"first", &first}, {"count", &count}, {"request-ids", &request_ids}, {NULL, NULL}});
         publish(brokers, topic, (struct round){
             .bundle = bundle, .spread = bench_number("spread", spread), .tokens = bench_number("tokens", tokens),
-            .first = bench_number("first", first), .count = bench_number("count", count)});
+            .first = bench_number("first", first), .count = bench_number("count", count),
+            .request_ids = bench_number("request-ids", request_ids)});
     } else {
         fprintf(stderr, "usage: belfry-bench-load register|publish --option value …\n");
         return 64;

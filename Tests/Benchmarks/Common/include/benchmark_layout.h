@@ -13,6 +13,7 @@ enum {
     BENCH_PAYLOAD_BYTES = 110,
     // Upper bounds of what the functions below write.
     BENCH_RECORD_LIMIT_BYTES = 256,
+    BENCH_REQUEST_ID_FIELD_BYTES = 38,
     BENCH_FRAME_LIMIT_BYTES = 256,
     BENCH_KEY_LIMIT_BYTES = 256,
     // A token state with neither locale nor time zone.
@@ -42,6 +43,10 @@ bool bench_state_allows(const uint8_t *state, size_t count);
 // Notification `number` to `token` as a SendRequest in Protobuf: a payload of 110 bytes and the token packed.
 // Returns the length.
 size_t bench_record(uint64_t number, const uint8_t token[BENCH_TOKEN_BYTES], uint8_t record[BENCH_RECORD_LIMIT_BYTES]);
+
+// The request id of notification `number`, as the field of a SendRequest that may stand before a record; always of the
+// length of a UUID's text. Returns the length.
+size_t bench_request_id(uint64_t number, uint8_t field[BENCH_REQUEST_ID_FIELD_BYTES]);
 
 // Where token and payload lie inside a record.
 struct bench_request {
