@@ -70,8 +70,8 @@ struct RefusedPositionsTests {
         func start(_ partition: Int32, _ offset: Int64) -> AssignmentStart {
             refused.furthest(AssignmentStart(source: position(partition, offset), parked: parked(partition, 90)))
         }
-        #expect(start(3, 500) == AssignmentStart(source: position(3, 700), parked: parked(3, 60)))
+        #expect(start(3, 500) == AssignmentStart(source: position(3, 700), parked: parked(3, 60), isRefused: true))
         #expect(start(4, 500) == AssignmentStart(source: position(4, 500), parked: parked(4, 90)))
-        #expect(start(5, 8) == AssignmentStart(source: position(5, 9), parked: parked(5, 90)))
+        #expect(start(5, 8) == AssignmentStart(source: position(5, 9), parked: parked(5, 90), isRefused: true))
     }
 }

@@ -35,6 +35,8 @@ final class PartitionState {
     var unacknowledged = 0
     /// The last position that was handed to a commit.
     var committed: CommitFrontier.Position?
+    /// Where the assignment started, if the broker does not know that.
+    var startToCommit: CommitFrontier.Position?
     /// What of it is parked; unused in a lag.
     var parking: PartitionParking
     /// Records that were sent without token state.

@@ -36,7 +36,11 @@ struct RefusedPositions {
         guard let own = positions[committed.source.place], own.offset >= committed.source.offset else {
             return committed
         }
-        return AssignmentStart(source: own, parked: positions[committed.parked.place] ?? committed.parked)
+        return AssignmentStart(
+            source: own,
+            parked: positions[committed.parked.place] ?? committed.parked,
+            isRefused: true
+        )
     }
 
     /// An assignment has begun.

@@ -51,9 +51,8 @@ extension WorkerShard {
 
     private func sourcePosition(of partition: PartitionState) -> KafkaPartitionOffset? {
         partition.trimSources()
-        guard let position = partition.frontier.position(metadataLimitBytes: ShardLimits.metadataBytes),
-            position != partition.committed
-        else { return nil }
+        let reached = partition.frontier.position(metadataLimitBytes: ShardLimits.metadataBytes)
+        guard let position = reached ?? partition.startToCommit, position != partition.committed else { return nil }
         partition.committed = position
         return KafkaPartitionOffset(
             topic: partition.topic,

@@ -72,6 +72,7 @@ extension WorkerShard {
             alreadyDone: done,
             writer: String(settings.randomBits(), radix: 16)
         )
+        if start.isRefused { state.startToCommit = .init(offset: position.offset, metadata: position.metadata) }
         partitions.append(state)
         assigned[position.partition] = state
         inherit(start, by: state)

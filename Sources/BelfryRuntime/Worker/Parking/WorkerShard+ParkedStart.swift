@@ -5,6 +5,8 @@ import PipelineCore
 struct AssignmentStart: Equatable {
     var source: KafkaPartitionOffset
     var parked: KafkaPartitionOffset
+    /// The positions are this shard's own, and the broker has not committed them.
+    var isRefused = false
     /// What push.parked holds; nil if nothing of it is to return.
     var held: KafkaWatermarks?
 }
