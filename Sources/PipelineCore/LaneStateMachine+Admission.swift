@@ -14,7 +14,7 @@ extension LaneStateMachine {
         self.admission = admission
         if admission == .none {
             retire()
-        } else if isParked, case .waiting = phase {
+        } else if waitsForTopic, case .waiting = phase {
             phase = .disconnected
         }
     }

@@ -48,6 +48,7 @@ extension LaneStateMachine {
             return unattributedAnswer(now: now, random: random)
         }
         phase = .disconnected
+        waitsForTopic = rule == .parkTopic
         unattributed = 0
         let wasSettled = settledEnd
         let handedOver = sentEnd
@@ -86,6 +87,7 @@ extension LaneStateMachine {
         guard phase == .open || phase == .connecting else { return .nothing(at: settledEnd) }
         var verdict = LaneVerdict.nothing(at: settledEnd)
         let wasOpen = phase == .open
+        waitsForTopic = end == .certificateRefused
         switch end {
         case .closedHere:
             phase = .disconnected
@@ -152,6 +154,7 @@ extension LaneStateMachine {
     /// groups, halving, so that one of them cannot keep the lane busy for ever.
     private mutating func unattributedAnswer(now: MonotonicTime, random: UInt64) -> LaneVerdict {
         phase = .disconnected
+        waitsForTopic = false
         var verdict = LaneVerdict.nothing(at: settledEnd)
         guard sentEnd > settledEnd else {
             // Nothing was in flight, so nothing of ours can have caused it: treat it as a failure, with its back-off.

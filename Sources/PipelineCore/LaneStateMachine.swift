@@ -31,6 +31,8 @@ public struct LaneStateMachine: ~Copyable {
     public internal(set) var isParked = false
     /// What may go out while the topic does not work.
     public internal(set) var admission = Admission.all
+    /// The wait that is on is for the topic, not for the network.
+    var waitsForTopic = false
     /// Shrinks and grows with what refusals cost.
     public internal(set) var window: SendWindow
 

@@ -47,6 +47,18 @@ import Testing
         #expect(probe.wantsConnection)
     }
 
+    @Test("A probe waits as long as any connection after the network failed")
+    func failedBefore() {
+        probe.publish(1)
+        #expect(probe.openAndSend() == [0])
+        _ = probe.answer(.missingTopic, 0)
+        probe.open()
+        _ = probe.end()
+        probe.lane.admit(.none)
+        probe.lane.admit(.one)
+        #expect(!probe.wantsConnection)
+    }
+
     @Test("What waits is taken out in order, and what is not taken is still sent")
     func takes() {
         probe.publish(2)

@@ -40,12 +40,18 @@ final class TopicSender {
     var acceptedTokens = AcceptedTokens()
     var probationSwitch = ProbationSwitch()
 
-    /// A notification whose token was called invalid.
+    /// A notification whose token was called invalid; or one to the same token that waits behind it.
     struct Suspect {
         var reference: NotificationReference
         var token: [UInt8]
         var checksum: UInt32
-        var status: UInt8
+        /// Nil: it was not sent.
+        var status: UInt8?
+    }
+
+    /// Whether a token waits for the gateway's word to be judged: what is newer must not overtake it.
+    func suspects(_ token: UnsafeRawBufferPointer, checksum: UInt32) -> Bool {
+        suspects.contains { $0.checksum == checksum && $0.token.elementsEqual(token) }
     }
 
     init(

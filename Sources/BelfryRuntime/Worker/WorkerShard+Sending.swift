@@ -52,7 +52,18 @@ extension WorkerShard {
 
     /// Encodes a notification into its lane.
     func append(_ notification: PreparedNotification, of batch: PreparedBatch) {
-        senders.senders[Int(notification.sender)].append(
+        let sender = senders.senders[Int(notification.sender)]
+        if !sender.suspects.isEmpty, sender.suspects(notification.token, checksum: notification.checksum) {
+            return sender.suspects.append(
+                .init(
+                    reference: notification.reference,
+                    token: Array(notification.token),
+                    checksum: notification.checksum,
+                    status: nil
+                )
+            )
+        }
+        sender.append(
             notification.reference,
             token: notification.token,
             checksum: notification.checksum,

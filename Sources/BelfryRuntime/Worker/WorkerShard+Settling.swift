@@ -102,9 +102,18 @@ extension WorkerShard: GatewayLaneDelegate {
                 status: status
             )
             if sender.breaker.tokenRefused(now: now, random: settings.randomBits()) {
-                return sender.suspects.append(suspect)
+                sender.suspects.append(suspect)
+                for each in sender.lanes(beside: lane) {
+                    suspectWhatWaits(
+                        behind: suspect,
+                        in: each,
+                        of: sender,
+                        resendEnd: each === lane ? resendEnd : 0
+                    )
+                }
+                return
             }
-            believe(suspect, of: sender)
+            believe(suspect, status, of: sender)
             for each in sender.lanes(beside: lane) {
                 silence(token, checksum, in: each, resendEnd: each === lane ? resendEnd : 0)
             }
@@ -125,32 +134,63 @@ extension WorkerShard: GatewayLaneDelegate {
     /// What else waits for a token that was just called invalid gets its outcome without being sent: each would cost a
     /// connection.
     private func silence(_ token: [UInt8], _ checksum: UInt32, in lane: GatewayLane, resendEnd: UInt64) {
-        let silenced = lane.machine.discard(checksum: checksum) {
+        let silenced = discard(token, checksum, in: lane, resendEnd: resendEnd)
+        for reference in silenced {
+            settle(reference, .tombstoned, reason: TokenRecord.Reason.invalid.name)
+        }
+    }
+
+    /// What else waits for the token of a suspect waits for the same judgement.
+    private func suspectWhatWaits(
+        behind first: TopicSender.Suspect,
+        in lane: GatewayLane,
+        of sender: TopicSender,
+        resendEnd: UInt64
+    ) {
+        for reference in discard(first.token, first.checksum, in: lane, resendEnd: resendEnd) {
+            sender.suspects.append(
+                .init(reference: reference, token: first.token, checksum: first.checksum, status: nil)
+            )
+        }
+    }
+
+    /// Takes what waits for a token out of its lane.
+    private func discard(
+        _ token: [UInt8],
+        _ checksum: UInt32,
+        in lane: GatewayLane,
+        resendEnd: UInt64
+    ) -> [NotificationReference] {
+        let discarded = lane.machine.discard(checksum: checksum) {
             NotificationFrame.command2Token(in: $0).elementsEqual(token)
         }
-        for sequence in silenced {
-            if sequence < resendEnd {
-                counters.resent -= 1
-                senders.senders[Int(lane.sender)].counters.resent -= 1
+        let resent = discarded.count { $0 < resendEnd }
+        counters.resent -= resent
+        senders.senders[Int(lane.sender)].counters.resent -= resent
+        return discarded.map { lane.machine.log.entry(at: $0).reference }
+    }
+
+    /// The gateway's word on a sample of tokens is believed after all.
+    func believe(_ suspects: [TopicSender.Suspect], of sender: TopicSender) {
+        for suspect in suspects {
+            if let status = suspect.status {
+                believe(suspect, status, of: sender)
+            } else {
+                settle(suspect.reference, .tombstoned, reason: TokenRecord.Reason.invalid.name)
             }
-            settle(
-                lane.machine.log.entry(at: sequence).reference,
-                .tombstoned,
-                reason: TokenRecord.Reason.invalid.name
-            )
         }
     }
 
     /// A token the gateway calls invalid gets its tombstone first and its outcome when Redis has taken it. Until look-ups
     /// see the tombstone, the sender remembers it.
-    func believe(_ suspect: TopicSender.Suspect, of sender: TopicSender) {
+    private func believe(_ suspect: TopicSender.Suspect, _ status: UInt8, of sender: TopicSender) {
         let token = suspect.token
         let checksum = suspect.checksum
         let now = UInt32(clamping: settings.unixMilliseconds() / 1000)
         sender.refusedTokens.insert(token, checksum: checksum, refusedAt: now)
         let settled: () -> Void = { [unowned self] in
             sender.refusedTokens.written(token, checksum: checksum, through: batchesTakenIn)
-            settle(suspect.reference, .rejected, status: suspect.status, reason: TokenRecord.Reason.invalid.name)
+            settle(suspect.reference, .rejected, status: status, reason: TokenRecord.Reason.invalid.name)
         }
         guard redis != nil else { return settled() }
         let key = token.withUnsafeBytes { sender.tokenKey.bytes(token: $0) }

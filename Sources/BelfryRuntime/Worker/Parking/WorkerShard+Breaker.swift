@@ -37,7 +37,7 @@ extension WorkerShard {
         if sender.breaker.isClosed, !sender.suspects.isEmpty {
             let suspects = sender.suspects
             sender.suspects = []
-            for suspect in suspects { believe(suspect, of: sender) }
+            believe(suspects, of: sender)
         }
         noteChange(of: sender)
     }
