@@ -120,8 +120,9 @@ final class WorkerShard {
     /// Takes what is ready from Kafka and moves every stage on. Called when a client has something, and when a stage has
     /// room again.
     func turn() {
-        // A client's callback can come from inside a call made here.
-        guard !isTurning else { return }
+        // A client's callback can come from inside a call made here, and the last ones from those that close: each look-up
+        // that fails so would be asked for again, without end.
+        guard !isTurning, !isStopped else { return }
         isTurning = true
         defer { isTurning = false }
         producer.poll(timeoutMilliseconds: 0)
