@@ -21,9 +21,12 @@ public struct ConnectionBudget: Sendable {
 
     /// Takes one connection out of the budget.
     ///
+    /// - Parameter sparing: for a connection that could wait, as one that replaces an old one can: it is granted out of the
+    ///   first half of a minute's budget only, so that those never keep a lane without a connection waiting.
     /// - Returns: nil if it was granted, else the time from which to ask again.
-    public mutating func take(now: MonotonicTime) -> MonotonicTime? {
+    public mutating func take(now: MonotonicTime, sparing: Bool = false) -> MonotonicTime? {
         if let next = nextGrant, now < next { return next }
+        if sparing, let half = grant(ago: max(1, perMinute / 2)), now < half + Self.minute { return half + Self.minute }
         if grants.count < perMinute {
             grants.append(now)
         } else {

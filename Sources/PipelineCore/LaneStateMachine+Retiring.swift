@@ -101,12 +101,15 @@ extension LaneStateMachine {
         rotatesAt = time
     }
 
-    /// The successor could not be opened: the connection goes on, and a successor is tried again after a back-off.
+    /// The successor could not be opened: the connection goes on, and a successor is tried again after a back-off; so is any
+    /// other connection, should this one have ended meanwhile.
     ///
     /// - Parameter random: 64 random bits.
     public mutating func successorFailed(now: MonotonicTime, random: UInt64) {
         successorFailures += 1
-        postponeSuccessor(until: now + limits.backoff.delay(failures: successorFailures, random: random))
+        let next = now + limits.backoff.delay(failures: successorFailures, random: random)
+        connectsFrom = next
+        postponeSuccessor(until: next)
     }
 
     /// When a connection that opens now is old: its greatest age less up to a quarter of it, so that connections that were

@@ -65,6 +65,8 @@ public struct LaneStateMachine: ~Copyable {
     var rotatesAt: MonotonicTime?
     /// Successors in a row that could not be opened.
     var successorFailures = 0
+    /// No connection before this time, for a successor has failed.
+    var connectsFrom = MonotonicTime(nanoseconds: 0)
     /// When something was last handed to the open connection.
     var usedAt = MonotonicTime(nanoseconds: 0)
 
@@ -157,7 +159,7 @@ public struct LaneStateMachine: ~Copyable {
 
     /// Whether a connection is wanted now: there is something to send, none is open, and no wait is on.
     public func wantsConnection(now: MonotonicTime) -> Bool {
-        guard sentEnd < log.tail, !hasGivenUp, admission != .none else { return false }
+        guard sentEnd < log.tail, !hasGivenUp, admission != .none, connectsFrom <= now else { return false }
         switch phase {
         case .disconnected: return true
         case .waiting(let until): return until <= now

@@ -131,7 +131,7 @@ final class LaneDriver: GatewayLaneDelegate {
         told.resent += verdict.resent
     }
 
-    func laneMayConnect(now: MonotonicTime) -> MonotonicTime? {
+    func laneMayConnect(now: MonotonicTime, sparing: Bool) -> MonotonicTime? {
         mayConnect ? nil : now + .seconds(1)
     }
 

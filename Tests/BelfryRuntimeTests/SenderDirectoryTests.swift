@@ -54,7 +54,7 @@ import Testing
         }
 
         func lane(_ lane: GatewayLane, settled verdict: LaneVerdict) {}
-        func laneMayConnect(now: MonotonicTime) -> MonotonicTime? { nil }
+        func laneMayConnect(now: MonotonicTime, sparing: Bool) -> MonotonicTime? { nil }
         func laneConnected(_ lane: GatewayLane) {}
         func laneDisconnected(_ lane: GatewayLane, reason: DisconnectReason) {}
         func lane(_ lane: GatewayLane, answered response: ErrorResponse) -> Bool { true }

@@ -212,6 +212,22 @@ import Testing
         #expect(!probe.wantsSuccessor)
     }
 
+    @Test("After a successor failed there is no other connection before the back-off, even if the old one ended")
+    func failedSuccessorOfNothing() {
+        let probe = LaneProbe(connectionMaxAge: .seconds(100))
+        probe.publish()
+        _ = probe.openAndSend()
+        probe.now = probe.now + .seconds(100)
+        probe.lane.successorFailed(now: probe.now, random: .max / 2)
+        _ = probe.silence()
+        probe.lane.successorFailed(now: probe.now, random: .max)
+        _ = probe.end(.closedHere)
+        probe.publish()
+        let wantsNow = probe.lane.wantsConnection(now: probe.now)
+        let wantsLater = probe.lane.wantsConnection(now: probe.now + .seconds(60))
+        #expect(!wantsNow && wantsLater)
+    }
+
     @Test(
         "A connection on which nothing was sent for the set time is idle; one with something unsettled or waiting is not"
     )

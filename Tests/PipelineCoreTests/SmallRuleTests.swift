@@ -84,6 +84,22 @@ import Testing
         #expect(grants.count >= 175)
     }
 
+    @Test("Connections that could wait take half of the budget at most, however often they ask")
+    func sparingBudget() {
+        var budget = ConnectionBudget(perMinute: 60)
+        var sparing: [Int] = []
+        var needed: [Int] = []
+        for second in 0..<180 {
+            let now = MonotonicTime(nanoseconds: UInt64(second) * 1_000_000_000)
+            while budget.take(now: now, sparing: true) == nil { sparing.append(second) }
+            if budget.take(now: now) == nil { needed.append(second) }
+        }
+        for minute in 0..<120 {
+            #expect(sparing.count { (minute..<minute + 60).contains($0) } <= 31)
+            #expect(needed.count { (minute..<minute + 60).contains($0) } >= 25)
+        }
+    }
+
     @Test("A clock that stands still or goes back earns nothing")
     func budgetClock() {
         var budget = ConnectionBudget(perMinute: 4)

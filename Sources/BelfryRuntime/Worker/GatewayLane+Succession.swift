@@ -17,7 +17,9 @@ extension GatewayLane {
             finishConnection(machine.ended(.closedHere, now: now, random: 0))
             adoptSuccessor()
         } else if successor == nil, machine.wantsSuccessor(now: now) {
-            if let later = delegate.laneMayConnect(now: now) { return machine.postponeSuccessor(until: later) }
+            if let later = delegate.laneMayConnect(now: now, sparing: true) {
+                return machine.postponeSuccessor(until: later)
+            }
             let attempt = nextAttempt()
             successor = Successor(attempt: attempt)
             connector.connect(self, attempt: attempt)

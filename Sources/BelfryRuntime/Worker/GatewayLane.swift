@@ -9,7 +9,9 @@ protocol GatewayLaneDelegate: AnyObject {
     /// An event settled something; the entries are readable in the lane's log during the call.
     func lane(_ lane: GatewayLane, settled verdict: LaneVerdict)
     /// Asks for one new connection out of the process's budget; nil if granted, else when to ask again.
-    func laneMayConnect(now: MonotonicTime) -> MonotonicTime?
+    ///
+    /// - Parameter sparing: the lane has a connection; this one is to replace it.
+    func laneMayConnect(now: MonotonicTime, sparing: Bool) -> MonotonicTime?
     func laneConnected(_ lane: GatewayLane)
     /// A connection came to its end, or none came about.
     func laneDisconnected(_ lane: GatewayLane, reason: DisconnectReason)
@@ -80,7 +82,7 @@ final class GatewayLane {
         if let connection {
             write(to: connection)
         } else if machine.wantsConnection(now: now) {
-            if let later = delegate.laneMayConnect(now: now) {
+            if let later = delegate.laneMayConnect(now: now, sparing: false) {
                 machine.postpone(until: later)
             } else {
                 machine.connecting()

@@ -11,7 +11,7 @@ final class ProcessConnectionBudget: Sendable {
     }
 
     /// Takes one; nil if it was granted, else when to ask again. From any thread.
-    func take(now: MonotonicTime) -> MonotonicTime? {
-        budget.withLock { $0.take(now: now) }
+    func take(now: MonotonicTime, sparing: Bool) -> MonotonicTime? {
+        budget.withLock { $0.take(now: now, sparing: sparing) }
     }
 }

@@ -24,8 +24,8 @@ extension WorkerShard: GatewayLaneDelegate {
         }
     }
 
-    func laneMayConnect(now: MonotonicTime) -> MonotonicTime? {
-        settings.connectionBudget.take(now: now)
+    func laneMayConnect(now: MonotonicTime, sparing: Bool) -> MonotonicTime? {
+        settings.connectionBudget.take(now: now, sparing: sparing)
     }
 
     func laneConnected(_ lane: GatewayLane) {
