@@ -90,7 +90,8 @@ extension WorkerShard {
         for lane in sender.lanes { references += lane.machine.takeWaiting(where: isTaken) }
         let first = partition.frontier.firstRecord
         return references.sorted {
-            ($0.record &- first, $0.token) < ($1.record &- first, $1.token)
+            // Behind the frontier stands what was presumed wrongly; it is older than all else.
+            (Int32(bitPattern: $0.record &- first), $0.token) < (Int32(bitPattern: $1.record &- first), $1.token)
         }
     }
 
