@@ -143,6 +143,7 @@ extension KafkaConsumer {
                 answer { () throws(KafkaError) in try completeAssign() }
             }
         case .revoked(let partitions, let lost):
+            withdraw(partitions)
             unanswered.append(.revoke(partitions))
             if let onRevoked { onRevoked(partitions, lost) } else { answer(completeRevoke) }
         case .rebalanceFailed(let error):

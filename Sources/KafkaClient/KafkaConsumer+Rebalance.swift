@@ -33,12 +33,23 @@ extension KafkaConsumer {
         // matters more.
         try? resume(partitions)
         if isCooperative {
+            let begun = partitions.filter { assignment.starts[$0] != nil }
             assignment.remove(partitions)
-            try unassignIncrementally(partitions, handle)
+            try unassignIncrementally(begun, handle)
         } else {
             assignment.replace(by: [])
             let code = rd_kafka_assign(handle.pointer, nil)
             guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw KafkaError(code, "giving back partitions") }
+        }
+    }
+
+    /// What is taken back before its assignment was answered never begins: what is completed later must not be taken for
+    /// the answer to it.
+    func withdraw(_ revoked: [KafkaTopicPartition]) {
+        guard isCooperative else { return unanswered.removeAll(where: \.isAssign) }
+        unanswered = unanswered.map { question in
+            guard case .assign(let partitions) = question else { return question }
+            return .assign(partitions.filter { !revoked.contains($0) })
         }
     }
 
@@ -104,13 +115,14 @@ extension KafkaConsumer {
         return String(cString: name) == Self.cooperative
     }
 
+    /// All that was assigned and not answered: one answer serves several reports, as the last one would leave the others
+    /// unanswered for ever.
     private func takeUnansweredAssign() -> [KafkaTopicPartition]? {
-        for (index, rebalance) in unanswered.enumerated() {
-            guard case .assign(let partitions) = rebalance else { continue }
-            unanswered.remove(at: index)
-            return partitions
-        }
-        return nil
+        guard unanswered.contains(where: \.isAssign) else { return nil }
+        var all: [KafkaTopicPartition] = []
+        for case .assign(let partitions) in unanswered { all += partitions }
+        unanswered.removeAll(where: \.isAssign)
+        return all
     }
 
     private func takeUnansweredRevoke() -> [KafkaTopicPartition]? {

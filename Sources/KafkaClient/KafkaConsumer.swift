@@ -69,6 +69,10 @@ public final class KafkaConsumer {
     enum Rebalance {
         case assign([KafkaTopicPartition])
         case revoke([KafkaTopicPartition])
+
+        var isAssign: Bool {
+            if case .assign = self { true } else { false }
+        }
     }
 
     struct PendingCommit {

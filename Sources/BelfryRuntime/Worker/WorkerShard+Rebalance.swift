@@ -16,12 +16,13 @@ extension WorkerShard {
 
     /// The group assigned partitions; they start where their last commit says.
     func assign(_ partitions: [KafkaTopicPartition]) {
-        awaitingPositions = partitions
-        refused.keep(partitions)
+        // What came before it and was not answered is answered with it.
+        awaitingPositions += partitions.filter { !awaitingPositions.contains($0) }
+        refused.keep(awaitingPositions)
         hasJoined = false
         // A shard may get none, and after it gave some back in a cooperative group it always hears so; the group waits for
         // the answer to that, too.
-        if partitions.isEmpty { complete([]) } else { requestPositions() }
+        if awaitingPositions.isEmpty { complete([]) } else { requestPositions() }
     }
 
     /// Reads the committed positions of newly assigned partitions; tried again if the broker does not answer.
