@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps build test demo bench bench-sandbox bench-badtokens chaos fuzz lint generate clean
+.PHONY: help deps build test demo bench bench-sandbox bench-badtokens chaos simulate fuzz lint generate clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
 JOBS ?= 2
@@ -21,6 +21,9 @@ REDIS ?=
 ARGS ?=
 # Only tests whose name matches, for instance FILTER=KafkaClientTests.
 FILTER ?=
+# How many worlds to simulate, and the first one's seed.
+SEEDS ?= 10000
+SEED ?=
 # How long to fuzz, shared by the targets.
 SECONDS ?= 60
 
@@ -28,7 +31,7 @@ help: ## list the commands
 	@echo 'make COMMAND, one of:'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo 'demo and bench take KAFKA=host:port, demo also REDIS=url; both, bench-sandbox, bench-badtokens and chaos'
-	@echo 'ARGS="…"; test takes FILTER=name, fuzz SECONDS=n'
+	@echo 'ARGS="…"; test takes FILTER=name, fuzz SECONDS=n, simulate SEEDS=n SEED=s'
 
 deps: ## install what is missing (Debian packages, .venv) and say what
 	@Deploy/dependencies.sh
@@ -53,6 +56,9 @@ bench-badtokens: build ## measure what invalid tokens among good ones cost a wor
 
 chaos: build ## break the pipeline's processes for five minutes and prove that nothing is lost
 	@$(BIN)/belfry-chaos $(ARGS)
+
+simulate: build ## run the sender in SEEDS=n simulated worlds under faults; SEED=s: from that seed on
+	@$(BIN)/belfry-simulate --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 fuzz: deps ## fuzz what reads the bytes of peers, for SECONDS=60, with the address sanitizer
 	@Tests/Fuzz/run.sh $(SECONDS) $(JOBS)

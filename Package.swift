@@ -171,6 +171,19 @@ let package = Package(
             path: "Tests/Chaos",
             swiftSettings: strict
         ),
+        // The sender against a simulated world.
+        .executableTarget(
+            name: "belfry-simulate",
+            dependencies: [
+                "APNsProtocol", "BelfryRuntime", "KafkaClient", "PipelineCore", "PushSchemas", "RedisClient",
+                "TLSTransport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ] + nio,
+            path: "Tests/Simulation",
+            swiftSettings: strict
+        ),
         // Fuzz targets: a program of its own with `make fuzz`, else a replay of their corpus.
         .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzz/LibFuzzer"),
         .executableTarget(
@@ -248,6 +261,11 @@ let package = Package(
         .testTarget(
             name: "ChaosTests",
             dependencies: ["PushSchemas", "Sandbox", "TestSupport", "belfry-bench-badtokens", "belfry-chaos"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "SimulationTests",
+            dependencies: ["BelfryRuntime", "KafkaClient", "PipelineCore", "PushSchemas", "belfry-simulate"],
             swiftSettings: strict
         ),
         // The program as a whole: processes, real servers, kills.

@@ -1,0 +1,150 @@
+import PipelineCore
+import PushSchemas
+import SwiftProtobuf
+
+@testable import BelfryRuntime
+@testable import KafkaClient
+
+/// Invariants 1 and 2: nothing is lost, and accepted means what it says.
+extension Auditor {
+    /// A record is in a worker's hands.
+    func fetched(_ record: Int, by member: SimulatedConsumer) {
+        fetches[record] = (member.number, now)
+    }
+
+    /// An outcome is stored.
+    ///
+    /// - Parameter time: when the worker gave it.
+    func stored(_ outcome: PushOutcome, by worker: Int, producedAt time: VirtualTime) {
+        let stored = world.broker.partitions[Int(outcome.sourcePartition)]
+        let place = world.broker.place(of: outcome.sourceOffset, in: outcome.sourcePartition)
+        guard place < stored.count, stored[place].record.offset == outcome.sourceOffset,
+            Int(outcome.tokenIndex) < world.plan.records[stored[place].ordinal].tokens.count
+        else { return check(false, 1, "an outcome names \(outcome.sourcePartition)@\(outcome.sourceOffset)") }
+        let record = stored[place].ordinal
+        let number = firstOf[record] + Int(outcome.tokenIndex)
+        world.note(.outcome, number, outcome.kind.rawValue, "\(outcome.kind) of \(name(number)) \(outcome.reason)")
+        judge(outcome, number)
+        guard notifications[number].outcomeAt == nil else { return }
+        notifications[number].outcomeAt = now
+        notifications[number].outcomeBy = worker
+        notifications[number].decidedAt = time
+        open -= 1
+    }
+
+    private func judge(_ outcome: PushOutcome, _ number: Int) {
+        let isAccepted = notifications[number].accepted > 0
+        switch outcome.kind {
+        case .confirmed:
+            check(isAccepted, 2, "\(name(number)) is confirmed, but no gateway has accepted it")
+        case .presumed:
+            if options.policy != .resend { tokens[notifications[number].token].isExempt = true }
+            guard options.isPunctual, options.policy == .resend else { return }
+            check(isAccepted, 2, "\(name(number)) is presumed wrongly, though the gateway is punctual")
+        case .tombstoned:
+            checkSilence(of: number)
+        case .unknown:
+            check(options.policy == .giveUp, 2, "\(name(number)) is given up against the policy")
+            tokens[notifications[number].token].isExempt = true
+        default:
+            break
+        }
+        // What was accepted once was refused, or left out, when it was sent again: the older one may be the last.
+        let isAcceptance = outcome.kind == .confirmed || outcome.kind == .presumed
+        if isAccepted, !isAcceptance { tokens[notifications[number].token].isExempt = true }
+    }
+
+    /// A token that lives is not called dead.
+    private func checkSilence(of number: Int) {
+        let entry = notifications[number]
+        let token = tokens[entry.token]
+        guard let fetch = fetches[entry.record], !world.hasClockJumps else { return }
+        check(
+            token.deadSince != nil || fetch.time < token.aliveSince || token.aliveSince <= token.refusedAt,
+            5,
+            "\(name(number)) is not sent, though its token registered again before the record was read"
+        )
+    }
+
+    /// A worker committed a position: everything it covers has its outcome, or was accepted where only failures are
+    /// published.
+    func committed(_ position: KafkaPartitionOffset, by member: SimulatedConsumer) {
+        let partition = position.partition
+        guard let ranges = try? DoneRanges(decoding: position.metadata, committedOffset: position.offset) else {
+            return check(false, 1, "\(partition)@\(position.offset) is committed with metadata that cannot be read")
+        }
+        check(position.metadata.utf8.count <= 4096, 3, "commit metadata of \(position.metadata.utf8.count) bytes")
+        let stored = world.broker.partitions[Int(partition)]
+        let end = world.broker.place(of: position.offset, in: partition)
+        for place in min(auditedEnd[partition] ?? 0, end)..<end {
+            let record = stored[place].ordinal
+            for number in firstOf[record]..<self.end(of: record) { checkDone(number, "committed") }
+        }
+        auditedEnd[partition] = end
+        for run in ranges.runs {
+            var place = world.broker.place(of: run.lowerBound.offset, in: partition)
+            while place < stored.count, stored[place].record.offset <= run.upperBound.offset {
+                let record = stored[place].ordinal
+                for number in firstOf[record]..<self.end(of: record) {
+                    let position = DoneRanges.Position(
+                        offset: stored[place].record.offset,
+                        token: UInt32(number - firstOf[record])
+                    )
+                    if run.contains(position) { checkDone(number, "marked as done") }
+                }
+                place += 1
+            }
+        }
+    }
+
+    /// A copy is stored in push.parked.
+    func parked(_ record: KafkaRecord) {
+        let batch = KafkaBatch([record])
+        let stored = world.broker.partitions[Int(record.partition)]
+        guard let copy = ParkedCopy(batch[0]) else { return check(false, 1, "a parked copy that cannot be read") }
+        let place = world.broker.place(of: copy.sourceOffset, in: record.partition)
+        guard place < stored.count, stored[place].record.offset == copy.sourceOffset else {
+            return check(false, 1, "a parked copy names \(record.partition)@\(copy.sourceOffset)")
+        }
+        let source = stored[place]
+        check(
+            record.key == source.record.key && record.value == source.record.value,
+            1,
+            "a parked copy differs from record \(source.ordinal)"
+        )
+        world.note(.parked, source.ordinal, Int(record.offset), "record \(source.ordinal) parked at \(record.offset)")
+        for number in firstOf[source.ordinal]..<end(of: source.ordinal) {
+            let token = UInt32(number - firstOf[source.ordinal])
+            if copy.tokens?.contains(token) ?? true { notifications[number].isParked = true }
+        }
+    }
+
+    private func checkDone(_ number: Int, _ word: String) {
+        let entry = notifications[number]
+        if entry.outcomeAt != nil || entry.isParked { return }
+        guard !options.publishesAll else {
+            return check(false, 1, "\(name(number)) is \(word), but its outcome is not stored")
+        }
+        // Presumed by policy, or where a gateway withholds its answer, it may be lost; that is what presumed means.
+        guard options.isPunctual, options.policy == .resend else { return }
+        check(entry.accepted > 0, 1, "\(name(number)) is \(word), but nobody has accepted or refused it")
+    }
+
+    /// Nothing is left to do.
+    func close() {
+        for (partition, stored) in world.broker.partitions.enumerated() {
+            let committed = world.broker.committed[Int32(partition)]?.offset ?? 0
+            check(
+                stored.isEmpty || committed == world.broker.end(of: Int32(partition)),
+                1,
+                "partition \(partition) ends at \(world.broker.end(of: Int32(partition))), committed is \(committed)"
+            )
+        }
+        if options.publishesAll {
+            for number in notifications.indices {
+                check(notifications[number].outcomeAt != nil, 1, "\(name(number)) has no outcome")
+            }
+        }
+        closeOrder()
+    }
+}

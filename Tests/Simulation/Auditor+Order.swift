@@ -1,0 +1,108 @@
+import PipelineCore
+
+@testable import BelfryRuntime
+@testable import KafkaClient
+
+/// Invariants 3, 4 and 5: duplicates have a cause, order holds for each token, and the dead are left alone.
+extension Auditor {
+    func assigned(_ member: SimulatedConsumer, _ partition: Int32) {
+        let committed = world.broker.committed[partition]
+        let ranges = committed.flatMap { try? DoneRanges(decoding: $0.metadata, committedOffset: $0.offset) }
+        let done = Committed(offset: committed?.offset ?? 0, ranges: ranges ?? DoneRanges())
+        owners[partition] = Ownership(member: member.number, since: now, done: done)
+    }
+
+    func released(_ member: SimulatedConsumer, _ partitions: [Int32]) {
+        for partition in partitions where owners[partition]?.member == member.number { owners[partition] = nil }
+    }
+
+    /// A gateway took a notification.
+    func accepted(record: Int, token: Int, over connection: SimulatedConnection, writtenAt: VirtualTime) {
+        guard record < firstOf.count, let number = number(record: record, token: token) else {
+            return check(false, 1, "the gateway read a notification that was not published: \(record), \(token)")
+        }
+        let worker = connection.worker
+        world.note(.accepted, number, worker.number, "\(name(number)) accepted from \(worker.name)")
+        let wasAccepted = notifications[number].accepted > 0
+        notifications[number].accepted += 1
+        let partition = world.partition(ofRecord: record)
+        guard let owner = owners[partition], owner.member == worker.member, owner.since <= writtenAt,
+            !connection.isAbandoned
+        else {
+            // From a worker that has no right to it (any more), or over a connection whose fate it has given up.
+            tokens[token].isExempt = true
+            return
+        }
+        checkRepetition(of: number, by: owner, writtenAt: writtenAt, worker: worker.number)
+        if let dead = tokens[token].deadSince, let fetch = fetches[record], fetch.member == owner.member {
+            check(fetch.time <= dead, 5, "\(name(number)) was sent, though its token was dead when the record was read")
+        }
+        noteOrder(of: number, token: token, wasAccepted: wasAccepted)
+    }
+
+    /// What was done when the worker got the partition, or what it has settled since, is not sent again.
+    func checkRepetition(
+        of number: Int,
+        by owner: Ownership,
+        writtenAt: VirtualTime,
+        worker: Int
+    ) {
+        let record = notifications[number].record
+        guard let offset = world.offset(ofRecord: record) else { return }
+        check(
+            !owner.done.covers(offset, number - firstOf[record]) || notifications[number].isParked,
+            3,
+            "\(name(number)) was sent again, though it was committed as done before"
+        )
+        guard options.isPunctual, let settled = notifications[number].outcomeAt else { return }
+        check(
+            notifications[number].outcomeBy != worker || notifications[number].decidedAt < owner.since
+                || writtenAt <= settled,
+            3,
+            "\(name(number)) was sent again by the worker that had settled it"
+        )
+    }
+
+    func noteOrder(of number: Int, token: Int, wasAccepted: Bool) {
+        // One with an outcome is sent again because that was not committed; it may have been refused before.
+        if !tokens[token].isExempt, !wasAccepted, notifications[number].outcomeAt == nil {
+            check(
+                number > tokens[token].newest,
+                4,
+                "\(name(number)) was first accepted after record \(notifications[max(0, tokens[token].newest)].record)"
+            )
+        }
+        tokens[token].last = number
+        tokens[token].newest = max(tokens[token].newest, number)
+    }
+
+    func closeOrder() {
+        for (ordinal, token) in tokens.enumerated() where !token.isExempt && token.newest >= 0 {
+            check(
+                token.last == token.newest,
+                4,
+                "token \(ordinal): the last accepted is \(name(token.last)), not the newest, \(name(token.newest))"
+            )
+        }
+    }
+
+    /// The gateway refused a notification to a token.
+    func refused(_ token: Int) {
+        tokens[token].refusedAt = now
+    }
+
+    func registered(_ key: [UInt8]) {
+        guard let token = World.tokensByKey[key] else { return }
+        if tokens[token].deadSince != nil { tokens[token].aliveSince = now }
+        tokens[token].deadSince = nil
+    }
+
+    /// A worker's tombstone is in Redis.
+    func tombstoned(_ key: [UInt8], by worker: SimulatedWorker) {
+        guard let token = World.tokensByKey[key] else { return check(false, 5, "a tombstone for a token of nobody") }
+        world.note(.tombstone, token, worker.number, "tombstone of token \(token) by \(worker.name)")
+        if tokens[token].deadSince == nil { tokens[token].deadSince = now }
+        check(tokens[token].refusedAt > 0, 5, "token \(token) got a tombstone, but the gateway never refused it")
+        checkDoubt(token, worker)
+    }
+}

@@ -1,0 +1,121 @@
+import PipelineCore
+
+@testable import BelfryRuntime
+@testable import KafkaClient
+
+/// Knows everything that happens in a world, and holds it against the pipeline's invariants at every step.
+///
+/// The first violation ends the world. What an invariant excepts is excepted here by its cause: bytes that were written by a
+/// worker that has no right to the partition any more, or over a connection whose fate was given up.
+final class Auditor {
+    /// A rule that was broken.
+    struct Violation: Error, Equatable, CustomStringConvertible {
+        /// Number of the invariant in the design.
+        var invariant: Int
+        var rule: String
+
+        var description: String { "invariant \(invariant): \(rule)" }
+    }
+
+    /// What is known of a notification.
+    struct Notification {
+        var record: Int
+        /// Ordinal of the token in the world.
+        var token: Int
+        var accepted = 0
+        /// Its first outcome is stored.
+        var outcomeAt: VirtualTime?
+        /// The worker that gave the first outcome, and when.
+        var outcomeBy = -1
+        var decidedAt: VirtualTime = 0
+        /// A copy is parked: done in its source, and to return from there.
+        var isParked = false
+    }
+
+    /// What is known of a token.
+    struct Token {
+        /// In Redis; nil while it lives.
+        var deadSince: VirtualTime?
+        var aliveSince: VirtualTime = 0
+        /// When the gateway last refused it.
+        var refusedAt: VirtualTime = 0
+        /// The notification accepted last, and the newest one.
+        var last = -1
+        var newest = -1
+        /// Order cannot be asked for: a counted exception met one of its notifications.
+        var isExempt = false
+    }
+
+    /// Who has a partition.
+    struct Ownership {
+        var member: Int
+        var since: VirtualTime
+        /// What was done already when it came.
+        var done: Committed
+    }
+
+    /// A committed position.
+    struct Committed {
+        var offset: Int64
+        var ranges: DoneRanges
+
+        func covers(_ offset: Int64, _ index: Int) -> Bool {
+            offset < self.offset || ranges.contains(.init(offset: offset, token: UInt32(index)))
+        }
+    }
+
+    unowned let world: World
+    private(set) var violation: Violation?
+    /// What limits it holds the pipeline to.
+    var options: WorldPlan.Options
+    var notifications: [Notification] = []
+    /// Index of the first notification of each record.
+    var firstOf: [Int] = []
+    var tokens = Array(repeating: Token(), count: World.tokenCount)
+    var owners: [Int32: Ownership] = [:]
+    /// Everything below was found to be accounted for, by partition.
+    var auditedEnd: [Int32: Int] = [:]
+    /// When a record was last fetched, and by whom.
+    var fetches: [(member: Int, time: VirtualTime)?]
+    var connects: [Int: [VirtualTime]] = [:]
+    var failures: [ObjectIdentifier: VirtualTime] = [:]
+    /// Of tokens that are in order, by worker and topic.
+    var wrongTombstones: [Int: Int] = [:]
+    /// Notifications without an outcome.
+    var open = 0
+
+    init(world: World) {
+        self.world = world
+        options = world.plan.options
+        fetches = Array(repeating: nil, count: world.plan.records.count)
+        for (record, entry) in world.plan.records.enumerated() {
+            firstOf.append(notifications.count)
+            for token in entry.tokens {
+                let ordinal = World.ordinal(topic: entry.topic, key: entry.key, token: token)
+                notifications.append(Notification(record: record, token: ordinal))
+            }
+        }
+        open = notifications.count
+    }
+
+    var now: VirtualTime { world.clock.now }
+
+    func check(_ condition: Bool, _ invariant: Int, _ rule: @autoclosure () -> String) {
+        guard !condition, violation == nil else { return }
+        violation = Violation(invariant: invariant, rule: rule())
+    }
+
+    /// The notification of a record to a token.
+    func number(record: Int, token: Int) -> Int? {
+        (firstOf[record]..<end(of: record)).first { notifications[$0].token == token }
+    }
+
+    func end(of record: Int) -> Int {
+        record + 1 < firstOf.count ? firstOf[record + 1] : notifications.count
+    }
+
+    func name(_ number: Int) -> String {
+        let entry = notifications[number]
+        return "record \(entry.record), token \(entry.token)"
+    }
+}

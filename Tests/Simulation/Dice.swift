@@ -1,0 +1,38 @@
+/// Seeded random choices (SplitMix64), so that a failing seed fails again everywhere.
+struct Dice: RandomNumberGenerator {
+    private var state: UInt64
+
+    /// - Parameter stream: tells apart the dice of one seed, so that what is left out of a world disturbs little else of it.
+    init(seed: UInt64, stream: UInt64 = 0) {
+        // Mixed first: the sequences of two seeds would else be one sequence, begun at different places.
+        state = Self.mixed(Self.mixed(seed &+ 0x9E37_79B9_7F4A_7C15) ^ (stream &* 0xD1B5_4A32_D192_ED03))
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        return Self.mixed(state)
+    }
+
+    private static func mixed(_ word: UInt64) -> UInt64 {
+        var mixed = word
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    /// A number of the range, each about as likely.
+    mutating func pick(_ range: ClosedRange<Int>) -> Int {
+        let span = UInt64(range.upperBound - range.lowerBound + 1)
+        return range.lowerBound + Int(next().multipliedFullWidth(by: span).high)
+    }
+
+    /// True with a probability of `percent` in 100.
+    mutating func chance(_ percent: Int) -> Bool {
+        pick(0...99) < percent
+    }
+
+    /// A time, given in milliseconds.
+    mutating func time(_ milliseconds: ClosedRange<Int>) -> VirtualTime {
+        VirtualTime(pick(milliseconds.lowerBound * 1000...milliseconds.upperBound * 1000)) * 1000
+    }
+}

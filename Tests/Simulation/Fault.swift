@@ -1,0 +1,95 @@
+import APNsProtocol
+
+/// Something that goes wrong at a time, for a time.
+struct Fault: Sendable, Equatable {
+    enum Kind: Sendable, Equatable {
+        /// Kill -9; it is started again after `lasting`.
+        case crash
+        /// SIGTERM; started again after `lasting`.
+        case stop
+        /// The process gets no processor time.
+        case holdUp
+        /// A worker more, for `lasting`; then it is stopped.
+        case scale
+        /// The broker answers nobody.
+        case brokerAway
+        /// A worker's commits are lost, or the answers to them.
+        case commitsLost(isApplied: Bool)
+        /// A worker does not reach the group, and is thrown out if it lasts; it can reach everything else.
+        case groupUnreachable
+        /// Some member makes the group rebalance.
+        case rebalance
+        /// A worker's producer breaks and is replaced: what it has under way is reported as failed.
+        case producerBroken
+        /// Acknowledgements of what is published come late.
+        case acknowledgementsLate
+        case redisAway
+        /// A worker's connection to Redis hangs until commands time out.
+        case redisHangs
+        /// All connections of a worker to a topic's gateway are cut.
+        case cut
+        /// Nobody reaches the topic's gateway any more; open connections stay.
+        case gatewayUnreachable
+        /// Connections of the topic are not read from.
+        case stall
+        /// The gateway sends status 10 on all connections of the topic.
+        case shutdown
+        /// The next notification of the topic that is read is refused with a status that its token has no part in.
+        case refusal(APNsStatus, names: Bool)
+        /// The topic's certificate is refused.
+        case certificateRefused
+        /// Sentinels of the topic are not answered.
+        case sentinelsUnanswered
+        /// The topic's gateway calls every token invalid.
+        case everythingInvalid
+        /// Answers of the topic take longer, up to the window.
+        case answersLate
+        /// A worker's wall clock jumps.
+        case clockJump(seconds: Int)
+    }
+
+    var time: VirtualTime
+    var lasting: VirtualTime
+    var kind: Kind
+    /// Whom it meets, modulo their number.
+    var worker: Int
+    var topic: Int
+
+    init(_ dice: inout Dice, within end: VirtualTime, _ options: WorldPlan.Options) {
+        time = .milliseconds(300) + VirtualTime(dice.pick(0...Int(end / 1000))) * 1000
+        worker = dice.pick(0...7)
+        topic = dice.pick(0...WorldPlan.topics - 1)
+        (kind, lasting) = Self.choose(&dice, options)
+    }
+
+    private static func choose(_ dice: inout Dice, _ options: WorldPlan.Options) -> (Kind, VirtualTime) {
+        switch dice.pick(0...29) {
+        case 0, 1, 2: (.crash, dice.time(50...8000))
+        case 3, 4: (.stop, dice.time(50...3000))
+        case 5: (.holdUp, dice.time(100...(options.isPunctual ? 4000 : 9000)))
+        case 6: (.scale, dice.time(1000...6000))
+        case 7: (.brokerAway, dice.time(200...5000))
+        case 8: (.commitsLost(isApplied: dice.chance(50)), dice.time(500...4000))
+        case 9: (.groupUnreachable, dice.time(1000...9000))
+        case 10, 11: (.rebalance, 0)
+        case 12: (.producerBroken, 0)
+        case 13: (.acknowledgementsLate, dice.time(500...4000))
+        case 14: (.redisAway, dice.time(200...7000))
+        case 15: (.redisHangs, dice.time(200...7000))
+        case 16, 17, 18: (.cut, 0)
+        case 19: (.gatewayUnreachable, dice.time(200...6000))
+        case 20: (.stall, dice.time(100...6000))
+        case 21, 22: (.shutdown, 0)
+        case 23, 24: (.refusal(statuses[dice.pick(0...statuses.count - 1)], names: dice.chance(60)), 0)
+        case 25: (.certificateRefused, dice.time(200...3000))
+        case 26: (.sentinelsUnanswered, dice.time(1000...8000))
+        case 27: (.everythingInvalid, dice.time(200...3000))
+        case 28: (.answersLate, dice.time(500...5000))
+        default: (.clockJump(seconds: dice.pick(-100...100)), 0)
+        }
+    }
+
+    private static let statuses: [APNsStatus] = [
+        .processingError, .invalidPayloadSize, .missingTopic, .unknown, .protocolError, .noErrors, .invalidTopicSize,
+    ]
+}

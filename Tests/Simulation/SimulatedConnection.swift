@@ -1,0 +1,213 @@
+import APNsProtocol
+import NIOCore
+
+@testable import BelfryRuntime
+
+/// One connection between a lane and a gateway: our buffers, the wire, the peer that reads, and answers on their way back.
+///
+/// Bytes are acknowledged when the gateway has read them: a peer's kernel that holds them for longer than the window would
+/// make every presumption a guess, and is not part of a punctual world.
+final class SimulatedConnection: GatewayConnection {
+    private static let handshakeBytes: UInt64 = 1500
+    /// What TLS adds to a record.
+    private static let recordBytes: UInt64 = 22
+
+    let worker: SimulatedWorker
+    private let gateway: SimulatedGateway
+    private let loop: SimulatedEventLoop
+    /// Weak, since the lane holds its connection.
+    private weak var lane: GatewayLane?
+    private let attempt: Int
+    /// The gateway reads nothing: it did not want our certificate.
+    private let isRefused: Bool
+    /// Written and not flushed.
+    private var buffered: [ByteBuffer] = []
+    /// On the wire, or in our kernel while the peer does not read.
+    private var onTheWay: [Flight] = []
+    private var isMoving = false
+    private var decoder = GatewayFrameDecoder(limits: GatewayLimits())
+    private var lastAccepted: UInt32 = 0
+    private(set) var writtenBytes = handshakeBytes
+    private var readBytes = handshakeBytes
+    /// The worker has closed it, or knows that it has ended.
+    private(set) var isAbandoned = false
+    /// The gateway takes nothing more.
+    private var isOver = false
+    private var wasFull = false
+
+    init(
+        gateway: SimulatedGateway,
+        worker: SimulatedWorker,
+        loop: SimulatedEventLoop,
+        lane: GatewayLane,
+        attempt: Int,
+        isRefused: Bool
+    ) {
+        self.gateway = gateway
+        self.worker = worker
+        self.loop = loop
+        self.lane = lane
+        self.attempt = attempt
+        self.isRefused = isRefused
+    }
+
+    private var world: World { gateway.world }
+
+    /// One TLS record.
+    private struct Flight {
+        var bytes: ByteBuffer
+        /// Position of its end in the stream.
+        var end: UInt64
+        var writtenAt: VirtualTime
+    }
+
+    // MARK: The worker's side
+
+    var isWritable: Bool { writtenBytes - readBytes < UInt64(world.plan.options.buffer) }
+    var tellsAcknowledgements: Bool { world.plan.options.tellsAcknowledgements }
+    var acknowledged: UInt64? { readBytes }
+
+    func write(_ bytes: ByteBuffer) {
+        buffered.append(bytes)
+    }
+
+    func writeAndFlush(_ bytes: ByteBuffer, whenFlushed: (() -> Void)?) {
+        buffered.append(bytes)
+        for bytes in buffered {
+            writtenBytes += UInt64(bytes.readableBytes) + Self.recordBytes
+            onTheWay.append(Flight(bytes: bytes, end: writtenBytes, writtenAt: world.clock.now))
+        }
+        buffered = []
+        wasFull = !isWritable
+        move()
+        guard let whenFlushed else { return }
+        loop.deliver(after: 0) { [self] in
+            if !isAbandoned { whenFlushed() }
+        }
+    }
+
+    /// What is on its way still arrives.
+    func close() {
+        guard !isAbandoned else { return }
+        isAbandoned = true
+        gateway.closed(self)
+    }
+
+    // MARK: The wire
+
+    private func move() {
+        guard !isMoving, !onTheWay.isEmpty else { return }
+        isMoving = true
+        let stall = gateway.stalledUntil > gateway.now ? gateway.stalledUntil - gateway.now : 0
+        world.clock.after(stall + world.dice.time(1...30)) { [weak self] in self?.arrive() }
+    }
+
+    private func arrive() {
+        isMoving = false
+        guard !onTheWay.isEmpty else { return }
+        guard gateway.stalledUntil <= gateway.now else { return move() }
+        let next = onTheWay.removeFirst()
+        readBytes = next.end
+        if !isRefused { read(next) }
+        if wasFull, isWritable, !isAbandoned {
+            wasFull = false
+            loop.deliver(after: 0) { [self] in
+                if !isAbandoned { lane?.connectionWritable(attempt: attempt) }
+            }
+        }
+        move()
+    }
+
+    /// The network or a host in between ends the connection: a part of what is on its way is still read.
+    func cut() {
+        guard !isOver || !isAbandoned else { return }
+        if gateway.stalledUntil <= gateway.now, !isRefused {
+            for next in onTheWay.prefix(world.dice.pick(0...onTheWay.count)) { read(next) }
+        }
+        onTheWay = []
+        isOver = true
+        gateway.closed(self)
+        loop.deliver(after: world.dice.time(0...40)) { [self] in
+            fail(world.dice.chance(50) ? SimulatedFailure(reason: "reset") : nil)
+        }
+    }
+
+    /// The process at our end is gone; what its kernel has leaves it.
+    func abandon() {
+        isAbandoned = true
+        gateway.closed(self)
+    }
+
+    /// The lane is told that the connection has ended.
+    func fail(_ error: (any Error)?) {
+        guard !isAbandoned else { return }
+        isAbandoned = true
+        isOver = true
+        gateway.closed(self)
+        let reason = error.map { "\($0)" } ?? "end of stream"
+        world.note(.disconnected, worker.number, gateway.topic, "\(worker.name) lost \(gateway.topic): \(reason)")
+        guard let lane else { return }
+        world.auditor.failed(lane)
+        lane.connectionEnding(attempt: attempt)
+        lane.connectionEnded(attempt: attempt, error: error)
+    }
+
+    // MARK: The gateway's side
+
+    private func read(_ flight: Flight) {
+        guard !isOver else { return }
+        var accepted: [(token: Int, record: Int)] = []
+        var last = lastAccepted
+        let outcome = flight.bytes.withUnsafeReadableBytes { bytes in
+            decoder.decode(bytes) { view in
+                let token = World.token(view.token)
+                if let status = gateway.judge(token) {
+                    world.auditor.refused(token)
+                    return status
+                }
+                accepted.append((token, World.record(view.payload)))
+                last = view.identifier
+                return nil
+            }
+        }
+        lastAccepted = last
+        for (token, record) in accepted {
+            world.auditor.accepted(record: record, token: token, over: self, writtenAt: flight.writtenAt)
+        }
+        if let refusal = gateway.nextRefusal, !refusal.names, !decoder.hasFailed {
+            gateway.nextRefusal = nil
+            return answer(ErrorResponse(status: refusal.status, identifier: 0))
+        }
+        guard case .failed(let response, _) = outcome else { return }
+        isOver = true
+        if response.status == .missingDeviceToken, gateway.now < gateway.silencesSentinelsUntil { return }
+        answer(response)
+    }
+
+    /// Status 10: the last one that was taken is named.
+    func shutDown() {
+        guard !isOver else { return }
+        answer(ErrorResponse(status: .shutdown, identifier: lastAccepted))
+    }
+
+    private func answer(_ response: ErrorResponse) {
+        isOver = true
+        world.note(
+            .refused,
+            gateway.topic,
+            Int(response.status.rawValue),
+            "gateway \(gateway.topic) answers \(response.status) about \(response.identifier) to \(worker.name)"
+        )
+        let delay = gateway.answerDelay()
+        let isLost = world.dice.chance(5)
+        loop.deliver(after: delay) { [self] in
+            guard !isAbandoned, let lane else { return }
+            if isLost { return fail(SimulatedFailure(reason: "reset")) }
+            isAbandoned = true
+            gateway.closed(self)
+            world.note(.answered, worker.number, Int(response.identifier), "\(worker.name) reads the answer")
+            world.auditor.answered(lane)
+            lane.connectionAnswered(attempt: attempt, response: response)
+        }
+    }
+}

@@ -1,0 +1,319 @@
+@testable import BelfryRuntime
+@testable import KafkaClient
+
+/// A worker's member of the group; the contract of `KafkaConsumer`.
+///
+/// What the group says is reported from inside `consumeBatch`, as there.
+final class SimulatedConsumer: GroupConsumer {
+    private enum Report {
+        case assigned([Int32])
+        case revoked([Int32], lost: Bool)
+        case committed(KafkaError?)
+    }
+
+    private enum Question {
+        case assign([Int32])
+        case revoke([Int32])
+    }
+
+    let number: Int
+    let name: String
+    let staticName: String?
+    /// Of the group, as far as this member knows.
+    private(set) var generation = -1
+    var onAssigned: (([KafkaTopicPartition]) -> Void)?
+    var onRevoked: (([KafkaTopicPartition], Bool) -> Void)?
+    var onCommitted: ((KafkaError?) -> Void)?
+    var onReadable: (() -> Void)?
+
+    private unowned let world: World
+    private let loop: SimulatedEventLoop
+    /// The assignment was completed, the revocation was not: by partition, the next place.
+    private var positions: [Int32: Int] = [:]
+    /// Where each partition began.
+    private var starts: [Int32: Int] = [:]
+    /// Given by the group, be it that the shard does not know yet, and not given back.
+    private var held: Set<Int32> = []
+    private var paused: Set<Int32> = []
+    private var reports: [Report] = []
+    private var unanswered: [Question] = []
+    /// Reported as revoked, not given back yet.
+    private var leaving: Set<Int32> = []
+    private var whenRevoked: (() -> Void)?
+    /// Commits on their way, oldest first.
+    private var commits: [[KafkaPartitionOffset]] = []
+    private var isWakeUnderWay = false
+    /// Left, or its process is gone.
+    private(set) var isGone = false
+    /// Does not reach the group before this time.
+    var unreachableUntil: VirtualTime = 0
+    /// What becomes of commits until a time.
+    var commitsLost: (until: VirtualTime, isApplied: Bool) = (0, false)
+
+    init(world: World, loop: SimulatedEventLoop, number: Int, name: String, staticName: String?) {
+        self.world = world
+        self.loop = loop
+        self.number = number
+        self.name = name
+        self.staticName = staticName
+    }
+
+    // MARK: The group's side
+
+    /// Partitions that another must not have yet.
+    func holds(_ partition: Int32) -> Bool { held.contains(partition) }
+    func owns(_ partition: Int32) -> Bool { positions[partition] != nil }
+    /// What it has and was not given.
+    func surplus(over assignment: [Int32]) -> [Int32] { held.subtracting(assignment).subtracting(leaving).sorted() }
+
+    /// Something of the group reaches the member when it can be reached.
+    func hear(after delay: VirtualTime, _ body: @escaping () -> Void) {
+        let reachable = max(unreachableUntil, world.broker.awayUntil)
+        let wait = reachable > world.clock.now ? reachable - world.clock.now : 0
+        loop.deliver(after: wait + delay) { [weak self] in
+            if let self, !isGone { body() }
+        }
+    }
+
+    /// A rebalance begins; `join` is called when this member is ready for the next generation.
+    func prepareForRebalance(_ join: @escaping () -> Void) {
+        guard !world.plan.options.isCooperative, !held.isEmpty else { return join() }
+        revoke(held.sorted(), lost: false, then: join)
+    }
+
+    /// The next generation's word on who has what.
+    func take(_ assignment: [Int32], generation: Int) {
+        self.generation = generation
+        let surplus = surplus(over: assignment)
+        let added = assignment.filter { !held.contains($0) }
+        held.formUnion(added)
+        let kept = held.sorted()
+        world.note(.assigned, number, added.count, "\(name) is given \(added), keeps \(kept), gives \(surplus)")
+        if !surplus.isEmpty {
+            revoke(surplus, lost: false) { [self] in world.broker.group.rebalance(joining: self) }
+        }
+        if !added.isEmpty || held.isEmpty {
+            reports.append(.assigned(added))
+            wake()
+        }
+    }
+
+    /// The group has thrown this member out; it begins anew.
+    func lose() {
+        world.note(.revoked, number, held.count, "\(name) has lost \(held.sorted())")
+        generation = -1
+        reports.removeAll { if case .committed = $0 { false } else { true } }
+        revoke(held.sorted(), lost: true) { [self] in world.broker.group.join(self) }
+    }
+
+    private func revoke(_ partitions: [Int32], lost: Bool, then body: @escaping () -> Void) {
+        // One at a time: what is being given back already is waited for.
+        let isUnderWay = whenRevoked != nil
+        whenRevoked = body
+        guard !isUnderWay else { return }
+        leaving.formUnion(partitions)
+        reports.append(.revoked(partitions, lost: lost))
+        wake()
+    }
+
+    /// Tells the owner that there is something to take.
+    func wake() {
+        guard !isWakeUnderWay, !isGone else { return }
+        isWakeUnderWay = true
+        loop.deliver(after: world.dice.time(0...3)) { [weak self] in
+            guard let self, !isGone else { return }
+            isWakeUnderWay = false
+            onReadable?()
+        }
+    }
+
+    /// The process is gone, without a word.
+    func die() {
+        isGone = true
+        world.auditor.released(self, Array(positions.keys))
+        positions = [:]
+        held = []
+    }
+
+    // MARK: The shard's side
+
+    func consumeBatch(max: Int, timeoutMilliseconds: Int32) -> KafkaBatch? {
+        deliverReports()
+        guard !world.broker.isAway else { return nil }
+        var records: [KafkaRecord] = []
+        for partition in positions.keys.sorted() where !paused.contains(partition) {
+            guard let position = positions[partition] else { continue }
+            let stored = world.broker.partitions[Int(partition)]
+            var next = position
+            while next < stored.count, records.count < max, stored[next].time <= world.clock.now {
+                records.append(stored[next].record)
+                world.auditor.fetched(stored[next].ordinal, by: self)
+                next += 1
+            }
+            positions[partition] = next
+        }
+        guard !records.isEmpty else { return nil }
+        world.note(.fetched, number, records.count, "\(name) fetched \(records.count) records")
+        return KafkaBatch(records)
+    }
+
+    private func deliverReports() {
+        while !reports.isEmpty, !isGone {
+            switch reports.removeFirst() {
+            case .assigned(let partitions):
+                unanswered.append(.assign(partitions))
+                onAssigned?(partitions.map(Self.place))
+            case .revoked(let partitions, let lost):
+                withdraw(partitions)
+                unanswered.append(.revoke(partitions))
+                if lost { release(partitions) }
+                onRevoked?(partitions.map(Self.place), lost)
+            case .committed(let error):
+                onCommitted?(error)
+            }
+        }
+    }
+
+    /// As a `KafkaConsumer` does: what is taken back before its assignment was answered never begins.
+    private func withdraw(_ revoked: [Int32]) {
+        unanswered = unanswered.compactMap { question in
+            guard case .assign(let partitions) = question else { return question }
+            return world.plan.options.isCooperative ? .assign(partitions.filter { !revoked.contains($0) }) : nil
+        }
+    }
+
+    private func takeUnansweredAssign() -> [Int32]? {
+        var found: [Int32]?
+        for case .assign(let partitions) in unanswered { found = (found ?? []) + partitions }
+        unanswered.removeAll { if case .assign = $0 { true } else { false } }
+        return found
+    }
+
+    private func start(_ partitions: [Int32], from offset: (Int32) -> Int64?) {
+        for partition in partitions where held.contains(partition) {
+            let place = world.broker.place(of: max(0, offset(partition) ?? KafkaOffset.beginning), in: partition)
+            positions[partition] = place
+            starts[partition] = place
+            world.auditor.assigned(self, partition)
+        }
+        wake()
+    }
+
+    private func release(_ partitions: [Int32]) {
+        world.auditor.released(self, partitions.filter { positions[$0] != nil })
+        for partition in partitions {
+            positions[partition] = nil
+            held.remove(partition)
+            leaving.remove(partition)
+            paused.remove(partition)
+        }
+    }
+
+    func completeAssign(_ offsets: [KafkaPartitionOffset]) throws(KafkaError) {
+        guard let partitions = takeUnansweredAssign() else { return }
+        start(partitions) { partition in offsets.first { $0.partition == partition }?.offset }
+    }
+
+    func completeRevoke() throws(KafkaError) {
+        guard let index = unanswered.firstIndex(where: { if case .revoke = $0 { true } else { false } }),
+            case .revoke(let partitions) = unanswered.remove(at: index)
+        else { return }
+        world.note(.revoked, number, partitions.count, "\(name) has given back \(partitions)")
+        release(partitions)
+        let body = whenRevoked
+        whenRevoked = nil
+        if let body { hear(after: world.dice.time(1...20), body) }
+    }
+
+    func commit(_ offsets: [KafkaPartitionOffset], completion: ((KafkaError?) -> Void)?) throws(KafkaError) {
+        guard !isGone else { throw .alreadyClosed }
+        commits.append(offsets)
+        world.clock.after(world.broker.roundTrip()) { [weak self] in self?.arriveFirstCommit() }
+    }
+
+    /// The oldest commit on its way comes to its end.
+    private func arriveFirstCommit() {
+        guard !commits.isEmpty, !isGone else { return }
+        let error = submit(commits.removeFirst())
+        hear(after: world.dice.time(1...10)) { [self] in
+            reports.append(.committed(error))
+            wake()
+        }
+    }
+
+    private func submit(_ offsets: [KafkaPartitionOffset]) -> KafkaError? {
+        if world.clock.now < unreachableUntil { return .timedOut }
+        if world.clock.now < commitsLost.until {
+            if commitsLost.isApplied { _ = world.broker.commit(offsets, by: self) }
+            return .timedOut
+        }
+        return world.broker.commit(offsets, by: self)
+    }
+
+    /// What was sent before arrives before.
+    func commitSynchronously(_ offsets: [KafkaPartitionOffset], timeoutMilliseconds: Int32) throws(KafkaError) {
+        guard !world.broker.isAway else { throw .timedOut }
+        while !commits.isEmpty { arriveFirstCommit() }
+        if let error = submit(offsets) { throw error }
+    }
+
+    func committed(
+        _ partitions: [KafkaTopicPartition],
+        timeoutMilliseconds: Int32
+    ) throws(KafkaError) -> [KafkaPartitionOffset] {
+        guard !world.broker.isAway, unreachableUntil <= world.clock.now else { throw .timedOut }
+        return partitions.map { place in
+            let known = world.broker.committed(place)
+            let offset = known?.offset ?? KafkaOffset.none
+            return KafkaPartitionOffset(place, offset: offset, metadata: known?.metadata ?? "")
+        }
+    }
+
+    func pause(_ partitions: [KafkaTopicPartition]) throws(KafkaError) {
+        paused.formUnion(partitions.map(\.partition))
+    }
+
+    /// Now and then some records come once more, as they do with librdkafka.
+    func resume(_ partitions: [KafkaTopicPartition]) throws(KafkaError) {
+        for partition in partitions.map(\.partition).sorted() where paused.remove(partition) != nil {
+            guard let position = positions[partition], let start = starts[partition] else { continue }
+            // Dice of its own: in which order partitions are resumed is nobody's choice.
+            var dice = Dice(seed: world.plan.seed ^ world.clock.now, stream: UInt64(partition))
+            if dice.chance(25) { positions[partition] = max(start, position - dice.pick(1...4)) }
+        }
+        wake()
+    }
+
+    func seek(to positions: [KafkaPartitionOffset], timeoutMilliseconds: Int32) throws(KafkaError) {
+        for position in positions where owns(position.partition) {
+            self.positions[position.partition] = world.broker.place(of: max(0, position.offset), in: position.partition)
+        }
+        wake()
+    }
+
+    func watermarks(of place: KafkaTopicPartition, timeoutMilliseconds: Int32) throws(KafkaError) -> KafkaWatermarks {
+        guard !world.broker.isAway else { throw .timedOut }
+        return world.broker.watermarks(of: place)
+    }
+
+    func cachedWatermarks(_ place: KafkaTopicPartition) -> KafkaWatermarks? {
+        world.broker.watermarks(of: place)
+    }
+
+    /// Leaves the group; a static member's place is kept for it.
+    func close(timeoutMilliseconds: Int32) -> Bool {
+        guard !isGone else { return true }
+        die()
+        let group = world.broker.group
+        if staticName == nil {
+            group.remove(self)
+        } else {
+            world.clock.after(SimulatedGroup.sessionTimeout) { [self] in group.remove(self) }
+        }
+        return true
+    }
+
+    private static func place(_ partition: Int32) -> KafkaTopicPartition {
+        KafkaTopicPartition(topic: World.requests, partition: partition)
+    }
+}

@@ -1,0 +1,149 @@
+import APNsProtocol
+import NIOCore
+import PipelineCore
+
+@testable import BelfryRuntime
+
+/// The gateway of one topic: which tokens it knows, and what it does wrong at the moment.
+final class SimulatedGateway {
+    let topic: Int
+    unowned let world: World
+    /// Tokens that are refused with status 8.
+    var invalid: Set<Int>
+    var unreachableUntil: VirtualTime = 0
+    var stalledUntil: VirtualTime = 0
+    var refusesCertificateUntil: VirtualTime = 0
+    var silencesSentinelsUntil: VirtualTime = 0
+    var refusesEverythingUntil: VirtualTime = 0
+    var answersLateUntil: VirtualTime = 0
+    /// How often it began to refuse everything.
+    var wrongPhases = 0
+    /// The next notification read is refused so.
+    var nextRefusal: (status: APNsStatus, names: Bool)?
+    private(set) var connections: [SimulatedConnection] = []
+
+    init(world: World, topic: Int, invalid: Set<Int>) {
+        self.world = world
+        self.topic = topic
+        self.invalid = invalid
+    }
+
+    var now: VirtualTime { world.clock.now }
+
+    /// Nothing is wrong with it any more, and it knows every token.
+    func heal() {
+        invalid = []
+        nextRefusal = nil
+        unreachableUntil = 0
+        stalledUntil = 0
+        refusesCertificateUntil = 0
+        silencesSentinelsUntil = 0
+        refusesEverythingUntil = 0
+        answersLateUntil = 0
+    }
+
+    func opened(_ connection: SimulatedConnection) { connections.append(connection) }
+    func closed(_ connection: SimulatedConnection) { connections.removeAll { $0 === connection } }
+
+    /// How long the answer to a refused notification takes: with the way here and back below a window where the world is
+    /// punctual.
+    func answerDelay() -> VirtualTime {
+        let window = Int(world.plan.options.window / .milliseconds(1))
+        guard now < answersLateUntil else { return world.dice.time(1...max(1, window / 8)) }
+        return world.dice.time(window / 8...(world.plan.options.isPunctual ? window / 2 : window * 3))
+    }
+
+    /// What is said about a notification; nil: it is accepted.
+    func judge(_ token: Int) -> APNsStatus? {
+        if let refusal = nextRefusal, refusal.names {
+            nextRefusal = nil
+            return refusal.status
+        }
+        return invalid.contains(token) || now < refusesEverythingUntil ? .invalidToken : nil
+    }
+}
+
+/// Opens a lane's connections to a simulated gateway.
+final class SimulatedConnector: GatewayConnecting {
+    let eventLoop: any EventLoop
+    private let loop: SimulatedEventLoop
+    private let gateway: SimulatedGateway
+    private let worker: SimulatedWorker
+    private let lane: Int
+
+    init(loop: SimulatedEventLoop, gateway: SimulatedGateway, worker: SimulatedWorker, lane: Int) {
+        eventLoop = loop
+        self.loop = loop
+        self.gateway = gateway
+        self.worker = worker
+        self.lane = lane
+    }
+
+    func connect(_ lane: GatewayLane, attempt: Int) {
+        let world = gateway.world
+        world.auditor.connecting(worker, lane)
+        world.note(
+            .connecting,
+            worker.number,
+            gateway.topic,
+            "\(worker.name) connects to \(gateway.topic).\(self.lane), attempt \(attempt)"
+        )
+        if gateway.now < gateway.unreachableUntil {
+            return loop.deliver(after: world.dice.time(1...900)) { [self] in
+                fail(lane, attempt, SimulatedFailure(reason: "unreachable"))
+            }
+        }
+        // A refused certificate is told in the handshake, or with the first read after it.
+        let isRefused = gateway.now < gateway.refusesCertificateUntil
+        loop.deliver(after: world.dice.time(2...60)) { [self] in
+            if isRefused, world.dice.chance(50) { return fail(lane, attempt, SimulatedFailure.certificate) }
+            open(lane, attempt, isRefused: isRefused)
+        }
+    }
+
+    private func open(_ lane: GatewayLane, _ attempt: Int, isRefused: Bool) {
+        let world = gateway.world
+        let connection = SimulatedConnection(
+            gateway: gateway,
+            worker: worker,
+            loop: loop,
+            lane: lane,
+            attempt: attempt,
+            isRefused: isRefused
+        )
+        gateway.opened(connection)
+        world.note(.connected, worker.number, gateway.topic, "\(worker.name) opened \(gateway.topic).\(self.lane)")
+        lane.connectionOpened(attempt: attempt, connection: connection)
+        guard isRefused else { return }
+        loop.deliver(after: world.dice.time(1...40)) { connection.fail(SimulatedFailure.certificate) }
+    }
+
+    private func fail(_ lane: GatewayLane, _ attempt: Int, _ error: any Error) {
+        let world = gateway.world
+        world.note(.disconnected, worker.number, gateway.topic, "\(worker.name) cannot connect: \(error)")
+        // An attempt that the lane has dropped is not its failure.
+        if lane.isConnecting(attempt) { world.auditor.failed(lane) }
+        lane.connectionEnded(attempt: attempt, error: error)
+    }
+
+    func placeName(of attempt: Int) -> String { "simulated" }
+
+    func noteFailure() {}
+}
+
+/// Where a worker's lanes find the gateways.
+final class SimulatedDoor: GatewayDoor {
+    private unowned let worker: SimulatedWorker
+    private let loop: SimulatedEventLoop
+
+    init(worker: SimulatedWorker, loop: SimulatedEventLoop) {
+        self.worker = worker
+        self.loop = loop
+    }
+
+    func connector(environment: String, bundleID: String, lane: Int) -> (any GatewayConnecting)? {
+        guard let topic = World.bundles.firstIndex(of: bundleID) else { return nil }
+        let gateway = worker.world.gateways[topic]
+        return SimulatedConnector(loop: loop, gateway: gateway, worker: worker, lane: lane)
+    }
+}

@@ -1,0 +1,199 @@
+import NIOCore
+
+@testable import BelfryRuntime
+@testable import RedisClient
+
+/// A worker's connection to Redis; the contract of `RedisConnection`: commands run and complete in order; when the connection
+/// is lost, what was sent may have run, and what was not waits for the next one.
+final class SimulatedPipeline: RedisPipeline {
+    private struct Command {
+        var arguments: [[UInt8]]
+        var completion: RedisConnection.Completion
+        var hasRun = false
+    }
+
+    private static let timeout = VirtualTime.seconds(5)
+
+    var onConnected: (() -> Void)?
+    /// Nothing is answered before this time.
+    private var hangsUntil: VirtualTime = 0
+    private unowned let worker: SimulatedWorker
+    private unowned let world: World
+    private let loop: SimulatedEventLoop
+    /// Sent, oldest first.
+    private var inFlight: [Command] = []
+    /// For the next connection.
+    private var waiting: [Command] = []
+    /// On their way, in the order of their commands.
+    private var replies: [Reply] = []
+    private var arena = ReplyArena(limitBytes: 1 << 20)
+    /// Counts connections, so that what belongs to a former one is not mistaken.
+    private var connection = 0
+    private(set) var isReady = false
+    private var isClosed = false
+
+    init(worker: SimulatedWorker, loop: SimulatedEventLoop) {
+        self.worker = worker
+        world = worker.world
+        self.loop = loop
+    }
+
+    deinit {
+        arena.deallocate()
+        for reply in replies { reply.arena.deallocate() }
+    }
+
+    func start() {
+        connect(after: world.dice.time(1...30))
+    }
+
+    func send(_ write: (inout RedisCommandWriter) -> Void, _ completion: @escaping RedisConnection.Completion) {
+        var writer = RedisCommandWriter(buffer: ByteBuffer())
+        write(&writer)
+        enqueue(Command(arguments: Self.parse(writer.finish()), completion: completion))
+    }
+
+    func evaluate(
+        _ script: RedisScript,
+        keyCount: Int,
+        argumentCount: Int,
+        _ write: (inout RedisCommandWriter) -> Void,
+        _ completion: @escaping RedisConnection.Completion
+    ) {
+        precondition(script.source == TokenScripts.tombstone, "a worker writes tombstones only")
+        send(
+            { writer in
+                writer.command("EVALSHA", argumentCount: 2 + keyCount + argumentCount)
+                writer.argument(script.digest)
+                writer.argument(keyCount)
+                write(&writer)
+            },
+            completion
+        )
+    }
+
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        isReady = false
+        fail(inFlight.map { ($0, .maybeExecuted(reason: "closed")) } + waiting.map { ($0, .closed) })
+    }
+
+    /// The server, or the way to it, does not answer.
+    func hang(for time: VirtualTime) {
+        hangsUntil = max(hangsUntil, world.clock.now + time)
+    }
+
+    /// The connection is lost; a part of what was sent has run.
+    func lose() {
+        guard isReady, !isClosed else { return }
+        let run = inFlight.isEmpty ? 0 : world.dice.pick(0...inFlight.count)
+        for index in 0..<run where !inFlight[index].hasRun { _ = execute(inFlight[index]) }
+        disconnect(.maybeExecuted(reason: "connection lost"))
+    }
+
+    private func disconnect(_ error: RedisError) {
+        let failed = inFlight
+        inFlight = []
+        for reply in replies { reply.arena.deallocate() }
+        replies = []
+        isReady = false
+        connection += 1
+        let away = world.redis.awayUntil
+        connect(after: (away > world.clock.now ? away - world.clock.now : 0) + world.dice.time(10...800))
+        fail(failed.map { ($0, error) })
+    }
+
+    private func connect(after delay: VirtualTime) {
+        loop.deliver(after: delay) { [weak self] in
+            guard let self, !isClosed else { return }
+            guard !world.redis.isAway else { return connect(after: world.dice.time(100...500)) }
+            isReady = true
+            let commands = waiting
+            waiting = []
+            for command in commands { enqueue(command) }
+            onConnected?()
+        }
+    }
+
+    private func enqueue(_ command: Command) {
+        guard !isClosed else { return command.completion(.failure(.closed)) }
+        guard isReady else { return waiting.append(command) }
+        inFlight.append(command)
+        let connection = connection
+        let hangs = hangsUntil > world.clock.now ? hangsUntil - world.clock.now : 0
+        if hangs >= Self.timeout {
+            loop.deliver(after: Self.timeout) { [weak self] in
+                guard let self, connection == self.connection, !isClosed else { return }
+                disconnect(.timeout(after: .nanoseconds(Int64(Self.timeout))))
+            }
+        } else {
+            world.clock.after(hangs + world.dice.time(0...4)) { [weak self] in self?.runNext(connection) }
+        }
+    }
+
+    /// The server runs the oldest command that it has not run, and its reply comes after a while.
+    private func runNext(_ connection: Int) {
+        guard connection == self.connection, !isClosed, !loop.isDead,
+            let index = inFlight.firstIndex(where: { !$0.hasRun })
+        else { return }
+        inFlight[index].hasRun = true
+        let root = execute(inFlight[index])
+        replies.append(copyReply(root))
+        loop.deliver(after: world.dice.time(0...4)) { [weak self] in
+            guard let self, connection == self.connection, !isClosed else { return }
+            deliver(replies.removeFirst())
+        }
+    }
+
+    private func execute(_ command: Command) -> Int {
+        world.redis.execute(command.arguments, by: worker, replyInto: &arena)
+    }
+
+    /// Replies come in the order of the commands, so that each is the oldest one's.
+    private func deliver(_ reply: Reply) {
+        let command = inFlight.removeFirst()
+        var arena = reply.arena
+        withUnsafePointer(to: &arena) { arena in
+            command.completion(
+                .success(RedisReply(arena: arena, index: reply.root, generation: arena.pointee.generation))
+            )
+        }
+        arena.deallocate()
+    }
+
+    /// A reply with memory of its own, for the next command may run before it arrives.
+    private struct Reply {
+        var arena: ReplyArena
+        var root: Int
+    }
+
+    private func copyReply(_ root: Int) -> Reply {
+        let reply = Reply(arena: arena, root: root)
+        arena = ReplyArena(limitBytes: 1 << 20)
+        return reply
+    }
+
+    private func fail(_ failed: [(command: Command, error: RedisError)]) {
+        for (command, error) in failed { command.completion(.failure(error)) }
+    }
+
+    /// The arguments of one command in the protocol's text form: `*n`, then `$length` and bytes each.
+    private static func parse(_ command: ByteBuffer) -> [[UInt8]] {
+        var buffer = command
+        func number() -> Int {
+            var value = 0
+            while let byte = buffer.readInteger(as: UInt8.self), byte != UInt8(ascii: "\r") {
+                if byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") { value = value * 10 + Int(byte & 15) }
+            }
+            buffer.moveReaderIndex(forwardBy: 1)
+            return value
+        }
+        let count = number()
+        return (0..<count).map { _ in
+            let bytes = buffer.readBytes(length: number()) ?? []
+            buffer.moveReaderIndex(forwardBy: 2)
+            return bytes
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import Logging
+
+@testable import BelfryRuntime
+@testable import KafkaClient
+
+/// One worker process from its start to its end: the real shard, on simulated clients.
+final class SimulatedWorker {
+    /// Of this life; a process that is started again has another.
+    let number: Int
+    /// Which of the world's workers it is.
+    let slot: Int
+    unowned let world: World
+    let loop: SimulatedEventLoop
+    let consumer: SimulatedConsumer
+    let producer: SimulatedProducer
+    private(set) var pipeline: SimulatedPipeline?
+    private(set) var shard: WorkerShard?
+    private(set) var isStopping = false
+    private let wallClock: WallClock
+
+    var name: String { consumer.name }
+    /// As the group knows it.
+    var member: Int { consumer.number }
+    var isRunning: Bool { shard != nil }
+
+    init(world: World, slot: Int, number: Int) {
+        self.world = world
+        self.slot = slot
+        self.number = number
+        loop = SimulatedEventLoop(clock: world.clock) { [unowned world] in world.checkLimits(ofWorker: slot) }
+        wallClock = WallClock(world.clock)
+        consumer = SimulatedConsumer(
+            world: world,
+            loop: loop,
+            number: number,
+            name: "w\(slot).\(number)",
+            staticName: world.plan.options.isStatic ? "w\(slot)" : nil
+        )
+        producer = SimulatedProducer(world: world, loop: loop, worker: number)
+    }
+
+    func start() {
+        world.note(.started, slot, number, "\(name) starts")
+        let pipeline = SimulatedPipeline(worker: self, loop: loop)
+        self.pipeline = pipeline
+        let shard = WorkerShard(
+            settings: world.settings(
+                wallClock: wallClock,
+                dice: Dice(seed: world.plan.seed, stream: UInt64(number) + 100)
+            ),
+            eventLoop: loop,
+            consumer: consumer,
+            producer: producer,
+            redis: pipeline,
+            gateways: SimulatedDoor(worker: self, loop: loop),
+            makeReader: { [unowned world] in SimulatedReader(world: world) },
+            logger: World.logger
+        )
+        self.shard = shard
+        consumer.onAssigned = { [unowned shard] in shard.assign($0) }
+        consumer.onRevoked = { [unowned shard] in shard.revoke($0, lost: $1) }
+        consumer.onCommitted = { [unowned shard] in shard.committed($0) }
+        consumer.onReadable = { [unowned shard] in shard.turn() }
+        producer.onDelivery = { [unowned shard] in shard.delivered($0, offset: $1, error: $2) }
+        pipeline.onConnected = { [unowned shard] in shard.requestTokenState() }
+        shard.start()
+        consumer.hear(after: world.dice.time(5...100)) { [unowned self] in world.broker.group.join(consumer) }
+    }
+
+    /// SIGTERM: drains, commits and leaves; then the process ends.
+    func stop() {
+        guard !isStopping, isRunning else { return }
+        isStopping = true
+        world.note(.stopped, slot, number, "\(name) is told to stop")
+        loop.deliver(after: 0) { [self] in
+            guard let shard else { return }
+            shard.drain().assumeIsolated().whenComplete { [self] _ in
+                loop.deliver(after: world.dice.time(0...20)) { [self] in leave() }
+            }
+        }
+    }
+
+    private func leave() {
+        guard let shard else { return }
+        shard.leave()
+        world.note(.stopped, slot, number, "\(name) has stopped: \(shard.counters.outcomes)")
+        end()
+    }
+
+    /// Kill -9. What its kernel and the network have goes its way.
+    func crash() {
+        guard isRunning else { return }
+        world.note(.crashed, slot, number, "\(name) is killed")
+        consumer.die()
+        producer.die()
+        end()
+        let group = world.broker.group
+        world.clock.after(SimulatedGroup.sessionTimeout) { [consumer] in group.remove(consumer) }
+    }
+
+    private func end() {
+        loop.die()
+        for gateway in world.gateways {
+            for connection in gateway.connections where connection.worker === self { connection.abandon() }
+        }
+        shard = nil
+        pipeline = nil
+    }
+
+    /// The machine's wall clock is set.
+    func jump(seconds: Int) {
+        wallClock.skewMilliseconds += Int64(seconds) * 1000
+    }
+}
+
+/// What a worker takes for the time of day. Used by the world's thread only.
+final class WallClock: @unchecked Sendable {
+    private unowned let clock: VirtualClock
+    var skewMilliseconds: Int64 = 0
+
+    init(_ clock: VirtualClock) {
+        self.clock = clock
+    }
+
+    var unixMilliseconds: Int64 {
+        Int64(World.unixSeconds(clock.now)) * 1000 + Int64(clock.now / 1_000_000 % 1000) + skewMilliseconds
+    }
+}
+
+/// The random bits of one worker. Used by the world's thread only.
+final class SharedDice: @unchecked Sendable {
+    private var dice: Dice
+
+    init(_ dice: Dice) {
+        self.dice = dice
+    }
+
+    func next() -> UInt64 { dice.next() }
+}

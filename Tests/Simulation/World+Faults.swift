@@ -1,0 +1,92 @@
+import PipelineCore
+
+@testable import BelfryRuntime
+
+/// How the faults of a plan come about.
+extension World {
+    func inject(_ fault: Fault) {
+        note(.fault, fault.worker, fault.topic, "FAULT \(fault.kind) for \(fault.lasting / .milliseconds(1)) ms")
+        let running = workers.filter(\.isRunning)
+        if !running.isEmpty { meet(fault, running[fault.worker % running.count]) }
+        meet(fault, gateways[fault.topic % gateways.count])
+        switch fault.kind {
+        case .scale:
+            startWorker(slot: workers.count)
+            let worker = workers[workers.count - 1]
+            clock.after(fault.lasting) { worker.stop() }
+        case .brokerAway: broker.goAway(for: fault.lasting)
+        case .redisAway:
+            redis.goAway(for: fault.lasting)
+            for worker in running { worker.pipeline?.lose() }
+        default: break
+        }
+    }
+
+    /// What meets one worker.
+    private func meet(_ fault: Fault, _ worker: SimulatedWorker) {
+        let end = clock.now + fault.lasting
+        switch fault.kind {
+        case .crash:
+            worker.crash()
+            restart(worker, after: fault.lasting)
+        case .stop:
+            worker.stop()
+            restart(worker, after: fault.lasting)
+        case .holdUp:
+            worker.loop.hold(for: fault.lasting)
+            evict(worker, after: fault.lasting)
+        case .groupUnreachable:
+            worker.consumer.unreachableUntil = end
+            evict(worker, after: fault.lasting)
+        case .commitsLost(let isApplied): worker.consumer.commitsLost = (end, isApplied)
+        case .rebalance: broker.group.rebalance(joining: nil)
+        case .producerBroken: worker.producer.breakDown()
+        case .acknowledgementsLate: worker.producer.lateUntil = end
+        case .redisHangs: worker.pipeline?.hang(for: fault.lasting)
+        case .clockJump(let seconds): worker.jump(seconds: seconds)
+        default: break
+        }
+    }
+
+    /// What meets one topic.
+    private func meet(_ fault: Fault, _ gateway: SimulatedGateway) {
+        let end = clock.now + fault.lasting
+        switch fault.kind {
+        case .cut:
+            for connection in gateway.connections { connection.cut() }
+        case .gatewayUnreachable: gateway.unreachableUntil = end
+        case .stall: gateway.stalledUntil = end
+        case .shutdown:
+            for connection in gateway.connections { connection.shutDown() }
+        case .refusal(let status, let names): gateway.nextRefusal = (status, names)
+        case .certificateRefused: gateway.refusesCertificateUntil = end
+        case .sentinelsUnanswered: gateway.silencesSentinelsUntil = end
+        case .everythingInvalid:
+            gateway.refusesEverythingUntil = end
+            gateway.wrongPhases += 1
+        case .answersLate: gateway.answersLateUntil = end
+        default: break
+        }
+    }
+
+    /// Another process takes the place, as a supervisor would see to it, when the former one has ended.
+    private func restart(_ worker: SimulatedWorker, after time: VirtualTime) {
+        clock.after(time) { [self] in
+            guard workers[worker.slot] === worker else { return }
+            if worker.isRunning { restart(worker, after: .milliseconds(200)) } else { startWorker(slot: worker.slot) }
+        }
+    }
+
+    /// A member that is not heard of for the length of a session is thrown out, and learns it: by itself if only the group
+    /// cannot be reached, later if it does not run.
+    private func evict(_ worker: SimulatedWorker, after time: VirtualTime) {
+        guard time > SimulatedGroup.sessionTimeout else { return }
+        let life = worker.number
+        clock.after(SimulatedGroup.sessionTimeout) { [self] in
+            let worker = workers[worker.slot]
+            guard worker.number == life, worker.isRunning, broker.group.contains(worker.consumer) else { return }
+            broker.group.remove(worker.consumer)
+            worker.loop.deliver(after: 0) { worker.consumer.lose() }
+        }
+    }
+}

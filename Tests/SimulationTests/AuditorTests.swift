@@ -1,0 +1,147 @@
+import BelfryRuntime
+import PushSchemas
+import Testing
+
+@testable import KafkaClient
+@testable import belfry_simulate
+
+/// The auditor notices when a rule is broken: each test breaks one.
+@Suite struct AuditorTests {
+    /// A plan whose worlds publish every outcome and in which silence can be trusted.
+    private static func plan() -> WorldPlan {
+        var plan = WorldPlan(seed: 1)
+        plan.options.publishesAll = true
+        plan.options.isPunctual = true
+        plan.options.policy = .resend
+        plan.faults = []
+        return plan
+    }
+
+    private let world = World(Self.plan())
+    private var auditor: Auditor { world.auditor }
+    private var partition: Int32 { world.partition(ofRecord: 0) }
+
+    private func outcome(_ kind: PushOutcomeKind, token: Int = 0) -> PushOutcome {
+        var outcome = PushOutcome()
+        outcome.sourcePartition = partition
+        outcome.sourceOffset = world.offset(ofRecord: 0) ?? -1
+        outcome.tokenIndex = UInt32(token)
+        outcome.kind = kind
+        return outcome
+    }
+
+    private func worker() -> SimulatedWorker { SimulatedWorker(world: world, slot: 0, number: 1) }
+
+    private func commit(_ offset: Int64, _ metadata: String = "") {
+        let position = KafkaPartitionOffset(
+            topic: World.requests,
+            partition: partition,
+            offset: offset,
+            metadata: metadata
+        )
+        auditor.committed(position, by: worker().consumer)
+    }
+
+    @Test("1: an offset is committed though a notification before it has no outcome")
+    func loss() {
+        world.publish(0)
+        commit(0)
+        #expect(auditor.violation == nil)
+        commit((world.offset(ofRecord: 0) ?? 0) + 1)
+        #expect(auditor.violation?.invariant == 1)
+    }
+
+    @Test("1: a notification is marked as done though it has no outcome")
+    func markedLoss() {
+        world.publish(0)
+        commit(0, "1;\(world.offset(ofRecord: 0) ?? 0).0-0.1")
+        #expect(auditor.violation?.invariant == 1)
+    }
+
+    @Test("1: notifications are left without an outcome at the end")
+    func left() {
+        world.publish(0)
+        auditor.close()
+        #expect(auditor.violation?.invariant == 1)
+    }
+
+    @Test("2: confirmed or presumed, but nobody has accepted it", arguments: [PushOutcomeKind.confirmed, .presumed])
+    func untrue(kind: PushOutcomeKind) {
+        world.publish(0)
+        auditor.notifications[0].accepted = 1
+        auditor.stored(outcome(kind), by: 1, producedAt: World.start)
+        #expect(auditor.violation == nil)
+        auditor.notifications[0].accepted = 0
+        auditor.stored(outcome(kind), by: 1, producedAt: World.start)
+        #expect(auditor.violation?.invariant == 2)
+    }
+
+    @Test("3: what was done when a worker got the partition is sent again")
+    func repeated() {
+        world.publish(0)
+        auditor.assigned(worker().consumer, partition)
+        guard var owner = auditor.owners[partition] else { return #expect(Bool(false), "the partition has an owner") }
+        auditor.checkRepetition(of: 0, by: owner, writtenAt: world.clock.now, worker: 1)
+        #expect(auditor.violation == nil)
+        owner.done.offset = (world.offset(ofRecord: 0) ?? 0) + 1
+        auditor.checkRepetition(of: 0, by: owner, writtenAt: world.clock.now, worker: 1)
+        #expect(auditor.violation?.invariant == 3)
+    }
+
+    @Test("4: a first sending overtakes, and the last accepted is not the newest")
+    func order() {
+        let token = auditor.notifications[0].token
+        let others = auditor.notifications.indices.dropFirst()
+        guard let later = others.first(where: { auditor.notifications[$0].token == token })
+        else { return #expect(Bool(false), "a token gets several notifications") }
+        auditor.noteOrder(of: 0, token: token, wasAccepted: false)
+        auditor.noteOrder(of: later, token: token, wasAccepted: false)
+        auditor.closeOrder()
+        #expect(auditor.violation == nil)
+        auditor.noteOrder(of: 0, token: token, wasAccepted: true)
+        auditor.closeOrder()
+        #expect(auditor.violation?.invariant == 4)
+
+        let other = World(Self.plan()).auditor
+        other.noteOrder(of: later, token: token, wasAccepted: false)
+        other.noteOrder(of: 0, token: token, wasAccepted: false)
+        #expect(other.violation?.invariant == 4)
+    }
+
+    @Test("5: a tombstone for a token that no gateway refused")
+    func unfoundedTombstone() {
+        auditor.tombstoned(World.redisKey(ofToken: 3), by: worker())
+        #expect(auditor.violation?.invariant == 5)
+    }
+
+    @Test("5: a living token is called dead")
+    func wrongSilence() {
+        world.publish(0)
+        auditor.fetched(0, by: worker().consumer)
+        auditor.tokens[auditor.notifications[0].token].aliveSince = World.start - 1
+        auditor.stored(outcome(.tombstoned), by: 1, producedAt: World.start)
+        #expect(auditor.violation?.invariant == 5)
+    }
+
+    @Test("7: more in flight than allowed")
+    func memory() {
+        auditor.options.inFlight = 0
+        #expect(world.run().violation?.invariant == 7)
+    }
+
+    @Test("9: more connections in a minute than allowed")
+    func connections() {
+        auditor.options.connectionsPerMinute = 1
+        #expect(world.run().violation?.invariant == 9)
+    }
+
+    @Test("10: tombstones on and on, on the word of a gateway that calls everything invalid")
+    func doubt() {
+        let worker = worker()
+        for token in 0..<40 {
+            auditor.refused(token)
+            auditor.tombstoned(World.redisKey(ofToken: token), by: worker)
+        }
+        #expect(auditor.violation?.invariant == 10)
+    }
+}

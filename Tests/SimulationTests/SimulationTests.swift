@@ -1,0 +1,59 @@
+import Testing
+
+@testable import belfry_simulate
+
+@Suite struct SimulationTests {
+    @Test("The same seed does the same, event by event", arguments: [1, 2, 3, 40] as [UInt64])
+    func determinism(seed: UInt64) {
+        let first = World(WorldPlan(seed: seed)).run()
+        let second = World(WorldPlan(seed: seed)).run()
+        #expect(first.events > 500)
+        #expect(first.events == second.events && first.hash == second.hash)
+        #expect(World(WorldPlan(seed: seed + 1)).run().hash != first.hash)
+    }
+
+    @Test(
+        "A group that moves on before an assignment was answered leaves no partition standing",
+        arguments: [1728, 3180, 4841] as [UInt64]
+    )
+    func unansweredAssignment(seed: UInt64) {
+        #expect(World(WorldPlan(seed: seed)).run().violation == nil)
+    }
+
+    @Test("Telling the story changes nothing")
+    func story() {
+        let plan = WorldPlan(seed: 5)
+        let told = World(plan, tells: true).run()
+        #expect(told.hash == World(plan).run().hash)
+        #expect(told.story.count == told.events)
+    }
+
+    @Test("A world is as large as promised: 2 workers, 2 partitions, 3 topics, 500 notifications and 5 faults at least")
+    func size() {
+        for seed in 1...50 as ClosedRange<UInt64> {
+            let plan = WorldPlan(seed: seed)
+            #expect(plan.options.workers >= 2 && plan.options.partitions >= 2)
+            #expect(Set(plan.records.map(\.topic)).count == 3)
+            #expect(plan.notificationCount >= 500 && plan.faults.count >= 5)
+        }
+    }
+
+    @Test("Seeds on several threads come to what they come to on one, and break nothing")
+    func threads() {
+        let one = Simulation(first: 100, count: 24, threads: 1, replayedPercent: 0).run { _, _ in }
+        let four = Simulation(first: 100, count: 24, threads: 4, replayedPercent: 50).run { _, _ in }
+        #expect(one.failed == [] && four.failed == [] && four.unstable == [])
+        #expect(one.hash == four.hash && one.events == four.events)
+        #expect(four.replayed == 24)
+    }
+
+    @Test("A failing plan is cut down to the faults and records it needs")
+    func shrinking() {
+        let whole = WorldPlan(seed: 7)
+        let needed = (record: whole.records[57], fault: whole.faults[2])
+        var shrinker = Shrinker(whole) { $0.records.contains(needed.record) && $0.faults.contains(needed.fault) }
+        let plan = shrinker.shrink()
+        #expect(plan.records == [needed.record])
+        #expect(plan.faults == [needed.fault])
+    }
+}
