@@ -73,7 +73,10 @@ extension WorkerShard {
             alreadyDone: done,
             writer: String(settings.randomBits(), radix: 16)
         )
-        if start.isRefused { state.startToCommit = .init(offset: position.offset, metadata: position.metadata) }
+        if start.isRefused {
+            state.startToCommit = .init(position)
+            if start.parked.offset >= 0 { state.parking.startToCommit = .init(start.parked) }
+        }
         partitions.append(state)
         assigned[position.partition] = state
         inherit(start, by: state)
@@ -146,6 +149,7 @@ extension WorkerShard {
         self.revocation = nil
         if commit { refused.note(commitNow(revocation.partitions)) }
         for partition in revocation.partitions { forget(partition) }
+        dropStaleBatches()
         if case .draining = state { return finishDrain() }
         do throws(KafkaError) {
             try consumer.completeRevoke()
@@ -164,6 +168,15 @@ extension WorkerShard {
         for lane in lanes { lane.machine.forget(assignment: partition.assignment) }
     }
 
+    /// Batches of which nothing is assigned any more wait for no token state: while Redis is away they would pile up with
+    /// every rebalance.
+    private func dropStaleBatches() {
+        prepared.removeAll { batch in
+            batch.notifications.allSatisfy { partitions[Int($0.reference.assignment)] == nil }
+                && batch.returning.allSatisfy { partitions[Int($0.assignment)] !== $0 }
+        }
+    }
+
     private var lanes: [GatewayLane] {
         senders.senders.flatMap(\.lanes)
     }
@@ -178,5 +191,11 @@ extension WorkerShard {
             "consuming failed",
             metadata: ["partition": "\(message.partition)", "offset": "\(message.offset)", "error": "\(error)"]
         )
+    }
+}
+
+extension CommitFrontier.Position {
+    fileprivate init(_ position: KafkaPartitionOffset) {
+        self.init(offset: position.offset, metadata: position.metadata)
     }
 }

@@ -17,6 +17,8 @@ struct PartitionParking {
     /// The last position of push.parked that was handed to a commit, and when.
     var committed: CommitFrontier.Position?
     var committedAt = MonotonicTime(nanoseconds: 0)
+    /// Where the assignment began, if the broker has refused to commit that.
+    var startToCommit: CommitFrontier.Position?
 
     struct Held {
         var batch: PreparedBatch
@@ -46,7 +48,7 @@ struct PartitionParking {
 
     /// What a commit says about push.parked; nil before anything is known of it.
     func position(metadataLimitBytes: Int) -> CommitFrontier.Position? {
-        guard let end = places.end else { return nil }
+        guard let end = places.end else { return startToCommit }
         var parked = ParkedLags()
         for (topic, lag) in lags.sorted(by: { $0.key < $1.key }) {
             if topic == ParkedPartition.others {
