@@ -261,8 +261,8 @@ public struct FrameLog: ~Copyable {
         return Int(chunk &- start.chunk) * Self.chunkBytes + offset - Int(start.offset)
     }
 
-    /// Entries of a range that are not dropped.
-    func liveCount(in range: Range<UInt64>) -> Int {
+    /// How many entries of a range are not dropped.
+    public func liveCount(in range: Range<UInt64>) -> Int {
         guard droppedCount > 0 else { return range.count }
         return range.reduce(0) { $0 + (entry(at: $1).isDropped ? 0 : 1) }
     }

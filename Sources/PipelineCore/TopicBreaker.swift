@@ -75,6 +75,11 @@ public struct TopicBreaker: Equatable, Sendable {
         }
     }
 
+    /// What is still answered while the topic is parked for its answers counts for nothing: after a probe that failed, too.
+    public var doubtsTokens: Bool {
+        if case .open(.tokensDoubted, _) = state { true } else { false }
+    }
+
     /// A refused token is a suspect until the sample is judged: no tombstone, no outcome.
     public var holdsRefusals: Bool { state == .halfOpen(.tokensDoubted) }
 
@@ -86,11 +91,14 @@ public struct TopicBreaker: Equatable, Sendable {
         state = .halfOpen(.unreachable)
     }
 
-    /// The topic does not work. While it is open that is no news.
+    /// The topic does not work. While it is open that is no news, but no probe follows it sooner than any other.
     ///
     /// - Parameter random: 64 random bits.
     public mutating func failed(_ reason: Reason, now: MonotonicTime, random: UInt64) {
-        guard !isOpen else { return }
+        if case .open(let first, let until) = state {
+            state = .open(first, until: max(until, now + probe.floor))
+            return
+        }
         failures += 1
         state = .open(reason, until: now + probe.delay(failures: failures, random: random))
         stuckSince = nil

@@ -121,6 +121,19 @@ import Testing
         #expect(probe.openAndSend() == [2, 3])
     }
 
+    @Test("What was dropped with its partition, before or after it was presumed, was not presumed wrongly")
+    func lateAnswerAboutTheDropped() {
+        sent(4)
+        _ = probe.silence()
+        probe.lane.forget(assignment: 1)
+        let verdict = probe.lane.answered(
+            .init(status: .invalidToken, identifier: probe.identifier(of: 1)),
+            now: probe.now,
+            random: 0
+        )
+        #expect(probe.lane.log.liveCount(in: verdict.presumedWrong) == 0)
+    }
+
     @Test("A late shutdown sends again what was presumed after the named one")
     func lateShutdown() {
         sent(3)

@@ -29,6 +29,17 @@ import Testing
         #expect(breaker.state == state)
     }
 
+    @Test("A failure shortly before a probe puts it off, so that no connection follows a failure at once")
+    mutating func putOff() {
+        open(.certificateRefused)
+        now = now + .seconds(29)
+        open(.certificateRefused)
+        breaker.tick(isQuiet: true, now: now + .seconds(9))
+        #expect(breaker.isOpen)
+        breaker.tick(isQuiet: true, now: now + .seconds(10))
+        #expect(breaker.isHalfOpen)
+    }
+
     @Test("It is probed when the wait is over and nothing is in flight, not before")
     mutating func probes() {
         open(.certificateRefused)
@@ -112,6 +123,20 @@ import Testing
             #expect(isSuspect)
             #expect(breaker.isOpen == (count == 3))
         }
+    }
+
+    @Test("While a topic is parked because its tokens are doubted, answers that come late are, too")
+    mutating func doubts() {
+        #expect(!breaker.doubtsTokens)
+        open(.tokensDoubted)
+        #expect(breaker.doubtsTokens)
+        probeNow()
+        #expect(!breaker.doubtsTokens && breaker.holdsRefusals)
+        for _ in 0..<3 { _ = breaker.tokenRefused(now: now, random: 0) }
+        #expect(breaker.doubtsTokens)
+        var other = TopicBreaker(probe: Self.probe, patience: .seconds(60), refusedShare: 0.5, sampleSize: 4)
+        other.failed(.unreachable, now: now, random: 0)
+        #expect(!other.doubtsTokens)
     }
 
     @Test("A sample with a fair share of refusals closes it")

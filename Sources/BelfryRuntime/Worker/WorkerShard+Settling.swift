@@ -11,17 +11,28 @@ extension WorkerShard: GatewayLaneDelegate {
         settle(verdict.presumed, of: lane, .presumed)
         settle(verdict.unknown, of: lane, .unknown)
         let sender = senders.senders[Int(lane.sender)]
-        sender.tokenGuard.noteAccepted(verdict.confirmed.count + verdict.presumed.count)
-        sender.breaker.accepted(verdict.confirmed.count + verdict.presumed.count)
+        let accepted =
+            lane.machine.log.liveCount(in: verdict.confirmed) + lane.machine.log.liveCount(in: verdict.presumed)
+        sender.tokenGuard.noteAccepted(accepted)
+        sender.breaker.accepted(accepted)
         sender.acceptedTokens.insert(verdict.confirmed, of: lane.machine.log)
         sender.acceptedTokens.insert(verdict.presumed, of: lane.machine.log)
         counters.resent += verdict.resent
-        counters.presumedWrong += verdict.presumedWrong.count
         sender.counters.resent += verdict.resent
-        sender.counters.presumedWrong += verdict.presumedWrong.count
+        notePresumedWrong(lane.machine.log.liveCount(in: verdict.presumedWrong), of: lane)
         if let refusal = verdict.refused {
             settle(refusal, of: lane, resendEnd: verdict.resendEnd)
         }
+    }
+
+    /// Answers came later than the window. What was dropped since, as its partition went, counts for nobody.
+    private func notePresumedWrong(_ count: Int, of lane: GatewayLane) {
+        guard count > 0 else { return }
+        counters.presumedWrong += count
+        senders.senders[Int(lane.sender)].counters.presumedWrong += count
+        var metadata = laneMetadata(lane)
+        metadata["notifications"] = .stringConvertible(count)
+        logger.warning("silence was taken for acceptance, and an answer came after all", metadata: metadata)
     }
 
     func laneMayConnect(now: MonotonicTime, sparing: Bool) -> MonotonicTime? {
@@ -57,7 +68,7 @@ extension WorkerShard: GatewayLaneDelegate {
         metadata["status"] = .stringConvertible(response.status.rawValue)
         metadata["identifier"] = .stringConvertible(response.identifier)
         logger.info("error response", metadata: metadata)
-        return !sender.tokenGuard.hasTripped
+        return !sender.tokenGuard.hasTripped && !sender.breaker.doubtsTokens
     }
 
     /// What an answer says about the whole topic.
@@ -65,7 +76,7 @@ extension WorkerShard: GatewayLaneDelegate {
         switch rule {
         case .parkTopic:
             sender.breaker.failed(.topicRefused, now: now, random: settings.randomBits())
-        case .rejectToken where !sender.breaker.holdsRefusals:
+        case .rejectToken where !sender.breaker.holdsRefusals && !sender.breaker.doubtsTokens:
             sender.tokenGuard.noteInvalid()
             guard sender.tokenGuard.hasTripped else { return }
             sender.breaker.failed(.tokensDoubted, now: now, random: settings.randomBits())
