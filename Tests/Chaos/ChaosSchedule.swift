@@ -46,7 +46,7 @@ struct ChaosSchedule: Equatable, Sendable {
     /// The broker is away for longer than the session of a consumer lasts ([ours]: 6 s): the broker that is used forgets
     /// its groups when it stops, other than Kafka, and would hand partitions to a new owner while the old one still
     /// believes in its session. A consumer that has heard nothing for that long has given them up by itself.
-    private static let brokerOutage = 7000...9000
+    private static let brokerOutage = 6500...7000
     private static let redisOutage = 1000...8000
     private static let betweenOutages = 6000...14_000
     private static let faultOn = 3000...8000

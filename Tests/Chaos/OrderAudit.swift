@@ -35,11 +35,12 @@ struct OrderAudit: Equatable, Sendable {
     private(set) var violations: [Violation] = []
     /// Times that acceptances began again at one that was accepted before.
     private(set) var resends = 0
-    /// Older ones were accepted behind newer ones, but all that is newer came again after each: as if the older had been sent in
-    /// its turn and not been accepted. So it is if the gateway refused it and the worker ended before that was written down.
-    var isLateOnly: Bool {
-        violations.allSatisfy { if case .overtaken = $0 { true } else { false } }
-    }
+    /// Older ones were accepted behind newer ones, for the first time or again, but all that is newer came again after each: as
+    /// if the older had been sent in its turn and not been accepted. So it is if the gateway refused it and the worker ended
+    /// before that was written down.
+    private(set) var isLateOnly = true
+    /// How many came late.
+    private(set) var late = 0
     /// Acceptances of what was accepted before.
     private(set) var duplicates = 0
     /// Times that a resend left out only what is excused.
@@ -54,16 +55,26 @@ struct OrderAudit: Equatable, Sendable {
         var seen = [Bool](repeating: false, count: numbers.count)
         var newest = -1
         var last = -1
+        // By place: when it was last accepted. And what was left out, when.
+        var lastTime = [Int](repeating: 0, count: numbers.count)
+        var missed: [(place: Int, time: Int)] = []
+        var time = 0
         func leftOut(upTo end: Int) -> Bool {
-            guard numbers[last + 1..<end].allSatisfy(isExcused) else { return true }
+            let missing = (last + 1..<end).filter { !isExcused(numbers[$0]) }
+            guard missing.isEmpty else {
+                missed += missing.map { ($0, time) }
+                return true
+            }
             excused += 1
             return false
         }
         for number in accepted {
+            time += 1
             let place = Self.place(of: number, in: numbers)
             if !seen[place] {
                 seen[place] = true
                 if place < newest {
+                    late += 1
                     violations.append(.overtaken(number: number, by: numbers[newest]))
                     // What follows is judged as behind a resend of it.
                     if place > last + 1, leftOut(upTo: place) {
@@ -84,10 +95,13 @@ struct OrderAudit: Equatable, Sendable {
                 }
             }
             last = place
+            lastTime[place] = time
         }
         if last < newest, leftOut(upTo: newest + 1) {
             violations.append(.staleLast(numbers[last], newest: numbers[newest]))
         }
+        late += missed.count
+        isLateOnly = missed.allSatisfy { lastTime[$0.place] > $0.time }
     }
 
     private static func distinct(_ accepted: some Collection<UInt32>) -> [UInt32] {

@@ -7,7 +7,7 @@ struct TruthAudit {
     private(set) var resends = 0
     /// See ``OrderAudit/excused``.
     private(set) var excused = 0
-    /// First acceptances behind newer ones that can be the gateway's doing: see ``OrderAudit/isLateOnly``.
+    /// Acceptances behind newer ones that can be the gateway's doing: see ``OrderAudit/isLateOnly``.
     private(set) var late = 0
     /// By kind of violation.
     private(set) var violations: [String: Int] = [:]
@@ -42,7 +42,7 @@ struct TruthAudit {
             accepted += list.count
             if let topic = indices[index] { audit(list, topic: topic, books) }
         }
-        if late > refusals { violations["overtaken", default: 0] += late - refusals }
+        if late > refusals { violations["late", default: 0] += late - refusals }
     }
 
     private mutating func audit(_ list: [UInt64], topic: Int, _ books: ChaosBooks) {
@@ -67,7 +67,7 @@ struct TruthAudit {
         resends += audit.resends
         excused += audit.excused
         guard !audit.isLateOnly else {
-            late += audit.violations.count
+            late += audit.late
             return
         }
         for violation in audit.violations {

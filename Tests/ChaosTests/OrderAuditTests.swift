@@ -37,6 +37,13 @@ struct OrderAuditTests {
         for accepted in [[1, 3, 2, 3], [1, 4, 2, 3, 4], [1, 3, 4, 1, 2, 3, 4, 5], []] as [[UInt32]] {
             #expect(OrderAudit(accepted).isLateOnly)
         }
+        // Left out by one resend, and sent again by the next, with all that is newer.
+        for accepted in [[1, 2, 3, 1, 3, 2, 3], [1, 2, 3, 1, 4, 1, 2, 3, 4]] as [[UInt32]] {
+            let audit = OrderAudit(accepted)
+            #expect(!audit.violations.isEmpty && audit.isLateOnly)
+        }
+        #expect(OrderAudit([1, 2, 3, 1, 3, 2, 3] as [UInt32]).late == 1)
+        #expect(OrderAudit([1, 2, 3, 4, 1, 4, 2, 3, 4] as [UInt32]).late == 2)
         for accepted in [[1, 3, 2], [1, 3, 2, 4], [1, 3, 4, 2, 4], [1, 2, 4, 1, 3, 4]] as [[UInt32]] {
             #expect(!OrderAudit(accepted).isLateOnly)
         }
