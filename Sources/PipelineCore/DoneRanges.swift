@@ -58,7 +58,7 @@ public struct DoneRanges: Equatable, Sendable {
     // MARK: Text
 
     /// Bytes of the shortest run in the text form, with its separator.
-    static let shortestRunBytes = 8
+    public static let shortestRunBytes = 8
 
     private static let version = "1;"
     private static let digits = Array("0123456789abcdefghijklmnopqrstuvwxyz".utf8)
@@ -68,10 +68,16 @@ public struct DoneRanges: Equatable, Sendable {
     ///
     /// - Parameter limitBytes: most bytes of text (librdkafka's and Kafka's default limit of commit metadata is 4096).
     public func encoded(committedOffset: Int64, limitBytes: Int) -> String {
-        guard !runs.isEmpty else { return "" }
+        encodedWithin(limitBytes, committedOffset: committedOffset).text
+    }
+
+    /// The same, and whether all runs found room.
+    func encodedWithin(_ limitBytes: Int, committedOffset: Int64) -> (text: String, isComplete: Bool) {
+        guard !runs.isEmpty else { return ("", true) }
         var text = Array(Self.version.utf8)
         var origin = committedOffset
         var isFirst = true
+        var isComplete = true
         for run in runs {
             let start = text.count
             if !isFirst { text.append(UInt8(ascii: ",")) }
@@ -84,12 +90,13 @@ public struct DoneRanges: Equatable, Sendable {
             Self.append(Int64(run.upperBound.token), to: &text)
             guard text.count <= limitBytes else {
                 text.removeSubrange(start...)
+                isComplete = false
                 break
             }
             origin = run.upperBound.offset
             isFirst = false
         }
-        return isFirst ? "" : String(decoding: text, as: UTF8.self)
+        return (isFirst ? "" : String(decoding: text, as: UTF8.self), isComplete)
     }
 
     /// Reads the text form; an empty text is no runs.

@@ -1,4 +1,3 @@
-import Logging
 import NIOEmbedded
 import Testing
 
@@ -10,23 +9,8 @@ struct AssignmentTests {
     private let places = [3, 4].map { KafkaTopicPartition(topic: "push.requests", partition: $0) }
 
     private func withShard(_ body: (WorkerShard, ScriptedGroup) throws -> Void) rethrows {
-        let eventLoop = EmbeddedEventLoop()
         let group = ScriptedGroup()
-        let shard = WorkerShard(
-            settings: ShardSettings(
-                BelfryConfiguration(),
-                environments: [:],
-                unixMilliseconds: { 0 },
-                randomBits: { 0 }
-            ),
-            eventLoop: eventLoop,
-            consumer: group,
-            producer: SilentProducer(),
-            redis: nil,
-            gateways: ShutDoor(),
-            makeReader: { () throws(KafkaError) in throw KafkaError.closed("reader") },
-            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-        )
+        let shard = WorkerShard.scripted(group, on: EmbeddedEventLoop())
         shard.start()
         defer { shard.leave() }
         try body(shard, group)

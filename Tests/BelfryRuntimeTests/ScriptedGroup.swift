@@ -1,3 +1,6 @@
+import Logging
+import NIOEmbedded
+
 @testable import BelfryRuntime
 @testable import KafkaClient
 
@@ -5,12 +8,19 @@
 final class ScriptedGroup: GroupConsumer {
     /// Of every partition; nil: the broker does not answer.
     var committedOffset: Int64?
+    /// What the broker has instead.
+    var committedPositions: [KafkaTopicPartition: KafkaPartitionOffset] = [:]
+    /// Where every partition ends.
+    var end: Int64 = 0
     private(set) var answers: [[KafkaPartitionOffset]] = []
     private(set) var revocations = 0
+    private(set) var commits: [[KafkaPartitionOffset]] = []
 
     func consumeBatch(max: Int, timeoutMilliseconds: Int32) -> KafkaBatch? { nil }
 
-    func commit(_ offsets: [KafkaPartitionOffset], completion: ((KafkaError?) -> Void)?) throws(KafkaError) {}
+    func commit(_ offsets: [KafkaPartitionOffset], completion: ((KafkaError?) -> Void)?) throws(KafkaError) {
+        commits.append(offsets)
+    }
 
     func commitSynchronously(_ offsets: [KafkaPartitionOffset], timeoutMilliseconds: Int32) throws(KafkaError) {}
 
@@ -19,7 +29,7 @@ final class ScriptedGroup: GroupConsumer {
         timeoutMilliseconds: Int32
     ) throws(KafkaError) -> [KafkaPartitionOffset] {
         guard let committedOffset else { throw KafkaError.closed("positions") }
-        return partitions.map { KafkaPartitionOffset($0, offset: committedOffset) }
+        return partitions.map { committedPositions[$0] ?? KafkaPartitionOffset($0, offset: committedOffset) }
     }
 
     func completeAssign(_ positions: [KafkaPartitionOffset]) throws(KafkaError) {
@@ -37,7 +47,7 @@ final class ScriptedGroup: GroupConsumer {
     func seek(to positions: [KafkaPartitionOffset], timeoutMilliseconds: Int32) throws(KafkaError) {}
 
     func watermarks(of place: KafkaTopicPartition, timeoutMilliseconds: Int32) throws(KafkaError) -> KafkaWatermarks {
-        throw KafkaError.closed("watermarks")
+        KafkaWatermarks(low: 0, high: end)
     }
 
     func cachedWatermarks(_ place: KafkaTopicPartition) -> KafkaWatermarks? { nil }
@@ -73,4 +83,29 @@ final class SilentProducer: MessageProducer {
 /// No way to any gateway.
 final class ShutDoor: GatewayDoor {
     func connector(environment: String, bundleID: String, lane: Int) -> (any GatewayConnecting)? { nil }
+}
+
+extension WorkerShard {
+    /// A shard of nothing but what is given. Its owner starts it and lets it leave.
+    static func scripted(
+        _ group: ScriptedGroup,
+        redis: (any RedisPipeline)? = nil,
+        on eventLoop: EmbeddedEventLoop
+    ) -> WorkerShard {
+        WorkerShard(
+            settings: ShardSettings(
+                BelfryConfiguration(),
+                environments: [:],
+                unixMilliseconds: { 0 },
+                randomBits: { 35 }
+            ),
+            eventLoop: eventLoop,
+            consumer: group,
+            producer: SilentProducer(),
+            redis: redis,
+            gateways: ShutDoor(),
+            makeReader: { () throws(KafkaError) in throw KafkaError.closed("reader") },
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
+    }
 }

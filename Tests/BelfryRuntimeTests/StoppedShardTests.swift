@@ -1,4 +1,3 @@
-import Logging
 import NIOEmbedded
 import RedisClient
 import Testing
@@ -48,21 +47,7 @@ struct StoppedShardTests {
     func asksNothing() {
         let eventLoop = EmbeddedEventLoop()
         let redis = SilentRedis()
-        let shard = WorkerShard(
-            settings: ShardSettings(
-                BelfryConfiguration(),
-                environments: [:],
-                unixMilliseconds: { 0 },
-                randomBits: { 0 }
-            ),
-            eventLoop: eventLoop,
-            consumer: ScriptedGroup(),
-            producer: SilentProducer(),
-            redis: redis,
-            gateways: ShutDoor(),
-            makeReader: { () throws(KafkaError) in throw KafkaError.closed("reader") },
-            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-        )
+        let shard = WorkerShard.scripted(ScriptedGroup(), redis: redis, on: eventLoop)
         shard.start()
         let batch = PreparedBatch(source: KafkaBatch([]), number: 1)
         batch.append(

@@ -14,14 +14,17 @@ import Testing
     @Test("What is encoded is decoded, done ranges too")
     func roundTrip() throws {
         var parked = ParkedLags()
-        #expect(parked.encoded(committedOffset: 7, limitBytes: 4096) == "")
+        #expect(parked.encoded(committedOffset: 7, limitBytes: 4096).text == "")
         parked.lags = [
             .init(topic: .max, cursor: 1000),
             .init(topic: 35, cursor: 1036, done: range(1040, 1042)),
         ]
-        let text = parked.encoded(committedOffset: 1000, limitBytes: 4096)
-        #expect(text == "1|3w5e11264sgsf.0|z.10:1;4.0-2.3")
-        #expect(try ParkedLags(decoding: text, committedOffset: 1000) == parked)
+        parked.segments = ParkedSegments([
+            .init(start: 1000, source: 36, writer: "w1"), .init(start: 1037, source: 72, writer: "x"),
+        ])
+        let encoding = parked.encoded(committedOffset: 1000, limitBytes: 4096)
+        #expect(encoding == .init(text: "2|@0.10.w1|@11.20.x|3w5e11264sgsf.0|z.10:1;4.0-2.3"))
+        #expect(try ParkedLags(decoding: encoding.text, committedOffset: 1000) == parked)
         #expect(try ParkedLags(decoding: "", committedOffset: 1000).isEmpty)
     }
 
@@ -34,21 +37,29 @@ import Testing
             parked.lags.append(.init(topic: topic << 40 | 1, cursor: cursor, done: range(cursor + 1, cursor + 9)))
         }
         let offset = try #require(parked.lags.map(\.cursor).min())
-        let limit = Int.random(in: 64...4096, using: &random)
-        let text = parked.encoded(committedOffset: offset, limitBytes: limit)
-        #expect(text.utf8.count <= limit)
-        let decoded = try ParkedLags(decoding: text, committedOffset: offset)
+        let limit = Int.random(in: 200...4096, using: &random)
+        let segments = (0..<Int64(ParkedLags.segmentLimit(limitBytes: limit))).map { number in
+            ParkedSegments.Segment(start: offset + number * 1_000_000, source: .max - number, writer: "1z141z3")
+        }
+        parked.segments = ParkedSegments(segments)
+        let encoding = parked.encoded(committedOffset: offset, limitBytes: limit)
+        #expect(encoding.text.utf8.count <= limit)
+        let decoded = try ParkedLags(decoding: encoding.text, committedOffset: offset)
+        #expect(decoded.segments == parked.segments)
         #expect(decoded.othersMayLag == (decoded.lags.count < parked.lags.count))
-        for lag in decoded.lags {
-            let original = try #require(parked.lags.first { $0.topic == lag.topic })
-            #expect(original.cursor == lag.cursor)
-            #expect(lag.done.isEmpty || lag.done == original.done)
+        for original in parked.lags {
+            let lag = decoded.lags.first { $0.topic == original.topic }
+            #expect(encoding.incomplete.contains(original.topic) == (lag?.done != original.done))
+            if let lag { #expect(original.cursor == lag.cursor && (lag.done.isEmpty || lag.done == original.done)) }
         }
     }
 
     @Test(
         "Text that is not ours is an error",
-        arguments: ["2|a.0", "x", "1|a", "1|a.-1", "1|.0", "1|a.0|a.1", "1|a.0:junk", "1|a.1y2p0ij32e8e7", "1;0.0-1.0"]
+        arguments: [
+            "1|a.0", "x", "2|a", "2|a.-1", "2|.0", "2|a.0|a.1", "2|a.0:junk", "2|a.1y2p0ij32e8e7", "1;0.0-1.0",
+            "2|@0.0|a.0", "2|@0.0.|a.0", "2|@-1.0.w|a.0", "2|@0.-1.w|a.0", "2|@1.0.w|@1.0.v|a.0",
+        ]
     )
     func malformed(text: String) {
         #expect(throws: ParkedLags.DecodingError.self) { try ParkedLags(decoding: text, committedOffset: 100) }

@@ -8,7 +8,15 @@ extension Auditor {
     func assigned(_ member: SimulatedConsumer, _ partition: Int32) {
         let committed = world.broker.committed[partition]
         let ranges = committed.flatMap { try? DoneRanges(decoding: $0.metadata, committedOffset: $0.offset) }
-        let done = Committed(offset: committed?.offset ?? 0, ranges: ranges ?? DoneRanges())
+        var done = Committed(offset: committed?.offset ?? 0, ranges: ranges ?? DoneRanges())
+        if let parked = world.broker.committedParked[partition], !parked.metadata.isEmpty {
+            // What the assignment before did is done again, if there is no room for one more.
+            let lags = try? ParkedLags(decoding: parked.metadata, committedOffset: parked.offset)
+            let segments = lags?.segments.segments ?? []
+            if segments.count >= ParkedLags.segmentLimit(limitBytes: options.metadataBytes), let last = segments.last {
+                done.offset = min(done.offset, last.source)
+            }
+        }
         owners[partition] = Ownership(member: member.number, since: now, done: done)
     }
 
@@ -64,8 +72,10 @@ extension Auditor {
     }
 
     func noteOrder(of number: Int, token: Int, wasAccepted: Bool) {
-        // One with an outcome is sent again because that was not committed; it may have been refused before.
-        if !tokens[token].isExempt, !wasAccepted, notifications[number].outcomeAt == nil {
+        // One with an outcome is sent again because that was not committed; it may have been refused before. Where what was
+        // not accepted may be taken for accepted, it may be met again after newer ones.
+        let isKnown = options.policy == .resend && options.isPunctual
+        if isKnown, !tokens[token].isExempt, !wasAccepted, notifications[number].outcomeAt == nil {
             check(
                 number > tokens[token].newest,
                 4,

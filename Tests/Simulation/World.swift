@@ -200,10 +200,12 @@ final class World {
                 ($0.name, ShardSettings.Environment(settings: $0, contexts: [:]))
             }
         )
-        return ShardSettings(configuration, environments: environments) {
+        var settings = ShardSettings(configuration, environments: environments) {
             wallClock.unixMilliseconds
         } randomBits: {
             shared.next()
         }
+        settings.metadataBytes = plan.options.metadataBytes
+        return settings
     }
 }

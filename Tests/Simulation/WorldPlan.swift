@@ -25,6 +25,8 @@ struct WorldPlan: Sendable, Equatable {
         var connectionsPerMinute = 60
         var connectionMaxAge: VirtualTime = 0
         var batch = 64
+        /// Most bytes of metadata in a commit.
+        var metadataBytes = 4096
         /// Acknowledged bytes are told.
         var tellsAcknowledgements = true
         /// Bytes of our kernel's and the channel's buffers.
@@ -101,5 +103,7 @@ extension WorldPlan.Options {
         invalidTokens = dice.chance(30) ? 0 : dice.pick(1...8)
         // Without acknowledgements silence counts while bytes may still lie here.
         isPunctual = dice.chance(85) && tellsAcknowledgements
+        // Little room for what is done beyond a position.
+        metadataBytes = dice.chance(50) ? dice.pick(200...500) : 4096
     }
 }

@@ -79,11 +79,6 @@ final class PartitionState {
         [self] + parking.lags.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    /// Whether a notification was done when the assignment began.
-    func isCovered(_ position: DoneRanges.Position) -> Bool {
-        position.offset < startOffset || alreadyDone.contains(position)
-    }
-
     /// Remembers where a record came from, until the frontier has passed it.
     func keepSource(record: UInt32, batch: KafkaBatch, index: Int, takenAt: MonotonicTime) {
         if let last = runs.indices.last,

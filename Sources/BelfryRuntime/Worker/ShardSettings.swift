@@ -32,6 +32,8 @@ struct ShardSettings: Sendable {
     var dedupeWindow: Duration
     /// Records taken from Kafka at once, and tokens looked up in one command.
     var batchRecords: Int
+    /// Most bytes of metadata in a commit.
+    var metadataBytes: Int
     /// UNIX milliseconds now.
     var unixMilliseconds: @Sendable () -> Int64
     /// 64 uniformly random bits.
@@ -91,6 +93,7 @@ struct ShardSettings: Sendable {
         redisPatience = configuration.redis.whenAway == .send ? configuration.redis.awayAfter : nil
         dedupeWindow = worker.dedupeWindow
         batchRecords = worker.batch
+        metadataBytes = ShardLimits.metadataBytes
     }
 
     func publishes(_ outcome: OutcomeKind) -> Bool {

@@ -45,14 +45,27 @@ extension WorkerShard {
     /// What has changed since the last commit. What is done because its copy is parked, and where that copy is found, travel
     /// in one request.
     private func positionsToCommit(of partitions: [PartitionState]) -> [KafkaPartitionOffset] {
-        let sources = partitions.filter { $0.lag == nil }
-        return sources.compactMap(sourcePosition) + sources.compactMap(parkedPosition)
+        partitions.filter { $0.lag == nil }.flatMap { partition in
+            for lag in partition.parking.lags.values { lag.trimSources() }
+            let parked = partition.parking.toCommit(metadataLimitBytes: settings.metadataBytes)
+            let source = sourcePosition(of: partition, beside: parked)
+            return [source, parked.flatMap { parkedPosition($0.position, of: partition) }].compactMap(\.self)
+        }
     }
 
-    private func sourcePosition(of partition: PartitionState) -> KafkaPartitionOffset? {
+    /// Beside lag nothing is marked as done beyond the offset: it may be done because it was parked, and who takes over tells
+    /// copies that count from orphans by the offset, see ``ParkedSegments``.
+    private func sourcePosition(
+        of partition: PartitionState,
+        beside parked: PartitionParking.ToCommit?
+    ) -> KafkaPartitionOffset? {
         partition.trimSources()
-        let reached = partition.frontier.position(metadataLimitBytes: ShardLimits.metadataBytes)
-        guard let position = reached ?? partition.startToCommit, position != partition.committed else { return nil }
+        let reached = partition.frontier.position(metadataLimitBytes: settings.metadataBytes)
+        guard var position = reached ?? partition.startToCommit else { return nil }
+        if let parked, !parked.position.metadata.isEmpty {
+            position = .init(offset: min(position.offset, parked.sourceLimit ?? .max), metadata: "")
+        }
+        guard position != partition.committed else { return nil }
         partition.committed = position
         return KafkaPartitionOffset(
             topic: partition.topic,
@@ -63,11 +76,10 @@ extension WorkerShard {
     }
 
     /// Once nothing is parked any more that is committed too; a position with lag is also committed again now and then.
-    private func parkedPosition(of partition: PartitionState) -> KafkaPartitionOffset? {
-        for lag in partition.parking.lags.values { lag.trimSources() }
-        guard let position = partition.parking.position(metadataLimitBytes: ShardLimits.metadataBytes) else {
-            return nil
-        }
+    private func parkedPosition(
+        _ position: CommitFrontier.Position,
+        of partition: PartitionState
+    ) -> KafkaPartitionOffset? {
         let isStale =
             !position.metadata.isEmpty && partition.parking.committedAt + ShardLimits.parkedCommitInterval <= now
         guard position != partition.parking.committed || isStale else { return nil }

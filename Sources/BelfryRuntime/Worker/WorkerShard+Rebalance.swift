@@ -71,7 +71,7 @@ extension WorkerShard {
             assignment: UInt32(partitions.count),
             startOffset: position.offset,
             alreadyDone: done,
-            writer: String(settings.randomBits(), radix: 16)
+            writer: String(UInt32(truncatingIfNeeded: settings.randomBits()), radix: 36)
         )
         if start.isRefused {
             state.startToCommit = .init(position)

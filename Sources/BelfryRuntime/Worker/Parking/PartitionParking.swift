@@ -20,6 +20,19 @@ struct PartitionParking {
     /// Where the assignment began, if the broker has refused to commit that.
     var startToCommit: CommitFrontier.Position?
 
+    /// Which copies count, while anything is lag.
+    private(set) var segments = ParkedSegments()
+    /// By topic, while it has lag; by both numbers ascending.
+    private var followers: [UInt64: [Follower]] = [:]
+
+    /// The first of some new notifications that went into the lanes behind parked ones, not all of which were done.
+    private struct Follower {
+        /// Offset of its record in the source.
+        var source: Int64
+        /// The copies that it followed lie below.
+        var end: Int64
+    }
+
     struct Held {
         var batch: PreparedBatch
         var index: Int
@@ -27,6 +40,18 @@ struct PartitionParking {
 
     init(writer: String) {
         self.writer = writer
+    }
+
+    /// Takes over what other assignments wrote. Of a topic that was made anew since, nothing is known.
+    mutating func inherit(_ segments: ParkedSegments, end: Int64) {
+        if segments.segments.last?.start ?? 0 <= end { self.segments = segments }
+    }
+
+    /// A topic has no lag any more.
+    mutating func finish(_ topic: UInt64) {
+        places.finish(topic)
+        lags[topic] = nil
+        followers[topic] = nil
     }
 
     /// Whether what is new of a topic may go into its lanes, behind everything that was parked.
@@ -46,21 +71,56 @@ struct PartitionParking {
         return max(0, (places.end ?? first) - first)
     }
 
+    // MARK: Order across the two topics
+
+    /// The assignment may write copies from an offset of push.parked on.
+    mutating func begin(at end: Int64, source: Int64) {
+        guard !segments.segments.contains(where: { $0.writer == writer }) else { return }
+        segments.begin(.init(start: end, source: max(0, source), writer: writer))
+    }
+
+    /// A new notification of a topic goes into the lanes.
+    ///
+    /// - Parameter source: offset of its record.
+    mutating func noteFollower(of topic: UInt64, source: @autoclosure () -> Int64?) {
+        guard let lag = places.lags[topic], followers[topic]?.last?.end ?? .min < lag.end, let source = source() else {
+            return
+        }
+        followers[topic, default: []].append(Follower(source: source, end: lag.end))
+    }
+
+    // MARK: What is committed
+
+    /// What a commit says.
+    struct ToCommit {
+        var position: CommitFrontier.Position
+        /// Nothing from this offset of the source on may be told to be done.
+        var sourceLimit: Int64?
+    }
+
     /// What a commit says about push.parked; nil before anything is known of it.
-    func position(metadataLimitBytes: Int) -> CommitFrontier.Position? {
-        guard let end = places.end else { return startToCommit }
+    ///
+    /// Where there is no room to say what of a topic's lag is done, some of it will be sent again after a crash; so must be
+    /// what followed it, or the last that a device gets is not its newest.
+    mutating func toCommit(metadataLimitBytes limit: Int) -> ToCommit? {
+        guard let end = places.end else { return startToCommit.map { ToCommit(position: $0) } }
+        let offset = lags.values.map(\.cursor).min() ?? end
+        segments.forget(before: offset)
         var parked = ParkedLags()
+        parked.segments = segments
         for (topic, lag) in lags.sorted(by: { $0.key < $1.key }) {
             if topic == ParkedPartition.others {
                 parked.othersMayLag = true
                 continue
             }
-            parked.lags.append(.init(topic: topic, cursor: lag.cursor, done: lag.doneBeyondCursor))
+            let done = lag.doneBeyondCursor(limit: limit / DoneRanges.shortestRunBytes + 1)
+            parked.lags.append(.init(topic: topic, cursor: lag.cursor, done: done))
+            followers[topic]?.removeAll { $0.end <= lag.cursor }
         }
-        let offset = lags.values.map(\.cursor).min() ?? end
-        return CommitFrontier.Position(
-            offset: offset,
-            metadata: parked.encoded(committedOffset: offset, limitBytes: metadataLimitBytes)
+        let encoding = parked.encoded(committedOffset: offset, limitBytes: limit)
+        return ToCommit(
+            position: .init(offset: offset, metadata: encoding.text),
+            sourceLimit: encoding.incomplete.compactMap { followers[$0]?.first?.source }.min()
         )
     }
 }
@@ -69,7 +129,7 @@ extension PartitionState {
     /// The first offset that is not done.
     var cursor: Int64 { frontier.frontierOffset ?? startOffset }
 
-    fileprivate var doneBeyondCursor: DoneRanges {
-        frontier.nextOffset == nil ? alreadyDone : frontier.doneRanges(limit: ShardLimits.metadataBytes / 8)
+    fileprivate func doneBeyondCursor(limit: Int) -> DoneRanges {
+        frontier.nextOffset == nil ? alreadyDone : frontier.doneRanges(limit: limit)
     }
 }

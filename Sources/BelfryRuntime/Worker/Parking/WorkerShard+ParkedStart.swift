@@ -7,8 +7,14 @@ struct AssignmentStart: Equatable {
     var parked: KafkaPartitionOffset
     /// The positions are this shard's own, and the broker has not committed them.
     var isRefused = false
-    /// What push.parked holds; nil if nothing of it is to return.
-    var held: KafkaWatermarks?
+    /// What of push.parked is to return; nil: nothing.
+    var inherited: Inherited?
+
+    struct Inherited: Equatable {
+        var lags: ParkedLags
+        /// What push.parked holds.
+        var held: KafkaWatermarks
+    }
 }
 
 /// What the assignments before left parked.
@@ -24,10 +30,7 @@ extension WorkerShard {
         for (source, parked) in zip(committed.prefix(places.count), committed.dropFirst(places.count)) {
             var start = refused.furthest(AssignmentStart(source: source, parked: parked))
             if start.parked.offset >= 0, !start.parked.metadata.isEmpty {
-                start.held = try consumer.watermarks(
-                    of: parked.place,
-                    timeoutMilliseconds: ShardLimits.positionsTimeoutMilliseconds
-                )
+                try findInheritance(of: &start)
             }
             starts.append(start)
         }
@@ -35,20 +38,46 @@ extension WorkerShard {
         return starts
     }
 
-    /// Takes over the lag that the assignment before left. Its topics are probed first, and what is new waits behind it.
-    func inherit(_ start: AssignmentStart, by partition: PartitionState) {
-        guard let held = start.held else { return }
-        var parked = ParkedLags()
+    private func findInheritance(of start: inout AssignmentStart) throws(KafkaError) {
+        let held = try consumer.watermarks(
+            of: start.parked.place,
+            timeoutMilliseconds: ShardLimits.positionsTimeoutMilliseconds
+        )
+        var lags = ParkedLags()
         do throws(ParkedLags.DecodingError) {
-            parked = try ParkedLags(decoding: start.parked.metadata, committedOffset: start.parked.offset)
+            lags = try ParkedLags(decoding: start.parked.metadata, committedOffset: start.parked.offset)
         } catch {
             logger.warning(
                 "commit metadata of push.parked is not ours; everything behind its offset may be lag",
-                metadata: ["partition": "\(partition.partition)"]
+                metadata: ["partition": "\(start.parked.partition)"]
             )
-            parked.othersMayLag = true
+            lags.othersMayLag = true
         }
+        start.inherited = .init(lags: lags, held: held)
+        if let again = redone(lags.segments) {
+            logger.warning(
+                "too many assignments have left parked notifications; the last one's work is done again",
+                metadata: ["partition": "\(start.source.partition)", "from": "\(again.source)"]
+            )
+            start.source.offset = min(start.source.offset, again.source)
+        }
+    }
+
+    /// What the assignment before wrote, if there is no room to say that there was one more: this one takes its place.
+    private func redone(_ segments: ParkedSegments) -> ParkedSegments.Segment? {
+        let limit = ParkedLags.segmentLimit(limitBytes: settings.metadataBytes)
+        return segments.segments.count >= limit ? segments.segments.last : nil
+    }
+
+    /// Takes over the lag that the assignment before left. Its topics are probed first, and what is new waits behind it.
+    func inherit(_ start: AssignmentStart, by partition: PartitionState) {
+        guard let inherited = start.inherited else { return }
+        var parked = inherited.lags
+        let held = inherited.held
         partition.parking.places.noteEnd(held.high)
+        partition.parking.inherit(parked.segments, end: held.high)
+        let again = redone(partition.parking.segments)
+        partition.parking.begin(at: again?.start ?? held.high, source: start.source.offset)
         if parked.othersMayLag {
             parked.lags.append(.init(topic: ParkedPartition.others, cursor: start.parked.offset))
         }

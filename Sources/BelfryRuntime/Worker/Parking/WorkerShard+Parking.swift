@@ -27,7 +27,10 @@ extension WorkerShard {
         let topic = sender.topicHash
         adopt(topic, in: partition)
         guard !partition.parking.isCaughtUp(topic) else {
-            guard partition.parking.handsOver.contains(sender.index) else { return false }
+            guard partition.parking.handsOver.contains(sender.index) else {
+                noteFollower(notification.reference, of: topic, in: partition)
+                return false
+            }
             park(notification.reference, of: sender)
             return true
         }
@@ -47,10 +50,20 @@ extension WorkerShard {
         for (topic, held) in partition.parking.held.sorted(by: { $0.key < $1.key })
         where partition.parking.places.isCaughtUp(topic) {
             partition.parking.held[topic] = nil
+            if let first = held.first {
+                noteFollower(first.batch.notifications[first.index].reference, of: topic, in: partition)
+            }
             for each in held {
                 append(each.batch.notifications[each.index], of: each.batch)
             }
         }
+    }
+
+    private func noteFollower(_ reference: NotificationReference, of topic: UInt64, in partition: PartitionState) {
+        partition.parking.noteFollower(
+            of: topic,
+            source: partition.source(of: reference.record).map { batch, index in batch[index].offset }
+        )
     }
 
     private func parkHeld(_ topic: UInt64, of sender: TopicSender, in partition: PartitionState) {
@@ -105,6 +118,7 @@ extension WorkerShard {
                 timeoutMilliseconds: ShardLimits.positionsTimeoutMilliseconds
             )
             partition.parking.places.noteEnd(there.high)
+            partition.parking.begin(at: there.high, source: partition.startOffset)
             return true
         } catch {
             nextEndQuery = now + ShardLimits.retryInterval

@@ -92,12 +92,13 @@ extension WorkerShard {
             }
             partition.parking.places.passed(upTo: message.offset + 1)
             guard let lag = partition.parking.lags[topic] else { continue }
-            // What the source's committed position does not cover is consumed from the source again.
-            let isOwn = copy.writer == partition.parking.writer
+            let counts = partition.parking.segments.counts(
+                copyAt: message.offset,
+                source: copy.sourceOffset,
+                writer: copy.writer
+            )
             take(message, at: index, of: lag, into: prepared, batch: batch, unixSeconds: unixSeconds, now: now) {
-                token in
-                (copy.tokens?.contains(token) ?? true)
-                    && (isOwn || partition.isCovered(.init(offset: copy.sourceOffset, token: token)))
+                counts && copy.tokens?.contains($0) ?? true
             }
             if prepared.returning.last !== lag { prepared.returning.append(lag) }
             if prepared.notifications.count >= ShardLimits.notificationsPerBatch {
@@ -196,8 +197,7 @@ extension WorkerShard {
     func finishLags(of partition: PartitionState) {
         for (topic, lag) in partition.parking.lags.sorted(by: { $0.key < $1.key })
         where partition.parking.isDone(topic) {
-            partition.parking.places.finish(topic)
-            partition.parking.lags[topic] = nil
+            partition.parking.finish(topic)
             partitions[Int(lag.assignment)] = nil
             if lastSource?.assignment == lag.assignment { lastSource = nil }
             for sender in senders.senders { findDetours(of: sender) }
