@@ -10,6 +10,8 @@ public final class LocalPipeline {
         public var partitions = 6
         /// `host:port` of a broker to use; nil: the embedded one is started.
         public var kafka: String?
+        /// More properties for Kafka clients, as in the configuration file, each behind a comma.
+        public var kafkaProperties = ""
         /// URL of a Redis server to use; nil: one is started.
         public var redis: String?
         /// Which outcomes are published: all, failures or none.
@@ -219,7 +221,7 @@ public final class LocalPipeline {
     private func writeConfiguration() throws {
         let ports = sandboxPorts ?? SandboxPorts()
         let text = """
-            kafka: {brokers: "\(brokers)", properties: {session.timeout.ms: "6000", heartbeat.interval.ms: "1000"}}
+            kafka: {brokers: "\(brokers)", properties: {session.timeout.ms: "6000", heartbeat.interval.ms: "1000"\(options.kafkaProperties)}}
             redis: {url: "\(redisURL)"}
             environments:
               sandbox:
