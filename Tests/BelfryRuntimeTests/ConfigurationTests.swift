@@ -190,6 +190,16 @@ struct ConfigurationTests {
         #expect(kafka.properties.map(\.value) == ["", "true", "6000"])
     }
 
+    @Test("A process's name in its group becomes one for each of its members")
+    func memberNames() throws {
+        let kafka = try load(
+            "environments: {sandbox: {gateways: localhost}}\nkafka: {properties: {group.instance.id: pod-3}}"
+        ).kafka
+        #expect(kafka.consumerProperties(clientID: "belfry-worker-0")["group.instance.id"] == "pod-3-belfry-worker-0")
+        #expect(kafka.consumerProperties(clientID: "belfry-worker-1")["group.instance.id"] == "pod-3-belfry-worker-1")
+        #expect(KafkaSettings().consumerProperties(clientID: "belfry-worker-0")["group.instance.id"] == nil)
+    }
+
     @Test("Paths start from the directory of the file, absolute ones stay")
     func paths() throws {
         let configuration = try load(

@@ -21,8 +21,13 @@ extension KafkaSettings {
         all["fetch.wait.max.ms"] = "100"
         // A rebalance is noticed with a heartbeat, and the sooner the less is sent twice where its commits are refused.
         all["heartbeat.interval.ms"] = "1000"
-        return adding(to: all)
+        all = adding(to: all)
+        // A name of one member in its group: what the operator gives is the process's, which may have several.
+        if let process = all[Self.memberName] { all[Self.memberName] = "\(process)-\(clientID)" }
+        return all
     }
+
+    private static let memberName = "group.instance.id"
 
     /// What reads push.parked beside a role's consumer: without a group, and with little prefetch, for it is rarely far behind.
     func readerProperties(clientID: String) -> KafkaProperties {
