@@ -40,8 +40,8 @@ enum ShardLimits {
     static let commitInterval = Duration.milliseconds(500)
     /// Between attempts at what a server refused.
     static let retryInterval = Duration.seconds(1)
-    /// Before Redis is asked once more to remember what it did not.
-    static let rememberAgain = TimeAmount.seconds(1)
+    /// Before Redis is asked once more to write what it did not.
+    static let writeAgain = TimeAmount.seconds(1)
     /// How long there may be no room before the partitions are paused.
     static let blockedBeforePause = Duration.seconds(1)
     static let positionsTimeoutMilliseconds: Int32 = 5_000

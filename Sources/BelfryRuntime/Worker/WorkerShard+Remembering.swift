@@ -45,7 +45,7 @@ extension WorkerShard {
             note.entries.append(
                 .init(
                     fingerprint: RequestFingerprint(token: token, key: key),
-                    checksum: CRC32.checksum(token),
+                    checksum: entry.checksum,
                     reference: entry.reference
                 )
             )
@@ -83,7 +83,7 @@ extension WorkerShard {
         case .failure(let error):
             logger.warning("request ids could not be remembered", metadata: ["error": "\(error)"])
             // It may run twice; the offsets wait for it.
-            eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.rememberAgain) { [weak self] in
+            eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in
                 self?.write(note)
             }
         }

@@ -44,15 +44,14 @@ extension WorkerShard {
             }
             if batch.isWithoutState { partition.sentWithoutState.mark(notification.reference.record) }
             if sender.detours, detour(notification, at: index, in: batch, of: sender, partition) { continue }
-            append(notification, of: batch)
+            append(notification, of: batch, to: sender)
         }
         closeCopy()
         passed(batch)
     }
 
     /// Encodes a notification into its lane.
-    func append(_ notification: PreparedNotification, of batch: PreparedBatch) {
-        let sender = senders.senders[Int(notification.sender)]
+    func append(_ notification: PreparedNotification, of batch: PreparedBatch, to sender: TopicSender) {
         if !sender.suspects.isEmpty, sender.suspects(notification.token, checksum: notification.checksum) {
             return sender.suspects.append(
                 .init(

@@ -105,7 +105,7 @@ extension WorkerShard: GatewayLaneDelegate {
         switch refusal.rule {
         case .rejectToken:
             let token = Array(NotificationFrame.command2Token(in: lane.machine.log.frame(at: refusal.sequence)))
-            let checksum = token.withUnsafeBytes { CRC32.checksum($0) }
+            let checksum = entry.checksum
             let suspect = TopicSender.Suspect(
                 reference: entry.reference,
                 token: token,
@@ -113,20 +113,17 @@ extension WorkerShard: GatewayLaneDelegate {
                 status: status
             )
             if sender.breaker.tokenRefused(now: now, random: settings.randomBits()) {
+                // What else waits for the token waits for the same judgement.
                 sender.suspects.append(suspect)
-                for each in sender.lanes(beside: lane) {
-                    suspectWhatWaits(
-                        behind: suspect,
-                        in: each,
-                        of: sender,
-                        resendEnd: each === lane ? resendEnd : 0
-                    )
+                sender.suspects += takeWhatWaits(for: suspect, beside: lane, of: sender, resendEnd: resendEnd).map {
+                    .init(reference: $0, token: token, checksum: checksum, status: nil)
                 }
                 return
             }
             believe(suspect, status, of: sender)
-            for each in sender.lanes(beside: lane) {
-                silence(token, checksum, in: each, resendEnd: each === lane ? resendEnd : 0)
+            // What else waits for it is not sent: each would cost a connection.
+            for reference in takeWhatWaits(for: suspect, beside: lane, of: sender, resendEnd: resendEnd) {
+                settle(reference, .tombstoned, reason: TokenRecord.Reason.invalid.name)
             }
             sender.acceptedTokens.remove(checksum: checksum)
         case .deadLetter, .isolate:
@@ -142,43 +139,24 @@ extension WorkerShard: GatewayLaneDelegate {
         }
     }
 
-    /// What else waits for a token that was just called invalid gets its outcome without being sent: each would cost a
-    /// connection.
-    private func silence(_ token: [UInt8], _ checksum: UInt32, in lane: GatewayLane, resendEnd: UInt64) {
-        let silenced = discard(token, checksum, in: lane, resendEnd: resendEnd)
-        for reference in silenced {
-            settle(reference, .tombstoned, reason: TokenRecord.Reason.invalid.name)
-        }
-    }
-
-    /// What else waits for the token of a suspect waits for the same judgement.
-    private func suspectWhatWaits(
-        behind first: TopicSender.Suspect,
-        in lane: GatewayLane,
+    /// Takes what waits for a token out of its lane and the one beside it.
+    ///
+    /// - Parameter resendEnd: of the lane; see ``LaneVerdict/resendEnd``.
+    private func takeWhatWaits(
+        for suspect: TopicSender.Suspect,
+        beside lane: GatewayLane,
         of sender: TopicSender,
         resendEnd: UInt64
-    ) {
-        for reference in discard(first.token, first.checksum, in: lane, resendEnd: resendEnd) {
-            sender.suspects.append(
-                .init(reference: reference, token: first.token, checksum: first.checksum, status: nil)
-            )
-        }
-    }
-
-    /// Takes what waits for a token out of its lane.
-    private func discard(
-        _ token: [UInt8],
-        _ checksum: UInt32,
-        in lane: GatewayLane,
-        resendEnd: UInt64
     ) -> [NotificationReference] {
-        let discarded = lane.machine.discard(checksum: checksum) {
-            NotificationFrame.command2Token(in: $0).elementsEqual(token)
+        sender.lanes(beside: lane).flatMap { each in
+            let taken = each.machine.discard(checksum: suspect.checksum) {
+                NotificationFrame.command2Token(in: $0).elementsEqual(suspect.token)
+            }
+            let resent = each === lane ? taken.count { $0 < resendEnd } : 0
+            counters.resent -= resent
+            sender.counters.resent -= resent
+            return taken.map { each.machine.log.entry(at: $0).reference }
         }
-        let resent = discarded.count { $0 < resendEnd }
-        counters.resent -= resent
-        senders.senders[Int(lane.sender)].counters.resent -= resent
-        return discarded.map { lane.machine.log.entry(at: $0).reference }
     }
 
     /// The gateway's word on a sample of tokens is believed after all.
@@ -218,7 +196,7 @@ extension WorkerShard: GatewayLaneDelegate {
             case .failure(let error):
                 // It may run twice; the offset waits for it.
                 logger.warning("tombstone could not be written", metadata: ["error": "\(error)"])
-                eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in
+                eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in
                     self?.write(change, then: settled)
                 }
             }

@@ -54,7 +54,8 @@ extension WorkerShard {
                 noteFollower(first.batch.notifications[first.index].reference, of: topic, in: partition)
             }
             for each in held {
-                append(each.batch.notifications[each.index], of: each.batch)
+                let notification = each.batch.notifications[each.index]
+                append(notification, of: each.batch, to: senders.senders[Int(notification.sender)])
             }
         }
     }
