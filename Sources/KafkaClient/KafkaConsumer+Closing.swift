@@ -63,7 +63,7 @@ extension KafkaConsumer {
         while phase == .closing {
             abandonRebalances()
             for index in 0..<serve(max: Self.closingBatch, timeoutMilliseconds: Self.closingSliceMilliseconds) {
-                if let message = scratch[index] { rd_kafka_message_destroy(message) }
+                if let message = fetched[index] { rd_kafka_message_destroy(message) }
             }
             for report in inbox.takeRebalances() { unanswered.append(report) }
             if ContinuousClock.now >= deadline, phase == .closing { return false }

@@ -24,7 +24,7 @@ extension KafkaConsumer {
             guard let handle else { return nil }
             let served = serve(max: max, timeoutMilliseconds: 0)
             let kept = keepAssigned(served)
-            if kept > 0 { return makeBatch(kept, handle: handle) }
+            if kept > 0 { return fetched.batch(kept, handle: handle) }
             deliverReports()
             if served == max { continue }
             guard timeoutMilliseconds > 0, phase == .open || phase == .closing, ContinuousClock.now < deadline else {
@@ -33,7 +33,7 @@ extension KafkaConsumer {
             // librdkafka waits until a batch is full, so the wait is for one message; and it goes on waiting after it has
             // called back, so the wait is short.
             let waited = serve(max: 1, timeoutMilliseconds: Self.waitMilliseconds)
-            if keepAssigned(waited) > 0 { return makeBatch(waited, handle: handle) }
+            if keepAssigned(waited) > 0 { return fetched.batch(waited, handle: handle) }
         }
     }
 
@@ -74,21 +74,14 @@ extension KafkaConsumer {
 
     private static let waitMilliseconds: Int32 = 20
 
-    /// Serves librdkafka's queue once: fills `scratch`, and the inbox with what was called back.
+    /// Serves librdkafka's queue once: fills `fetched`, and the inbox with what was called back.
     ///
-    /// - Returns: how many messages there are in `scratch`; fewer than `max` when the queue was found empty.
+    /// - Returns: how many messages there are in `fetched`; fewer than `max` when the queue was found empty.
     func serve(max: Int, timeoutMilliseconds: Int32) -> Int {
-        if scratch.count < max {
-            scratch.deallocate()
-            scratch = .allocate(capacity: max)
-            scratch.initialize(repeating: nil)
-        }
-        let count = rd_kafka_consume_batch_queue(queue, timeoutMilliseconds, scratch.baseAddress, max)
+        let count = fetched.fill(from: queue, max: max, timeoutMilliseconds: timeoutMilliseconds)
         if phase == .closing, let handle, rd_kafka_consumer_closed(handle.pointer) != 0 {
             phase = .left
         }
-        // Negative: an error of the arguments, which are ours.
-        precondition(count >= 0, "librdkafka refused to serve its queue")
         return count
     }
 
@@ -96,9 +89,9 @@ extension KafkaConsumer {
     private func keepAssigned(_ count: Int) -> Int {
         var kept = 0
         for index in 0..<count {
-            guard let message = scratch[index] else { continue }
+            guard let message = fetched[index] else { continue }
             if isWanted(message) {
-                scratch[kept] = message
+                fetched[kept] = message
                 kept += 1
             } else {
                 rd_kafka_message_destroy(message)
@@ -115,12 +108,6 @@ extension KafkaConsumer {
             partition: message.pointee.partition
         ) {
             String(cString: rd_kafka_topic_name(topic))
-        }
-    }
-
-    private func makeBatch(_ count: Int, handle: KafkaHandle) -> KafkaBatch {
-        scratch.withMemoryRebound(to: KafkaBatch.Message.self) { messages in
-            KafkaBatch(UnsafeBufferPointer(rebasing: messages[..<count]), handle: handle)
         }
     }
 

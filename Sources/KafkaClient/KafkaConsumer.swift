@@ -46,7 +46,7 @@ public final class KafkaConsumer {
     var unanswered: [Rebalance] = []
     var commits: [UInt: PendingCommit] = [:]
     var lastCommit: UInt = 0
-    var scratch: UnsafeMutableBufferPointer<UnsafeMutablePointer<rd_kafka_message_t>?>
+    let fetched = KafkaFetchBuffer()
     var phase = Phase.open
     var wakeUp: QueueWakeUp?
     var keepAlive: RepeatedTask?
@@ -115,12 +115,10 @@ public final class KafkaConsumer {
         self.inbox = inbox
         self.handle = handle
         self.queue = queue
-        scratch = .allocate(capacity: 0)
     }
 
     deinit {
         precondition(phase == .closed, "a Kafka consumer is closed before it is let go")
-        scratch.deallocate()
     }
 
     /// The partitions this member has now: those whose assignment was completed and whose revocation was not.

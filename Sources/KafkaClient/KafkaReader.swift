@@ -12,7 +12,7 @@ public final class KafkaReader {
     private let inbox = KafkaInbox()
     private var handle: KafkaHandle?
     private var reading: [KafkaTopicPartition: Reading] = [:]
-    private var scratch = UnsafeMutableBufferPointer<UnsafeMutablePointer<rd_kafka_message_t>?>.allocate(capacity: 0)
+    private let fetched = KafkaFetchBuffer()
 
     private struct Reading {
         var topic: OpaquePointer
@@ -38,7 +38,6 @@ public final class KafkaReader {
 
     deinit {
         precondition(handle == nil, "a Kafka reader is closed before it is let go")
-        scratch.deallocate()
     }
 
     /// Reads a partition from an offset on; if it is read already, goes on there instead.
@@ -74,22 +73,13 @@ public final class KafkaReader {
     ///
     /// - Parameter max: most messages, at least 1.
     public func read(_ place: KafkaTopicPartition, max: Int) -> KafkaBatch? {
-        precondition(max > 0, "a batch has room for a message")
         guard let handle, let queue = reading[place]?.queue else { return nil }
         rd_kafka_poll(handle.pointer, 0)
         while let report = inbox.takeReport() {
             if case .error(let error) = report { onError?(error) }
         }
-        if scratch.count < max {
-            scratch.deallocate()
-            scratch = .allocate(capacity: max)
-            scratch.initialize(repeating: nil)
-        }
-        let count = rd_kafka_consume_batch_queue(queue, 0, scratch.baseAddress, max)
-        guard count > 0 else { return nil }
-        return scratch.withMemoryRebound(to: KafkaBatch.Message.self) { messages in
-            KafkaBatch(UnsafeBufferPointer(rebasing: messages[..<count]), handle: handle)
-        }
+        let count = fetched.fill(from: queue, max: max, timeoutMilliseconds: 0)
+        return count > 0 ? fetched.batch(count, handle: handle) : nil
     }
 
     /// Idempotent. Batches may outlive it.

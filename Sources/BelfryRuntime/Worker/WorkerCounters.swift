@@ -8,8 +8,6 @@ struct WorkerCounters: Equatable, Sendable {
     var sent = 0
     /// Of `sent`, without a look at the token store, which was away.
     var sentWithoutState = 0
-    var resent = 0
-    var presumedWrong = 0
     var deadLetters = 0
     /// Notifications whose copies are in push.parked.
     var handedOver = 0
@@ -17,8 +15,6 @@ struct WorkerCounters: Equatable, Sendable {
     var returned = 0
     /// Records of push.parked that no worker wrote.
     var foreignParked = 0
-    var connects = 0
-    var answers = 0
     var commits = 0
     /// Records that retention deleted before they were read.
     var recordsLost = 0
@@ -67,19 +63,22 @@ struct WorkerCounters: Equatable, Sendable {
 
 extension WorkerCounters {
     /// For a log line.
-    var metadata: Logger.Metadata {
-        [
+    ///
+    /// - Parameter topics: what was counted about the connections of each.
+    func metadata(_ topics: [TopicCounters]) -> Logger.Metadata {
+        let answers = topics.reduce(0) { $0 + $1.errorResponses.values.reduce(0, +) }
+        return [
             "records": .stringConvertible(records),
             "undecodable": .stringConvertible(undecodable),
             "notifications": .stringConvertible(notifications),
             "sent": .stringConvertible(sent),
             "sent-without-token-state": .stringConvertible(sentWithoutState),
-            "resent": .stringConvertible(resent),
-            "presumed-wrong": .stringConvertible(presumedWrong),
+            "resent": .stringConvertible(topics.reduce(0) { $0 + $1.resent }),
+            "presumed-wrong": .stringConvertible(topics.reduce(0) { $0 + $1.presumedWrong }),
             "dead-letters": .stringConvertible(deadLetters),
             "handed-over": .stringConvertible(handedOver),
             "returned": .stringConvertible(returned),
-            "connects": .stringConvertible(connects),
+            "connects": .stringConvertible(topics.reduce(0) { $0 + $1.connects }),
             "error-responses": .stringConvertible(answers),
             "commits": .stringConvertible(commits),
             "records-lost": .stringConvertible(recordsLost),

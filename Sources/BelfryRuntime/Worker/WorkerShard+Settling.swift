@@ -17,7 +17,6 @@ extension WorkerShard: GatewayLaneDelegate {
         sender.breaker.accepted(accepted)
         sender.acceptedTokens.insert(verdict.confirmed, of: lane.machine.log)
         sender.acceptedTokens.insert(verdict.presumed, of: lane.machine.log)
-        counters.resent += verdict.resent
         sender.counters.resent += verdict.resent
         notePresumedWrong(lane.machine.log.liveCount(in: verdict.presumedWrong), of: lane)
         if let refusal = verdict.refused {
@@ -28,7 +27,6 @@ extension WorkerShard: GatewayLaneDelegate {
     /// Answers came later than the window. What was dropped since, as its partition went, counts for nobody.
     private func notePresumedWrong(_ count: Int, of lane: GatewayLane) {
         guard count > 0 else { return }
-        counters.presumedWrong += count
         senders.senders[Int(lane.sender)].counters.presumedWrong += count
         var metadata = laneMetadata(lane)
         metadata["notifications"] = .stringConvertible(count)
@@ -40,7 +38,6 @@ extension WorkerShard: GatewayLaneDelegate {
     }
 
     func laneConnected(_ lane: GatewayLane) {
-        counters.connects += 1
         senders.senders[Int(lane.sender)].counters.connects += 1
         logger.info("connected to the gateway", metadata: laneMetadata(lane))
     }
@@ -59,7 +56,6 @@ extension WorkerShard: GatewayLaneDelegate {
     }
 
     func lane(_ lane: GatewayLane, answered response: ErrorResponse) -> Bool {
-        counters.answers += 1
         let sender = senders.senders[Int(lane.sender)]
         sender.counters.errorResponses[response.status.rawValue, default: 0] += 1
         judge(StatusRule(response.status), of: sender)
@@ -153,7 +149,6 @@ extension WorkerShard: GatewayLaneDelegate {
                 NotificationFrame.command2Token(in: $0).elementsEqual(suspect.token)
             }
             let resent = each === lane ? taken.count { $0 < resendEnd } : 0
-            counters.resent -= resent
             sender.counters.resent -= resent
             return taken.map { each.machine.log.entry(at: $0).reference }
         }

@@ -232,7 +232,7 @@ final class WorkerShard {
         reader?.close()
         producer.close(flushMilliseconds: ShardLimits.flushTimeoutMilliseconds)
         redis?.close()
-        logger.info("stopped", metadata: counters.metadata)
+        logger.info("stopped", metadata: counters.metadata(senders.senders.map(\.counters)))
     }
 
     var isDraining: Bool {
