@@ -115,7 +115,7 @@ extension Auditor {
         world.note(.parked, source.ordinal, Int(record.offset), "record \(source.ordinal) parked at \(record.offset)")
         for number in firstOf[source.ordinal]..<end(of: source.ordinal) {
             let token = UInt32(number - firstOf[source.ordinal])
-            if copy.tokens?.contains(token) ?? true { notifications[number].isParked = true }
+            if copy.tokens?.contains(token) ?? true { notifications[number].copies += 1 }
         }
     }
 

@@ -28,8 +28,9 @@ final class Auditor {
         /// The worker that gave the first outcome, and when.
         var outcomeBy = -1
         var decidedAt: VirtualTime = 0
-        /// A copy is parked: done in its source, and to return from there.
-        var isParked = false
+        /// Copies that are parked: done in its source, and to return from there.
+        var copies = 0
+        var isParked: Bool { copies > 0 }
     }
 
     /// What is known of a token.

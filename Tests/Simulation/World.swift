@@ -74,6 +74,10 @@ final class World {
         plan.faults.contains { if case .clockJump = $0.kind { true } else { false } }
     }
 
+    var hasBrokenProducers: Bool {
+        plan.faults.contains { if case .producerBroken = $0.kind { true } else { false } }
+    }
+
     // MARK: Running
 
     /// Lets everything happen, up to the first violation.
