@@ -13,7 +13,7 @@ public struct ParkedSegments: Equatable, Sendable {
         public var start: Int64
         /// Where it began in the source: an offset there.
         public var source: Int64
-        /// See ``PartitionParking/writer``: letters and digits.
+        /// Names the assignment in its copies: letters and digits.
         public var writer: String
 
         public init(start: Int64, source: Int64, writer: String) {
