@@ -4,7 +4,7 @@ import NIOEmbedded
 @testable import BelfryRuntime
 @testable import KafkaClient
 
-/// A member of a group that remembers what a shard answers. It has no messages.
+/// A member of a group that remembers what a shard answers.
 final class ScriptedGroup: GroupConsumer {
     /// Of every partition; nil: the broker does not answer.
     var committedOffset: Int64?
@@ -12,11 +12,15 @@ final class ScriptedGroup: GroupConsumer {
     var committedPositions: [KafkaTopicPartition: KafkaPartitionOffset] = [:]
     /// Where every partition ends.
     var end: Int64 = 0
+    /// What is consumed.
+    var batches: [KafkaBatch] = []
     private(set) var answers: [[KafkaPartitionOffset]] = []
     private(set) var revocations = 0
     private(set) var commits: [[KafkaPartitionOffset]] = []
 
-    func consumeBatch(max: Int, timeoutMilliseconds: Int32) -> KafkaBatch? { nil }
+    func consumeBatch(max: Int, timeoutMilliseconds: Int32) -> KafkaBatch? {
+        batches.isEmpty ? nil : batches.removeFirst()
+    }
 
     func commit(_ offsets: [KafkaPartitionOffset], completion: ((KafkaError?) -> Void)?) throws(KafkaError) {
         commits.append(offsets)
@@ -55,8 +59,11 @@ final class ScriptedGroup: GroupConsumer {
     func close(timeoutMilliseconds: Int32) -> Bool { true }
 }
 
-/// Takes everything and never reports on it.
+/// Takes everything, remembers it, and never reports on it.
 final class SilentProducer: MessageProducer {
+    /// Topic and headers, in the order they came.
+    private(set) var messages: [(topic: String, headers: [(String, [UInt8])])] = []
+
     func produce(
         topic name: String,
         partition: Int32?,
@@ -64,7 +71,9 @@ final class SilentProducer: MessageProducer {
         value: UnsafeRawBufferPointer,
         headers: [(String, [UInt8])],
         opaque: UInt64
-    ) throws(KafkaError) {}
+    ) throws(KafkaError) {
+        messages.append((name, headers))
+    }
 
     func produce(
         topic name: String,
@@ -73,7 +82,9 @@ final class SilentProducer: MessageProducer {
         value: [UInt8]?,
         headers: [(String, [UInt8])],
         opaque: UInt64
-    ) throws(KafkaError) {}
+    ) throws(KafkaError) {
+        messages.append((name, headers))
+    }
 
     func poll(timeoutMilliseconds: Int32) {}
 
@@ -89,21 +100,28 @@ extension WorkerShard {
     /// A shard of nothing but what is given. Its owner starts it and lets it leave.
     static func scripted(
         _ group: ScriptedGroup,
+        configuration: BelfryConfiguration = BelfryConfiguration(),
+        producer: SilentProducer = SilentProducer(),
         redis: (any RedisPipeline)? = nil,
+        gateways: any GatewayDoor = ShutDoor(),
         on eventLoop: EmbeddedEventLoop
     ) -> WorkerShard {
         WorkerShard(
             settings: ShardSettings(
-                BelfryConfiguration(),
-                environments: [:],
+                configuration,
+                environments: Dictionary(
+                    uniqueKeysWithValues: configuration.environments.map {
+                        ($0.name, .init(settings: $0, contexts: [:]))
+                    }
+                ),
                 unixMilliseconds: { 0 },
                 randomBits: { 35 }
             ),
             eventLoop: eventLoop,
             consumer: group,
-            producer: SilentProducer(),
+            producer: producer,
             redis: redis,
-            gateways: ShutDoor(),
+            gateways: gateways,
             makeReader: { () throws(KafkaError) in throw KafkaError.closed("reader") },
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )

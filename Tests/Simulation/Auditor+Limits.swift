@@ -40,13 +40,17 @@ extension Auditor {
         connects[worker.number] = times
         check(times.count <= options.connectionsPerMinute, 9, "\(worker.name): \(times.count) connections in a minute")
         if let failed = failures[ObjectIdentifier(lane)] {
-            check(failed + World.backoffFloor <= now, 9, "\(worker.name) connects \(now - failed) ns after a failure")
+            check(
+                failed.time + World.backoffFloor <= now,
+                9,
+                "\(worker.name) connects \(now - failed.time) ns after a failure"
+            )
         }
     }
 
     /// A connection, or an attempt, came to its end without an answer.
     func failed(_ lane: GatewayLane) {
-        failures[ObjectIdentifier(lane)] = now
+        failures[ObjectIdentifier(lane)] = (lane, now)
     }
 
     func answered(_ lane: GatewayLane) {

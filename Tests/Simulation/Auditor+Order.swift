@@ -74,10 +74,8 @@ extension Auditor {
     }
 
     func noteOrder(of number: Int, token: Int, wasAccepted: Bool) {
-        // One with an outcome is sent again because that was not committed; it may have been refused before. Where what was
-        // not accepted may be taken for accepted, it may be met again after newer ones.
-        let isKnown = options.policy == .resend && options.isPunctual
-        if isKnown, !tokens[token].isExempt, !wasAccepted, notifications[number].outcomeAt == nil {
+        // One with an outcome is sent again because that was not committed; it may have been refused before.
+        if isAcceptanceKnown, !tokens[token].isExempt, !wasAccepted, notifications[number].outcomeAt == nil {
             check(
                 number > tokens[token].newest,
                 4,
@@ -88,7 +86,12 @@ extension Auditor {
         tokens[token].newest = max(tokens[token].newest, number)
     }
 
+    /// Where what was not accepted may be taken for accepted, it may be met again after newer ones, or be left out when what
+    /// is older is sent again.
+    private var isAcceptanceKnown: Bool { options.policy == .resend && options.isPunctual }
+
     func closeOrder() {
+        guard isAcceptanceKnown else { return }
         for (ordinal, token) in tokens.enumerated() where !token.isExempt && token.newest >= 0 {
             check(
                 token.last == token.newest,

@@ -79,7 +79,8 @@ final class Auditor {
     /// When a record was last fetched, and by whom.
     var fetches: [(member: Int, time: VirtualTime)?]
     var connects: [Int: [VirtualTime]] = [:]
-    var failures: [ObjectIdentifier: VirtualTime] = [:]
+    /// By lane, which is kept, so that no other takes its place in memory.
+    var failures: [ObjectIdentifier: (lane: GatewayLane, time: VirtualTime)] = [:]
     /// Of tokens that are in order, by worker and topic.
     var wrongTombstones: [Int: Int] = [:]
     /// Notifications without an outcome.
