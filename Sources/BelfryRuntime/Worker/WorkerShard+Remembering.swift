@@ -1,7 +1,6 @@
 import APNsProtocol
 import NIOCore
 import PipelineCore
-import PushSchemas
 import RedisClient
 
 /// Requests that arrived at their tokens, on their way into Redis' memory of them.

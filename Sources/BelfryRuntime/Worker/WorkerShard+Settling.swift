@@ -1,7 +1,6 @@
 import APNsProtocol
 import Logging
 import PipelineCore
-import PushSchemas
 import RedisClient
 
 /// Fourth stage: what the lanes learned becomes outcomes.
