@@ -50,6 +50,10 @@ struct HarvesterCommand: AsyncParsableCommand {
     func run() async throws {
         let configuration = try options.load()
         let logger = Logger(label: "belfry.harvester")
-        try await RoleRunner.run(try HarvesterRole(configuration, logger: logger), logger: logger)
+        let role = try HarvesterRole(configuration, logger: logger)
+        let operations = configuration.operations.map {
+            OperationsEndpoint(address: $0, source: role.operations, logger: logger)
+        }
+        try await RoleRunner.run(role, operations: operations, logger: logger)
     }
 }

@@ -151,12 +151,12 @@ import Testing
         try withConsumed([TestRecord(key: Array("a.b".utf8), value: try tuple())]) { messages in
             let key = token.withUnsafeBytes { TokenKey(environment: "production", bundleID: "a.b").bytes(token: $0) }
             let expected = TokenChange.tombstone(key: key, at: 1_400_000_000, reason: .feedback)
-            let change = try FeedbackTupleDecoder().change(for: messages[0])
+            let change = try FeedbackTupleDecoder(environments: []).change(for: messages[0])
             #expect(same(change, expected))
         }
     }
 
-    @Test("A tuple that cannot be used is refused with its reason")
+    @Test("A tuple that cannot be used, or could do harm, is refused with its reason")
     func refused() throws {
         let key = Array("a.b".utf8)
         let table: [(reason: String, record: TestRecord)] = [
@@ -164,18 +164,70 @@ import Testing
             ("value-undecodable", TestRecord(key: key, value: [0xFF])),
             ("key-missing", TestRecord(key: nil, value: try tuple())),
             ("bundle-invalid", TestRecord(key: Array("a b".utf8), value: try tuple())),
-            ("tuple-incomplete", TestRecord(key: key, value: try tuple { $0.token = Data() })),
+            ("feedback-token-length", TestRecord(key: key, value: try tuple { $0.token = Data() })),
+            ("feedback-token-length", TestRecord(key: key, value: try tuple { $0.token = Data(count: 31) })),
+            ("feedback-token-length", TestRecord(key: key, value: try tuple { $0.token = Data(count: 65) })),
+            ("feedback-token-length", TestRecord(key: key, value: try tuple { $0.token = Data(count: 65_535) })),
+            ("feedback-timestamp-absurd", TestRecord(key: key, value: try tuple { $0.timestamp = 0 })),
+            ("feedback-timestamp-absurd", TestRecord(key: key, value: try tuple { $0.timestamp = 1_245_196_799 })),
+            ("feedback-timestamp-in-future", TestRecord(key: key, value: try tuple { $0.timestamp = 1_500_003_601 })),
+            ("feedback-timestamp-in-future", TestRecord(key: key, value: try tuple { $0.timestamp = .max })),
+            (
+                "feedback-timestamp-in-future",
+                TestRecord(
+                    key: key,
+                    value: try tuple {
+                        $0.harvestedAt = 0
+                        $0.timestamp = 1_600_003_601
+                    }
+                )
+            ),
             ("tuple-incomplete", TestRecord(key: key, value: try tuple { $0.environment = "" })),
         ]
         try withConsumed(table.map(\.record)) { messages in
             #expect(messages.count == table.count)
             for (row, message) in zip(table, messages) {
                 let error = #expect(throws: RecordRefusal.self, "\(row.reason)") {
-                    try FeedbackTupleDecoder().change(for: message)
+                    try decoder.change(for: message)
                 }
                 #expect(error?.reason == row.reason)
             }
         }
+    }
+
+    @Test("What is just inside the limits is applied")
+    func limits() throws {
+        let key = Array("a.b".utf8)
+        let records = [
+            TestRecord(key: key, value: try tuple { $0.token = Data(count: 64) }),
+            TestRecord(key: key, value: try tuple { $0.timestamp = 1_245_196_800 }),
+            TestRecord(key: key, value: try tuple { $0.timestamp = 1_500_003_600 }),
+            TestRecord(
+                key: key,
+                value: try tuple {
+                    $0.harvestedAt = 0
+                    $0.timestamp = 1_600_003_600
+                }
+            ),
+            TestRecord(
+                key: key,
+                value: try tuple {
+                    $0.environment = "elsewhere"
+                    $0.token = Data(count: 100)
+                }
+            ),
+        ]
+        try withConsumed(records) { messages in
+            #expect(messages.count == records.count)
+            for message in messages { #expect(throws: Never.self) { try decoder.change(for: message) } }
+        }
+    }
+
+    /// Tokens of 32 to 64 bytes, and it is the year 2020.
+    private var decoder: FeedbackTupleDecoder {
+        var production = EnvironmentSettings(name: "production", gateways: [])
+        production.tokenLimitBytes = 64
+        return FeedbackTupleDecoder(environments: [production]) { 1_600_000_000 }
     }
 }
 

@@ -17,6 +17,8 @@ final class RecordApplier {
     struct Counters: Equatable, Sendable {
         var applied = 0
         var deadLetters = 0
+        /// Records that could not be used, by reason; what is consumed again counts again.
+        var refused: [String: Int] = [:]
     }
 
     private(set) var counters = Counters()
@@ -174,9 +176,16 @@ final class RecordApplier {
                 changes.append(try decode(message))
             } catch {
                 faults.append((index, error))
+                counters.refused[error.reason, default: 0] += 1
             }
         }
         guard !ends.isEmpty else { return }
+        if let fault = faults.first {
+            logger.warning(
+                "records that cannot be used are dead letters",
+                metadata: ["count": "\(faults.count)", "first": "\(fault.error.reason): \(fault.error.detail)"]
+            )
+        }
         current = Batch(records: records, pending: changes.count + faults.count, ends: ends)
         for change in changes { apply(change) }
         for fault in faults { publishDeadLetter(at: fault.index) }

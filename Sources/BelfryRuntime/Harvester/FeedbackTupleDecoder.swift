@@ -1,22 +1,61 @@
+import Foundation
 import KafkaClient
+import PipelineCore
 import PushSchemas
 
 /// What a record of push.feedback asks of the token state.
 ///
 /// The tuple is dead news if the token registered at or after the second in which the app was found missing ([10]); the
-/// tombstone script judges that, atomically.
-struct FeedbackTupleDecoder {
+/// tombstone script judges that, atomically. A tuple that could do harm is refused: it stays in push.feedback, and its dead
+/// letter says why.
+struct FeedbackTupleDecoder: Sendable {
+    /// The longest token of each environment, bytes.
+    private let tokenLimits: [String: Int]
+    private let now: @Sendable () -> Int64
+
+    /// - Parameter now: UNIX seconds.
+    init(
+        environments: [EnvironmentSettings],
+        now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) }
+    ) {
+        tokenLimits = Dictionary(
+            environments.map { ($0.name, $0.tokenLimitBytes) },
+            uniquingKeysWith: { max($0, $1) }
+        )
+        self.now = now
+    }
+
     func change(for message: KafkaMessageView) throws(RecordRefusal) -> TokenChange {
         let tuple = try RecordRefusal.of { () throws(RecordError) in
             try RequestDecoding.decode(PushFeedbackTuple.self, from: message.value, as: message.contentType)
         }
         let key = try RecordRefusal.of { () throws(RecordError) in try RecordKey(parsing: message.key) }
-        guard !tuple.token.isEmpty, !tuple.environment.isEmpty else {
-            throw RecordRefusal(reason: "tuple-incomplete", detail: "the tuple names no token or no environment")
-        }
+        try judge(tuple)
         let tokenKey = tuple.token.withUnsafeBytes {
             TokenKey(environment: tuple.environment, bundleID: key.bundleID).bytes(token: $0)
         }
         return .tombstone(key: tokenKey, at: tuple.timestamp, reason: .feedback)
+    }
+
+    /// Throws if the tuple must not be applied.
+    func judge(_ tuple: PushFeedbackTuple) throws(RecordRefusal) {
+        guard !tuple.environment.isEmpty else {
+            throw RecordRefusal(reason: "tuple-incomplete", detail: "the tuple names no environment")
+        }
+        let refusal = FeedbackTupleRule.judge(
+            tokenBytes: tuple.token.count,
+            tokenLimitBytes: tokenLimits[tuple.environment],
+            timestamp: tuple.timestamp,
+            // As of the reading, so that a tuple that is applied later, or again, is judged the same.
+            harvestedAt: tuple.harvestedAt > 0 ? tuple.harvestedAt : now()
+        )
+        guard let refusal else { return }
+        let detail =
+            switch refusal {
+            case .tokenLength: "the token has \(tuple.token.count) bytes"
+            case .timestampAbsurd: "the timestamp \(tuple.timestamp) is older than the feedback service"
+            case .timestampInFuture: "the timestamp \(tuple.timestamp) is later than the reading, \(tuple.harvestedAt)"
+            }
+        throw RecordRefusal(reason: refusal.rawValue, detail: detail)
     }
 }

@@ -2,6 +2,7 @@ import KafkaClient
 import Logging
 import NIOCore
 import NIOPosix
+import PipelineCore
 import RedisClient
 import ServiceLifecycle
 import TLSTransport
@@ -12,12 +13,16 @@ import TLSTransport
 public struct HarvesterRole: Service {
     private let configuration: BelfryConfiguration
     private let applier: ApplierRole
-    private let sources: [FeedbackReader.Source]
+    private let sources: [FeedbackConnection.Source]
     private let logger: Logger
 
+    /// What the role tells those who operate it.
+    public let operations = HarvesterOperations()
+
+    private static let readerID = "belfry-harvester-reader"
     /// The consumer group that applies tuples.
     private static let groupID = "belfry-harvester"
-    private static let batch = 512
+    private static let batch = 2_000
 
     /// - Throws: an error that names the file or key: configuration is wrong (exit code 78).
     public init(_ configuration: BelfryConfiguration, logger: Logger) throws {
@@ -33,7 +38,7 @@ public struct HarvesterRole: Service {
             logger: logger
         )
         let certificates = try CertificateDirectory(path: configuration.certificates.directory)
-        var sources: [FeedbackReader.Source] = []
+        var sources: [FeedbackConnection.Source] = []
         for environment in configuration.environments {
             guard let address = environment.feedback else { continue }
             for (bundleID, context) in try certificates.clientContexts(for: environment).sorted(by: { $0.key < $1.key })
@@ -43,8 +48,7 @@ public struct HarvesterRole: Service {
                         environment: environment.name,
                         bundleID: bundleID,
                         address: address,
-                        tls: context,
-                        connectTimeout: TimeAmount(configuration.harvester.connectTimeout)
+                        tls: context
                     )
                 )
             }
@@ -57,21 +61,24 @@ public struct HarvesterRole: Service {
     public func run() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let eventLoop = group.next()
-        let decoder = FeedbackTupleDecoder()
+        let decoder = FeedbackTupleDecoder(environments: configuration.environments)
         let applying = try await applier.start(on: eventLoop) { message throws(RecordRefusal) in
             try decoder.change(for: message)
         }
-        let harvest = try await eventLoop.submit { try makeHarvest(on: eventLoop) }.get()
+        let running = try await eventLoop.submit { try start(applying.value, on: eventLoop) }.get()
+        operations.observe(running)
         try? await gracefulShutdown()
-        try await harvest.eventLoop.flatSubmit { harvest.value.harvest.stop() }.get()
-        try await harvest.eventLoop.submit { harvest.value.close() }.get()
-        try await applying.eventLoop.flatSubmit { applying.value.stop() }.get()
+        try await eventLoop.flatSubmit { running.value.harvest.stop() }.get()
+        operations.observe(nil)
+        try await eventLoop.submit { running.value.close() }.get()
+        try await eventLoop.flatSubmit { applying.value.stop() }.get()
         try await group.shutdownGracefully()
     }
 
-    /// The reading half with its clients.
-    private struct Running {
+    /// Both halves, with the clients of the reading one.
+    struct Running {
         var harvest: FeedbackHarvest
+        var applier: RecordApplier
         var producer: KafkaProducer
         var redis: RedisConnection
 
@@ -79,14 +86,23 @@ public struct HarvesterRole: Service {
             producer.close()
             redis.close()
         }
+
+        func report(now: MonotonicTime) -> HarvesterReport {
+            HarvesterReport(
+                lists: harvest.lists.map { $0.report(now: now) },
+                retries: harvest.retries,
+                applied: applier.counters,
+                isRedisReady: redis.isReady
+            )
+        }
     }
 
-    private func makeHarvest(on eventLoop: any EventLoop) throws -> NIOLoopBound<Running> {
+    private func start(_ applier: RecordApplier, on eventLoop: any EventLoop) throws -> NIOLoopBound<Running> {
         let producer = try KafkaProducer(
-            properties: configuration.kafka.producerProperties(clientID: "belfry-harvester-reader")
+            properties: configuration.kafka.feedbackProducerProperties(clientID: Self.readerID)
         )
         let redis = RedisConnection(
-            configuration: try configuration.redis.connection(name: "belfry-harvester-reader"),
+            configuration: try configuration.redis.connection(name: Self.readerID),
             eventLoop: eventLoop
         )
         let harvest = FeedbackHarvest(
@@ -94,6 +110,11 @@ public struct HarvesterRole: Service {
             sources: sources,
             producer: producer,
             redis: redis,
+            broker: KafkaBrokerCheck(
+                eventLoop: eventLoop,
+                properties: configuration.kafka.adminProperties(clientID: Self.readerID),
+                topic: TopicNames().feedback
+            ),
             settings: configuration.harvester,
             logger: logger
         )
@@ -103,6 +124,9 @@ public struct HarvesterRole: Service {
         try producer.start(on: eventLoop) { [unowned producer] in producer.poll() }
         redis.start()
         harvest.start()
-        return NIOLoopBound(Running(harvest: harvest, producer: producer, redis: redis), eventLoop: eventLoop)
+        return NIOLoopBound(
+            Running(harvest: harvest, applier: applier, producer: producer, redis: redis),
+            eventLoop: eventLoop
+        )
     }
 }

@@ -53,6 +53,20 @@ extension KafkaSettings {
         return adding(to: all)
     }
 
+    /// As a role's, for what cannot be had again: all in-sync replicas acknowledge, whatever the operator's properties say.
+    func feedbackProducerProperties(clientID: String) -> KafkaProperties {
+        var all = producerProperties(clientID: clientID)
+        all["acks"] = "all"
+        all["request.required.acks"] = nil
+        // What gave up would be published again anyway.
+        all["message.timeout.ms"] = "0"
+        all["delivery.timeout.ms"] = nil
+        // A batch is handed over at once, and the next is read when it is acknowledged.
+        all["linger.ms"] = "1"
+        all["queue.buffering.max.ms"] = nil
+        return all
+    }
+
     /// What tools and checks at start are made with.
     func adminProperties(clientID: String) -> KafkaProperties {
         adding(to: common(clientID: clientID))

@@ -1,0 +1,310 @@
+/// When one topic's feedback list is read, and how far: one reading after the other, each under a lease.
+///
+/// Reading clears the list ([13]), and the mere connect may. So nothing is connected to while the broker is away, and nothing is
+/// read that is not safe yet: the socket is asked for more only when the broker
+/// has acknowledged every tuple of what came before. A lease keeps others from reading the same list; whoever cannot show that
+/// it still holds the lease closes the connection, and publishes what it has read all the same. Two readings at once would lose
+/// nothing either, since each publishes what it got.
+///
+/// Pure: the time is an argument. The shell carries effects out in their order and calls ``timerFired(now:)`` at
+/// ``deadline``; inputs may come from inside an effect. What comes too late to matter is ignored; what a correct shell cannot
+/// say traps.
+public struct HarvestStateMachine: Hashable, Sendable {
+    enum Phase: Hashable {
+        case waiting(due: MonotonicTime)
+        case checking
+        case asking
+        case reading
+        case releasing
+        case stopped
+    }
+
+    enum Connection: Hashable {
+        case connecting(until: MonotonicTime)
+        /// Open, and nothing is read from it.
+        case open
+        case listening(until: MonotonicTime)
+        /// We have closed it, and it has not ended yet.
+        case closing(Failure)
+        case ended(Failure?)
+    }
+
+    public let settings: Settings
+    var phase: Phase
+    /// When the reading that waits, or is under way, was due.
+    private var wasDue: MonotonicTime
+    /// When the one after it is; nil: not known yet.
+    private var nextDue: MonotonicTime?
+
+    /// When the lease that no answer has come for was asked for.
+    private var leaseAskedAt: MonotonicTime?
+    /// Until when it is ours for sure; nil: it is not.
+    private(set) var leaseUntil: MonotonicTime?
+    private var renewalDue: MonotonicTime
+    private var isReleased = false
+
+    /// Meaningful while reading.
+    var connection = Connection.ended(nil)
+    var reading = Reading()
+    /// Received, and not handed over to the broker.
+    public private(set) var backlogBytes = 0
+    /// Tuples that the broker has not acknowledged.
+    public private(set) var unacknowledged = 0
+    private var isHandingOver = false
+
+    private var isStopping = false
+    private var stopUntil: MonotonicTime?
+
+    /// - Parameter due: of the first reading.
+    public init(settings: Settings, due: MonotonicTime) {
+        self.settings = settings
+        phase = .waiting(due: due)
+        wasDue = due
+        renewalDue = due
+    }
+
+    public var step: Step {
+        switch phase {
+        case .waiting: return .waiting
+        case .checking: return .checking
+        case .asking: return .leasing
+        case .releasing: return .releasing
+        case .stopped: return .stopped
+        case .reading: break
+        }
+        if unacknowledged > 0 || isHandingOver { return .publishing }
+        if case .connecting = connection { return .connecting }
+        return .listening
+    }
+
+    /// Whether the lease is ours for sure.
+    public func holdsLease(now: MonotonicTime) -> Bool {
+        leaseUntil.map { now < $0 } ?? false
+    }
+
+    /// When ``timerFired(now:)`` has something to do; nil: not before another input.
+    public var deadline: MonotonicTime? {
+        switch phase {
+        case .waiting(let due): return due
+        case .checking, .asking, .releasing, .stopped: return nil
+        case .reading: break
+        }
+        var times: [MonotonicTime] = leaseAskedAt == nil ? [renewalDue] : []
+        switch connection {
+        case .connecting(let until), .listening(let until): times.append(until)
+        case .open: break
+        case .closing, .ended: return times.first
+        }
+        times.append(leaseUntil ?? MonotonicTime(nanoseconds: 0))
+        if let stopUntil { times.append(stopUntil) }
+        return times.min()
+    }
+}
+
+// MARK: Inputs
+
+extension HarvestStateMachine {
+    /// ``deadline`` may have come.
+    public mutating func timerFired(now: MonotonicTime) -> [Effect] {
+        switch phase {
+        case .waiting(let due) where due <= now:
+            wasDue = due
+            phase = .checking
+            return [.checkBroker]
+        case .reading:
+            var effects = closeIfDue(now: now)
+            if leaseAskedAt == nil, renewalDue <= now {
+                leaseAskedAt = now
+                effects.append(.holdLease)
+            }
+            return effects
+        case .waiting, .checking, .asking, .releasing, .stopped:
+            return []
+        }
+    }
+
+    /// The answer to ``Effect/checkBroker``: while the broker is away, no list is cleared.
+    public mutating func brokerAnswered(_ isThere: Bool, now: MonotonicTime) -> [Effect] {
+        guard phase == .checking else { preconditionFailure("the broker was not asked for") }
+        guard isThere, !isStopping else {
+            nextDue = now + settings.retry
+            return rest()
+        }
+        phase = .asking
+        leaseAskedAt = now
+        return [.holdLease]
+    }
+
+    /// The answer to ``Effect/holdLease``.
+    public mutating func leaseAnswered(_ answer: LeaseAnswer, now: MonotonicTime) -> [Effect] {
+        guard let askedAt = leaseAskedAt else { preconditionFailure("no lease was asked for") }
+        leaseAskedAt = nil
+        let until = askedAt + settings.reliableLease
+        renewalDue = max(now, askedAt + settings.renewal)
+        switch phase {
+        case .asking:
+            guard answer == .held else {
+                nextDue = now + settings.retry
+                return rest()
+            }
+            // An answer that took too long is none; given back, for it may be ours yet.
+            guard now < until, !isStopping else {
+                nextDue = now + settings.retry
+                return release()
+            }
+            leaseUntil = until
+            phase = .reading
+            connection = .connecting(until: now + settings.connectTimeout)
+            reading = Reading()
+            return [.connect]
+        case .reading:
+            switch answer {
+            case .held: leaseUntil = until
+            case .refused: leaseUntil = nil
+            case .unknown: renewalDue = now + settings.renewal / 4
+            }
+            return closeIfDue(now: now)
+        case .releasing:
+            return isReleased ? rest() : []
+        case .waiting, .checking, .stopped:
+            preconditionFailure("an answer is awaited before the lease is done with")
+        }
+    }
+
+    public mutating func leaseReleased(now: MonotonicTime) -> [Effect] {
+        guard case .releasing = phase, !isReleased else { preconditionFailure("no lease was given back") }
+        isReleased = true
+        // An answer still to come must not be taken for that to the next question.
+        return leaseAskedAt == nil ? rest() : []
+    }
+
+    /// The handshake is over. What came with its end may have been received before.
+    public mutating func opened(now: MonotonicTime) -> [Effect] {
+        guard case .connecting = connection else { return [] }
+        connection = .open
+        return proceed(now: now)
+    }
+
+    /// - Parameter bytes: at least 1. They are the shell's to keep until ``Effect/publish(bytes:)`` asks for them.
+    public mutating func received(bytes: Int, now: MonotonicTime) -> [Effect] {
+        precondition(phase == .reading && bytes > 0, "bytes come from a connection")
+        backlogBytes += bytes
+        switch connection {
+        case .connecting, .listening: connection = .open
+        // The last of a connection comes at once, whoever ends it.
+        case .open, .closing, .ended: break
+        }
+        return proceed(now: now)
+    }
+
+    /// What ``Effect/publish(bytes:)`` asked for is with the producer.
+    ///
+    /// - Parameters:
+    ///   - tuples: each is told of by ``acknowledged(now:)``, later.
+    ///   - heldBytes: the beginning of a tuple at the end of what was received so far.
+    public mutating func handedOver(tuples: Int, heldBytes: Int, now: MonotonicTime) -> [Effect] {
+        precondition(isHandingOver, "nothing was to be published")
+        isHandingOver = false
+        unacknowledged = tuples
+        reading.tuples += tuples
+        reading.cutBytes = heldBytes
+        return proceed(now: now)
+    }
+
+    /// The broker has acknowledged one tuple.
+    public mutating func acknowledged(now: MonotonicTime) -> [Effect] {
+        precondition(unacknowledged > 0, "a tuple is acknowledged once")
+        unacknowledged -= 1
+        return proceed(now: now)
+    }
+
+    /// There is no connection any more, or there never was.
+    ///
+    /// - Parameter failed: otherwise the service has said that it has told everything.
+    public mutating func ended(failed: Bool, now: MonotonicTime) -> [Effect] {
+        guard case .reading = phase else { preconditionFailure("a connection ends once") }
+        switch connection {
+        case .connecting: connection = .ended(.unreachable)
+        case .open, .listening: connection = .ended(failed ? .cut : nil)
+        case .closing(let failure): connection = .ended(failure)
+        case .ended: preconditionFailure("a connection ends once")
+        }
+        return proceed(now: now)
+    }
+
+    /// A reading under way may go on for ``Settings/stopPatience``; what it has read is published, however long that takes.
+    public mutating func stop(now: MonotonicTime) -> [Effect] {
+        guard !isStopping else { return [] }
+        isStopping = true
+        stopUntil = now + settings.stopPatience
+        guard case .waiting = phase else { return [] }
+        phase = .stopped
+        return [.stopped]
+    }
+}
+
+// MARK: Decisions
+
+extension HarvestStateMachine {
+    /// Why nothing more may be read now; nil: it may.
+    private func obstacle(now: MonotonicTime) -> Failure? {
+        if !holdsLease(now: now) { return .leaseLost }
+        if let stopUntil, stopUntil <= now { return .stopped }
+        return nil
+    }
+
+    private mutating func closeIfDue(now: MonotonicTime) -> [Effect] {
+        let failure: Failure?
+        switch connection {
+        case .connecting(let until): failure = obstacle(now: now) ?? (until <= now ? .unreachable : nil)
+        case .listening(let until): failure = obstacle(now: now) ?? (until <= now ? .silent : nil)
+        case .open: failure = obstacle(now: now)
+        case .closing, .ended: return []
+        }
+        guard let failure else { return [] }
+        connection = .closing(failure)
+        return [.close]
+    }
+
+    /// The next step of a reading, when what was read is safe.
+    private mutating func proceed(now: MonotonicTime) -> [Effect] {
+        guard unacknowledged == 0, !isHandingOver else { return [] }
+        if backlogBytes > 0 {
+            let bytes = min(backlogBytes, HarvestLimits.batchBytes)
+            backlogBytes -= bytes
+            isHandingOver = true
+            return [.publish(bytes: bytes)]
+        }
+        switch connection {
+        case .open:
+            // The timer may be late: a process that was stopped for a while must not read on.
+            let close = closeIfDue(now: now)
+            guard close.isEmpty else { return close }
+            connection = .listening(until: now + settings.silenceLimit)
+            return [.listen]
+        case .ended(let failure):
+            reading.failure = failure ?? (reading.cutBytes > 0 ? .cut : nil)
+            nextDue = reading.failure == nil ? max(now, wasDue + settings.interval) : now + settings.retry
+            return [.report(reading)] + release()
+        case .connecting, .listening, .closing:
+            return []
+        }
+    }
+
+    private mutating func release() -> [Effect] {
+        phase = .releasing
+        leaseUntil = nil
+        isReleased = false
+        return [.releaseLease]
+    }
+
+    /// Nothing is under way any more.
+    private mutating func rest() -> [Effect] {
+        if isStopping {
+            phase = .stopped
+            return [.stopped]
+        }
+        phase = .waiting(due: nextDue ?? wasDue)
+        return []
+    }
+}
