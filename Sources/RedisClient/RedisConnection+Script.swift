@@ -21,21 +21,38 @@ extension RedisConnection {
         _ completion: @escaping Completion
     ) {
         eventLoop.preconditionInEventLoop()
-        // In a buffer of its own, for the arguments may be gone when the call has to be repeated.
-        var writer = RedisCommandWriter(buffer: ByteBuffer())
-        writer.command("EVALSHA", argumentCount: 2 + keyCount + argumentCount)
-        writer.argument(script.digest)
-        writer.argument(keyCount)
-        write(&writer)
-        let command = writer.finish()
-        send(encoded: command) { result in
+        let call = script.call(keyCount: keyCount, argumentCount: argumentCount, write)
+        evaluate(encoded: call, of: script, completion)
+    }
+
+    /// Runs a call of a script that is encoded already.
+    ///
+    /// - Parameter asking: whether the node is told that it was named for this call (ASKING).
+    func evaluate(
+        encoded call: ByteBuffer,
+        of script: RedisScript,
+        asking: Bool = false,
+        _ completion: @escaping Completion
+    ) {
+        send(encoded: call, asking: asking) { result in
             guard result.isUnknownScript else {
                 completion(result)
                 return
             }
             self.load(script)
-            self.send(encoded: command) { completion(self.explained($0, script)) }
+            self.send(encoded: call, asking: asking) { completion(self.explained($0, script)) }
         }
+    }
+
+    /// Sends a command; before it, if it is for a slot that is on its way to this node, what makes the node take it.
+    func send(encoded command: ByteBuffer, asking: Bool, _ completion: @escaping Completion) {
+        if asking {
+            send {
+                $0.command("ASKING", argumentCount: 0)
+            } _: { _ in
+            }
+        }
+        send(encoded: command, completion)
     }
 
     /// What is known of the loading of a script.
@@ -68,6 +85,18 @@ extension RedisConnection {
     ) -> Result<RedisReply, RedisError> {
         guard result.isUnknownScript, case .failed(let error) = scriptLoads[script] else { return result }
         return .failure(error)
+    }
+}
+
+extension RedisScript {
+    /// A call by the hash. In a buffer of its own, for the arguments may be gone when the call has to be repeated.
+    func call(keyCount: Int, argumentCount: Int, _ write: (inout RedisCommandWriter) -> Void) -> ByteBuffer {
+        var writer = RedisCommandWriter(buffer: ByteBuffer())
+        writer.command("EVALSHA", argumentCount: 2 + keyCount + argumentCount)
+        writer.argument(digest)
+        writer.argument(keyCount)
+        write(&writer)
+        return writer.finish()
     }
 }
 

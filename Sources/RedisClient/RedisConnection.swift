@@ -15,13 +15,26 @@ public final class RedisConnection {
     /// failure. May send further commands, and may close the connection.
     public typealias Completion = (Result<RedisReply, RedisError>) -> Void
 
-    typealias Machine = RedisConnectionStateMachine<Completion>
+    typealias Machine = RedisConnectionStateMachine<Pending>
+
+    /// A command that has not completed.
+    struct Pending {
+        var completion: Completion
+        /// For a command that may be sent to another node instead; see ``onRefusal``.
+        var slot: RedisSlot?
+    }
 
     public let configuration: Configuration
     public let eventLoop: any EventLoop
 
     /// Called after each change, for readiness and logs. Not called by ``close()``.
     public var onStateChange: ((RedisConnectionState) -> Void)?
+
+    /// Set by a cluster, which takes over the commands with a slot that the node refused to run: it is given the bytes, in
+    /// place of a call of the completion.
+    var onRefusal: ((ClusterRefusal, ByteBuffer, Pending, RedisError) -> Void)?
+    /// What ``onRefusal`` would need.
+    private var sent = SentBytes()
 
     private var machine: Machine
     /// What is waiting, encoded. A command is appended in place; a flush hands the whole buffer over.
@@ -78,10 +91,14 @@ public final class RedisConnection {
     ///   - completion: Called once; **before `send` returns** when the command is refused at once, because the
     ///     connection is closed or too much is waiting (``RedisError/closed``, ``RedisError/notSent(reason:)``).
     public func send(_ write: (inout RedisCommandWriter) -> Void, _ completion: @escaping Completion) {
+        send(Pending(completion: completion, slot: nil), write)
+    }
+
+    func send(_ pending: Pending, _ write: (inout RedisCommandWriter) -> Void) {
         eventLoop.preconditionInEventLoop()
         precondition(!isEncoding, "a command was sent from within the writing of another")
         if let refusal = machine.admit() {
-            completion(.failure(refusal))
+            pending.completion(.failure(refusal))
             return
         }
         isEncoding = true
@@ -92,7 +109,7 @@ public final class RedisConnection {
         write(&writer)
         outgoing = writer.finish()
         isEncoding = false
-        enqueue(byteCount: outgoing.readableBytes - before, completion)
+        enqueue(byteCount: outgoing.readableBytes - before, pending)
     }
 
     /// Sends a command that is encoded already, under the rules of ``send(_:_:)``.
@@ -102,7 +119,7 @@ public final class RedisConnection {
             return
         }
         outgoing.writeImmutableBuffer(command)
-        enqueue(byteCount: command.readableBytes, completion)
+        enqueue(byteCount: command.readableBytes, Pending(completion: completion, slot: nil))
     }
 
     /// Hands what is waiting to the channel now rather than at the end of the turn. Without connection: nothing.
@@ -111,13 +128,16 @@ public final class RedisConnection {
         let byteCount = machine.flush(now: .now(), isWritable: handler.isWritable)
         guard byteCount > 0 else { return }
         lastFlushBytes = byteCount
+        let bytes: ByteBuffer
         if byteCount == outgoing.readableBytes {
-            handler.send(outgoing.take())
+            bytes = outgoing.take()
         } else {
             // A copy: a slice would share the storage and make the next command copy all that is still waiting.
-            handler.send(ByteBuffer(bytes: outgoing.readableBytesView.prefix(byteCount)))
+            bytes = ByteBuffer(bytes: outgoing.readableBytesView.prefix(byteCount))
             discardOutgoing(byteCount)
         }
+        if onRefusal != nil { sent.append(bytes) }
+        handler.send(bytes)
         armTimer()
     }
 
@@ -135,8 +155,8 @@ public final class RedisConnection {
         fail(failed)
     }
 
-    private func enqueue(byteCount: Int, _ completion: @escaping Completion) {
-        if machine.enqueue(completion, byteCount: byteCount, now: .now()) {
+    private func enqueue(byteCount: Int, _ pending: Pending) {
+        if machine.enqueue(pending, byteCount: byteCount, now: .now()) {
             eventLoop.assumeIsolated().execute { self.flush() }
         }
         armTimer()
@@ -149,7 +169,19 @@ public final class RedisConnection {
     }
 
     private func fail(_ failed: [Machine.Failed]) {
-        for (completion, error) in failed { completion(.failure(error)) }
+        for (pending, error) in failed { pending.completion(.failure(error)) }
+    }
+
+    /// Takes back what was not handed to the channel, in its order: it has definitely not run.
+    func takeWaiting() -> [(command: ByteBuffer, Pending)] {
+        let taken = machine.takeWaiting().map { pending, byteCount in
+            guard let command = outgoing.readSlice(length: byteCount) else {
+                preconditionFailure("a size without bytes")
+            }
+            return (command, pending)
+        }
+        outgoing = ByteBuffer()
+        return taken
     }
 }
 
@@ -256,6 +288,7 @@ extension RedisConnection {
     private func dropChannel() {
         let dropped = handler
         handler = nil
+        sent.removeAll()
         dropped?.close()
     }
 }
@@ -268,8 +301,8 @@ extension RedisConnection {
         guard handler === self.handler else { return false }
         let error = reply.error
         switch machine.replied(error: error) {
-        case .complete(let completion):
-            completion(error.map { .failure($0) } ?? .success(reply))
+        case .complete(let pending, let byteCount):
+            complete(pending, byteCount, error, reply)
         case .none:
             break
         case .ready:
@@ -282,6 +315,21 @@ extension RedisConnection {
         }
         // Any of the callbacks may have closed the connection.
         return handler === self.handler
+    }
+
+    private func complete(_ pending: Pending, _ byteCount: Int, _ error: RedisError?, _ reply: RedisReply) {
+        guard let onRefusal else { return pending.completion(error.map { .failure($0) } ?? .success(reply)) }
+        guard let error else {
+            sent.removeFirst(byteCount: byteCount)
+            return pending.completion(.success(reply))
+        }
+        if pending.slot != nil, let refusal = ClusterRefusal(error, asked: configuration.endpoint.node) {
+            let command = sent.firstCommand(byteCount: byteCount)
+            sent.removeFirst(byteCount: byteCount)
+            return onRefusal(refusal, command, pending, error)
+        }
+        sent.removeFirst(byteCount: byteCount)
+        pending.completion(.failure(error))
     }
 
     private func name(of step: Machine.HandshakeStep) -> String {

@@ -202,6 +202,14 @@ extension RedisConnectionStateMachine {
         return byteCount
     }
 
+    /// Gives up the commands that are waiting, in their order, with their sizes: they have definitely not run.
+    mutating func takeWaiting() -> [(completion: Completion, byteCount: Int)] {
+        let taken = waiting.map { ($0.completion, $0.byteCount) }
+        waiting.removeAll()
+        waitingBytes = 0
+        return taken
+    }
+
     private func deadline(after now: NIODeadline) -> NIODeadline {
         settings.commandTimeout.map { now + $0 } ?? .distantFuture
     }
@@ -211,8 +219,8 @@ extension RedisConnectionStateMachine {
 
 extension RedisConnectionStateMachine {
     enum ReplyAction {
-        /// The reply is this command's.
-        case complete(Completion)
+        /// The reply is this command's, which took so many bytes.
+        case complete(Completion, byteCount: Int)
         /// One of the handshake; more are to come.
         case none
         /// The handshake is done: flush what has been waiting.
@@ -239,7 +247,7 @@ extension RedisConnectionStateMachine {
             return .ready
         case .ready:
             guard let entry = inFlight.popFirst() else { return .unsolicited }
-            return .complete(entry.completion)
+            return .complete(entry.completion, byteCount: entry.byteCount)
         case .idle, .connecting, .backingOff, .closed:
             // The shell hears only the channel of the present connection.
             preconditionFailure("a reply without a connection")

@@ -102,7 +102,7 @@ private struct Simulation {
     private mutating func reply() {
         let error: RedisError? = Int.random(in: 0..<16, using: &random) == 0 ? .server(prefix: "ERR", message: "") : nil
         switch machine.replied(error: error) {
-        case .complete(let command):
+        case .complete(let command, _):
             let oldest = fates.firstIndex { if case .inFlight = $0 { true } else { false } }
             #expect(command == oldest, "a reply belongs to the oldest in flight")
             fates[command] = .done

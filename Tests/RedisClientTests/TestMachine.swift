@@ -60,7 +60,7 @@ final class TestMachine {
 
     /// Lets a reply arrive; returns whose it is.
     func completedByReply() -> Int? {
-        guard case .complete(let command) = machine.replied(error: nil) else { return nil }
+        guard case .complete(let command, _) = machine.replied(error: nil) else { return nil }
         return command
     }
 }

@@ -1,4 +1,6 @@
+import Foundation
 import Glibc
+import Synchronization
 
 /// A redis-server of the test's own, on a free port of the loopback interface, keeping nothing on disk.
 ///
@@ -12,6 +14,8 @@ public final class RedisServerProcess: Sendable {
     private let processID: pid_t
     private let directory: String
     private let output: Int32
+    /// What the server has printed so far.
+    private let log: Mutex<String>
 
     /// Starts a server and returns when it is ready.
     ///
@@ -29,6 +33,7 @@ public final class RedisServerProcess: Sendable {
                 self.processID = processID
                 self.directory = directory
                 self.output = output
+                self.log = Mutex(log.text)
                 return
             }
             problem = log.text
@@ -49,14 +54,55 @@ public final class RedisServerProcess: Sendable {
         // `timeout` may be reaped before its child is gone; the end of the output says that it is.
         _ = read(output, until: nil)
     }
+
+    /// Returns when the server has printed `text`, which it may have done before. Blocks.
+    ///
+    /// - Throws: `problem`, if the server ends before that.
+    public func waitForLog(_ text: String, _ problem: @autoclosure () -> String) throws {
+        let isThere = log.withLock { log in
+            log.contains(text)
+                || {
+                    let more = read(output, until: text)
+                    log += more.text
+                    return more.ready
+                }()
+        }
+        guard isThere else { throw Failure(description: problem()) }
+    }
+
+    /// The server neither reads nor answers until ``resume()``; connections to it stay.
+    public func pause() {
+        _ = Glibc.kill(-processID, SIGSTOP)
+    }
+
+    public func resume() {
+        _ = Glibc.kill(-processID, SIGCONT)
+    }
+
+    /// What redis-cli prints when it is told to run a command on this server.
+    public func command(_ words: String...) throws -> String {
+        try printed(by: ["redis-cli", "-p", "\(port)"] + words)
+    }
+}
+
+/// What a program prints, to both streams, until its end. Blocks.
+func printed(by words: [String]) throws -> String {
+    let (processID, output) = try spawn(words)
+    let text = read(output, until: nil).text
+    var status: Int32 = 0
+    waitpid(processID, &status, 0)
+    close(output)
+    return text
 }
 
 /// A port nobody listens on, below those that the system gives to connections and to listeners that ask for any: so it
 /// is still free when a server that was killed is to come back to it.
-public func freePort() throws -> Int {
+///
+/// - Parameter busDistance: that much above it a second one is free, too.
+public func freePort(busDistance: Int = 0) throws -> Int {
     for _ in 0..<100 {
-        let port = Int.random(in: 15_000..<32_000)
-        if isFree(port) { return port }
+        let port = Int.random(in: 15_000..<(32_000 - busDistance))
+        if isFree(port), isFree(port + busDistance) { return port }
     }
     throw RedisServerProcess.Failure(description: "no free port: errno \(errno)")
 }
@@ -85,9 +131,14 @@ private func makeDirectory() throws -> String {
 }
 
 private func spawn(port: Int, directory: String, arguments: [String]) throws -> (pid_t, output: Int32) {
-    let words =
-        ["timeout", "--signal=KILL", "300", "redis-server", "--bind", "127.0.0.1", "--port", "\(port)"]
-        + ["--save", "", "--appendonly", "no", "--dir", directory] + arguments
+    try spawn(
+        ["redis-server", "--bind", "127.0.0.1", "--port", "\(port)"]
+            + ["--save", "", "--appendonly", "no", "--dir", directory] + arguments
+    )
+}
+
+private func spawn(_ program: [String]) throws -> (pid_t, output: Int32) {
+    let words = ["timeout", "--signal=KILL", "300"] + program
     // Not a pipe: its ends could not be kept from servers that other tests start at the same time.
     var pipe: [Int32] = [0, 0]
     let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
@@ -111,7 +162,7 @@ private func spawn(port: Int, directory: String, arguments: [String]) throws -> 
     let result = posix_spawnp(&processID, "timeout", &actions, &attributes, &pointers, environ)
     guard result == 0 else {
         close(pipe[0])
-        throw RedisServerProcess.Failure(description: "cannot start redis-server: errno \(result)")
+        throw RedisServerProcess.Failure(description: "cannot start \(program[0]): errno \(result)")
     }
     return (processID, pipe[0])
 }
@@ -137,5 +188,6 @@ private func end(_ processID: pid_t, _ output: Int32, _ directory: String) {
         waitpid(processID, &status, 0)
     }
     close(output)
-    rmdir(directory)
+    // A server of a cluster leaves its view of it, one with an append-only file that.
+    try? FileManager.default.removeItem(atPath: directory)
 }

@@ -1,0 +1,160 @@
+import NIOCore
+
+/// The map of slots, and the connections to the nodes it names.
+extension RedisCluster {
+    // MARK: Asking for it
+
+    /// Something hints at a change.
+    func requestRefresh() {
+        guard configuration.kind != .single, !isClosed else { return }
+        refresh.request(now: .now())
+        armRefresh()
+    }
+
+    private func armRefresh() {
+        refreshTimer?.cancel()
+        refreshTimer = eventLoop.assumeIsolated().scheduleTask(deadline: refresh.nextDeadline) { self.turnRefresh() }
+    }
+
+    func turnRefresh() {
+        guard !isClosed else { return }
+        closeRetired()
+        if refresh.timerFired(now: .now()) { askForMap() }
+        if !isClosed { armRefresh() }
+    }
+
+    /// Asks the next node in turn: a master that is connected, else whoever was ever named.
+    private func askForMap() {
+        let ready = masters.filter(\.isReady).map(\.configuration.endpoint.node)
+        let candidates = ready.isEmpty ? configuration.seeds.map(\.node) + topology.masters + topology.replicas : ready
+        let node = candidates[(refresh.question - 1) % candidates.count]
+        asked = node
+        let connection = connection(to: node)
+        if connection.isReady { ask(connection) }
+    }
+
+    private func ask(_ connection: RedisConnection) {
+        asked = nil
+        let question = refresh.question
+        connection.send { writer in
+            writer.command("CLUSTER", argumentCount: 1)
+            writer.argument("SLOTS")
+        } _: { [weak self] result in
+            guard let self, !isClosed, refresh.isAwaiting(question) else { return }
+            take(result, from: connection.configuration.endpoint.node)
+        }
+    }
+
+    private func take(_ result: Result<RedisReply, RedisError>, from node: RedisAddress) {
+        do {
+            adopt(try ranges(in: result, from: node))
+            refresh.succeeded(isSettled: isReady, now: .now())
+        } catch {
+            problem = "\(node): \(error)"
+            refresh.failed(now: .now())
+        }
+        if !isClosed { armRefresh() }
+    }
+
+    private func ranges(
+        in result: Result<RedisReply, RedisError>,
+        from node: RedisAddress
+    ) throws -> [ClusterTopology.Range] {
+        do {
+            return try ClusterTopology.Range.read(result.get(), asked: node)
+        } catch RedisError.server(let prefix, _)
+            where configuration.kind == .detect && configuration.seeds.count == 1 && ["ERR", "NOPERM"].contains(prefix)
+        {
+            // No support for clusters, no such command, or none for this user.
+            return [.all(node)]
+        }
+    }
+
+    // MARK: Using it
+
+    /// Takes a new map: connects to masters that are new, lets go of those that are gone, and sends what waited.
+    func adopt(_ ranges: [ClusterTopology.Range]) {
+        let before = topology.masters
+        topology.replace(by: ranges)
+        masters = topology.masters.map { connection(to: $0) }
+        let inUse = Set(topology.masters)
+        for node in nodes.keys.sorted() where !inUse.contains(node) { retire(node) }
+        if before != topology.masters { onMasters?() }
+        guard !isClosed else { return }
+        dispatchParked()
+        reportIfReady()
+    }
+
+    /// Believes a redirection until the next map.
+    func move(_ slot: RedisSlot, to node: RedisAddress) {
+        let before = topology.masters.count
+        if topology.move(slot, to: node) { masters = topology.masters.map { connection(to: $0) } }
+        requestRefresh()
+        if topology.masters.count > before { onMasters?() }
+    }
+
+    /// The connection to a node; a new one if there is none.
+    func connection(to node: RedisAddress) -> RedisConnection {
+        if let known = nodes[node] { return known }
+        let connection = RedisConnection(
+            configuration: configuration.connection(configuration.seeds[0].at(node)),
+            eventLoop: eventLoop
+        )
+        nodes[node] = connection
+        connection.onRefusal = { [unowned self] in refused($0, $1, $2, $3) }
+        connection.onStateChange = { [unowned self, unowned connection] in changed($0, of: connection) }
+        connection.start()
+        return connection
+    }
+
+    /// Lets go of a node that serves nothing any more. What it has not been sent goes to who serves the slots now.
+    private func retire(_ node: RedisAddress) {
+        guard let connection = nodes.removeValue(forKey: node) else { return }
+        connection.onStateChange = nil
+        retired.append(connection)
+        for (bytes, pending) in connection.takeWaiting() {
+            if let slot = pending.slot {
+                dispatch(.init(slot: slot, bytes: bytes, deadline: deadline, completion: pending.completion))
+            } else {
+                pending.completion(.failure(.notSent(reason: "\(node) serves no slots any more")))
+            }
+        }
+        closeRetired()
+    }
+
+    private func closeRetired() {
+        let idle = retired.filter { $0.inFlightCount == 0 }
+        retired.removeAll { $0.inFlightCount == 0 }
+        for connection in idle { connection.close() }
+    }
+
+    // MARK: Connections
+
+    private func changed(_ state: RedisConnectionState, of connection: RedisConnection) {
+        switch state {
+        case .connected:
+            if asked == connection.configuration.endpoint.node { ask(connection) }
+            guard masters.contains(where: { $0 === connection }) else { return }
+            onMasters?()
+            reportIfReady()
+        case .disconnected(let cause):
+            wasReady = false
+            if asked == connection.configuration.endpoint.node {
+                // No use waiting for it: the next one's turn.
+                asked = nil
+                problem = "\(cause)"
+                refresh.failed(now: .now())
+                armRefresh()
+            } else {
+                requestRefresh()
+            }
+            onStateChange?(.disconnected(cause))
+        }
+    }
+
+    private func reportIfReady() {
+        guard isReady, !wasReady, !isClosed else { return }
+        wasReady = true
+        onStateChange?(.connected)
+    }
+}

@@ -1,0 +1,174 @@
+public import NIOCore
+import NIOPosix
+
+/// The servers that hold the keys, as one: a Redis Cluster, or a single server, which is a cluster of one.
+///
+/// Routes each command to the master that serves its slot, over one pipelined ``RedisConnection`` per master, and follows the
+/// cluster where it moves slots and where a replica takes over. A node that hangs holds up its own slots only.
+///
+/// Commands of one slot run and complete in the order sent, as on a ``RedisConnection``, except that one which was
+/// redirected, or had to wait because nobody could run it, completes after some that were sent behind it. A command that is
+/// lost in mid-flight is ``RedisError/maybeExecuted(reason:)``, as ever: who asked decides whether to repeat it.
+///
+/// Lives on one event loop: create it there, call everything there, all callbacks come there. Not Sendable. The owner must
+/// ``close()`` it.
+///
+/// Source: Redis Cluster specification, "Redirection and resharding", "Clients first connection and handling of redirections".
+public final class RedisCluster {
+    public typealias Completion = RedisConnection.Completion
+
+    public let configuration: Configuration
+    public let eventLoop: any EventLoop
+
+    /// Called when all masters are connected, and whenever a connection is lost or not to be had. Not called by ``close()``.
+    public var onStateChange: ((RedisConnectionState) -> Void)?
+    /// Called when another set of masters is known, and when the connection to one of them is there (again).
+    public var onMasters: (() -> Void)?
+
+    /// That of the connections; also how long a command waits here.
+    let commandTimeout: TimeAmount?
+    var topology = ClusterTopology()
+    /// Those that serve slots, in the order of `topology.masters`.
+    var masters: [RedisConnection] = []
+    /// All that are in use: of masters, of nodes that were named by a redirection, of one that is asked for the map.
+    var nodes: [RedisAddress: RedisConnection] = [:]
+    /// Not in use any more; each is closed when the last of its commands has completed.
+    var retired: [RedisConnection] = []
+    var refresh: ClusterRefresh
+    var refreshTimer: Scheduled<Void>?
+    /// Who is to tell the map as soon as its connection is there.
+    var asked: RedisAddress?
+    var parked: ParkedCommands
+    var parkedTimer: Scheduled<Void>?
+    /// Why there is no map.
+    var problem = "not connected yet"
+    /// Whether the last news was that all masters are connected.
+    var wasReady = false
+    var isClosed = false
+
+    /// Makes an idle client; ``start()`` sets it going. On `eventLoop`.
+    public init(configuration: Configuration, eventLoop: any EventLoop) {
+        eventLoop.preconditionInEventLoop()
+        self.configuration = configuration
+        self.eventLoop = eventLoop
+        commandTimeout = configuration.connection(configuration.seeds[0]).commandTimeout
+        parked = ParkedCommands(
+            limitCommands: configuration.parkedLimitCommands,
+            limitBytes: configuration.parkedLimitBytes
+        )
+        refresh = ClusterRefresh(
+            settings: .init(
+                interval: configuration.refreshInterval,
+                minimumInterval: configuration.minimumRefreshInterval,
+                timeout: configuration.refreshTimeout,
+                delay: configuration.refreshDelay
+            ),
+            now: .now()
+        )
+    }
+
+    deinit {
+        precondition(isClosed, "a RedisCluster must be closed by its owner")
+    }
+
+    /// Whether every slot has a master that is connected.
+    public var isReady: Bool {
+        topology.isComplete && masters.allSatisfy(\.isReady)
+    }
+
+    /// The masters that serve slots; empty until the map is known.
+    public var masterAddresses: [RedisAddress] { topology.masters }
+
+    /// Begins to connect, and from then on follows the cluster until it is closed. Commands may be sent before.
+    public func start() {
+        eventLoop.preconditionInEventLoop()
+        guard !isClosed, nodes.isEmpty else { return }
+        if configuration.kind == .single {
+            adopt([.all(configuration.seeds[0].node)])
+        } else {
+            turnRefresh()
+        }
+    }
+
+    /// Sends a command.
+    ///
+    /// - Parameters:
+    ///   - slot: Where all its keys lie.
+    ///   - write: Writes exactly one command; called before `send` returns, unless the command is refused.
+    ///   - completion: Called once; **before `send` returns** when the command is refused at once, because the client is
+    ///     closed or too much is waiting for the slot's master (``RedisError/closed``, ``RedisError/notSent(reason:)``).
+    public func send(
+        slot: RedisSlot,
+        _ write: (inout RedisCommandWriter) -> Void,
+        _ completion: @escaping Completion
+    ) {
+        if let owner = topology.owner(of: slot), !isClosed {
+            masters[owner].send(.init(completion: completion, slot: slot), write)
+        } else {
+            eventLoop.preconditionInEventLoop()
+            var writer = RedisCommandWriter(buffer: ByteBuffer())
+            write(&writer)
+            dispatch(command(slot: slot, bytes: writer.finish(), completion))
+        }
+    }
+
+    /// Runs a script by its hash on the master of the slot. A server that does not know it is given it.
+    ///
+    /// - Parameters: as in ``send(slot:_:_:)`` and `RedisConnection.evaluate`.
+    public func evaluate(
+        _ script: RedisScript,
+        slot: RedisSlot,
+        keyCount: Int,
+        argumentCount: Int,
+        _ write: (inout RedisCommandWriter) -> Void,
+        _ completion: @escaping Completion
+    ) {
+        eventLoop.preconditionInEventLoop()
+        let call = script.call(keyCount: keyCount, argumentCount: argumentCount, write)
+        dispatch(command(slot: slot, bytes: call, script: script, completion))
+    }
+
+    /// Sends a command to one of ``masterAddresses``, whatever its slots: to ask the server itself, or to walk over its keys.
+    /// It follows no redirection.
+    ///
+    /// - Parameter completion: ``RedisError/notSent(reason:)`` at once if there is no such master any more.
+    public func send(
+        to master: RedisAddress,
+        _ write: (inout RedisCommandWriter) -> Void,
+        _ completion: @escaping Completion
+    ) {
+        eventLoop.preconditionInEventLoop()
+        guard let position = topology.masters.firstIndex(of: master), !isClosed else {
+            completion(.failure(isClosed ? .closed : .notSent(reason: "\(master) serves no slots")))
+            return
+        }
+        masters[position].send(write, completion)
+    }
+
+    /// Ends it for good. Commands in flight fail as ``RedisError/maybeExecuted(reason:)``, waiting ones as
+    /// ``RedisError/closed``, before the call returns. Closing twice is harmless.
+    public func close() {
+        eventLoop.preconditionInEventLoop()
+        isClosed = true
+        refreshTimer?.cancel()
+        refreshTimer = nil
+        parkedTimer?.cancel()
+        parkedTimer = nil
+        let connections = nodes.sorted { $0.key < $1.key }.map(\.value) + retired
+        nodes = [:]
+        masters = []
+        retired = []
+        for connection in connections { connection.close() }
+        let (expired, others) = parked.takeAll(now: .now())
+        for command in expired + others { command.completion(.failure(.closed)) }
+    }
+
+    private func command(
+        slot: RedisSlot,
+        bytes: ByteBuffer,
+        script: RedisScript? = nil,
+        _ completion: @escaping Completion
+    ) -> ClusterCommand {
+        ClusterCommand(slot: slot, bytes: bytes, script: script, deadline: deadline, completion: completion)
+    }
+}

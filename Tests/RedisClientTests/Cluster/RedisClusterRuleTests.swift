@@ -1,0 +1,159 @@
+import NIOCore
+import RedisClient
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("A cluster that misbehaves")
+struct RedisClusterRuleTests {
+    /// All slots belong to the node that is asked, at that port.
+    private static func map(port: Int) -> String {
+        "*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n$0\r\n\r\n:\(port)\r\n$1\r\nx\r\n"
+    }
+
+    /// A server that tells the map and answers every other read of bytes as told; `$` in an answer is its port.
+    private static func server(
+        map: @escaping @Sendable (_ port: Int) -> String = { Self.map(port: $0) },
+        answer: @escaping @Sendable (_ request: String) -> String?
+    ) async throws -> FakeServer {
+        try await FakeServer { _, channel, bytes in
+            let port = channel.localAddress?.port ?? 0
+            let request = String(buffer: bytes)
+            if request.contains("SLOTS") { channel.answer(map(port)) }
+            let others = request.replacing("*2\r\n$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n", with: "")
+            if !others.isEmpty, let answer = answer(others) {
+                channel.answer(answer.replacing("PORT", with: "\(port)"))
+            }
+        }
+    }
+
+    @Test("redirections that go round in a circle end, with the server's words")
+    func circle() async throws {
+        let count = Atomic(0)
+        let server = try await Self.server { _ in
+            count.add(1, ordering: .relaxed)
+            return "-MOVED 1 127.0.0.1:PORT\r\n"
+        }
+        let client = try await TestClusterClient(ports: [server.port]) { $0.redirectionLimit = 5 }
+        let outcome = try await client.command("GET", "a")
+        #expect(outcome == .failure(.server(prefix: "MOVED", message: "1 127.0.0.1:\(server.port)")))
+        #expect(count.load(ordering: .relaxed) == 6)
+        try await client.close()
+        try await server.close()
+    }
+
+    @Test("who is named by ASK is told so before the command, and the map stays as it is")
+    func asking() async throws {
+        let target = try await Self.server { request in
+            request.hasPrefix("*1\r\n$6\r\nASKING\r\n*2\r\n$3\r\nGET") ? "+OK\r\n+there\r\n" : "-ERR not asked\r\n"
+        }
+        let targetPort = target.port
+        let source = try await Self.server { _ in "-ASK 1 :\(targetPort)\r\n" }
+        let client = try await TestClusterClient(ports: [source.port])
+        for _ in 0..<3 { #expect(try await client.command("GET", "a") == .success(.status("there"))) }
+        let masters = try await client.run { $0.masterAddresses.map(\.port) }
+        #expect(masters == [source.port])
+        try await client.close()
+        try await source.close()
+        try await target.close()
+    }
+
+    @Test("a command that nobody can run is tried again until it can, or its time is over")
+    func later() async throws {
+        let count = Atomic(0)
+        let server = try await Self.server { request in
+            if request.contains("never") { return "-CLUSTERDOWN for good\r\n" }
+            return count.add(1, ordering: .relaxed).newValue < 4 ? "-TRYAGAIN later\r\n" : "+done\r\n"
+        }
+        let client = try await TestClusterClient(ports: [server.port]) { configuration in
+            let connection = configuration.connection
+            configuration.connection = { endpoint in
+                var configuration = connection(endpoint)
+                configuration.commandTimeout = .milliseconds(500)
+                return configuration
+            }
+        }
+        #expect(try await client.command("GET", "a") == .success(.status("done")))
+        #expect(
+            try await client.command("GET", "never") == .failure(.server(prefix: "CLUSTERDOWN", message: "for good"))
+        )
+        try await client.close()
+        try await server.close()
+    }
+
+    @Test("a seed that is dead, and one that tells nonsense, are passed over")
+    func badSeeds() async throws {
+        let liar = try await Self.server(map: { _ in "*1\r\n:5\r\n" }, answer: { _ in "+lie\r\n" })
+        let server = try await Self.server { _ in "+truth\r\n" }
+        let client = try await TestClusterClient(ports: [try freePort(), liar.port, server.port])
+        #expect(try await client.command("GET", "a") == .success(.status("truth")))
+        try await client.close()
+        try await liar.close()
+        try await server.close()
+    }
+
+    @Test("without a map commands wait, within bounds, and closing ends them as not sent")
+    func withoutMap() async throws {
+        let client = try await TestClusterClient(ports: [try freePort()]) { $0.parkedLimitCommands = 2 }
+        let waiting = client.start([["GET", "a"], ["GET", "b"], ["GET", "c"]])
+        guard case .failure(.notSent(let reason)) = try await waiting[2].get() else {
+            Issue.record("more was taken than there is room for")
+            return
+        }
+        #expect(reason.contains("2 commands are waiting"))
+        try await client.close()
+        #expect(try await waiting[0].get() == .failure(.closed))
+        #expect(try await waiting[1].get() == .failure(.closed))
+        #expect(try await client.command("GET", "a") == .failure(.closed))
+    }
+
+    @Test("what waited for a master that is gone goes to who serves its slots now")
+    func goneMaster() async throws {
+        let port = try freePort()
+        let tellsOld = Atomic(true)
+        let map: @Sendable (Int) -> String = { Self.map(port: tellsOld.load(ordering: .acquiring) ? port : $0) }
+        let server = try await Self.server(map: map, answer: { _ in "+moved\r\n" })
+        let client = try await TestClusterClient(ports: [server.port])
+        while try await client.run({ $0.masterAddresses.isEmpty }) {}
+        let waiting = client.start([["GET", "a"]])
+        _ = try await client.run { _ in }
+        tellsOld.store(false, ordering: .releasing)
+        #expect(try await waiting[0].get() == .success(.status("moved")))
+        let script = RedisScript("return 1")
+        #expect(try await client.evaluate(script, keys: ["a"]).get() == .success(.status("moved")))
+        try await client.close()
+        try await server.close()
+    }
+
+    @Test("a single server serves all slots, database and all, when it is asked for a map and has none")
+    func singleServer() async throws {
+        let server = try RedisServerProcess()
+        let client = try await TestClusterClient(ports: [server.port]) { $0.seeds[0].database = 3 }
+        let keys = (0..<100).map { "key-\($0)" }
+        #expect(try await client.all(keys.map { ["SET", $0, "1"] }).allSatisfy { $0 == .success(.status("OK")) })
+        #expect(try await client.keyCounts().values.map { $0 } == [.integer(100)])
+        #expect(try server.command("-n", "3", "DBSIZE").contains("100"))
+        let script = RedisScript("return redis.call('GET', KEYS[1])")
+        #expect(try await client.evaluate(script, keys: ["key-1"]).get() == .success(.text("1")))
+        try await client.close()
+    }
+
+    @Test("several seeds are a cluster by their number: one that is none is not taken for it")
+    func severalSeeds() async throws {
+        let server = try RedisServerProcess()
+        let client = try await TestClusterClient(ports: [server.port, server.port]) { configuration in
+            let connection = configuration.connection
+            configuration.connection = { endpoint in
+                var configuration = connection(endpoint)
+                configuration.commandTimeout = .milliseconds(200)
+                return configuration
+            }
+        }
+        guard case .failure(.notSent(let reason)) = try await client.command("GET", "a") else {
+            Issue.record("a single server was taken for a cluster")
+            return
+        }
+        #expect(reason.contains("cluster support disabled"))
+        try await client.close()
+    }
+}

@@ -1,0 +1,39 @@
+import RedisClient
+import Testing
+
+@Suite("Several Redis URLs")
+struct RedisEndpointListTests {
+    @Test("one is a list of one; a comma in a password separates nothing; spaces around commas do not matter")
+    func reads() throws {
+        #expect(try RedisEndpoint.list(urls: "redis://h:1/2") == [RedisEndpoint(host: "h", port: 1, database: 2)])
+        #expect(
+            try RedisEndpoint.list(urls: "redis://:a,b@h") == [RedisEndpoint(host: "h", password: "a,b")]
+        )
+        #expect(
+            try RedisEndpoint.list(urls: "rediss://u:p,w@a:1, rediss://u:p,w@[::1]:2")
+                == ["a", "::1"].enumerated().map {
+                    RedisEndpoint(host: $1, port: $0 + 1, tls: true, user: "u", password: "p,w")
+                }
+        )
+    }
+
+    @Test(
+        "all have one scheme and the same credentials, and each is whole",
+        arguments: [
+            ("redis://a,rediss://b", RedisEndpointError.Part.scheme),
+            ("redis://:x@a,redis://b", .credentials),
+            ("redis://u:x@a,redis://v:x@b", .credentials),
+            ("redis://a:1,redis://b:x", .port),
+            ("", .scheme),
+        ]
+    )
+    func refuses(urls: String, part: RedisEndpointError.Part) {
+        let error = #expect(throws: RedisEndpointError.self) { try RedisEndpoint.list(urls: urls) }
+        #expect(error?.part == part)
+    }
+
+    @Test("what follows a comma without a scheme belongs to the URL before, which says so")
+    func withoutScheme() {
+        #expect(throws: RedisEndpointError.self) { try RedisEndpoint.list(urls: "redis://a:1,b:2") }
+    }
+}
