@@ -32,7 +32,11 @@ public final class RedisConnection {
 
     /// Set by a cluster, which takes over the commands with a slot that the node refused to run: it is given the bytes, in
     /// place of a call of the completion.
-    var onRefusal: ((ClusterRefusal, ByteBuffer, Pending, RedisError) -> Void)?
+    var onRefusal: ((ClusterRefusal, ByteBuffer, Pending, RedisError) -> Void)? {
+        didSet { keepsSent = onRefusal != nil }
+    }
+    /// Asked for every reply, which the closure itself would make dearer.
+    private var keepsSent = false
     /// What ``onRefusal`` would need.
     private var sent = SentBytes()
 
@@ -136,7 +140,7 @@ public final class RedisConnection {
             bytes = ByteBuffer(bytes: outgoing.readableBytesView.prefix(byteCount))
             discardOutgoing(byteCount)
         }
-        if onRefusal != nil { sent.append(bytes) }
+        if keepsSent { sent.append(bytes) }
         handler.send(bytes)
         armTimer()
     }
@@ -318,12 +322,12 @@ extension RedisConnection {
     }
 
     private func complete(_ pending: Pending, _ byteCount: Int, _ error: RedisError?, _ reply: RedisReply) {
-        guard let onRefusal else { return pending.completion(error.map { .failure($0) } ?? .success(reply)) }
         guard let error else {
-            sent.removeFirst(byteCount: byteCount)
+            if keepsSent { sent.removeFirst(byteCount: byteCount) }
             return pending.completion(.success(reply))
         }
-        if pending.slot != nil, let refusal = ClusterRefusal(error, asked: configuration.endpoint.node) {
+        guard keepsSent else { return pending.completion(.failure(error)) }
+        if let onRefusal, pending.slot != nil, let refusal = ClusterRefusal(error, asked: configuration.endpoint.node) {
             let command = sent.firstCommand(byteCount: byteCount)
             sent.removeFirst(byteCount: byteCount)
             return onRefusal(refusal, command, pending, error)
