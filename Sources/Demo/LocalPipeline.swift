@@ -218,6 +218,22 @@ public final class LocalPipeline {
         sandboxServer?.terminate()
     }
 
+    /// One that was started here.
+    public enum Server: Sendable, CaseIterable {
+        case broker
+        case redis
+        case sandbox
+    }
+
+    /// Sends a signal to a server: SIGSTOP makes it stand still, its connections open, until SIGCONT.
+    public func signal(_ server: Server, _ number: Int32) {
+        switch server {
+        case .broker: broker?.signal(number)
+        case .redis: redisServer?.signal(number)
+        case .sandbox: sandboxServer?.signal(number)
+        }
+    }
+
     private func writeConfiguration() throws {
         let ports = sandboxPorts ?? SandboxPorts()
         let text = """

@@ -5,12 +5,23 @@ import FoundationNetworking
 public struct SandboxControl: Sendable {
     /// `GET /stats`.
     public struct Stats: Decodable, Sendable {
+        /// What became of a topic's feedback.
+        public struct FeedbackList: Decodable, Sendable {
+            /// In the list now.
+            public var waiting: Int
+            /// Taken by readers, since the start.
+            public var taken: Int
+            /// Of these: arrived in a reader's system; a connection's last ones are counted when it ends.
+            public var arrived: Int
+        }
+
         public struct Topic: Decodable, Sendable {
             public var accepted: Int
             public var distinct: Int
             public var rejected: [String: Int]
             public var discarded: Int
             public var feedback: Int
+            public var feedbackList: FeedbackList
         }
 
         public struct Connections: Decodable, Sendable {
@@ -47,6 +58,12 @@ public struct SandboxControl: Sendable {
     public func setDevices(topic: String, first: Int, count: Int, state: String) async throws {
         let body = "{\"topic\":\"\(topic)\",\"first\":\(first),\"count\":\(count),\"state\":\"\(state)\"}"
         _ = try await send("POST", "/devices", body: body)
+    }
+
+    /// `POST /feedback`: lists apps as missing.
+    public func listFeedback(topic: String, first: Int, count: Int, timestamp: Int64) async throws {
+        let body = "{\"topic\":\"\(topic)\",\"first\":\(first),\"count\":\(count),\"timestamp\":\(timestamp)}"
+        _ = try await send("POST", "/feedback", body: body)
     }
 
     /// `POST /faults` with a JSON body.

@@ -23,7 +23,8 @@ struct SandboxServeCommand: AsyncParsableCommand {
         abstract: "Run the push service until SIGTERM or SIGINT.",
         discussion: """
             Port 0 picks a free one. When it is ready, one line of JSON with the ports is printed. The control port \
-            (GET /stats, /accepted and /faults, POST /devices, /population and /faults) is on the loopback address only.
+            (GET /stats, /accepted and /faults, POST /devices, /feedback, /population and /faults) is on the loopback \
+            address only.
             """
     )
 

@@ -51,7 +51,8 @@ import Testing
 
     /// Answers come before timers.
     private static let smooth: [HarvestWorld.Event] = [
-        .brokerAnswers, .leaseAnswers, .releaseAnswers, .opens, .brokerAcknowledges, .closed, .socketIsRead,
+        .brokerAnswers, .redisExecutes, .leaseAnswers, .releaseAnswers, .opens, .brokerAcknowledges, .closed,
+        .socketIsRead,
         .serviceSends, .serviceCloses, .timer,
     ]
 
@@ -67,5 +68,66 @@ import Testing
         }
         #expect(count > 10_000)
         #expect(kills > 100, "the read-ahead was there to lose")
+    }
+
+    /// A machine that listens, with the time at which it does.
+    private func listening() throws -> (machine: HarvestStateMachine, now: MonotonicTime) {
+        let now = MonotonicTime(nanoseconds: 5)
+        var machine = HarvestStateMachine(settings: HarvestWorld.settings, due: now)
+        #expect(machine.timerFired(now: now) == [.checkBroker])
+        #expect(machine.brokerAnswered(true, now: now) == [.holdLease])
+        #expect(machine.leaseAnswered(.held, now: now) == [.connect])
+        #expect(machine.opened(now: now) == [.listen])
+        return (machine, now)
+    }
+
+    @Test("What comes at once is published batch by batch, each after the acknowledgement of the last")
+    func batches() throws {
+        var (machine, now) = try listening()
+        let batch = HarvestLimits.batchBytes
+        #expect(machine.received(bytes: 2 * batch + 10, now: now) == [.publish(bytes: batch)])
+        #expect(machine.handedOver(tuples: 2, heldBytes: 3, now: now) == [])
+        #expect(machine.ended(failed: false, now: now) == [])
+        #expect(machine.acknowledged(now: now) == [])
+        #expect(machine.acknowledged(now: now) == [.publish(bytes: batch)])
+        #expect(machine.handedOver(tuples: 0, heldBytes: batch, now: now) == [.publish(bytes: 10)])
+        #expect(machine.handedOver(tuples: 1, heldBytes: 4, now: now) == [])
+        let reading = HarvestStateMachine.Reading(tuples: 3, cutBytes: 4, failure: .cut)
+        #expect(machine.acknowledged(now: now) == [.report(reading), .releaseLease])
+    }
+
+    @Test("A list that was read is due an interval after it was due; one that was not, after the delay of a retry")
+    func schedule() throws {
+        for failed in [false, true] {
+            var (machine, now) = try listening()
+            let due = now
+            now = now + .seconds(3)
+            _ = machine.ended(failed: failed, now: now)
+            #expect(machine.leaseReleased(now: now) == [])
+            #expect(machine.deadline == (failed ? now + .seconds(20) : due + .seconds(100)))
+        }
+    }
+
+    @Test("While it listens it renews its lease in time, and gives up a service that says nothing")
+    func deadlines() throws {
+        var (machine, start) = try listening()
+        var now = try #require(machine.deadline)
+        #expect(start.elapsed(until: now) < .seconds(4))
+        #expect(machine.timerFired(now: now) == [.holdLease])
+        #expect(machine.leaseAnswered(.held, now: now) == [])
+        #expect(machine.holdsLease(now: now + .seconds(8)) && !machine.holdsLease(now: now + .seconds(9)))
+        now = start + .seconds(5)
+        #expect(machine.deadline == now)
+        #expect(machine.timerFired(now: now) == [.close])
+        #expect(machine.ended(failed: true, now: now) == [.report(.init(failure: .silent)), .releaseLease])
+    }
+
+    @Test("A lease that turns out to be somebody else's closes the connection at once")
+    func stolen() throws {
+        var (machine, now) = try listening()
+        now = try #require(machine.deadline)
+        #expect(machine.timerFired(now: now) == [.holdLease])
+        #expect(machine.leaseAnswered(.refused, now: now) == [.close])
+        #expect(machine.ended(failed: true, now: now) == [.report(.init(failure: .leaseLost)), .releaseLease])
     }
 }

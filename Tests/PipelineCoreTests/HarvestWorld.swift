@@ -9,6 +9,8 @@ struct HarvestWorld: Hashable {
     enum Event: Int, CaseIterable {
         case timer
         case brokerAnswers
+        /// Redis does what it is asked; the answer is on its way.
+        case redisExecutes
         case leaseAnswers
         case releaseAnswers
         case opens
@@ -29,6 +31,8 @@ struct HarvestWorld: Hashable {
         case standsStill
         /// Somebody else takes the lease if it is free.
         case rival
+        /// Redis has lost the lease.
+        case redisForgets
         case stop
         case kill
 
@@ -55,6 +59,11 @@ struct HarvestWorld: Hashable {
     private struct Lease: Hashable {
         var isOurs: Bool
         var until: MonotonicTime
+    }
+
+    private struct LeaseReply: Hashable {
+        var isHeld: Bool
+        var at: MonotonicTime
     }
 
     private struct Socket: Hashable {
@@ -86,6 +95,11 @@ struct HarvestWorld: Hashable {
 
     private var brokerIsAsked = false
     private var leaseIsAsked = false
+    /// When Redis answered that the lease is ours or not, before anybody has heard it.
+    private var leaseReply: LeaseReply?
+    /// Until when the harvester may rely on the lease by what it has heard.
+    private var reliesUntil: MonotonicTime?
+    private var brokerIsThere = false
     private var releaseIsAsked = false
     private var isConnecting = false
     private var isListening = false
@@ -121,7 +135,9 @@ struct HarvestWorld: Hashable {
         switch event {
         case .timer: machine.deadline != nil && timers > 0
         case .brokerAnswers, .brokerIsAway: brokerIsAsked
-        case .leaseAnswers, .leaseQuestionLost, .leaseAnswerLost: leaseIsAsked
+        case .redisExecutes, .leaseQuestionLost: leaseIsAsked && leaseReply == nil
+        case .leaseAnswers, .leaseAnswerLost: leaseReply != nil
+        case .redisForgets: lease?.isOurs == true
         case .releaseAnswers: releaseIsAsked
         case .opens: isConnecting && !isClosing
         case .connectFails: isConnecting
@@ -148,14 +164,11 @@ struct HarvestWorld: Hashable {
             try carryOut(machine.timerFired(now: now))
         case .brokerAnswers, .brokerIsAway:
             brokerIsAsked = false
+            brokerIsThere = event == .brokerAnswers
             try carryOut(machine.brokerAnswered(event == .brokerAnswers, now: now))
-        case .leaseAnswers:
-            leaseIsAsked = false
-            try carryOut(machine.leaseAnswered(hold() ? .held : .refused, now: now))
-        case .leaseQuestionLost, .leaseAnswerLost:
-            leaseIsAsked = false
-            if event == .leaseAnswerLost { _ = hold() }
-            try carryOut(machine.leaseAnswered(.unknown, now: now))
+        case .redisExecutes: leaseReply = LeaseReply(isHeld: hold(), at: now)
+        case .leaseAnswers: try answerLease(isHeard: true)
+        case .leaseQuestionLost, .leaseAnswerLost: try answerLease(isHeard: false)
         case .releaseAnswers:
             releaseIsAsked = false
             if lease?.isOurs == true { lease = nil }
@@ -185,6 +198,7 @@ struct HarvestWorld: Hashable {
         case .cut: try end(failed: true)
         case .standsStill: now = now + .seconds(30)
         case .rival: lease = Lease(isOurs: false, until: now + .seconds(3))
+        case .redisForgets: lease = nil
         case .stop:
             wasTold = true
             try carryOut(machine.stop(now: now))
@@ -201,7 +215,21 @@ struct HarvestWorld: Hashable {
         return true
     }
 
-    private var holdsLease: Bool { lease.map { $0.isOurs && now < $0.until } ?? false }
+    private var holdsLease: Bool { reliesUntil.map { now < $0 } ?? false }
+
+    private mutating func answerLease(isHeard: Bool) throws {
+        let reply = isHeard ? leaseReply : nil
+        leaseIsAsked = false
+        leaseReply = nil
+        if let reply { reliesUntil = reply.isHeld ? reply.at + Self.settings.lease : nil }
+        let answer: HarvestStateMachine.LeaseAnswer =
+            switch reply?.isHeld {
+            case true?: .held
+            case false?: .refused
+            case nil: .unknown
+            }
+        try carryOut(machine.leaseAnswered(answer, now: now))
+    }
 
     private mutating func receive(_ tuples: Int) throws {
         guard tuples > 0 else { return }
@@ -240,6 +268,7 @@ struct HarvestWorld: Hashable {
         inHand = 0
         unacknowledged = 0
         (brokerIsAsked, leaseIsAsked, releaseIsAsked) = (false, false, false)
+        (leaseReply, reliesUntil) = (nil, nil)
         (isConnecting, isListening, isClosing) = (false, false, false)
         // The lease of who was killed stands until it is over: who comes is somebody else.
         if lease?.isOurs == true { lease?.isOurs = false }
@@ -268,6 +297,7 @@ struct HarvestWorld: Hashable {
         case .connect:
             try expect(socket == nil && !isConnecting, "connects once")
             try expect(holdsLease, "connects under its lease")
+            try expect(brokerIsThere, "connects when the broker is there")
             isConnecting = true
         case .listen:
             try expect(inHand == 0 && unacknowledged == 0, "reads when all is safe")

@@ -54,6 +54,38 @@ struct FeedbackServerTests {
         }
     }
 
+    @Test("Apps can be listed without a notification; what was taken, and what arrived, is counted")
+    func listedByHand() async throws {
+        let devices = 5000
+        try await RunningSandbox.run(devices: devices) { sandbox in
+            let order = #"{"topic":"com.example.a","first":0,"count":\#(devices),"timestamp":7}"#
+            #expect(try await sandbox.control("POST", "/feedback", order) == (200, #"{"listed":5000}"#))
+            #expect(try await sandbox.feedbackList() == ["waiting": 5000, "taken": 0, "arrived": 0])
+            let end = try await sandbox.connect(to: sandbox.server.ports.feedback).end.get()
+            #expect(end.bytes.prefix(38) == FeedbackTuple(timestamp: 7, token: try sandbox.token(0)).encoded[...])
+            #expect(end.bytes.count == devices * 38)
+            try await sandbox.wait(for: #""open":0"#)
+            #expect(try await sandbox.feedbackList() == ["waiting": 0, "taken": 5000, "arrived": 5000])
+            #expect(try await sandbox.stats()["feedback"] == .integer(0), "no notification found it")
+        }
+    }
+
+    @Test(
+        "A wrong /feedback request names the field",
+        arguments: [
+            (#"{"topic":"x","first":0,"count":1}"#, "topic"), (#"{"topic":"com.example.a","count":1}"#, "first"),
+            (#"{"topic":"com.example.a","first":999,"count":2}"#, "count"),
+            (#"{"topic":"com.example.a","first":0,"count":1,"timestamp":-1}"#, "timestamp"),
+        ]
+    )
+    func wrongOrder(body: String, field: String) async throws {
+        try await RunningSandbox.run { sandbox in
+            let answer = try await sandbox.control("POST", "/feedback", body)
+            #expect(answer.status == 400)
+            #expect(answer.body.contains("\"field\":\"\(field)\""))
+        }
+    }
+
     @Test("An app that is installed again is delivered to under the same token")
     func reinstalled() async throws {
         try await RunningSandbox.run { sandbox in
@@ -65,5 +97,12 @@ struct FeedbackServerTests {
             #expect(try await sandbox.stats()["feedback"] == .integer(1))
             #expect(try await sandbox.stats()["delivered"] == .integer(1))
         }
+    }
+}
+
+extension RunningSandbox {
+    fileprivate func feedbackList() async throws -> [String: Int] {
+        guard case .object(let list)? = try await stats()["feedbackList"] else { return [:] }
+        return list.compactMapValues { if case .integer(let count) = $0 { Int(count) } else { nil } }
     }
 }

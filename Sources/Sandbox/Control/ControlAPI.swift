@@ -24,6 +24,8 @@ struct ControlAPI: Sendable {
                 return json(StatsDocument(of: service))
             case ("POST", "/devices"):
                 return json(["changed": try change(DevicesRequest(body: body))])
+            case ("POST", "/feedback"):
+                return json(["listed": try list(FeedbackRequest(body: body))])
             case ("GET", "/faults"):
                 return json(FaultsDocument(of: service))
             case ("POST", "/faults"):
@@ -33,10 +35,10 @@ struct ControlAPI: Sendable {
                 return try accepted(AcceptedRequest(query: query))
             case ("POST", "/population"):
                 return json(["rates": try change(PopulationRequest(body: body))])
-            case (_, "/stats"), (_, "/devices"), (_, "/faults"), (_, "/accepted"), (_, "/population"):
+            case (_, "/stats"), (_, "/devices"), (_, "/faults"), (_, "/accepted"), (_, "/population"), (_, "/feedback"):
                 return json(ControlError(field: nil, error: "\(path) does not know this method"), status: 405)
             default:
-                let known = "/accepted, /devices, /faults, /population and /stats"
+                let known = "/accepted, /devices, /faults, /feedback, /population and /stats"
                 return json(ControlError(field: nil, error: "there is only \(known)"), status: 404)
             }
         } catch {
@@ -50,17 +52,21 @@ struct ControlAPI: Sendable {
         let now = service.now
         switch request.selection {
         case .range(let range):
-            let population = topic.withLedger { $0.population.count }
-            guard range.upperBound <= population else {
-                let error = "with \"first\" reaches device \(range.upperBound - 1), there are \(population)"
-                throw ControlError(field: "count", error: error)
-            }
+            try check(range, of: topic)
             change(range, of: topic, to: request.state, now: now)
             return range.count
         case .tokens(let tokens):
             let devices = try devices(tokens, of: topic)
             change(devices, of: topic, to: request.state, now: now)
             return devices.count
+        }
+    }
+
+    func check(_ range: Range<Int>, of topic: PushService.Topic) throws(ControlError) {
+        let population = topic.withLedger { $0.population.count }
+        guard range.upperBound <= population else {
+            let error = "with \"first\" reaches device \(range.upperBound - 1), there are \(population)"
+            throw ControlError(field: "count", error: error)
         }
     }
 

@@ -13,10 +13,22 @@ struct StatsDocument: Encodable {
         let coalesced: Int
         let expired: Int
         let feedback: Int
+        let feedbackList: FeedbackList
         let evicted: Int
         let held: Int
         let invalidJSON: Int
         let devices: Devices
+    }
+
+    /// What became of a topic's feedback.
+    struct FeedbackList: Encodable {
+        /// In the list now.
+        let waiting: Int
+        /// Taken from it by readers, since the start.
+        let taken: Int
+        /// Of these: arrived in a reader's system, which has acknowledged them by TCP. What the reader made of them is not
+        /// known here. A connection's last ones are counted when it ends.
+        let arrived: Int
     }
 
     /// How many devices of a topic are in each state.
@@ -99,6 +111,11 @@ extension StatsDocument.Topic {
         coalesced = counters.coalesced
         expired = counters.expired
         feedback = counters.feedback
+        feedbackList = StatsDocument.FeedbackList(
+            waiting: ledger.feedback.count,
+            taken: ledger.feedbackTaken,
+            arrived: ledger.feedbackArrived
+        )
         evicted = counters.evicted
         held = counters.held
         invalidJSON = counters.invalidJSON

@@ -30,6 +30,10 @@ struct TopicLedger: Sendable {
     /// Acceptances to be written to a file.
     private(set) var recorded: AcceptedChunk
     private(set) var feedback: FeedbackList
+    /// Entries that readers have taken from the list, since the start.
+    private(set) var feedbackTaken = 0
+    /// Of these: tuples that a reader's system has acknowledged.
+    private(set) var feedbackArrived = 0
     var counters = TopicCounters()
     /// The notifications that wait, see ``TopicLedger/route(_:_:_:_:now:)``.
     var store: NotificationStore
@@ -94,7 +98,19 @@ struct TopicLedger: Sendable {
 
     /// Empties the feedback list into the hands of a reader.
     mutating func takeFeedback() -> [FeedbackList.Entry] {
-        feedback.take()
+        let taken = feedback.take()
+        feedbackTaken += taken.count
+        return taken
+    }
+
+    /// Lists an app as missing without a notification for it, for tests of whoever reads the list.
+    mutating func list(_ device: Int, timestamp: UInt32) {
+        feedback.add(population.instance(device), timestamp: timestamp)
+    }
+
+    /// Counts tuples that a reader's system has.
+    mutating func countFeedback(arrived: Int) {
+        feedbackArrived += arrived
     }
 
     /// Exchanges the acceptances to be written for an empty chunk, which must have been made for as many.

@@ -1,11 +1,13 @@
 import APNsProtocol
 import Logging
 import NIOCore
+import TLSTransport
 
 /// One connection to the feedback service: writes the topic's list at once and closes; the client sends nothing [10].
 ///
 /// The list is cleared by the connect [13]: a reader that goes away in the middle has lost the rest. It is written as
-/// fast as the socket takes it. A fault can cut it in the middle of a tuple.
+/// fast as the socket takes it. A fault can cut it in the middle of a tuple. How many tuples have arrived in the reader's
+/// kernel is counted, for whoever wants to know what a reader lost.
 ///
 /// Belongs to the channel's event loop.
 final class FeedbackHandler: ChannelInboundHandler {
@@ -20,6 +22,11 @@ final class FeedbackHandler: ChannelInboundHandler {
     /// What may still be written before a fault cuts the stream.
     private var bytesLeft = Int.max
     private var isWriting = false
+    private var tls: TLSHandler?
+    private var socket: TCPProgress?
+    private var progress = FeedbackProgress(start: 0)
+    /// Of this connection, counted in the ledger.
+    private var countedTuples = 0
 
     init(service: PushService, topic: PushService.Topic, logger: Logger) {
         self.service = service
@@ -37,10 +44,24 @@ final class FeedbackHandler: ChannelInboundHandler {
             return (taken[...], cut ?? .max)
         }
         logger.debug("feedback read", metadata: ["topic": "\(topic.name)", "tuples": "\(entries.count)"])
+        tls = try? context.pipeline.syncOperations.handler(type: TLSHandler.self)
+        socket = TCPProgress(context.channel)
+        progress = FeedbackProgress(start: tls?.ciphertextBytes ?? 0)
         write(context)
     }
 
+    func channelInactive(context: ChannelHandlerContext) {
+        countArrived()
+        socket?.close()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        socket?.close()
+    }
+
     func channelWritabilityChanged(context: ChannelHandlerContext) {
+        countArrived()
         write(context)
         context.fireChannelWritabilityChanged()
     }
@@ -63,14 +84,26 @@ final class FeedbackHandler: ChannelInboundHandler {
             let chunk = entries.prefix(SandboxLimits.feedbackTuplesPerWrite)
             entries = entries.dropFirst(chunk.count)
             var buffer = encode(chunk, context.channel.allocator)
+            var tuples = chunk.count
             if buffer.readableBytes >= bytesLeft {
+                tuples = bytesLeft / tupleBytes
                 buffer.moveWriterIndex(to: buffer.readerIndex + bytesLeft)
                 entries = []
             }
             bytesLeft -= buffer.readableBytes
             context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
+            if let position = tls?.ciphertextBytes { progress.wrote(tuples: tuples, upTo: position) }
         }
         if entries.isEmpty { context.close(mode: .output, promise: nil) }
+    }
+
+    private func countArrived() {
+        guard let bytes = socket?.acknowledgedBytes else { return }
+        let tuples = progress.tuples(arrivedBytes: bytes)
+        let news = tuples - countedTuples
+        guard news > 0 else { return }
+        countedTuples = tuples
+        topic.withLedger { $0.countFeedback(arrived: news) }
     }
 
     private func encode(_ chunk: ArraySlice<FeedbackList.Entry>, _ allocator: ByteBufferAllocator) -> ByteBuffer {

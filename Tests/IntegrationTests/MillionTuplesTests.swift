@@ -1,0 +1,113 @@
+import Foundation
+import PipelineCore
+import Testing
+
+@testable import BelfryRuntime
+@testable import Demo
+
+extension IntegrationTests {
+    struct MillionTuplesTests {
+        private static let topics = (0..<10).map { "com.example.app\($0)" }
+        private static let devices = 100_000
+
+        @Test("1,000,000 tuples harvested with kills end in exactly the tombstones of all that was acknowledged")
+        func million() async throws {
+            let broker = try ForeignBroker()
+            defer { broker.remove() }
+            try await withPipeline { options in
+                options.kafka = broker.bootstrapServers
+                options.topics = Self.topics
+                options.devices = Self.devices
+                options.partitions = 4
+                // This broker ends no session of a member that is silent: who comes takes the place of who was killed.
+                options.kafkaProperties = ", group.instance.id: one, receive.message.max.bytes: \"1000000000\""
+                options.configuration = "operations: {listen: '127.0.0.1:0'}"
+            } _: { pipeline, kafka in
+                let missingSince = unixSeconds() - 600
+                // Who registered before, in the same second, and after.
+                let registered = try pipeline.tokens(of: Self.topics[0], first: 0, count: 3000)
+                try pipeline.startRegistrar()
+                for (number, time) in [missingSince - 1, missingSince, missingSince + 1].enumerated() {
+                    try kafka.register(
+                        Array(registered[number * 1000..<(number + 1) * 1000]),
+                        bundleID: Self.topics[0],
+                        at: time
+                    )
+                }
+                let inspector = try TokenInspector(redisURL: pipeline.redisURL)
+                defer { inspector.close() }
+                try kafka.wait(for: "registrations") { try inspector.count().registered == registered.count }
+
+                let ledger = try FeedbackLedger(brokers: pipeline.brokers)
+                defer { ledger.close() }
+                var lost = 0
+                var harvester = try HarvesterWatch(pipeline, kafka)
+                func list(_ topics: some Sequence<String>) async throws {
+                    for topic in topics {
+                        try await pipeline.sandbox.listFeedback(
+                            topic: topic,
+                            first: 0,
+                            count: Self.devices,
+                            timestamp: missingSince
+                        )
+                    }
+                }
+                func wait(for topics: some Sequence<String>) async throws {
+                    for topic in topics {
+                        try await harvester.wait(for: "the list of \(topic)") {
+                            try ledger.count(topic) == Self.devices
+                        }
+                    }
+                }
+                for (victim, others) in [(0, 1...2), (3, 4...6), (7, 8...9)] {
+                    let victim = Self.topics[victim]
+                    try await list([victim])
+                    try await harvester.wait(for: "the middle of the list") {
+                        try ledger.count(victim) > Self.devices / 4
+                    }
+                    harvester.process.kill()
+                    let told = try await arrived(victim, pipeline)
+                    let bound = HarvestLimits.readAheadBytes / 38
+                    try kafka.wait(for: "what was not lost") { try ledger.count(victim) >= told - bound }
+                    lost += told - (try ledger.count(victim))
+                    harvester = try HarvesterWatch(pipeline, kafka)
+                    // The rest of the list went with the connection; the apps are still missing.
+                    try await list([victim] + Self.topics[others])
+                    try await wait(for: [victim] + Self.topics[others])
+                }
+                print("\(ledger.records) tuples published, \(lost) lost in three kills")
+                try await check(ledger, registered, inspector, pipeline, kafka)
+            }
+        }
+
+        private func arrived(_ topic: String, _ pipeline: LocalPipeline) async throws -> Int {
+            var stats = try await pipeline.sandbox.stats()
+            while stats.connections.open > 0 { stats = try await pipeline.sandbox.stats() }
+            return stats.topics[topic]?.feedbackList.arrived ?? 0
+        }
+
+        /// The tombstones are those that push.feedback and the registrations ask for.
+        private func check(
+            _ ledger: FeedbackLedger,
+            _ registered: [[UInt8]],
+            _ inspector: TokenInspector,
+            _ pipeline: LocalPipeline,
+            _ kafka: DemoKafka
+        ) async throws {
+            let distinct = ledger.tokens.values.reduce(0) { $0 + $1.count }
+            #expect(distinct == Self.topics.count * Self.devices)
+            // Two thirds of the registered ones live: in the same second, or later.
+            let dead = distinct - 2000
+            try kafka.wait(for: "tombstones") { try inspector.count().tombstoned >= dead }
+            #expect(try inspector.count() == .init(registered: 3000, tombstoned: dead))
+            for (number, token) in registered.enumerated() {
+                let report = try inspector.report(
+                    environment: "sandbox",
+                    bundleID: Self.topics[0],
+                    hexToken: token.map { String(format: "%02x", $0) }.joined()
+                )
+                #expect(report.isDead == (number < 1000))
+            }
+        }
+    }
+}
