@@ -26,6 +26,8 @@ public enum RecordFault: String, Sendable, CaseIterable {
     case expirationOutOfRange = "expiration-out-of-range"
     /// `priority` is neither 10 nor 5.
     case priorityInvalid = "priority-invalid"
+    /// `coalescing_key` has more than 255 bytes.
+    case coalescingKeyTooLong = "coalescing-key-too-long"
     /// One token of the request is empty.
     case tokenMissing = "token-missing"
     /// One token of the request is not an even number of hexadecimal digits.

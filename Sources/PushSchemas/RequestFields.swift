@@ -15,6 +15,7 @@ struct RequestFields {
         static let packedTokens: UInt32 = 6
         static let expiration: UInt32 = 7
         static let priority: UInt32 = 8
+        static let coalescingKey: UInt32 = 9
     }
 
     private(set) var requestID = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -22,6 +23,7 @@ struct RequestFields {
     private(set) var payload = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var expiration: Int64 = 0
     private(set) var priority: UInt32 = 0
+    private(set) var coalescingKey = UnsafeRawBufferPointer(start: nil, count: 0)
     /// Nil when absent or empty, which Protobuf does not tell apart.
     private(set) var packedTokens: UnsafeRawBufferPointer?
     /// How many there are in `tokens`.
@@ -54,6 +56,7 @@ struct RequestFields {
             case (Field.priority, .varint):
                 guard let value = cursor.readVarint() else { throw Self.malformed }
                 priority = UInt32(truncatingIfNeeded: value)
+            case (Field.coalescingKey, .delimited): coalescingKey = try Self.readString(&cursor)
             default:
                 guard cursor.skip(tag) else { throw Self.malformed }
             }
@@ -85,6 +88,12 @@ struct RequestFields {
         if priority == 0 { priority = 10 }
         guard priority == 10 || priority == 5 else {
             throw RecordError(.priorityInvalid, "'priority' is \(priority); 10 and 5 are allowed")
+        }
+        guard coalescingKey.count <= SendRequestView.coalescingKeyBytes else {
+            throw RecordError(
+                .coalescingKeyTooLong,
+                "'coalescing_key' has \(coalescingKey.count) bytes; \(SendRequestView.coalescingKeyBytes) are allowed"
+            )
         }
     }
 

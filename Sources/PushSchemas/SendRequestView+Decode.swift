@@ -5,7 +5,7 @@ extension SendRequestView {
     /// token's (`TokenView.fault`).
     ///
     /// Throws `valueEmpty`, `valueUndecodable`, `payloadMissing`, `tokensMissing`, `tokensAmbiguous`,
-    /// `packedTokensLength`, `expirationOutOfRange` or `priorityInvalid`.
+    /// `packedTokensLength`, `expirationOutOfRange`, `priorityInvalid` or `coalescingKeyTooLong`.
     public init(decoding value: UnsafeRawBufferPointer, as contentType: RecordContentType) throws(RecordError) {
         switch contentType {
         case .protobuf:
@@ -67,6 +67,7 @@ extension SendRequestView {
             payload: fields.payload,
             expiration: UInt32(truncatingIfNeeded: fields.expiration),
             priority: UInt8(truncatingIfNeeded: fields.priority),
+            coalescingKey: fields.coalescingKey,
             tokenCount: tokenCount,
             tokens: tokens,
             storage: storage

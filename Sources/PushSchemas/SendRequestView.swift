@@ -10,6 +10,9 @@ public struct SendRequestView {
     /// The length of a token in `packed_tokens`. [13]
     public static let packedTokenBytes = 32
 
+    /// The longest coalescing key. [ours]
+    public static let coalescingKeyBytes = 255
+
     /// The publisher's request id, UTF-8; may be empty.
     public let requestID: UnsafeRawBufferPointer
 
@@ -25,6 +28,9 @@ public struct SendRequestView {
     /// 10 or 5. [13]
     public let priority: UInt8
 
+    /// By which a newer request takes the place of an older one that waits, UTF-8; empty: none does.
+    public let coalescingKey: UnsafeRawBufferPointer
+
     /// How many tokens there are, at least 1. A token's index is 0..<tokenCount.
     public let tokenCount: Int
 
@@ -39,6 +45,7 @@ public struct SendRequestView {
         payload: UnsafeRawBufferPointer,
         expiration: UInt32,
         priority: UInt8,
+        coalescingKey: UnsafeRawBufferPointer,
         tokenCount: Int,
         tokens: Tokens,
         storage: RequestStorage?
@@ -48,6 +55,7 @@ public struct SendRequestView {
         self.payload = payload
         self.expiration = expiration
         self.priority = priority
+        self.coalescingKey = coalescingKey
         self.tokenCount = tokenCount
         self.tokens = tokens
         self.storage = storage

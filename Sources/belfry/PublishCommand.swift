@@ -37,6 +37,14 @@ struct PublishCommand: AsyncParsableCommand {
     @Option(help: "10 (at once) or 5 (at a time that saves power).")
     var priority: UInt32 = 10
 
+    @Option(
+        help: ArgumentHelp(
+            "Of the requests with this key that wait for a device, only the newest is sent; none: each is.",
+            valueName: "key"
+        )
+    )
+    var coalescingKey = ""
+
     @Option(help: "Over how many keys the bundle is spread; all publishers of a bundle must agree.")
     var spread: Int?
 
@@ -76,6 +84,7 @@ struct PublishCommand: AsyncParsableCommand {
         if let payloadLimit { order.payloadLimitBytes = payloadLimit }
         order.expiration = expiration
         order.priority = priority
+        order.coalescingKey = coalescingKey
         order.tokensPerRecord = tokensPerRecord
         order.format = format
         let report = try Publisher.publish(order, through: configuration.kafka)

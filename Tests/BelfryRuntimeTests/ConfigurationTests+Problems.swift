@@ -69,6 +69,15 @@ struct ConfigurationProblemTests {
                 "worker.dedupe-window: found \"25h\"; allowed: a duration such as 500ms, 2s, 1m or 6h, 0ms...1d"
             ),
             (
+                "worker: {coalescing-window: 31s}",
+                "worker.coalescing-window: found \"31s\"; allowed: a duration such as 500ms, 2s, 1m or 6h, 0ms...30s"
+            ),
+            (
+                "topics: {a.b: {coalescing-window: soon}}",
+                "topics.a.b.coalescing-window: found \"soon\"; "
+                    + "allowed: a duration such as 500ms, 2s, 1m or 6h, 0ms...30s"
+            ),
+            (
                 "worker: {dedupe-window: 1h, token-state: false}",
                 "worker.dedupe-window: found 1h; "
                     + "allowed: nothing but 0s while worker.token-state is false: Redis remembers the requests"

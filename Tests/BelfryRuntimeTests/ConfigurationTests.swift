@@ -86,6 +86,7 @@ struct ConfigurationTests {
               park-probe-cap: 4m
               token-state: true
               dedupe-window: 6h
+              coalescing-window: 3s
               stop-timeout: 1m
               revoke-deadline: 4s
             """
@@ -114,6 +115,7 @@ struct ConfigurationTests {
         expected.parkProbeBase = .seconds(5)
         expected.parkProbeCap = .seconds(240)
         expected.dedupeWindow = .seconds(21_600)
+        expected.coalescingWindow = .seconds(3)
         expected.stopTimeout = .seconds(60)
         expected.revokeDeadline = .seconds(4)
         #expect(worker == expected)
@@ -136,7 +138,7 @@ struct ConfigurationTests {
               production: {gateways: ["a.example:1", "[::1]:2"], payload-limit: 2048, token-limit: 100}
             registrar: {group-id: r, batch: 3}
             harvester: {interval: 30m, lease: 10s, connect-timeout: 2s}
-            topics: {a.b: {spread: 16, payload-limit: 512}}
+            topics: {a.b: {spread: 16, payload-limit: 512, coalescing-window: 30s}}
             outcomes: none
             log: {level: debug}
             """
@@ -157,9 +159,11 @@ struct ConfigurationTests {
         let topic = configuration.topic("a.b", in: production)
         #expect(topic.spread == 16)
         #expect(topic.payloadLimitBytes == 512)
+        #expect(topic.coalescingWindow == .seconds(30))
         let other = configuration.topic("a.c", in: production)
         #expect(other.spread == nil)
         #expect(other.payloadLimitBytes == 2048)
+        #expect(other.coalescingWindow == .zero)
     }
 
     @Test("An empty environment name means the only one, and nothing when there are two")

@@ -1,5 +1,4 @@
 import Foundation
-import NIOCore
 import NIOEmbedded
 import PushSchemas
 import Testing
@@ -9,23 +8,6 @@ import Testing
 
 @Suite("What is handed over to push.parked")
 struct HandOverTests {
-    /// Attempts that are never answered.
-    private final class SilentDoor: GatewayDoor, GatewayConnecting {
-        let eventLoop: any EventLoop
-
-        init(_ eventLoop: any EventLoop) {
-            self.eventLoop = eventLoop
-        }
-
-        func connector(environment: String, bundleID: String, lane: Int) -> (any GatewayConnecting)? { self }
-
-        func connect(_ lane: GatewayLane, attempt: Int) {}
-
-        func placeName(of attempt: Int) -> String { "nowhere" }
-
-        func noteFailure() {}
-    }
-
     private func record(_ offset: Int64, tokens: Int) throws -> KafkaRecord {
         var request = PushSendRequest()
         request.payload = Data(#"{"aps":{}}"#.utf8)

@@ -38,6 +38,7 @@ import Testing
             ],
             oldestUnconfirmed: .milliseconds(1500),
             unacknowledged: 2,
+            coalescing: 6,
             hasJoined: true,
             isTokenStateReady: true,
             isDraining: false
@@ -65,6 +66,7 @@ import Testing
             "belfry_returned_total 8",
             "belfry_foreign_parked_records_total 9",
             "belfry_unacknowledged_publications 2",
+            "belfry_coalescing_notifications 6",
             "belfry_assigned_partitions 2",
             "belfry_in_flight_notifications{topic=\"com.example.news\",environment=\"sandbox\"} 3",
             "belfry_topic_parked{topic=\"com.example.news\",environment=\"sandbox\"} 1",

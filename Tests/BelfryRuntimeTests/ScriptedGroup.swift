@@ -1,4 +1,5 @@
 import Logging
+import NIOCore
 import NIOEmbedded
 
 @testable import BelfryRuntime
@@ -12,6 +13,8 @@ final class ScriptedGroup: GroupConsumer {
     var committedPositions: [KafkaTopicPartition: KafkaPartitionOffset] = [:]
     /// Where every partition ends.
     var end: Int64 = 0
+    /// Where every partition is known to end without asking; nil: nowhere.
+    var cachedEnd: Int64?
     /// What is consumed.
     var batches: [KafkaBatch] = []
     private(set) var answers: [[KafkaPartitionOffset]] = []
@@ -54,7 +57,9 @@ final class ScriptedGroup: GroupConsumer {
         KafkaWatermarks(low: 0, high: end)
     }
 
-    func cachedWatermarks(_ place: KafkaTopicPartition) -> KafkaWatermarks? { nil }
+    func cachedWatermarks(_ place: KafkaTopicPartition) -> KafkaWatermarks? {
+        cachedEnd.map { KafkaWatermarks(low: 0, high: $0) }
+    }
 
     func close(timeoutMilliseconds: Int32) -> Bool { true }
 }
@@ -94,6 +99,23 @@ final class SilentProducer: MessageProducer {
 /// No way to any gateway.
 final class ShutDoor: GatewayDoor {
     func connector(environment: String, bundleID: String, lane: Int) -> (any GatewayConnecting)? { nil }
+}
+
+/// Attempts that are never answered.
+final class SilentDoor: GatewayDoor, GatewayConnecting {
+    let eventLoop: any EventLoop
+
+    init(_ eventLoop: any EventLoop) {
+        self.eventLoop = eventLoop
+    }
+
+    func connector(environment: String, bundleID: String, lane: Int) -> (any GatewayConnecting)? { self }
+
+    func connect(_ lane: GatewayLane, attempt: Int) {}
+
+    func placeName(of attempt: Int) -> String { "nowhere" }
+
+    func noteFailure() {}
 }
 
 extension WorkerShard {

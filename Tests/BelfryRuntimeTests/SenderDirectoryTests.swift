@@ -41,6 +41,7 @@ import Testing
                 payloadLimitBytes: 256,
                 tokenBytes: 32...32,
                 spread: nil,
+                coalescingWindow: .zero,
                 tokenGuard: InvalidTokenGuard(share: 0.5, sample: 100),
                 breaker: TopicBreaker(
                     probe: Backoff(base: .seconds(30), cap: .seconds(300), floor: .seconds(10)),

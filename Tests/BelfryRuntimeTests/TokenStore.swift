@@ -89,7 +89,7 @@ final class TokenStore: Sendable {
         try await eventLoop.submit { [connection] in connection.value.close() }.get()
     }
 
-    private func collect<Value: Sendable>(
+    func collect<Value: Sendable>(
         _ count: Int,
         _ send:
             @escaping @Sendable (

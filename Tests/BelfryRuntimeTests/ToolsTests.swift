@@ -112,6 +112,7 @@ struct OutgoingRecordTests {
         template.environment = "sandbox"
         template.expiration = 1_700_000_000
         template.priority = 5
+        template.coalescingKey = "match-7"
         let record = try #require(try records(template, list([token(1), token(2)])).first)
         #expect(record.headers.map(\.name) == (format == .json ? ["content-type"] : []))
         try view(record) { view in
@@ -120,6 +121,7 @@ struct OutgoingRecordTests {
             #expect(String(decoding: view.payload, as: UTF8.self) == #"{"aps":{"alert":"grüß dich"}}"#)
             #expect(view.expiration == 1_700_000_000)
             #expect(view.priority == 5)
+            #expect(Array(view.coalescingKey) == Array("match-7".utf8))
             #expect((0..<2).map { Array(view.token(at: $0).bytes) } == [token(1), token(2)])
         }
     }
@@ -200,15 +202,17 @@ struct OrderTests {
         order.spread = 0
         order.tokensPerRecord = 0
         order.priority = 7
+        order.coalescingKey = String(repeating: "k", count: 256)
         let faults = faults(order)
-        #expect(faults.count == 6, "\(faults)")
+        #expect(faults.count == 7, "\(faults)")
         #expect(faults[0].hasPrefix("topic: the bundle ID has a character other than"))
         #expect(faults[1] == "spread: found 0; allowed: 1...65536")
         #expect(faults[2] == "tokens per record: found 0; allowed: 1...10000")
         #expect(faults[3] == "priority: found 7; allowed: 10, 5")
-        #expect(faults[4].hasPrefix("payload: "))
-        #expect(faults[4].contains("at byte 18"))
-        #expect(faults[5] == "token \"00\": the token has 1 byte; allowed: 32...100")
+        #expect(faults[4] == "coalescing key: found 256 bytes; allowed: at most 255")
+        #expect(faults[5].hasPrefix("payload: "))
+        #expect(faults[5].contains("at byte 18"))
+        #expect(faults[6] == "token \"00\": the token has 1 byte; allowed: 32...100")
     }
 
     @Test("The payload limit is the environment's")

@@ -16,6 +16,7 @@ struct SendRequestViewTests {
             $0.packedTokens = Data(tokens.joined())
             $0.expiration = 1_700_000_000
             $0.priority = 5
+            $0.coalescingKey = "match-7"
         }
         let value: [UInt8] = try request.serializedBytes()
         try value.withUnsafeBytes { bytes in
@@ -26,6 +27,7 @@ struct SendRequestViewTests {
             #expect(String(decoding: view.payload, as: UTF8.self) == #"{"aps":{}}"#)
             #expect(view.expiration == 1_700_000_000)
             #expect(view.priority == 5)
+            #expect(Array(view.coalescingKey) == Array("match-7".utf8))
             #expect(view.tokenCount == 3)
             for index in 0..<3 { #expect(Array(view.token(at: index).bytes) == tokens[index]) }
             #expect(isWithin(view.payload, bytes))
@@ -101,6 +103,7 @@ struct SendRequestViewTests {
             #expect(view.priority == 10)
             #expect(view.requestID.isEmpty)
             #expect(view.environment.isEmpty)
+            #expect(view.coalescingKey.isEmpty)
         }
     }
 
@@ -165,6 +168,13 @@ struct SendRequestViewTests {
                 {
                     $0.packedTokens = packed
                     $0.priority = 266
+                }
+            ),
+            (
+                .coalescingKeyTooLong,
+                {
+                    $0.packedTokens = packed
+                    $0.coalescingKey = String(repeating: "ü", count: 128)
                 }
             ),
         ]

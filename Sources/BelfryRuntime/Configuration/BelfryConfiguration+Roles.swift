@@ -49,6 +49,7 @@ extension WorkerSettings {
         parkProbeCap = section.duration("park-probe-cap", in: .seconds(1)...(.seconds(86_400)), default: parkProbeCap)
         tokenState = section.boolean("token-state", default: tokenState)
         dedupeWindow = section.duration("dedupe-window", in: .zero...(.seconds(86_400)), default: dedupeWindow)
+        coalescingWindow = section.duration("coalescing-window", in: coalescingWindows, default: coalescingWindow)
         if dedupeWindow > .zero, !tokenState {
             section.report(
                 "dedupe-window",
@@ -99,3 +100,6 @@ extension HarvesterSettings {
 }
 
 private let connectTimeouts = Duration.milliseconds(100)...(.seconds(300))
+
+/// Of the worker, and of one topic.
+let coalescingWindows = Duration.zero...(.seconds(30))

@@ -176,6 +176,7 @@ extension TopicOverrides {
         self.spread = spread == 0 ? nil : UInt32(spread)
         let limit = section.integer("payload-limit", in: 256...2048, default: 0)
         payloadLimitBytes = limit == 0 ? nil : limit
+        coalescingWindow = section.optionalDuration("coalescing-window", in: coalescingWindows)
         section.reportUnknownKeys()
     }
 }

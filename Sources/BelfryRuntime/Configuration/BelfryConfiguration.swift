@@ -41,7 +41,8 @@ public struct BelfryConfiguration: Sendable, Equatable {
         return TopicSettings(
             unknownFate: overrides?.unknownFate ?? worker.unknownFate,
             spread: overrides?.spread,
-            payloadLimitBytes: overrides?.payloadLimitBytes ?? environment.payloadLimitBytes
+            payloadLimitBytes: overrides?.payloadLimitBytes ?? environment.payloadLimitBytes,
+            coalescingWindow: overrides?.coalescingWindow ?? worker.coalescingWindow
         )
     }
 }
@@ -96,6 +97,7 @@ public struct TopicOverrides: Sendable, Equatable {
     /// Over how many keys `<bundle>#<shard>` requests are spread, at least 1.
     public var spread: UInt32?
     public var payloadLimitBytes: Int?
+    public var coalescingWindow: Duration?
 
     public init() {}
 }
@@ -107,6 +109,8 @@ public struct TopicSettings: Sendable, Equatable {
     public let spread: UInt32?
     /// The largest payload the gateway takes, after stripping white space.
     public let payloadLimitBytes: Int
+    /// See ``WorkerSettings/coalescingWindow``.
+    public let coalescingWindow: Duration
 }
 
 /// Which outcomes are published.

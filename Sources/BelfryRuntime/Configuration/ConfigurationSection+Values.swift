@@ -32,11 +32,16 @@ extension ConfigurationSection {
 
     /// A duration in `range`, as a whole number with its unit: `500ms`, `2s`, `1m`, `6h`.
     func duration(_ key: String, in range: ClosedRange<Duration>, default standard: Duration) -> Duration {
+        optionalDuration(key, in: range) ?? standard
+    }
+
+    /// A duration, or nil if nothing is said.
+    func optionalDuration(_ key: String, in range: ClosedRange<Duration>) -> Duration? {
         let allowed =
             "a duration such as 500ms, 2s, 1m or 6h, "
             + "\(DurationText.format(range.lowerBound))...\(DurationText.format(range.upperBound))"
-        return value(key, default: standard, allowed: allowed) { text in
-            DurationText.parse(text).flatMap { range.contains($0) ? $0 : nil }
+        return value(key, default: nil, allowed: allowed) { text in
+            DurationText.parse(text).flatMap { range.contains($0) ? .some($0) : nil }
         }
     }
 

@@ -52,6 +52,9 @@ public struct WorkerSettings: Sendable, Equatable {
     public var tokenState = true
     /// For how long it is remembered that a request arrived at a token, so that it is not sent to it again; zero: not at all.
     public var dedupeWindow = Duration.zero
+    /// A device gets at most one notification per coalescing key in so long a time, the newest at its end; zero: what does
+    /// not wait anyway is sent at once.
+    public var coalescingWindow = Duration.zero
     /// How long a stop may take before what is unsettled is left to the next worker.
     public var stopTimeout = Duration.seconds(30)
     /// How long a revoked partition may wait for its notifications to settle; must stay below the session time-out of

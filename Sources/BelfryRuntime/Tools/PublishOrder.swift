@@ -33,6 +33,8 @@ public struct PublishOrder: Equatable, Sendable {
     public var expiration: UInt32?
     /// 10 or 5; nil: 10.
     public var priority: UInt32?
+    /// Empty: none. At most 255 bytes.
+    public var coalescingKey = ""
     /// Over how many keys the bundle is spread.
     public var spread = 1
     public var tokensPerRecord = 500
@@ -58,6 +60,12 @@ public struct PublishOrder: Equatable, Sendable {
         if let priority, priority != 10, priority != 5 {
             faults.append("priority: found \(priority); allowed: 10, 5")
         }
+        if coalescingKey.utf8.count > SendRequestView.coalescingKeyBytes {
+            faults.append(
+                "coalescing key: found \(coalescingKey.utf8.count) bytes; allowed: at most "
+                    + "\(SendRequestView.coalescingKeyBytes)"
+            )
+        }
         var stripped: [UInt8] = []
         do throws(PayloadError) {
             stripped = try PayloadScanner.stripped(payload, limitBytes: payloadLimitBytes)
@@ -75,6 +83,7 @@ public struct PublishOrder: Equatable, Sendable {
         template.environment = environment
         template.expiration = expiration
         template.priority = priority
+        template.coalescingKey = coalescingKey
         template.spread = UInt32(spread)
         template.tokensPerRecord = tokensPerRecord
         template.format = format

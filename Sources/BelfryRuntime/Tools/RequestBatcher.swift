@@ -18,6 +18,8 @@ struct RequestBatcher {
         var expiration: UInt32?
         /// 10 or 5; nil: 10.
         var priority: UInt32?
+        /// Empty: none.
+        var coalescingKey = ""
         /// At least 1.
         var spread: UInt32 = 1
         /// At least 1.
@@ -65,6 +67,7 @@ struct RequestBatcher {
         request.environment = template.environment
         if let expiration = template.expiration { request.expiration = Int64(expiration) }
         if let priority = template.priority { request.priority = priority }
+        request.coalescingKey = template.coalescingKey
         switch template.format {
         case .json:
             request.payloadJson = String(decoding: template.payload, as: UTF8.self)

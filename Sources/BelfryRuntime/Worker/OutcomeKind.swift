@@ -1,6 +1,6 @@
 import PushSchemas
 
-/// The outcomes this worker gives; `superseded` is for coalescing.
+/// The outcomes this worker gives.
 enum OutcomeKind: Sendable, CaseIterable {
     case confirmed
     case presumed
@@ -8,13 +8,14 @@ enum OutcomeKind: Sendable, CaseIterable {
     case rejected
     case tombstoned
     case expired
+    case superseded
     case duplicate
     case deadLettered
 
     /// Whether it is published when only failures are.
     var isFailure: Bool {
         switch self {
-        case .confirmed, .presumed, .duplicate: false
+        case .confirmed, .presumed, .superseded, .duplicate: false
         case .unknown, .rejected, .tombstoned, .expired, .deadLettered: true
         }
     }
@@ -27,6 +28,7 @@ enum OutcomeKind: Sendable, CaseIterable {
         case .rejected: .rejected
         case .tombstoned: .tombstoned
         case .expired: .expired
+        case .superseded: .superseded
         case .duplicate: .duplicate
         case .deadLettered: .deadLettered
         }
@@ -41,6 +43,7 @@ enum OutcomeKind: Sendable, CaseIterable {
         case .rejected: "rejected"
         case .tombstoned: "tombstoned"
         case .expired: "expired"
+        case .superseded: "superseded"
         case .duplicate: "duplicate"
         case .deadLettered: "dead_lettered"
         }

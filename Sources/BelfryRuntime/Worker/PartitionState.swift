@@ -39,6 +39,10 @@ final class PartitionState {
     var startToCommit: CommitFrontier.Position?
     /// What of it is parked; unused in a lag.
     var parking: PartitionParking
+    /// Once anything is coalesced: the offset after the last record that has come to the sending stage, and the
+    /// tick at which that, or what is taken in, last moved.
+    var passedOffset: Int64 = 0
+    var movedAt: UInt64 = 0
     /// Records that were sent without token state.
     var sentWithoutState = RecordMarks()
     /// Of records with a request id, while those are remembered: see ``RequestFingerprint/key(requestID:)``.

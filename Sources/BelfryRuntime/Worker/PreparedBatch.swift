@@ -20,6 +20,15 @@ struct PreparedNotification {
     var expiration: UInt32
 }
 
+/// A notification of a prepared batch that a newer one may take the place of.
+struct Coalescible {
+    /// In the batch's `notifications`.
+    var index: Int
+    /// Of token and coalescing key.
+    var fingerprint: RequestFingerprint
+    var stamp: Coalescer.Stamp
+}
+
 /// What one pass of the intake took from Kafka, decoded and validated, on its way to the connections.
 ///
 /// Owns the bytes its notifications point into: the consumed batch, views with storage of their own, and the arena of
@@ -38,6 +47,10 @@ final class PreparedBatch {
     private(set) var notifications: [PreparedNotification] = []
     /// By index in `notifications`, while requests are remembered; nil for a request without id. Else empty.
     private(set) var fingerprints: [RequestFingerprint?] = []
+    /// By `index`, ascending.
+    var coalescibles: [Coalescible] = []
+    /// Once anything is coalesced: the partitions taken in so far, and the offsets after their last records.
+    var ends: [(partition: PartitionState, offset: Int64)] = []
     /// Reason of death by index in `notifications`; empty while nobody is known to be dead.
     var deaths: [Int: TokenRecord.Reason] = [:]
     /// Indices in `notifications` of requests that arrived before.
@@ -54,7 +67,7 @@ final class PreparedBatch {
     var returning: [PartitionState] = []
 
     /// The stripped payloads, end to end.
-    let payloads = PayloadArena()
+    let payloads: PayloadArena
 
     private let source: KafkaBatch
     private var views: [SendRequestView] = []
@@ -62,6 +75,8 @@ final class PreparedBatch {
     init(source: KafkaBatch, number: UInt64) {
         self.source = source
         self.number = number
+        // A small batch may be kept for long by one notification that waits to be coalesced.
+        payloads = PayloadArena(bytes: min(64 * 1024, max(1, source.count) * 256))
         notifications.reserveCapacity(source.count)
     }
 
@@ -83,8 +98,13 @@ final class PreparedBatch {
 
 /// Bytes that are written one after the other and read by offset; freed as a whole.
 final class PayloadArena {
-    private var memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
+    private var memory: UnsafeMutableRawBufferPointer
     private var used = 0
+
+    /// - Parameter bytes: room that it has at first; at least 1.
+    init(bytes: Int = 64 * 1024) {
+        memory = .allocate(byteCount: bytes, alignment: 16)
+    }
 
     deinit {
         memory.deallocate()

@@ -31,6 +31,12 @@ enum ShardLimits {
     /// Most commit metadata; Kafka's default limit.
     static let metadataBytes = 4096
 
+    /// How long a request with a coalescing key waits at most for what lies behind it in its partition.
+    static let backlogPatience = Duration.seconds(5)
+    /// Ticks in which nothing comes of a partition until its end counts as reached: what lies before the end need not be
+    /// records. Not a time, for in one in which this process stood still nothing could come.
+    static let backlogStandstillTicks: UInt64 = 15
+
     /// How often time is looked at: granularity of windows, waits and deadlines.
     static let tick = TimeAmount.milliseconds(20)
     /// Time from one tick to the next above which something held the event loop up.

@@ -34,6 +34,8 @@ struct ShardReport: Sendable, Equatable {
     var oldestUnconfirmed: Duration?
     /// Outcomes, dead letters and hand-offs that the broker has not acknowledged.
     var unacknowledged: Int
+    /// Notifications that wait for newer ones of their coalescing key.
+    var coalescing: Int
     /// The group has said which partitions are this shard's, be it none.
     var hasJoined: Bool
     /// Nil without token state.

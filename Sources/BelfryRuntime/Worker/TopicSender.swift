@@ -10,6 +10,9 @@ final class TopicSender {
     /// See ``ParkedLags/topicHash(environment:bundleID:)``.
     let topicHash: UInt64
     let dedupeKey: DedupeKey
+    let coalesceKey: CoalesceKey
+    /// Zero: what does not wait anyway is sent at once.
+    let coalescingWindow: Duration
     let payloadLimitBytes: Int
     /// Lengths of token that the gateway takes.
     let tokenBytes: ClosedRange<Int>
@@ -61,6 +64,7 @@ final class TopicSender {
         payloadLimitBytes: Int,
         tokenBytes: ClosedRange<Int>,
         spread: UInt32?,
+        coalescingWindow: Duration,
         tokenGuard: InvalidTokenGuard,
         breaker: TopicBreaker,
         lanes: [GatewayLane],
@@ -72,6 +76,7 @@ final class TopicSender {
         self.payloadLimitBytes = payloadLimitBytes
         self.tokenBytes = tokenBytes
         self.spread = spread
+        self.coalescingWindow = coalescingWindow
         self.tokenGuard = tokenGuard
         self.breaker = breaker
         precondition(lanes.count == probation.count)
@@ -82,6 +87,7 @@ final class TopicSender {
         tokenKey = TokenKey(environment: environment, bundleID: bundleID)
         topicHash = ParkedLags.topicHash(environment: environment, bundleID: bundleID)
         dedupeKey = DedupeKey(environment: environment, bundleID: bundleID)
+        coalesceKey = CoalesceKey(environment: environment, bundleID: bundleID)
     }
 
     /// Encodes a notification into the lane of its token.

@@ -30,6 +30,7 @@ struct WorkerCounters: Equatable, Sendable {
         var rejected = 0
         var tombstoned = 0
         var expired = 0
+        var superseded = 0
         var duplicate = 0
         var deadLettered = 0
 
@@ -41,6 +42,7 @@ struct WorkerCounters: Equatable, Sendable {
             case .rejected: rejected
             case .tombstoned: tombstoned
             case .expired: expired
+            case .superseded: superseded
             case .duplicate: duplicate
             case .deadLettered: deadLettered
             }
@@ -54,6 +56,7 @@ struct WorkerCounters: Equatable, Sendable {
             case .rejected: rejected += 1
             case .tombstoned: tombstoned += 1
             case .expired: expired += 1
+            case .superseded: superseded += 1
             case .duplicate: duplicate += 1
             case .deadLettered: deadLettered += 1
             }
@@ -89,6 +92,7 @@ extension WorkerCounters {
             "rejected": .stringConvertible(outcomes.rejected),
             "tombstoned": .stringConvertible(outcomes.tombstoned),
             "expired": .stringConvertible(outcomes.expired),
+            "superseded": .stringConvertible(outcomes.superseded),
             "duplicate": .stringConvertible(outcomes.duplicate),
             "dead-lettered": .stringConvertible(outcomes.deadLettered),
         ]

@@ -24,6 +24,11 @@ struct WorkerMetrics {
         .gauge,
         "Outcomes and dead letters that the broker has not acknowledged."
     )
+    private var coalescing = MetricFamily(
+        "belfry_coalescing_notifications",
+        .gauge,
+        "Notifications that wait for newer ones of their coalescing key."
+    )
     private var partitions = MetricFamily("belfry_assigned_partitions", .gauge, "Partitions this process owns.")
     private var inFlight = MetricFamily(
         "belfry_in_flight_notifications",
@@ -131,7 +136,8 @@ struct WorkerMetrics {
 
     var families: [MetricFamily] {
         [
-            lag, age, uncommitted, unacknowledged, partitions, inFlight, waiting, open, parked, parkedLag, handedOver,
+            lag, age, uncommitted, unacknowledged, coalescing, partitions, inFlight, waiting, open, parked, parkedLag,
+            handedOver,
             returned, foreignParked, expiry, records,
             notifications, sent, sentWithoutState, deadLetters, commits, recordsLost, beyondEnd, outcomes, connects,
             disconnects,
@@ -150,6 +156,7 @@ struct WorkerMetrics {
         }
         age.raise(to: report.oldestUnconfirmed.map { Double($0.wholeNanoseconds) / 1e9 } ?? 0)
         unacknowledged.add(report.unacknowledged)
+        coalescing.add(report.coalescing)
         partitions.add(report.partitions.count)
         records.add(report.counters.records)
         notifications.add(report.counters.notifications)

@@ -45,6 +45,7 @@ extension WorkerShard {
             if let next = partition.frontier.nextOffset, message.offset < next { continue }
             take(message, at: index, of: partition, into: prepared, batch: batch, unixSeconds: unixSeconds, now: now)
         }
+        if coalescing.isUsed { noteEnds(of: prepared) }
         if index < batch.count { rest = Rest(batch: batch, next: index, partitions: messages.partitions) }
         if !prepared.notifications.isEmpty { self.prepared.append(prepared) }
         updatePauses(isBlocked: false)
@@ -102,6 +103,7 @@ extension WorkerShard {
             partition.requestKeys.append(key, for: record)
             requestKey = key
         }
+        let coalescing = coalescingKey(of: request, message, returns: isToDo != nil)
         let isExpired = request.expiration != 0 && Int64(request.expiration) < unixSeconds
         for token in 0..<request.tokenCount {
             let reference = NotificationReference(
@@ -141,6 +143,20 @@ extension WorkerShard {
                 )
             } else {
                 prepared.append(notification)
+            }
+            if let coalescing {
+                let stamp = Coalescer.Stamp(
+                    milliseconds: coalescing.publishedAt,
+                    offset: message.offset,
+                    token: reference.token
+                )
+                prepared.coalescibles.append(
+                    Coalescible(
+                        index: prepared.notifications.count - 1,
+                        fingerprint: RequestFingerprint(token: view.bytes, key: coalescing.key),
+                        stamp: stamp
+                    )
+                )
             }
         }
     }

@@ -116,7 +116,10 @@ extension WorkerShard {
     private func startRevocation(of sources: [PartitionState], within limit: Duration) {
         for partition in sources { dropCopies(of: partition) }
         let leaving = sources.flatMap(\.withLags)
-        for partition in leaving { partition.phase = .revoking }
+        for partition in leaving {
+            partition.phase = .revoking
+            coalescing.forget(assignment: partition.assignment)
+        }
         for lane in lanes {
             for partition in leaving { lane.machine.stopSending(assignment: partition.assignment) }
         }
@@ -164,6 +167,7 @@ extension WorkerShard {
         if partition.lag == nil { endParking(of: partition) }
         partitions[Int(partition.assignment)] = nil
         partition.phase = .revoking
+        coalescing.forget(assignment: partition.assignment)
         if lastSource?.assignment == partition.assignment { lastSource = nil }
         for lane in lanes { lane.machine.forget(assignment: partition.assignment) }
     }

@@ -11,6 +11,7 @@ extension WorkerShard {
             topics: senders.senders.map(report),
             oldestUnconfirmed: assigned.values.compactMap(\.oldestTakenAt).min().map { $0.elapsed(until: now) },
             unacknowledged: publications.count,
+            coalescing: coalescing.count,
             hasJoined: hasJoined,
             // Where it is gone on without, nobody need wait for it.
             isTokenStateReady: settings.redisPatience == nil ? redis?.isReady : nil,

@@ -9,6 +9,7 @@ extension WorkerShard {
         while sent < prepared.count, case .known = prepared[sent].lookup {
             batchesPassed(upTo: prepared[sent].number - 1)
             send(prepared[sent])
+            notePassed(prepared[sent])
             sent += 1
         }
         if sent > 0 { prepared.removeFirst(sent) }
@@ -16,7 +17,9 @@ extension WorkerShard {
     }
 
     private func send(_ batch: PreparedBatch) {
+        var coalescibles = batch.coalescibles[...]
         for (index, notification) in batch.notifications.enumerated() {
+            let coalescible = coalescibles.first?.index == index ? coalescibles.removeFirst() : nil
             // The partition may have gone, or be on its way, since the batch was taken in: who has it next sends it.
             guard let partition = partitions[Int(notification.reference.assignment)], partition.phase == .active else {
                 continue
@@ -31,23 +34,39 @@ extension WorkerShard {
                 continue
             }
             let sender = senders.senders[Int(notification.sender)]
-            if !sender.refusedTokens.isEmpty,
-                sender.refusedTokens.contains(notification.token, checksum: notification.checksum)
-            {
-                settle(notification.reference, .tombstoned, reason: TokenRecord.Reason.invalid.name)
-                continue
-            }
+            if isRefused(notification, by: sender) { continue }
             // What returns was on its way before, under its place in the source, and is not for that a repetition.
             if let fingerprint, partition.lag == nil, !enter(fingerprint, notification.reference, batch: batch.number) {
                 settle(notification.reference, .duplicate)
                 continue
             }
             if batch.isWithoutState { partition.sentWithoutState.mark(notification.reference.record) }
-            if sender.detours, detour(notification, at: index, in: batch, of: sender, partition) { continue }
-            append(notification, of: batch, to: sender)
+            if let coalescible, waits(coalescible, in: batch, of: sender, partition) { continue }
+            dispatch(notification, at: index, in: batch, of: sender, partition)
         }
         closeCopy()
         passed(batch)
+    }
+
+    /// Whether the gateway has called a token invalid a moment ago; its notification ends so.
+    func isRefused(_ notification: PreparedNotification, by sender: TopicSender) -> Bool {
+        guard !sender.refusedTokens.isEmpty,
+            sender.refusedTokens.contains(notification.token, checksum: notification.checksum)
+        else { return false }
+        settle(notification.reference, .tombstoned, reason: TokenRecord.Reason.invalid.name)
+        return true
+    }
+
+    /// Sends a notification on its way: into its lane, or where those of its topic go meanwhile.
+    func dispatch(
+        _ notification: PreparedNotification,
+        at index: Int,
+        in batch: PreparedBatch,
+        of sender: TopicSender,
+        _ partition: PartitionState
+    ) {
+        if sender.detours, detour(notification, at: index, in: batch, of: sender, partition) { return }
+        append(notification, of: batch, to: sender)
     }
 
     /// Encodes a notification into its lane.
@@ -96,6 +115,8 @@ extension WorkerShard {
 
     /// Nothing taken in up to this batch waits for its look-up any more.
     private func batchesPassed(upTo number: UInt64) {
+        // What waits to be coalesced was looked up with its batch.
+        let number = min(number, coalescing.oldestBatch.map { $0 - 1 } ?? number)
         for sender in senders.senders where !sender.refusedTokens.isEmpty {
             sender.refusedTokens.passed(batch: number)
         }
@@ -139,6 +160,7 @@ extension WorkerShard {
             payloadLimitBytes: topic.settings.payloadLimitBytes,
             tokenBytes: 32...place.settings.tokenLimitBytes,
             spread: topic.settings.spread,
+            coalescingWindow: topic.settings.coalescingWindow,
             tokenGuard: settings.tokenGuard,
             breaker: settings.breaker,
             lanes: Array(lanes.prefix(settings.connectionsPerTopic)),

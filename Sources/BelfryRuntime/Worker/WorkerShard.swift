@@ -8,7 +8,7 @@ import PushSchemas
 /// One event-loop thread with everything it needs: a Kafka consumer and producer, a Redis pipeline, gateway connections.
 ///
 /// Shards share nothing. Stages, in one direction: consume and validate (`+Intake`) → token state (`+Lookup`) → encode and
-/// write (`+Sending`), or park (`+Parking`) → settle (`+Settling`) → publish (`+Publishing`) → commit (`+Commit`); partitions come and go in
+/// write (`+Sending`, `+Coalescing`), or park (`+Parking`) → settle (`+Settling`) → publish (`+Publishing`) → commit (`+Commit`); partitions come and go in
 /// `+Rebalance`. Everything runs on `eventLoop`.
 final class WorkerShard {
     let settings: ShardSettings
@@ -56,6 +56,8 @@ final class WorkerShard {
     var redisPatience: TokenStorePatience
     /// What is sent and not remembered yet, while requests are remembered.
     var requestsUnderWay = RequestsUnderWay()
+    /// What waits for newer ones of its coalescing key.
+    var coalescing = Coalescing()
     var counters = WorkerCounters()
     var isCommitting = false
     var nextCommit: MonotonicTime
@@ -140,6 +142,8 @@ final class WorkerShard {
         }
         sendPrepared()
         pumpLanes()
+        // After that, for what only waited for the lanes to have room.
+        if releaseCoalesced() { pumpLanes() }
         if hasRead || batches == ShardLimits.batchesPerTurn {
             // More may be waiting, but sockets and Redis get their turn first. Not with `execute`: an event loop of NIO runs
             // tasks until none is due before it looks at its sockets again.
@@ -160,6 +164,7 @@ final class WorkerShard {
         // event loop has looked.
         hasPassedOver = !hasPassedOver && lastTick + ShardLimits.holdUp <= now
         lastTick = now
+        coalescing.ticks += 1
         if !hasPassedOver {
             for sender in senders.senders {
                 for lane in sender.lanes { lane.tick(now: now) }

@@ -91,6 +91,11 @@ public nonisolated struct PushSendRequest: Sendable {
   /// Clears the value of `priority`. Subsequent reads from it will return its default value.
   public mutating func clearPriority() {self._priority = nil}
 
+  /// Of several requests with the same key for one device, the newest by publish time (the record's timestamp, then its
+  /// offset) takes the place of those that still wait to be sent; their outcome is "superseded". At most 255 bytes of
+  /// UTF-8. Empty: none takes the place of another.
+  public var coalescingKey: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   /// The notification's JSON. Exactly one of the two is set.
@@ -115,7 +120,7 @@ fileprivate nonisolated let _protobuf_package = "belfry.push.v1"
 
 nonisolated extension PushSendRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".SendRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_id\0\u{1}environment\0\u{1}payload\0\u{3}payload_json\0\u{1}tokens\0\u{3}packed_tokens\0\u{1}expiration\0\u{1}priority\0\u{c}\u{9}\u{1}")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_id\0\u{1}environment\0\u{1}payload\0\u{3}payload_json\0\u{1}tokens\0\u{3}packed_tokens\0\u{1}expiration\0\u{1}priority\0\u{3}coalescing_key\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -145,6 +150,7 @@ nonisolated extension PushSendRequest: SwiftProtobuf.Message, SwiftProtobuf._Mes
       case 6: try { try decoder.decodeSingularBytesField(value: &self.packedTokens) }()
       case 7: try { try decoder.decodeSingularInt64Field(value: &self._expiration) }()
       case 8: try { try decoder.decodeSingularUInt32Field(value: &self._priority) }()
+      case 9: try { try decoder.decodeSingularStringField(value: &self.coalescingKey) }()
       default: break
       }
     }
@@ -184,6 +190,9 @@ nonisolated extension PushSendRequest: SwiftProtobuf.Message, SwiftProtobuf._Mes
     try { if let v = self._priority {
       try visitor.visitSingularUInt32Field(value: v, fieldNumber: 8)
     } }()
+    if !self.coalescingKey.isEmpty {
+      try visitor.visitSingularStringField(value: self.coalescingKey, fieldNumber: 9)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -195,6 +204,7 @@ nonisolated extension PushSendRequest: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if lhs.packedTokens != rhs.packedTokens {return false}
     if lhs._expiration != rhs._expiration {return false}
     if lhs._priority != rhs._priority {return false}
+    if lhs.coalescingKey != rhs.coalescingKey {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -89,6 +89,12 @@ struct PartitionParking {
         followers[topic, default: []].append(Follower(source: source, end: lag.end))
     }
 
+    /// A new notification has gone into the lanes behind newer ones.
+    mutating func noteLateFollower(of topic: UInt64, source: Int64) {
+        guard let last = followers[topic]?.last, let index = followers[topic]?.indices.last else { return }
+        followers[topic]?[index].source = min(last.source, source)
+    }
+
     // MARK: What is committed
 
     /// What a commit says.

@@ -55,6 +55,7 @@ extension WorkerShard {
             }
             for each in held {
                 let notification = each.batch.notifications[each.index]
+                if coalescing.isUsed { noteLateFollower(notification.reference, of: topic, in: partition) }
                 append(notification, of: each.batch, to: senders.senders[Int(notification.sender)])
             }
         }
@@ -65,6 +66,12 @@ extension WorkerShard {
             of: topic,
             source: partition.source(of: reference.record).map { batch, index in batch[index].offset }
         )
+    }
+
+    /// What follows what was parked may be older than what followed before: it has waited to be coalesced.
+    func noteLateFollower(_ reference: NotificationReference, of topic: UInt64, in partition: PartitionState) {
+        guard let (batch, index) = partition.source(of: reference.record) else { return }
+        partition.parking.noteLateFollower(of: topic, source: batch[index].offset)
     }
 
     private func parkHeld(_ topic: UInt64, of sender: TopicSender, in partition: PartitionState) {

@@ -1,0 +1,59 @@
+import RedisClient
+
+/// Windows of coalescing: a device gets at most one notification per coalescing key and window, whichever workers it comes by.
+///
+/// The value is three decimal numbers with blanks between: when the window was opened (UNIX milliseconds; 0: none is open), and
+/// the stamp (UNIX milliseconds, offset) of what was sent last (-1 -1: nothing). It is kept for two windows.
+enum CoalesceScript {
+    /// Beyond it the script's numbers are not exact.
+    static let largestNumber: Int64 = 1 << 53 - 1
+
+    /// KEYS[1] a ``CoalesceKey``; ARGV: now (UNIX milliseconds), the window (milliseconds), the request's stamp (UNIX
+    /// milliseconds, offset), and whether it is to be sent (1) or has arrived (0).
+    ///
+    /// Returns for how many milliseconds the request waits; 0: it is to be sent now; -1: a newer one was sent, so it is not.
+    /// One that has arrived opens a window if none is open, and is never told -1. One that is to be sent ends its window.
+    /// Idempotent: who asks again for one that was sent is told to send it, for nobody knows whether it was.
+    static let coalesce = RedisScript(
+        """
+        local now, window = tonumber(ARGV[1]), tonumber(ARGV[2])
+        local at, offset = tonumber(ARGV[3]), tonumber(ARGV[4])
+        local isDue = ARGV[5] == '1'
+        local opened, sentAt, sentOffset = 0, -1, -1
+        local value = redis.call('GET', KEYS[1])
+        if value then
+          local first, second, third = string.match(value, '^(%d+) (-?%d+) (-?%d+)$')
+          if not first then
+            return redis.error_reply('BELFRY a coalescing window of another form is not known here')
+          end
+          opened, sentAt, sentOffset = tonumber(first), tonumber(second), tonumber(third)
+        end
+        local function write()
+          local text = string.format('%.0f %.0f %.0f', opened, sentAt, sentOffset)
+          redis.call('SET', KEYS[1], text, 'PX', math.max(1, 2 * window))
+        end
+        if at == sentAt and offset == sentOffset then
+          return 0
+        end
+        if at < sentAt or (at == sentAt and offset < sentOffset) then
+          return isDue and -1 or 0
+        end
+        if opened == 0 and (value or not isDue) then
+          opened = now
+          write()
+          return window
+        end
+        if opened > 0 then
+          local rest = math.min(window, opened + window - now)
+          if rest > 0 then
+            return rest
+          end
+        end
+        if isDue then
+          opened, sentAt, sentOffset = 0, at, offset
+          write()
+        end
+        return 0
+        """
+    )
+}

@@ -1,0 +1,285 @@
+/// Of several requests of one device and coalescing key that wait, the newest that has not expired is sent; the others are
+/// superseded.
+///
+/// Those that wait for one device and key are a *group*. A group is closed, and its newest is due, when nothing holds it any
+/// more: what lay before it in the backlog has been seen, and its window, if it has one, is over. What comes later begins
+/// another group. A request of which it is certain already that it will not be the one leaves its group at once, so that
+/// mostly one is left however many come. Pure: time is an argument, effects are values.
+public struct Coalescer: Sendable {
+    /// What the requests of a group have in common.
+    public struct Subject: Hashable, Sendable {
+        /// Number of the bundle in its environment.
+        public var topic: Int32
+        /// Of token and coalescing key.
+        public var fingerprint: RequestFingerprint
+
+        public init(topic: Int32, fingerprint: RequestFingerprint) {
+            self.topic = topic
+            self.fingerprint = fingerprint
+        }
+    }
+
+    /// What makes a request newer than another: when it was published, then where; within one record the later token.
+    public struct Stamp: Comparable, Hashable, Sendable {
+        /// UNIX time.
+        public var milliseconds: Int64
+        public var offset: Int64
+        public var token: UInt32
+
+        public init(milliseconds: Int64, offset: Int64, token: UInt32) {
+            self.milliseconds = milliseconds
+            self.offset = offset
+            self.token = token
+        }
+
+        public static func < (left: Stamp, right: Stamp) -> Bool {
+            (left.milliseconds, left.offset, left.token) < (right.milliseconds, right.offset, right.token)
+        }
+    }
+
+    /// A request to one device.
+    public struct Request: Equatable, Sendable {
+        /// Ascending in the order of arrival, never used twice.
+        public var ticket: UInt64
+        /// See ``NotificationReference/assignment``.
+        public var assignment: UInt32
+        public var stamp: Stamp
+        /// UNIX seconds; 0: never expires here.
+        public var expiration: UInt32
+
+        public init(ticket: UInt64, assignment: UInt32, stamp: Stamp, expiration: UInt32) {
+            self.ticket = ticket
+            self.assignment = assignment
+            self.stamp = stamp
+            self.expiration = expiration
+        }
+    }
+
+    /// Something that goes forward, which a group waits for.
+    public enum Gate: Hashable, Sendable {
+        /// What of an assignment has been taken in; the wait is over after a time, for it is for more to come.
+        case backlog(assignment: UInt32)
+        /// What has left a lane: until then a group's request would only wait in there.
+        case lane(topic: Int32, number: Int)
+    }
+
+    /// Until a gate has come to a position. Those at one gate ascend in the order in which groups are opened, or some wait a
+    /// little longer.
+    public struct Wait: Equatable, Sendable {
+        public var gate: Gate
+        public var position: UInt64
+
+        public init(_ gate: Gate, until position: UInt64) {
+            self.gate = gate
+            self.position = position
+        }
+    }
+
+    public enum Window: Equatable, Sendable {
+        case none
+        /// To be told by ``windowEnds(_:at:)``.
+        case unknown
+        case ends(MonotonicTime)
+    }
+
+    public enum Arrival: Equatable, Sendable {
+        /// Nothing holds it: it goes on at once.
+        case passes
+        /// It is the first of a group.
+        case opens(group: UInt64)
+        /// It waits with others, or has been superseded by one of them.
+        case joins(superseded: [UInt64])
+    }
+
+    /// What became of requests, by ticket.
+    public struct Settled: Equatable, Sendable {
+        /// To be sent, in the order of arrival.
+        public var due: [Due] = []
+        /// Ascending.
+        public var superseded: [UInt64] = []
+        /// Ascending.
+        public var expired: [UInt64] = []
+    }
+
+    public struct Due: Equatable, Sendable {
+        public var ticket: UInt64
+        public var subject: Subject
+        public var stamp: Stamp
+        /// Its group had a window.
+        public var hadWindow: Bool
+    }
+
+    fileprivate struct Holds: OptionSet {
+        let rawValue: UInt8
+        static let backlog = Holds(rawValue: 1)
+        static let lane = Holds(rawValue: 2)
+        static let window = Holds(rawValue: 4)
+    }
+
+    private struct Group {
+        var subject: Subject
+        /// Of each pair the newer one expires first, and not never: else the older would be superseded. Stamps ascend.
+        var candidates: [Request]
+        var holds: Holds
+        var hasWindow: Bool
+    }
+
+    /// How long a group waits for a backlog.
+    public let patience: Duration
+    private var groups: [UInt64: Group] = [:]
+    private var open: [Subject: UInt64] = [:]
+    private var nextGroup: UInt64 = 0
+    private var queues: [Gate: Queue<UInt64>] = [:]
+    /// When groups have waited long enough for a backlog.
+    private var deadlines = Queue<MonotonicTime>()
+    private var windows = WindowHeap()
+    /// Groups that nothing holds any more.
+    private var closed: [UInt64] = []
+
+    public init(patience: Duration) {
+        self.patience = patience
+    }
+
+    /// Nothing waits.
+    public var isEmpty: Bool { groups.isEmpty }
+
+    /// The gates that something waits at, in no order.
+    public var gates: [Gate] { Array(queues.keys) }
+
+    // MARK: Requests
+
+    /// A request that is valid and has not expired has come.
+    ///
+    /// - Parameters:
+    ///   - waits: what its group waits for if it is the first.
+    ///   - window: the window its group has if it is the first.
+    public mutating func arrive(
+        _ request: Request,
+        of subject: Subject,
+        now: MonotonicTime,
+        window: Window,
+        waits: @autoclosure () -> [Wait]
+    ) -> Arrival {
+        if let number = open[subject] { return .joins(superseded: join(request, number)) }
+        let waits = waits()
+        var holds: Holds = window == .none ? [] : .window
+        for wait in waits { holds.insert(wait.gate.hold) }
+        guard !holds.isEmpty else { return .passes }
+        let number = nextGroup
+        nextGroup += 1
+        groups[number] = Group(subject: subject, candidates: [request], holds: holds, hasWindow: window != .none)
+        open[subject] = number
+        for wait in waits { queues[wait.gate, default: Queue()].append(number, until: wait.position) }
+        if holds.contains(.backlog) { deadlines.append(number, until: now + patience) }
+        if case .ends(let time) = window { windows.insert(number, at: time) }
+        return .opens(group: number)
+    }
+
+    /// It became known when a group's window ends.
+    public mutating func windowEnds(_ group: UInt64, at time: MonotonicTime) {
+        windows.insert(group, at: time)
+    }
+
+    /// Whether a group waits still.
+    public func waits(_ group: UInt64) -> Bool { groups[group] != nil }
+
+    /// An assignment has ended: its requests belong to nobody here.
+    public mutating func forget(assignment: UInt32) {
+        // Which group comes first makes no difference: none is closed by it.
+        for (number, group) in groups where group.candidates.contains(where: { $0.assignment == assignment }) {
+            groups[number]?.candidates.removeAll { $0.assignment == assignment }
+            if groups[number]?.candidates.isEmpty ?? false { remove(number) }
+        }
+        passed(.backlog(assignment: assignment), upTo: .max)
+    }
+
+    // MARK: What is waited for
+
+    /// A gate has come to a position.
+    public mutating func passed(_ gate: Gate, upTo position: UInt64) {
+        while let number = queues[gate]?.next(upTo: position) { lift(gate.hold, of: number) }
+        if queues[gate]?.isEmpty ?? false { queues[gate] = nil }
+    }
+
+    /// Takes what is due.
+    public mutating func takeDue(now: MonotonicTime, unixSeconds: Int64) -> Settled {
+        while let number = deadlines.next(upTo: now) { lift(.backlog, of: number) }
+        while let number = windows.next(upTo: now) { lift(.window, of: number) }
+        var settled = Settled()
+        for number in closed {
+            guard let group = remove(number) else { continue }
+            var isDecided = false
+            for request in group.candidates.reversed() {
+                if request.expiration != 0, Int64(request.expiration) < unixSeconds {
+                    settled.expired.append(request.ticket)
+                } else if isDecided {
+                    settled.superseded.append(request.ticket)
+                } else {
+                    isDecided = true
+                    settled.due.append(
+                        Due(
+                            ticket: request.ticket,
+                            subject: group.subject,
+                            stamp: request.stamp,
+                            hadWindow: group.hasWindow
+                        )
+                    )
+                }
+            }
+        }
+        closed.removeAll(keepingCapacity: true)
+        settled.due.sort { $0.ticket < $1.ticket }
+        settled.superseded.sort()
+        settled.expired.sort()
+        return settled
+    }
+
+    // MARK: Private helpers
+
+    /// - Returns: whom that supersedes, which may be the request itself.
+    private mutating func join(_ request: Request, _ number: UInt64) -> [UInt64] {
+        guard var group = groups[number] else { return [] }
+        if group.candidates.contains(where: { Self.supersedes($0, request) }) { return [request.ticket] }
+        let superseded = group.candidates.filter { Self.supersedes(request, $0) }.map(\.ticket)
+        group.candidates.removeAll { Self.supersedes(request, $0) }
+        let place = group.candidates.firstIndex { request.stamp < $0.stamp } ?? group.candidates.endIndex
+        group.candidates.insert(request, at: place)
+        groups[number] = group
+        return superseded
+    }
+
+    /// Whether one takes another's place whenever their group is closed: it is newer, and has not expired unless the other
+    /// has, too.
+    private static func supersedes(_ newer: Request, _ older: Request) -> Bool {
+        older.stamp < newer.stamp
+            && (newer.expiration == 0 || older.expiration != 0 && newer.expiration >= older.expiration)
+    }
+
+    private mutating func lift(_ hold: Holds, of number: UInt64) {
+        guard let holds = groups[number]?.holds, !holds.isEmpty else { return }
+        groups[number]?.holds.remove(hold)
+        if holds.subtracting(hold).isEmpty { closed.append(number) }
+    }
+
+    @discardableResult
+    private mutating func remove(_ number: UInt64) -> Group? {
+        guard let group = groups.removeValue(forKey: number) else { return nil }
+        open[group.subject] = nil
+        if groups.isEmpty {
+            // What is left in them belongs to groups that are gone.
+            queues = [:]
+            deadlines = Queue()
+            windows = WindowHeap()
+        }
+        return group
+    }
+}
+
+extension Coalescer.Gate {
+    fileprivate var hold: Coalescer.Holds {
+        switch self {
+        case .backlog: .backlog
+        case .lane: .lane
+        }
+    }
+}

@@ -1,0 +1,193 @@
+import Foundation
+import NIOEmbedded
+import PipelineCore
+import PushSchemas
+import Testing
+
+@testable import BelfryRuntime
+@testable import KafkaClient
+
+/// What a shard does with requests that have a coalescing key. Its gateway never answers, so what it sends stays in its lanes.
+@Suite("Requests with a coalescing key")
+struct CoalescingShardTests {
+    private final class Bench {
+        let eventLoop = EmbeddedEventLoop()
+        let group = ScriptedGroup()
+        let producer = SilentProducer()
+        let shard: WorkerShard
+        private var nextOffset: Int64 = 0
+
+        init(_ change: (inout BelfryConfiguration) -> Void = { _ in }) {
+            var configuration = BelfryConfiguration()
+            let gateway = HostPort(host: "nowhere", port: 1)
+            configuration.environments = [EnvironmentSettings(name: "sandbox", gateways: [gateway])]
+            configuration.worker.connectionsPerTopic = 1
+            configuration.worker.parkAfter = .seconds(600)
+            change(&configuration)
+            shard = WorkerShard.scripted(
+                group,
+                configuration: configuration,
+                producer: producer,
+                gateways: SilentDoor(eventLoop),
+                on: eventLoop
+            )
+            group.committedOffset = 0
+            shard.start()
+            shard.assign([Self.place])
+        }
+
+        static let place = KafkaTopicPartition(topic: "push.requests", partition: 0)
+
+        /// The next records of the partition, in one batch: each a token and a coalescing key.
+        func bring(_ requests: (token: UInt8, key: String)...) throws {
+            let records = try requests.map { request in
+                defer { nextOffset += 1 }
+                let value = PushSendRequest.with {
+                    $0.payload = Data(#"{"aps":{}}"#.utf8)
+                    $0.packedTokens = Data(repeating: request.token, count: 32)
+                    $0.coalescingKey = request.key
+                }
+                return KafkaRecord(
+                    topic: "push.requests",
+                    partition: 0,
+                    offset: nextOffset,
+                    key: Array("com.example.news".utf8),
+                    value: try value.serializedBytes()
+                )
+            }
+            group.batches.append(KafkaBatch(records))
+        }
+
+        func wait(milliseconds: Int64) { eventLoop.advanceTime(by: .milliseconds(milliseconds)) }
+
+        /// The offsets, which are the records' numbers here, of what came to the lane, in order.
+        var sent: [UInt32] {
+            guard let lane = shard.senders.senders.first?.ownLanes.first else { return [] }
+            return (lane.machine.log.head..<lane.machine.log.tail).map {
+                lane.machine.log.entry(at: $0).reference.record
+            }
+        }
+
+        var superseded: Int { shard.counters.outcomes.superseded }
+    }
+
+    @Test(
+        "the newest of those that wait in a backlog is sent, when the backlog has been seen; one without a key passes"
+    )
+    func backlog() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.group.cachedEnd = 6
+        try bench.bring((1, "score"), (2, "score"), (1, ""), (1, "score"))
+        bench.wait(milliseconds: 20)
+        #expect(bench.sent == [2] && bench.superseded == 1 && bench.shard.coalescing.count == 2)
+        bench.group.cachedEnd = 7
+        try bench.bring((1, "other"), (1, "score"))
+        bench.wait(milliseconds: 20)
+        #expect(bench.sent == [2, 1, 5] && bench.superseded == 2, "the end is that at the arrival of a key's first")
+        #expect(bench.shard.coalescing.count == 1, "the other key's end is one further on")
+    }
+
+    @Test("at the end of the partition nothing waits")
+    func atTheEnd() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.group.cachedEnd = 1
+        try bench.bring((1, "score"))
+        bench.wait(milliseconds: 20)
+        #expect(bench.sent == [0] && bench.shard.coalescing.isEmpty && bench.superseded == 0)
+    }
+
+    @Test("an end before which nothing more comes counts as reached")
+    func standstill() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.group.cachedEnd = 2
+        try bench.bring((1, "score"))
+        bench.wait(milliseconds: 200)
+        #expect(bench.sent.isEmpty)
+        bench.wait(milliseconds: 200)
+        #expect(bench.sent == [0])
+    }
+
+    @Test("what would wait in a lane waits where it can be superseded, and is parked as one when the topic is")
+    func lane() throws {
+        let bench = Bench { $0.worker.parkAfter = .seconds(3) }
+        defer { bench.shard.leave() }
+        bench.group.cachedEnd = 0
+        try bench.bring((9, ""), (1, "score"))
+        bench.wait(milliseconds: 1000)
+        try bench.bring((1, "score"), (2, "score"))
+        bench.wait(milliseconds: 1000)
+        #expect(bench.sent == [0] && bench.superseded == 1 && bench.shard.coalescing.count == 2)
+        bench.wait(milliseconds: 3000)
+        let parked = bench.producer.messages.filter { $0.topic == "push.parked" }.map { message in
+            message.headers.first { $0.0 == "source-offset" }.map { String(decoding: $0.1, as: UTF8.self) }
+        }
+        #expect(parked == ["0", "2", "3"])
+        #expect(bench.shard.coalescing.isEmpty)
+    }
+
+    @Test("a partition that is paused for want of room is not waited for")
+    func paused() throws {
+        let bench = Bench { $0.worker.maxUncommitted = 3 }
+        defer { bench.shard.leave() }
+        bench.group.cachedEnd = 100
+        try bench.bring((1, "score"), (1, "score"), (2, "score"))
+        bench.wait(milliseconds: 20)
+        #expect(bench.sent.isEmpty && bench.superseded == 1)
+        try bench.bring((1, "score"), (3, "score"))
+        bench.wait(milliseconds: 20)
+        #expect(bench.sent == [4, 2, 3] && bench.superseded == 2, "what came last had nothing to wait for")
+        #expect(bench.shard.coalescing.isEmpty)
+    }
+
+    @Test("what waits when its partition is given back is left to who has it next", arguments: [true, false])
+    func revoked(lost: Bool) throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.group.cachedEnd = 100
+        try bench.bring((1, "score"), (1, "score"))
+        bench.wait(milliseconds: 20)
+        let state = try #require(bench.shard.assigned[0])
+        bench.shard.revoke([Bench.place], lost: lost)
+        bench.wait(milliseconds: 10_000)
+        #expect(bench.sent.isEmpty && bench.shard.coalescing.isEmpty && bench.superseded == 1)
+        #expect(state.frontier.frontierOffset == 1, "only what was superseded is done")
+    }
+
+    @Test("a stop leaves what waits to the next worker, too")
+    func drained() throws {
+        let bench = Bench { $0.worker.coalescingWindow = .seconds(30) }
+        defer { bench.shard.leave() }
+        bench.group.cachedEnd = 0
+        try bench.bring((1, "score"))
+        bench.wait(milliseconds: 20)
+        let state = try #require(bench.shard.assigned[0])
+        _ = bench.shard.drain()
+        bench.wait(milliseconds: 60_000)
+        #expect(bench.sent.isEmpty && bench.shard.coalescing.isEmpty)
+        #expect(state.frontier.frontierOffset == 0)
+    }
+
+    @Test(
+        "with a window a device gets one per key and window, the newest at its end; what comes later waits for the next"
+    )
+    func window() throws {
+        let bench = Bench { $0.topics["com.example.news", default: .init()].coalescingWindow = .seconds(2) }
+        defer { bench.shard.leave() }
+        bench.group.cachedEnd = 0
+        try bench.bring((1, "score"))
+        bench.wait(milliseconds: 1900)
+        try bench.bring((1, "score"), (2, "score"), (1, "other"))
+        bench.wait(milliseconds: 80)
+        #expect(bench.sent.isEmpty && bench.superseded == 1)
+        bench.wait(milliseconds: 80)
+        #expect(bench.sent == [1])
+        try bench.bring((1, "score"))
+        bench.wait(milliseconds: 1700)
+        #expect(bench.sent == [1] && bench.shard.coalescing.count == 3)
+        bench.wait(milliseconds: 400)
+        #expect(bench.sent == [1, 2, 3] && bench.shard.coalescing.count == 1, "the last one's window is the next")
+    }
+}

@@ -1,0 +1,182 @@
+import Testing
+
+@testable import PipelineCore
+
+@Suite struct CoalescerTests {
+    private let start = MonotonicTime(nanoseconds: 1_000_000_000)
+    private let backlog = Coalescer.Gate.backlog(assignment: 1)
+    private let lane = Coalescer.Gate.lane(topic: 0, number: 0)
+
+    private func later(_ milliseconds: Int64) -> MonotonicTime { start + .milliseconds(milliseconds) }
+
+    /// A request published at a time; tickets count arrivals.
+    private func request(_ ticket: UInt64, at milliseconds: Int64, expiration: UInt32 = 0) -> Coalescer.Request {
+        .init(
+            ticket: ticket,
+            assignment: 1,
+            stamp: .init(milliseconds: milliseconds, offset: Int64(ticket), token: 0),
+            expiration: expiration
+        )
+    }
+
+    @Test("What nothing holds goes on at once, and nobody waits for it")
+    func passes() {
+        var coalescer = Coalescer(patience: .seconds(5))
+        #expect(coalescer.comes(request(1, at: 10), subject(1), start, .none, []) == .passes)
+        #expect(coalescer.isEmpty && coalescer.gates.isEmpty)
+        #expect(coalescer.comes(request(2, at: 5), subject(1), start, .none, []) == .passes)
+    }
+
+    @Test("Of those that wait for a backlog the newest by publish time is due, when the backlog has been seen")
+    func backlogIsSeen() {
+        var coalescer = Coalescer(patience: .seconds(5))
+        let waits = [Coalescer.Wait(backlog, until: 100)]
+        #expect(coalescer.comes(request(1, at: 10), subject(1), start, .none, waits) == .opens(group: 0))
+        #expect(coalescer.comes(request(2, at: 30), subject(1), start, .none, []) == .joins(superseded: [1]))
+        #expect(coalescer.comes(request(3, at: 20), subject(1), start, .none, []) == .joins(superseded: [3]))
+        coalescer.passed(backlog, upTo: 99)
+        #expect(coalescer.due(later(1)) == Coalescer.Settled())
+        coalescer.passed(backlog, upTo: 100)
+        #expect(coalescer.due(later(1)).due.map(\.ticket) == [2])
+        #expect(coalescer.isEmpty && coalescer.gates.isEmpty)
+    }
+
+    @Test("Published in the same millisecond, the higher offset is newer; in one record the later token")
+    func ties() {
+        typealias Stamp = Coalescer.Stamp
+        let stamps = [
+            Stamp(milliseconds: 1, offset: 9, token: 9), Stamp(milliseconds: 2, offset: 1, token: 5),
+            Stamp(milliseconds: 2, offset: 2, token: 0), Stamp(milliseconds: 2, offset: 2, token: 1),
+        ]
+        #expect(stamps.shuffled().sorted() == stamps)
+    }
+
+    @Test("Groups of other keys and bundles are let go each on its own, in the order of arrival")
+    func groupsAreApart() {
+        var coalescer = Coalescer(patience: .seconds(5))
+        let other = Coalescer.Subject(topic: 1, fingerprint: subject(1).fingerprint)
+        for (ticket, subject) in zip(1..., [subject(1), subject(2), other]) as Zip2Sequence<PartialRangeFrom<UInt64>, _>
+        {
+            #expect(
+                coalescer.comes(request(ticket, at: 1), subject, start, .none, [.init(backlog, until: ticket)])
+                    == .opens(group: ticket - 1)
+            )
+        }
+        coalescer.passed(backlog, upTo: 2)
+        #expect(coalescer.due(start).due.map(\.ticket) == [1, 2])
+        coalescer.passed(backlog, upTo: .max)
+        #expect(coalescer.due(start).due.map(\.subject) == [other])
+    }
+
+    @Test("A backlog is not waited for beyond patience, a lane is, and both must be passed")
+    func patience() {
+        var coalescer = Coalescer(patience: .seconds(5))
+        let waits = [Coalescer.Wait(backlog, until: 100), .init(lane, until: 7)]
+        #expect(coalescer.comes(request(1, at: 1), subject(1), start, .none, waits) == .opens(group: 0))
+        #expect(coalescer.comes(request(2, at: 1), subject(2), start, .none, [waits[0]]) == .opens(group: 1))
+        #expect(coalescer.due(later(4999)).due.isEmpty)
+        #expect(coalescer.due(later(5000)).due.map(\.ticket) == [2])
+        coalescer.passed(lane, upTo: 6)
+        #expect(coalescer.due(later(100_000)).due.isEmpty)
+        coalescer.passed(lane, upTo: 7)
+        #expect(coalescer.due(later(100_000)).due.map(\.ticket) == [1])
+    }
+
+    @Test("A window is over at its end, not before, whatever order windows were opened in")
+    func windows() {
+        var coalescer = Coalescer(patience: .seconds(5))
+        for ticket in 1...20 as ClosedRange<UInt64> {
+            #expect(
+                coalescer.comes(request(ticket, at: 1), subject(ticket), start, .unknown, [])
+                    == .opens(group: ticket - 1)
+            )
+        }
+        #expect(coalescer.due(later(100_000)).due.isEmpty, "nobody has said when they end")
+        // 7 has no common factor with 20: every end once.
+        for group in 0..<20 as Range<UInt64> { coalescer.windowEnds(group, at: later(Int64(group * 7 % 20))) }
+        for time in 0..<20 as Range<Int64> {
+            let due = coalescer.due(later(time)).due
+            #expect(due.map { $0.ticket - 1 } == (0..<20).filter { $0 * 7 % 20 == time } && due.allSatisfy(\.hadWindow))
+        }
+        #expect(coalescer.isEmpty)
+    }
+
+    @Test("One that expires before an older one does not take its place until it is certain that it lives")
+    func expiration() {
+        for now in [99, 100, 101] as [Int64] {
+            var coalescer = Coalescer(patience: .seconds(5))
+            let waits = [Coalescer.Wait(backlog, until: 1)]
+            _ = coalescer.comes(request(1, at: 10), subject(1), start, .none, waits)
+            #expect(
+                coalescer.comes(request(2, at: 20, expiration: 100), subject(1), start, .none, [])
+                    == .joins(superseded: [])
+            )
+            coalescer.passed(backlog, upTo: 1)
+            let settled = coalescer.takeDue(now: start, unixSeconds: now)
+            #expect(settled.due.map(\.ticket) == [now > 100 ? 1 : 2])
+            #expect(settled.superseded == (now > 100 ? [] : [1]) && settled.expired == (now > 100 ? [2] : []))
+        }
+    }
+
+    @Test("Where all have expired nothing is due")
+    func allExpired() {
+        var coalescer = Coalescer(patience: .seconds(5))
+        _ = coalescer.comes(request(1, at: 10, expiration: 50), subject(1), start, .none, [.init(backlog, until: 1)])
+        _ = coalescer.comes(request(2, at: 20, expiration: 40), subject(1), start, .none, [])
+        coalescer.passed(backlog, upTo: 1)
+        let settled = coalescer.takeDue(now: start, unixSeconds: 51)
+        #expect(settled == Coalescer.Settled(due: [], superseded: [], expired: [1, 2]))
+        #expect(coalescer.isEmpty)
+    }
+
+    @Test("What waits of an assignment is forgotten with it, and its place is taken by what is left")
+    func forget() {
+        var coalescer = Coalescer(patience: .seconds(5))
+        let waits = [Coalescer.Wait(backlog, until: 100)]
+        _ = coalescer.comes(request(1, at: 10), subject(1), start, .none, waits)
+        _ = coalescer.comes(request(2, at: 10), subject(2), start, .none, waits)
+        var other = request(3, at: 20, expiration: 100)
+        other.assignment = 2
+        _ = coalescer.comes(other, subject(1), start, .none, [])
+        coalescer.forget(assignment: 2)
+        #expect(!coalescer.isEmpty && coalescer.waits(0))
+        coalescer.forget(assignment: 1)
+        #expect(coalescer.isEmpty && !coalescer.waits(0))
+        coalescer.passed(backlog, upTo: .max)
+        #expect(coalescer.due(later(9000)) == Coalescer.Settled())
+        #expect(coalescer.comes(request(4, at: 1), subject(1), start, .none, waits) == .opens(group: 2), "a group anew")
+    }
+
+    @Test("A group that waits for the backlog of an assignment that has ended waits for it no more")
+    func forgottenGate() {
+        var coalescer = Coalescer(patience: .seconds(5))
+        _ = coalescer.comes(request(1, at: 10), subject(1), start, .none, [.init(backlog, until: 100)])
+        var other = request(2, at: 20, expiration: 100)
+        other.assignment = 2
+        _ = coalescer.comes(other, subject(1), start, .none, [])
+        coalescer.forget(assignment: 1)
+        #expect(coalescer.due(start).due.map(\.ticket) == [2])
+    }
+}
+
+private func subject(_ number: UInt64) -> Coalescer.Subject {
+    let fingerprint = [number].withUnsafeBytes { RequestFingerprint(token: $0, key: SipHash(low: 0, high: 0)) }
+    return .init(topic: 0, fingerprint: fingerprint)
+}
+
+extension Coalescer {
+    /// As ``arrive(_:of:now:window:waits:)``, for use in expectations.
+    fileprivate mutating func comes(
+        _ request: Request,
+        _ subject: Subject,
+        _ now: MonotonicTime,
+        _ window: Window,
+        _ waits: [Wait]
+    ) -> Arrival {
+        arrive(request, of: subject, now: now, window: window, waits: waits)
+    }
+
+    fileprivate mutating func due(_ now: MonotonicTime) -> Settled {
+        takeDue(now: now, unixSeconds: 0)
+    }
+}
