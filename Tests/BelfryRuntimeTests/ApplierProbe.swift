@@ -55,7 +55,7 @@ final class ApplierProbe: Sendable {
                 eventLoop: eventLoop,
                 clients: clients,
                 source: Self.source,
-                deadLetters: Self.deadLetters,
+                names: TopicNames(),
                 batchLimit: 100,
                 logger: logger,
                 patience: .hours(1)
@@ -63,7 +63,7 @@ final class ApplierProbe: Sendable {
                 let value = String(decoding: message.value, as: UTF8.self)
                 onDecode(value)
                 guard !value.hasPrefix("bad") else { throw RecordRefusal(reason: "is-bad", detail: "it says so") }
-                return .register(key: Array(value.utf8), at: 1, locale: "", timeZone: "")
+                return [.of(Array(value.utf8), .register(at: 1, TokenTexts()))]
             }
             clients.consumer.onAssigned = { [unowned applier] in applier.assign($0) }
             clients.consumer.onRevoked = { [unowned applier] in applier.revoke($0, lost: $1) }

@@ -41,12 +41,12 @@ import Testing
             try fill(broker, ["a", "stuck", "b"])
             let server = try RedisServerProcess()
             let store = try await TokenStore(port: server.port)
-            try await store.set(Array("stuck".utf8), [99] + [UInt8](repeating: 0, count: 20))
+            try await store.set(Array("stuck".utf8), [255] + [UInt8](repeating: 0, count: 20))
             let probe = try await ApplierProbe(broker: broker.bootstrapServers, redisPort: server.port)
             try await probe.applied(2)
             await probe.complaints(Self.inVain)
             #expect(try await probe.committed == nil)
-            try await store.set(Array("stuck".utf8), [1] + [UInt8](repeating: 0, count: 11))
+            try await store.set(Array("stuck".utf8), [UInt8](repeating: 0, count: 5))
             await probe.commit()
             #expect(try await probe.committed == 3)
             #expect(try await probe.counters.applied == 3)
@@ -160,7 +160,7 @@ import Testing
             let first = try await ApplierProbe(broker: broker.bootstrapServers, redisPort: server.port)
             await first.commit()
             let keys = ["a", "b"].map { Array($0.utf8) }
-            let before = try await store.values(keys)
+            let before = try await store.records(keys)
             try await first.beginStop().get()
             try fill(broker, ["a", "b"])
             let second = try await ApplierProbe(broker: broker.bootstrapServers, redisPort: server.port)
@@ -168,7 +168,7 @@ import Testing
             #expect(try await second.committed == 4)
             // It went on where the first had stopped.
             #expect(try await second.counters.applied == 2)
-            #expect(try await store.values(keys) == before)
+            #expect(try await store.records(keys) == before)
             try await second.beginStop().get()
             try await store.close()
         }
@@ -201,7 +201,7 @@ import Testing
     /// Keys that Redis does not have.
     private func missing(_ keys: [String], port: Int) async throws -> [String] {
         let store = try await TokenStore(port: port)
-        let values = try await store.values(keys.map { Array($0.utf8) })
+        let values = try await store.records(keys.map { Array($0.utf8) })
         try await store.close()
         return zip(keys, values).compactMap { $1 == nil ? $0 : nil }
     }

@@ -22,11 +22,13 @@ import Testing
         return try registration.serializedBytes()
     }
 
-    private func tokenKey(_ token: [UInt8] = token, environment: String = "sandbox") -> [UInt8] {
-        token.withUnsafeBytes { TokenKey(environment: environment, bundleID: "com.example.news").bytes(token: $0) }
+    private func change(_ kind: TokenChange.Kind, of token: [UInt8] = token) -> TokenChange {
+        TokenChange(environment: "sandbox", bundleID: "com.example.news", token: token, kind: kind)
     }
 
-    @Test("A registration, in either form, becomes the register script with time, locale and time zone")
+    private static let texts = TokenTexts(locale: "de", timeZone: "Europe/Berlin")
+
+    @Test("A registration, in either form, becomes a registration with time, locale and time zone")
     func register() throws {
         let json = #"""
             {"environment":"sandbox","token":{"hex":"\#(Self.token.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())"},
@@ -41,24 +43,41 @@ import Testing
         try withConsumed(records) { messages in
             #expect(messages.count == 3)
             for message in messages {
-                let change = try decoder.change(for: message)
-                let expected = TokenChange.register(
-                    key: tokenKey(),
-                    at: 1_400_000_000,
-                    locale: "de",
-                    timeZone: "Europe/Berlin"
-                )
-                #expect(same(change, expected))
+                let changes = try decoder.changes(for: message)
+                #expect(changes == [change(.register(at: 1_400_000_000, Self.texts))])
             }
+        }
+    }
+
+    @Test("A change of locale is told of the token, and is no registration")
+    func describe() throws {
+        try withConsumed([TestRecord(key: Self.key, value: try registration { $0.kind = .describe })]) { messages in
+            let expected = [change(.describe(at: 1_400_000_000, Self.texts))]
+            let changes = try decoder.changes(for: messages[0])
+            #expect(changes == expected)
+        }
+    }
+
+    @Test("A token that takes the place of another unregisters it at the same time; its own place it only keeps")
+    func replacement() throws {
+        let old = [UInt8](repeating: 9, count: 32)
+        let records = [
+            TestRecord(key: Self.key, value: try registration { $0.replacedToken.raw = Data(old) }),
+            TestRecord(key: Self.key, value: try registration { $0.replacedToken.raw = Data(Self.token) }),
+        ]
+        try withConsumed(records) { messages in
+            let registered = change(.register(at: 1_400_000_000, Self.texts))
+            let replaced = change(.tombstone(at: 1_400_000_000, .unregistered), of: old)
+            let changes = try messages.map { try decoder.changes(for: $0) }
+            #expect(changes == [[registered, replaced], [registered]])
         }
     }
 
     @Test("An unregistration becomes a tombstone with that reason")
     func unregister() throws {
         try withConsumed([TestRecord(key: Self.key, value: try registration { $0.kind = .unregister })]) { messages in
-            let expected = TokenChange.tombstone(key: tokenKey(), at: 1_400_000_000, reason: .unregistered)
-            let change = try decoder.change(for: messages[0])
-            #expect(same(change, expected))
+            let changes = try decoder.changes(for: messages[0])
+            #expect(changes == [change(.tombstone(at: 1_400_000_000, .unregistered))])
         }
     }
 
@@ -66,11 +85,9 @@ import Testing
     func timeOfRecord() throws {
         try withConsumed([TestRecord(key: Self.key, value: try registration { $0.registeredAt = 0 })]) { messages in
             let milliseconds = try #require(messages[0].timestampMilliseconds)
-            guard case .number(let at) = try decoder.change(for: messages[0]).arguments[0] else {
-                Issue.record("the first argument is the time")
-                return
-            }
-            #expect(at == Int(milliseconds / 1000))
+            let at = UInt32(milliseconds / 1000)
+            let changes = try decoder.changes(for: messages[0])
+            #expect(changes == [change(.register(at: at, Self.texts))])
             #expect(at > 1_700_000_000)
         }
     }
@@ -79,8 +96,8 @@ import Testing
     func onlyEnvironment() throws {
         let decoder = RegistrationDecoder(environments: ["sandbox"], tokenBytes: 32...32)
         try withConsumed([TestRecord(key: Self.key, value: try registration { $0.environment = "" })]) { messages in
-            let change = try decoder.change(for: messages[0])
-            #expect(change.key == tokenKey())
+            let changes = try decoder.changes(for: messages[0])
+            #expect(changes.map(\.environment) == ["sandbox"])
         }
     }
 
@@ -104,6 +121,10 @@ import Testing
             ("token-not-hexadecimal", TestRecord(key: Self.key, value: try registration { $0.token.hex = "0g" })),
             ("token-length", TestRecord(key: Self.key, value: try registration { $0.token.raw = Data(count: 31) })),
             ("token-length", TestRecord(key: Self.key, value: try registration { $0.token.raw = Data(count: 101) })),
+            (
+                "token-length",
+                TestRecord(key: Self.key, value: try registration { $0.replacedToken.raw = Data(count: 1) })
+            ),
             ("timestamp-out-of-range", TestRecord(key: Self.key, value: try registration { $0.registeredAt = -1 })),
             (
                 "timestamp-out-of-range",
@@ -113,7 +134,7 @@ import Testing
         try withConsumed(table.map(\.record)) { messages in
             #expect(messages.count == table.count)
             for (row, message) in zip(table, messages) {
-                let error = #expect(throws: RecordRefusal.self, "\(row.reason)") { try decoder.change(for: message) }
+                let error = #expect(throws: RecordRefusal.self, "\(row.reason)") { try decoder.changes(for: message) }
                 #expect(error?.reason == row.reason)
                 #expect(error?.detail.isEmpty == false)
             }
@@ -128,7 +149,7 @@ import Testing
             TestRecord(key: Self.key, value: try registration { $0.registeredAt = Int64(UInt32.max) }),
         ]
         try withConsumed(records) { messages in
-            for message in messages { #expect(throws: Never.self) { try decoder.change(for: message) } }
+            for message in messages { #expect(throws: Never.self) { try decoder.changes(for: message) } }
         }
     }
 }
@@ -149,10 +170,14 @@ import Testing
     @Test("A tuple becomes a tombstone at the service's time, not at that of its harvest, whatever is configured here")
     func tombstone() throws {
         try withConsumed([TestRecord(key: Array("a.b".utf8), value: try tuple())]) { messages in
-            let key = token.withUnsafeBytes { TokenKey(environment: "production", bundleID: "a.b").bytes(token: $0) }
-            let expected = TokenChange.tombstone(key: key, at: 1_400_000_000, reason: .feedback)
-            let change = try FeedbackTupleDecoder(environments: []).change(for: messages[0])
-            #expect(same(change, expected))
+            let expected = TokenChange(
+                environment: "production",
+                bundleID: "a.b",
+                token: token,
+                kind: .tombstone(at: 1_400_000_000, .feedback)
+            )
+            let changes = try FeedbackTupleDecoder(environments: []).changes(for: messages[0])
+            #expect(changes == [expected])
         }
     }
 
@@ -188,7 +213,7 @@ import Testing
             #expect(messages.count == table.count)
             for (row, message) in zip(table, messages) {
                 let error = #expect(throws: RecordRefusal.self, "\(row.reason)") {
-                    try decoder.change(for: message)
+                    try decoder.changes(for: message)
                 }
                 #expect(error?.reason == row.reason)
             }
@@ -219,7 +244,7 @@ import Testing
         ]
         try withConsumed(records) { messages in
             #expect(messages.count == records.count)
-            for message in messages { #expect(throws: Never.self) { try decoder.change(for: message) } }
+            for message in messages { #expect(throws: Never.self) { try decoder.changes(for: message) } }
         }
     }
 
@@ -229,8 +254,4 @@ import Testing
         production.tokenLimitBytes = 64
         return FeedbackTupleDecoder(environments: [production]) { 1_600_000_000 }
     }
-}
-
-private func same(_ one: TokenChange, _ other: TokenChange) -> Bool {
-    one.key == other.key && one.script.source == other.script.source && "\(one.arguments)" == "\(other.arguments)"
 }

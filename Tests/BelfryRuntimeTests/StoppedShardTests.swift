@@ -1,3 +1,4 @@
+import NIOCore
 import NIOEmbedded
 import RedisClient
 import Testing
@@ -20,19 +21,24 @@ struct StoppedShardTests {
 
         func start() {}
 
-        func send(_ write: (inout RedisCommandWriter) -> Void, _ completion: @escaping RedisConnection.Completion) {
+        func send(
+            slot: RedisSlot,
+            _ write: (inout RedisCommandWriter) -> Void,
+            _ completion: @escaping RedisConnection.Completion
+        ) {
             asked += 1
             if isClosed, asked < Self.patience { completion(.failure(.closed)) } else { waiting.append(completion) }
         }
 
         func evaluate(
             _ script: RedisScript,
+            slot: RedisSlot,
             keyCount: Int,
             argumentCount: Int,
             _ write: (inout RedisCommandWriter) -> Void,
             _ completion: @escaping RedisConnection.Completion
         ) {
-            send(write, completion)
+            send(slot: slot, write, completion)
         }
 
         func close() {
@@ -44,11 +50,20 @@ struct StoppedShardTests {
     }
 
     @Test("what Redis did not answer before the end is not asked for again")
-    func asksNothing() {
+    func asksNothing() throws {
         let eventLoop = EmbeddedEventLoop()
         let redis = SilentRedis()
-        let shard = WorkerShard.scripted(ScriptedGroup(), redis: redis, on: eventLoop)
+        var configuration = BelfryConfiguration()
+        configuration.environments = [EnvironmentSettings(name: "sandbox", gateways: [])]
+        let shard = WorkerShard.scripted(
+            ScriptedGroup(),
+            configuration: configuration,
+            redis: redis,
+            gateways: SilentDoor(eventLoop),
+            on: eventLoop
+        )
         shard.start()
+        try addSender(to: shard)
         let batch = PreparedBatch(source: KafkaBatch([]), number: 1)
         batch.append(
             PreparedNotification(
@@ -68,5 +83,28 @@ struct StoppedShardTests {
         shard.leave()
         eventLoop.run()
         #expect(redis.asked == 1)
+    }
+
+    /// Never connects.
+    private final class SilentDoor: GatewayDoor, GatewayConnecting {
+        let eventLoop: any EventLoop
+
+        init(_ eventLoop: any EventLoop) {
+            self.eventLoop = eventLoop
+        }
+
+        func connector(environment: String, bundleID: String, lane: Int) -> (any GatewayConnecting)? { self }
+        func connect(_ lane: GatewayLane, attempt: Int) {}
+        func placeName(of attempt: Int) -> String { "nowhere" }
+        func noteFailure() {}
+    }
+
+    private func addSender(to shard: WorkerShard) throws {
+        try Array("com.example.news".utf8).withUnsafeBytes { key in
+            let nameless = UnsafeRawBufferPointer(start: nil, count: 0)
+            _ = try shard.senders.find(key: key, environment: nameless) { index, environment, bundleID in
+                shard.makeSender(index: index, environment: environment, bundleID: bundleID)
+            }
+        }
     }
 }

@@ -1,4 +1,5 @@
 import PipelineCore
+import PushSchemas
 import RedisClient
 import TestSupport
 import Testing
@@ -7,11 +8,11 @@ import Testing
 
 /// The scripts on a real server.
 @Suite struct TokenScriptsTests {
-    private static let key = Array("t:{sandbox:com.example.news:00}:token".utf8)
+    private static let token = [UInt8](1...32)
 
     @Test("A registration only moves forward; a late one changes nothing")
     func registrationMovesForward() async throws {
-        try await withStore { store async throws in
+        try await withTokenStore { store async throws in
             try await apply([register(20, "de", "Europe/Berlin"), register(10, "en", "Europe/London")], in: store)
             #expect(try await state(in: store) == State(registeredAt: 20, locale: "de", timeZone: "Europe/Berlin"))
             try await apply([register(30, "fr", "Europe/Paris")], in: store)
@@ -21,34 +22,36 @@ import Testing
 
     @Test("A registration clears an older tombstone and its reason")
     func olderTombstoneIsCleared() async throws {
-        try await withStore { store async throws in
-            #expect(try await apply([tombstone(10, .invalid), register(11)], in: store) == [1, 1])
+        try await withTokenStore { store async throws in
+            #expect(try await deaths([tombstone(10, .invalid), register(11)], in: store) == [true, false])
             #expect(try await state(in: store) == State(registeredAt: 11))
         }
     }
 
     @Test("A registration that is older than the tombstone leaves the token dead")
     func newerTombstoneIsKept() async throws {
-        try await withStore { store async throws in
-            #expect(try await apply([tombstone(10, .invalid), register(9)], in: store) == [1, 0])
+        try await withTokenStore { store async throws in
+            #expect(try await deaths([tombstone(10, .invalid), register(9)], in: store) == [true, true])
             #expect(try await state(in: store) == State(reason: .invalid, registeredAt: 9, tombstonedAt: 10))
         }
     }
 
     @Test("In the same second the token lives, whichever comes first")
     func sameSecond() async throws {
-        try await withStore { store async throws in
-            #expect(try await apply([tombstone(10), register(10)], in: store) == [1, 1])
+        try await withTokenStore { store async throws in
+            #expect(try await deaths([tombstone(10), register(10)], in: store) == [true, false])
             #expect(try await state(in: store) == State(registeredAt: 10))
-            #expect(try await apply([tombstone(10)], in: store) == [0])
+            #expect(try await deaths([tombstone(10)], in: store) == [false])
             #expect(try await state(in: store) == State(registeredAt: 10))
         }
     }
 
     @Test("A tombstone younger than the registration kills the token and keeps what is known of it")
     func tombstoneAfterRegistration() async throws {
-        try await withStore { store async throws in
-            #expect(try await apply([register(10, "de", "UTC"), tombstone(11, .feedback)], in: store) == [1, 1])
+        try await withTokenStore { store async throws in
+            #expect(
+                try await deaths([register(10, "de", "UTC"), tombstone(11, .feedback)], in: store) == [false, true]
+            )
             #expect(
                 try await state(in: store)
                     == State(reason: .feedback, registeredAt: 10, tombstonedAt: 11, locale: "de", timeZone: "UTC")
@@ -58,17 +61,17 @@ import Testing
 
     @Test("A token nobody registered can be tombstoned; at second 0 nothing can")
     func unknownToken() async throws {
-        try await withStore { store async throws in
-            #expect(try await apply([tombstone(0)], in: store) == [0])
-            #expect(try await store.values([Self.key]) == [nil])
-            #expect(try await apply([tombstone(1)], in: store) == [1])
+        try await withTokenStore { store async throws in
+            #expect(try await deaths([tombstone(0)], in: store) == [false])
+            #expect(try await store.records([Self.token]) == [nil])
+            #expect(try await deaths([tombstone(1)], in: store) == [true])
             #expect(try await state(in: store)?.isDead == true)
         }
     }
 
     @Test("The youngest tombstone and its reason count; in one second the reason with the lowest code")
     func reasons() async throws {
-        try await withStore { store async throws in
+        try await withTokenStore { store async throws in
             try await apply(
                 [tombstone(10, .invalid), tombstone(12, .unregistered), tombstone(11, .feedback)],
                 in: store
@@ -79,22 +82,23 @@ import Testing
         }
     }
 
-    @Test("The value is version, reason, both times little-endian, and the two texts with their lengths")
+    @Test("The value is flags, registered at, tombstoned at with its reason, and the two texts, the zone as its number")
     func layout() async throws {
-        try await withStore { store async throws in
+        try await withTokenStore { store async throws in
             try await apply(
                 [register(0x0102_0304, "de", "Europe/Berlin"), tombstone(0xFFFE_FDFC, .unregistered)],
                 in: store
             )
-            let texts = [2] + Array("de".utf8) + [13] + Array("Europe/Berlin".utf8)
-            let fixed: [UInt8] = [1, 3, 0x04, 0x03, 0x02, 0x01, 0xFC, 0xFD, 0xFE, 0xFF]
-            #expect(try await store.values([Self.key]) == [fixed + texts])
+            let zone = try #require(TimeZoneCodes.code(of: "Europe/Berlin"))
+            let texts = [2] + Array("de".utf8) + [UInt8(zone & 255), UInt8(zone >> 8)]
+            let fixed: [UInt8] = [1 | 4 | 8, 0x04, 0x03, 0x02, 0x01, 0xFC, 0xFD, 0xFE, 0xFF, 3]
+            #expect(try await value(in: store) == fixed + texts)
         }
     }
 
     @Test("Texts are cut to 64 bytes, and may be empty or hold any byte")
     func texts() async throws {
-        try await withStore { store async throws in
+        try await withTokenStore { store async throws in
             let long = String(repeating: "x", count: 300)
             try await apply([register(1, long, "a\0b")], in: store)
             #expect(
@@ -104,50 +108,95 @@ import Testing
         }
     }
 
-    @Test("A value of another version is refused by both scripts, and not changed", arguments: [UInt8(0), 2, 255])
-    func unknownVersion(version: UInt8) async throws {
-        try await withStore { store async throws in
-            let value = [version] + [UInt8](repeating: 0, count: 30)
-            try await store.set(Self.key, value)
-            for answer in try await store.run([register(10), tombstone(10)]) {
+    @Test("What an app tells of its device moves forward with registrations, and is no registration")
+    func description() async throws {
+        try await withTokenStore { store async throws in
+            try await apply([register(20, "de", "Europe/Berlin"), describe(15, "en"), describe(30, "fr")], in: store)
+            #expect(try await state(in: store) == State(registeredAt: 20, describedAt: 30, locale: "fr"))
+            // A registration older than what was told changes the time of registration only.
+            try await apply([register(25, "pt", "UTC")], in: store)
+            #expect(try await state(in: store) == State(registeredAt: 25, describedAt: 30, locale: "fr"))
+            try await apply([tombstone(26)], in: store)
+            #expect(try await state(in: store)?.isDead == true)
+            try await apply([register(40, "it")], in: store)
+            #expect(try await state(in: store) == State(registeredAt: 40, locale: "it"))
+        }
+    }
+
+    @Test(
+        "A record with flags that are not known is refused by every change, and not changed",
+        arguments: [64, 128, 255]
+    )
+    func unknownFlags(flags: Int) async throws {
+        try await withTokenStore { store async throws in
+            let value = [UInt8(flags)] + [UInt8](repeating: 0, count: 30)
+            try await setValue(value, in: store)
+            for answer in try await store.make([register(10), tombstone(10), describe(10, "de")]) {
                 #expect {
                     try answer.get()
                 } throws: { error in
                     guard case RedisError.server("BELFRY", let message) = error else { return false }
-                    return message.contains("version \(version)")
+                    return message.contains("flags \(flags)")
                 }
             }
-            #expect(try await store.values([Self.key]) == [value])
+            #expect(try await self.value(in: store) == value)
         }
     }
 
-    @Test("A value too short for version 1 is refused by both scripts, and not changed")
+    @Test("A record cut short is refused by every change, and not changed")
     func shortValue() async throws {
-        try await withStore { store async throws in
-            try await store.set(Self.key, [1, 0, 0])
-            for answer in try await store.run([register(10), tombstone(10)]) {
+        try await withTokenStore { store async throws in
+            try await setValue([1, 0, 0], in: store)
+            for answer in try await store.make([register(10), tombstone(10), describe(10, "de")]) {
                 #expect(throws: RedisError.self) { try answer.get() }
             }
-            #expect(try await store.values([Self.key]) == [[1, 0, 0]])
+            #expect(try await value(in: store) == [1, 0, 0])
+        }
+    }
+
+    @Test("The answer tells what is known afterwards, and whether a tombstone went")
+    func facts() async throws {
+        try await withTokenStore { store async throws in
+            let facts = try await apply([register(5), tombstone(9, .invalid), register(7), register(9)], in: store)
+            #expect(facts.map(\.registeredAt) == [5, 5, 7, 9])
+            #expect(facts.map(\.tombstonedAt) == [0, 9, 9, 0])
+            #expect(facts.map(\.reason) == [.none, .invalid, .invalid, .none])
+            #expect(facts.map(\.wasRevived) == [false, false, false, true])
+            #expect(facts.map(\.isDead) == [false, true, true, false])
+        }
+    }
+
+    @Test("Badges count on, are set and bounded; the same request gets the same badge; nothing else changes")
+    func badges() async throws {
+        try await withTokenStore { store async throws in
+            try await apply([register(5, "de")], in: store)
+            #expect(try await badge(.add(1), request: 1, in: store) == 1)
+            #expect(try await badge(.add(1), request: 2, in: store) == 2)
+            #expect(try await badge(.add(1), request: 1, in: store) == 1)
+            #expect(try await badge(.set(41), request: 3, in: store) == 41)
+            #expect(try await badge(.add(-50), request: 4, in: store) == 0)
+            #expect(try await badge(.set(.max), request: 5, in: store) == .max)
+            #expect(try await badge(.add(1), request: 6, in: store) == .max)
+            #expect(try await state(in: store) == State(registeredAt: 5, locale: "de", badge: .max))
+            try await apply([tombstone(6), register(7, "de")], in: store)
+            #expect(try await state(in: store) == State(registeredAt: 7, locale: "de", badge: .max))
         }
     }
 
     @Test("Every order and repetition of messages ends in one state, and it is what the tombstone rule says")
     func orderDoesNotMatter() async throws {
-        try await withStore { store async throws in
+        try await withTokenStore { store async throws in
             for seed in UInt64(0)..<60 {
                 var generator = SeededGenerator(seed: seed)
                 let messages = (0..<Int.random(in: 1...4, using: &generator)).map { _ in
                     Message.random(using: &generator)
                 }
                 let orders = permutations(messages).map { $0.withRepetitions(using: &generator) }
-                let keys = orders.indices.map { Array("t:{s:a.b:00}:\(seed)-\($0)".utf8) }
-                let changes = zip(orders, keys).flatMap { order, key in order.map { $0.change(key) } }
-                for answer in try await store.run(changes) { #expect(throws: Never.self) { try answer.get() } }
-                let values = try await store.values(keys)
-                #expect(Set(values).count == 1, "\(seed): \(messages)")
-                let value = try #require(values.first ?? nil)
-                #expect(State(value) == Message.expected(messages), "\(seed): \(messages)")
+                let tokens = orders.indices.map { Array("\(seed)-\($0)".utf8) }
+                let changes = zip(orders, tokens).flatMap { order, token in order.map { $0.change(token) } }
+                for answer in try await store.make(changes) { #expect(throws: Never.self) { try answer.get() } }
+                let states = try await store.records(tokens).map { $0.map { State($0) } }
+                #expect(states.allSatisfy { $0 == Message.expected(messages) }, "\(seed): \(messages)")
             }
         }
     }
@@ -155,56 +204,84 @@ import Testing
     // MARK: Helpers
 
     private func register(_ at: UInt32, _ locale: String = "", _ timeZone: String = "") -> TokenChange {
-        .register(key: Self.key, at: at, locale: locale, timeZone: timeZone)
+        .of(Self.token, .register(at: at, TokenTexts(locale: locale, timeZone: timeZone)))
+    }
+
+    private func describe(_ at: UInt32, _ locale: String) -> TokenChange {
+        .of(Self.token, .describe(at: at, TokenTexts(locale: locale)))
     }
 
     private func tombstone(_ at: UInt32, _ reason: TokenRecord.Reason = .feedback) -> TokenChange {
-        .tombstone(key: Self.key, at: at, reason: reason)
+        .of(Self.token, .tombstone(at: at, reason))
+    }
+
+    private func badge(_ change: BadgeChange, request: UInt8, in store: TokenStore) async throws -> UInt32 {
+        try await store.table { table, completion in
+            let space = table.space(environment: TokenStore.environment, bundleID: TokenStore.bundleID)
+            table.nextBadge(
+                of: Self.token,
+                change,
+                in: space,
+                request: [UInt8](repeating: request, count: 12),
+                memory: .seconds(3600),
+                completion
+            )
+        }
     }
 
     @discardableResult
-    private func apply(_ changes: [TokenChange], in store: TokenStore) async throws -> [Int64] {
-        try await store.run(changes).map { try $0.get() }
+    private func apply(_ changes: [TokenChange], in store: TokenStore) async throws -> [TokenFacts] {
+        try await store.make(changes).map { try $0.get() }
+    }
+
+    /// Whether the token is dead after each change.
+    private func deaths(_ changes: [TokenChange], in store: TokenStore) async throws -> [Bool] {
+        try await apply(changes, in: store).map(\.isDead)
     }
 
     private func state(in store: TokenStore) async throws -> State? {
-        try await store.values([Self.key])[0].flatMap { State($0) }
+        try await store.records([Self.token])[0].map { State($0) }
     }
 
-    private func withStore(_ body: (TokenStore) async throws -> Void) async throws {
-        let server = try RedisServerProcess()
-        let store = try await TokenStore(port: server.port)
-        do {
-            try await body(store)
-        } catch {
-            try await store.close()
-            throw error
-        }
-        try await store.close()
-        withExtendedLifetime(server) {}
+    /// The bucket of the token while there is one.
+    private var bucket: [UInt8] {
+        let checksum = Self.token.withUnsafeBytes { CRC32.checksum($0) }
+        return TokenKeys(environment: TokenStore.environment, bundleID: TokenStore.bundleID)
+            .bucket(0, tag: TokenKeys.tag(checksum: checksum))
+    }
+
+    private func value(in store: TokenStore) async throws -> [UInt8]? {
+        try await store.bytes(Array("HGET".utf8), bucket, Self.token)
+    }
+
+    private func setValue(_ value: [UInt8], in store: TokenStore) async throws {
+        _ = try await store.bytes(Array("HSET".utf8), bucket, Self.token, value)
     }
 }
 
-/// What a value says.
+/// What a record says.
 private struct State: Equatable {
     var reason = TokenRecord.Reason.none
     var registeredAt: UInt32 = 0
+    var describedAt: UInt32 = 0
     var tombstonedAt: UInt32 = 0
     var locale = ""
     var timeZone = ""
+    var badge: UInt32?
 
     var isDead: Bool { tombstonedAt > registeredAt }
 }
 
 extension State {
-    init?(_ value: [UInt8]) {
-        guard let record = value.withUnsafeBytes({ TokenRecord($0) }) else { return nil }
+    init(_ record: TokenRecord) {
         self.init(
             reason: record.reason,
             registeredAt: record.registeredAt,
+            describedAt: record.describedAt,
             tombstonedAt: record.tombstonedAt,
-            locale: record.locale,
-            timeZone: record.timeZone
+            locale: record.texts.locale,
+            timeZone: record.texts.timeZone,
+            badge: record.badge
         )
     }
 }
@@ -212,20 +289,33 @@ extension State {
 /// What may be said of a token; few times, so that they meet.
 private enum Message: Equatable {
     case register(at: UInt32, locale: String)
+    case describe(at: UInt32, locale: String)
     case tombstone(at: UInt32, TokenRecord.Reason)
 
     static func random(using generator: inout SeededGenerator) -> Message {
         let at = UInt32.random(in: 1...4, using: &generator)
-        if Bool.random(using: &generator) {
-            return .register(at: at, locale: ["", "de", "en", "zh-Hant"].randomElement(using: &generator) ?? "")
+        let locale = ["", "de", "en", "zh-Hant"].randomElement(using: &generator) ?? ""
+        switch Int.random(in: 0..<5, using: &generator) {
+        case 0, 1: return .register(at: at, locale: locale)
+        case 2: return .describe(at: at, locale: locale)
+        default:
+            return .tombstone(at: at, [.feedback, .invalid, .unregistered].randomElement(using: &generator) ?? .none)
         }
-        return .tombstone(at: at, [.feedback, .invalid, .unregistered].randomElement(using: &generator) ?? .none)
     }
 
-    func change(_ key: [UInt8]) -> TokenChange {
+    func change(_ token: [UInt8]) -> TokenChange {
         switch self {
-        case .register(let at, let locale): .register(key: key, at: at, locale: locale, timeZone: "")
-        case .tombstone(let at, let reason): .tombstone(key: key, at: at, reason: reason)
+        case .register(let at, let locale): .of(token, .register(at: at, TokenTexts(locale: locale)))
+        case .describe(let at, let locale): .of(token, .describe(at: at, TokenTexts(locale: locale)))
+        case .tombstone(let at, let reason): .of(token, .tombstone(at: at, reason))
+        }
+    }
+
+    /// When and how the device was told of.
+    private var description: (at: UInt32, locale: String)? {
+        switch self {
+        case .register(let at, let locale), .describe(let at, let locale): (at, locale)
+        case .tombstone: nil
         }
     }
 
@@ -233,9 +323,12 @@ private enum Message: Equatable {
     static func expected(_ messages: [Message]) -> State {
         var expected = State()
         for case .register(let at, _) in messages { expected.registeredAt = max(expected.registeredAt, at) }
-        // Of registrations in one second the one with the greater texts, each after its length.
-        for case .register(expected.registeredAt, let locale) in messages
-        where (locale.utf8.count, locale) > (expected.locale.utf8.count, expected.locale) {
+        let described = messages.compactMap(\.description)
+        let last = described.map(\.at).max() ?? 0
+        expected.describedAt = last > expected.registeredAt ? last : 0
+        // Of what was told in one second that with the greater texts, each after its length.
+        for (at, locale) in described
+        where at == last && (locale.utf8.count, locale) > (expected.locale.utf8.count, expected.locale) {
             expected.locale = locale
         }
         let registeredAt = expected.registeredAt > 0 ? expected.registeredAt : nil

@@ -1,107 +1,162 @@
 import NIOCore
 import NIOPosix
+import PushSchemas
 import RedisClient
+import TestSupport
 
 @testable import BelfryRuntime
 
 /// Token state in a real server, for tests. The test closes it.
 final class TokenStore: Sendable {
+    static let environment = "sandbox"
+    static let bundleID = "com.example.news"
+
     let eventLoop: any EventLoop
-    private let connection: NIOLoopBoundBox<RedisConnection>
+    private let clients: NIOLoopBoundBox<Clients>
+
+    private struct Clients {
+        var connection: RedisConnection
+        var table: TokenTable
+    }
 
     init(port: Int) async throws {
         let eventLoop = MultiThreadedEventLoopGroup.singleton.any()
         self.eventLoop = eventLoop
-        connection = try await eventLoop.submit {
+        clients = try await eventLoop.submit {
             let connection = RedisConnection(
                 configuration: .init(endpoint: RedisEndpoint(host: "127.0.0.1", port: port)),
                 eventLoop: eventLoop
             )
             connection.start()
-            return NIOLoopBoundBox(connection, eventLoop: eventLoop)
+            return NIOLoopBoundBox(
+                Clients(connection: connection, table: TokenTable(connection)),
+                eventLoop: eventLoop
+            )
         }.get()
     }
 
-    /// Runs the changes, one after the other on the server, and returns their answers.
-    func run(_ changes: [TokenChange]) async throws -> [Result<Int64, RedisError>] {
-        try await collect(changes.count) { connection, answer in
+    /// Makes the changes, all at once; returns their answers.
+    func make(_ changes: [TokenChange]) async throws -> [Result<TokenFacts, RedisError>] {
+        try await collect(changes.count) { clients, answer in
             for (index, change) in changes.enumerated() {
-                change.run(on: connection) { result in answer(index, result.map { $0.integer ?? -1 }) }
+                clients.table.make(change) { answer(index, $0) }
             }
         }
     }
 
-    /// The raw values of keys; nil for one that does not exist.
-    func values(_ keys: [[UInt8]]) async throws -> [[UInt8]?] {
-        try await collect(keys.count) { connection, answer in
-            for (index, key) in keys.enumerated() {
-                connection.send { writer in
-                    writer.command("GET", argumentCount: 1)
-                    writer.argument(key)
-                } _: { result in
-                    answer(index, result.map { $0.isNull ? nil : Array($0.bytes) })
+    /// What the table finds of the tokens.
+    func records(_ tokens: [[UInt8]], bundleID: String = TokenStore.bundleID) async throws -> [TokenRecord?] {
+        try await collect(tokens.count) { clients, answer in
+            let space = clients.table.space(environment: Self.environment, bundleID: bundleID)
+            for (index, token) in tokens.enumerated() {
+                clients.table.read(token, in: space) { answer(index, $0) }
+            }
+        }.map { try $0.get() }
+    }
+
+    /// What the look-up before sending finds of the tokens.
+    func lookUps(_ tokens: [[UInt8]]) async throws -> [TokenRecord?] {
+        try await collect(tokens.count) { clients, answer in
+            let space = clients.table.space(environment: Self.environment, bundleID: Self.bundleID)
+            for (index, token) in tokens.enumerated() {
+                // Valid until the answer, as the contract wants it.
+                let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: token.count, alignment: 1)
+                bytes.copyBytes(from: token)
+                let place = UnsafeRawBufferPointer(bytes)
+                clients.table.look(up: place, checksum: CRC32.checksum(place), in: space) { result in
+                    answer(index, result.map { $0.flatMap { TokenRecord($0) } })
+                    bytes.deallocate()
                 }
             }
         }.map { try $0.get() }
     }
 
-    func set(_ key: [UInt8], _ value: [UInt8]) async throws {
-        let answers: [Result<Int64, RedisError>] = try await collect(1) { connection, answer in
-            connection.send { writer in
-                writer.command("SET", argumentCount: 2)
-                writer.argument(key)
-                writer.argument(value)
-            } _: { result in
-                answer(0, result.map { _ in 0 })
-            }
-        }
-        _ = try answers[0].get()
+    /// Sets a token's value as it is, while its tag has one bucket.
+    func set(_ token: [UInt8], _ value: [UInt8]) async throws {
+        let tag = TokenKeys.tag(checksum: token.withUnsafeBytes { CRC32.checksum($0) })
+        let bucket = TokenKeys(environment: Self.environment, bundleID: Self.bundleID).bucket(0, tag: tag)
+        _ = try await bytes(Array("HSET".utf8), bucket, token, value)
     }
 
-    /// Runs ``DedupeScript/remember``; returns its answer.
-    func remember(_ keys: [[UInt8]], milliseconds: Int) async throws -> Int64 {
-        let answers: [Result<Int64, RedisError>] = try await collect(1) { connection, answer in
-            connection.evaluate(DedupeScript.remember, keyCount: keys.count, argumentCount: 1) { writer in
-                for key in keys { writer.argument(key) }
-                writer.argument(milliseconds)
+    /// Something else that the table does.
+    func table<Value: Sendable>(
+        _ call: @escaping @Sendable (TokenTable, @escaping (Result<Value, RedisError>) -> Void) -> Void
+    ) async throws -> Value {
+        let answers: [Result<Value, RedisError>] = try await collect(1) { clients, answer in
+            call(clients.table) { answer(0, $0) }
+        }
+        return try answers[0].get()
+    }
+
+    /// A command's answer as text; nil for null; the elements of an array one per line.
+    func command(_ words: [UInt8]...) async throws -> String? {
+        try await answer(to: words).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// A command's answer as bytes.
+    func bytes(_ words: [UInt8]...) async throws -> [UInt8]? {
+        try await answer(to: words)
+    }
+
+    func close() async throws {
+        try await eventLoop.submit { [clients] in clients.value.connection.close() }.get()
+    }
+
+    private func answer(to words: [[UInt8]]) async throws -> [UInt8]? {
+        let answers: [Result<[UInt8]?, RedisError>] = try await collect(1) { clients, answer in
+            clients.connection.send { writer in
+                writer.command("EVAL", argumentCount: 2 + words.count)
+                writer.argument("return redis.call(unpack(ARGV))")
+                writer.argument(0)
+                for word in words { writer.argument(word) }
             } _: { result in
-                answer(0, result.map { $0.integer ?? -1 })
+                answer(0, result.map { Self.flat($0) })
             }
         }
         return try answers[0].get()
     }
 
-    /// For how many milliseconds more the keys are kept; negative: for ever, or they are gone.
-    func timeToLive(of keys: [[UInt8]]) async throws -> [Int64] {
-        try await collect(keys.count) { connection, answer in
-            for (index, key) in keys.enumerated() {
-                connection.send { writer in
-                    writer.command("PTTL", argumentCount: 1)
-                    writer.argument(key)
-                } _: { result in
-                    answer(index, result.map { $0.integer ?? -1 })
-                }
-            }
-        }.map { try $0.get() }
-    }
-
-    func close() async throws {
-        try await eventLoop.submit { [connection] in connection.value.close() }.get()
+    private static func flat(_ reply: RedisReply) -> [UInt8]? {
+        if reply.isNull { return nil }
+        if let number = reply.integer { return Array("\(number)".utf8) }
+        if reply.kind == .array {
+            return Array((0..<reply.count).map { flat(reply[$0]) ?? [] }.joined(separator: [UInt8(ascii: "\n")]))
+        }
+        return Array(reply.bytes)
     }
 
     func collect<Value: Sendable>(
         _ count: Int,
         _ send:
-            @escaping @Sendable (
-                RedisConnection, _ answer: @escaping (Int, Result<Value, RedisError>) -> Void
-            ) -> Void
+            @escaping @Sendable (Clients, _ answer: @escaping (Int, Result<Value, RedisError>) -> Void) -> Void
     ) async throws -> [Result<Value, RedisError>] {
         let promises = (0..<count).map { _ in eventLoop.makePromise(of: Result<Value, RedisError>.self) }
-        eventLoop.execute { [connection] in
-            send(connection.value) { promises[$0].succeed($1) }
+        eventLoop.execute { [clients] in
+            send(clients.value) { promises[$0].succeed($1) }
         }
         var answers: [Result<Value, RedisError>] = []
         for promise in promises { answers.append(try await promise.futureResult.get()) }
         return answers
     }
+}
+
+extension TokenChange {
+    /// Of a token of the tests' bundle.
+    static func of(_ token: [UInt8], _ kind: Kind) -> TokenChange {
+        TokenChange(environment: TokenStore.environment, bundleID: TokenStore.bundleID, token: token, kind: kind)
+    }
+}
+
+/// Runs with a server of its own and the token state in it.
+func withTokenStore(_ body: (TokenStore) async throws -> Void) async throws {
+    let server = try RedisServerProcess()
+    let store = try await TokenStore(port: server.port)
+    do {
+        try await body(store)
+    } catch {
+        try await store.close()
+        throw error
+    }
+    try await store.close()
+    withExtendedLifetime(server) {}
 }

@@ -47,7 +47,11 @@ final class SimulatedPipeline: RedisPipeline {
         connect(after: world.dice.time(1...30))
     }
 
-    func send(_ write: (inout RedisCommandWriter) -> Void, _ completion: @escaping RedisConnection.Completion) {
+    func send(
+        slot: RedisSlot,
+        _ write: (inout RedisCommandWriter) -> Void,
+        _ completion: @escaping RedisConnection.Completion
+    ) {
         var writer = RedisCommandWriter(buffer: ByteBuffer())
         write(&writer)
         enqueue(Command(arguments: Self.parse(writer.finish()), completion: completion))
@@ -55,13 +59,14 @@ final class SimulatedPipeline: RedisPipeline {
 
     func evaluate(
         _ script: RedisScript,
+        slot: RedisSlot,
         keyCount: Int,
         argumentCount: Int,
         _ write: (inout RedisCommandWriter) -> Void,
         _ completion: @escaping RedisConnection.Completion
     ) {
-        precondition(script.source == TokenScripts.tombstone, "a worker writes tombstones only")
         send(
+            slot: slot,
             { writer in
                 writer.command("EVALSHA", argumentCount: 2 + keyCount + argumentCount)
                 writer.argument(script.digest)

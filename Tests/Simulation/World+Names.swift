@@ -30,15 +30,15 @@ extension World {
         return [UInt8(ordinal >> 8), UInt8(ordinal & 255)] + (2..<32).map { _ in UInt8(dice.pick(0...255)) }
     }
 
-    /// By the key that Redis knows them by.
+    /// By bucket and field, under which Redis knows them.
     static let tokensByKey: [[UInt8]: Int] = Dictionary(
         uniqueKeysWithValues: tokens.indices.map { (redisKey(ofToken: $0), $0) }
     )
 
     static func redisKey(ofToken ordinal: Int) -> [UInt8] {
         let topic = ordinal / (tokenCount / WorldPlan.topics)
-        let key = TokenKey(environment: environment, bundleID: bundles[topic])
-        return tokens[ordinal].withUnsafeBytes { key.bytes(token: $0) }
+        let tag = TokenKeys.tag(checksum: tokens[ordinal].withUnsafeBytes { CRC32.checksum($0) })
+        return TokenKeys(environment: environment, bundleID: bundles[topic]).bucket(0, tag: tag) + tokens[ordinal]
     }
 
     static func token(_ bytes: UnsafeRawBufferPointer) -> Int { Int(bytes[0]) << 8 | Int(bytes[1]) }

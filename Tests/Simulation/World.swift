@@ -187,6 +187,9 @@ final class World {
                 return 0
             }
             auditor.stored(outcome, by: record.worker, producedAt: record.time)
+        } else if record.topic == World.names.tombstones {
+            let tombstone = try? PushTombstone(serializedBytes: record.value)
+            auditor.check(tombstone?.bundleID.isEmpty == false, 1, "a tombstone that cannot be read")
         } else {
             note(.deadLetter, record.worker, 0, "a record in \(record.topic)")
         }

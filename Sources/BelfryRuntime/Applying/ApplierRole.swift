@@ -17,9 +17,11 @@ struct ApplierRole: Sendable {
     /// Starts on `eventLoop`; returns what stops it.
     func start(
         on eventLoop: any EventLoop,
-        decode: @escaping @Sendable (KafkaMessageView) throws(RecordRefusal) -> TokenChange
+        decode: @escaping @Sendable (KafkaMessageView) throws(RecordRefusal) -> [TokenChange]
     ) async throws -> NIOLoopBound<RecordApplier> {
-        try await KafkaReadiness(configuration.kafka, logger: logger).waitForTopics([topic, TopicNames().deadLetters])
+        try await KafkaReadiness(configuration.kafka, logger: logger).waitForTopics([
+            topic, TopicNames().tombstones, TopicNames().deadLetters,
+        ])
         return try await eventLoop.submit {
             try make(on: eventLoop, decode: decode)
         }.get()
@@ -27,7 +29,7 @@ struct ApplierRole: Sendable {
 
     private func make(
         on eventLoop: any EventLoop,
-        decode: @escaping @Sendable (KafkaMessageView) throws(RecordRefusal) -> TokenChange
+        decode: @escaping @Sendable (KafkaMessageView) throws(RecordRefusal) -> [TokenChange]
     ) throws -> NIOLoopBound<RecordApplier> {
         let producer = try KafkaProducer(properties: configuration.kafka.producerProperties(clientID: clientID))
         let consumer: KafkaConsumer
@@ -50,7 +52,7 @@ struct ApplierRole: Sendable {
             eventLoop: eventLoop,
             clients: clients,
             source: topic,
-            deadLetters: TopicNames().deadLetters,
+            names: TopicNames(),
             batchLimit: batch,
             logger: logger,
             decode: decode

@@ -6,12 +6,13 @@ import RedisClient
 
 /// Applies the records of a topic to the token state in Redis, one batch after the other.
 ///
-/// A batch's offsets are committed when every change in it was acknowledged by Redis and every dead letter by the broker.
+/// A batch's offsets are committed when every change in it was acknowledged by Redis, and what readers of push.tombstones
+/// need to know of it, and every dead letter, by the broker.
 /// Changes are idempotent and their order does not matter, so that a batch may be applied again after a crash. Runs on
 /// `eventLoop`.
 final class RecordApplier {
     /// What a record asks for; throws if it cannot be used.
-    typealias Decode = (KafkaMessageView) throws(RecordRefusal) -> TokenChange
+    typealias Decode = (KafkaMessageView) throws(RecordRefusal) -> [TokenChange]
 
     /// Since its start.
     struct Counters: Equatable, Sendable {
@@ -27,6 +28,8 @@ final class RecordApplier {
     private let consumer: KafkaConsumer
     private let producer: KafkaProducer
     private let redis: RedisConnection
+    private let tokens: TokenTable
+    private let tombstones: TombstonePublisher
     private let logger: Logger
     private let source: String
     private let deadLetters: String
@@ -63,7 +66,7 @@ final class RecordApplier {
         eventLoop: any EventLoop,
         clients: RoleClients,
         source: String,
-        deadLetters: String,
+        names: TopicNames,
         batchLimit: Int,
         logger: Logger,
         patience: TimeAmount = .seconds(10),
@@ -74,7 +77,9 @@ final class RecordApplier {
         producer = clients.producer
         redis = clients.redis
         self.source = source
-        self.deadLetters = deadLetters
+        deadLetters = names.deadLetters
+        tokens = TokenTable(clients.redis)
+        tombstones = TombstonePublisher(producer: clients.producer, topic: names.tombstones, logger: logger)
         self.batchLimit = batchLimit
         self.logger = logger
         self.patience = patience
@@ -86,6 +91,7 @@ final class RecordApplier {
         ticking = eventLoop.repeating(after: .milliseconds(100), every: .milliseconds(500)) { [unowned self] in
             requestPositions()
             retryDeadLetters()
+            tombstones.retry()
             turn()
         }
     }
@@ -173,7 +179,7 @@ final class RecordApplier {
             }
             ends[message.partition] = message.offset + 1
             do throws(RecordRefusal) {
-                changes.append(try decode(message))
+                changes += try decode(message)
             } catch {
                 faults.append((index, error))
                 counters.refused[error.reason, default: 0] += 1
@@ -192,12 +198,12 @@ final class RecordApplier {
     }
 
     private func apply(_ change: TokenChange) {
-        change.run(on: redis) { [weak self] result in
+        tokens.make(change) { [weak self] result in
             guard let self, !isStopped else { return }
             switch result {
-            case .success:
+            case .success(let facts):
                 counters.applied += 1
-                finishOne()
+                tombstones.publish(change, facts) { [weak self] in self?.finishOne() }
             case .failure(let error):
                 logger.warning("token state could not be changed; trying again", metadata: ["error": "\(error)"])
                 eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in self?.apply(change) }
@@ -270,8 +276,9 @@ final class RecordApplier {
         current?.waiting.append(index)
     }
 
-    /// The broker's word on a dead letter.
+    /// The broker's word on a dead letter, or on a tombstone.
     func delivered(_ opaque: UInt64, error: KafkaError?) {
+        if TombstonePublisher.isOwn(opaque) { return tombstones.delivered(opaque, error: error) }
         if let error {
             logger.error("dead letter was not delivered; it is tried again", metadata: ["error": "\(error)"])
             return failed(Int(opaque), error)

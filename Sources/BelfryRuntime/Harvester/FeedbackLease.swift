@@ -12,14 +12,14 @@ protocol FeedbackLease: AnyObject {
 
 /// A lease in Redis: `l:{<environment>:<bundle>}:feedback`, whose value names the owner.
 final class RedisFeedbackLease: FeedbackLease {
-    private let redis: RedisConnection
+    private let redis: any RedisPipeline
     private let key: String
     private let duration: Duration
     /// Tells this process's leases from others'.
     private let owner: String
 
     /// - Parameter owner: nobody else's.
-    init(_ source: FeedbackConnection.Source, duration: Duration, owner: String, redis: RedisConnection) {
+    init(_ source: FeedbackConnection.Source, duration: Duration, owner: String, redis: any RedisPipeline) {
         self.redis = redis
         self.duration = duration
         self.owner = owner
@@ -42,7 +42,7 @@ final class RedisFeedbackLease: FeedbackLease {
     )
 
     func hold(_ answered: @escaping (HarvestStateMachine.LeaseAnswer, (any Error)?) -> Void) {
-        redis.evaluate(Self.hold, keyCount: 1, argumentCount: 2) { writer in
+        redis.evaluate(Self.hold, slot: RedisSlot(key: key), keyCount: 1, argumentCount: 2) { writer in
             writer.argument(key)
             writer.argument(owner)
             writer.argument(Int(duration / .milliseconds(1)))
@@ -55,7 +55,7 @@ final class RedisFeedbackLease: FeedbackLease {
     }
 
     func release(_ done: @escaping () -> Void) {
-        redis.evaluate(Self.release, keyCount: 1, argumentCount: 1) { writer in
+        redis.evaluate(Self.release, slot: RedisSlot(key: key), keyCount: 1, argumentCount: 1) { writer in
             writer.argument(key)
             writer.argument(owner)
         } _: { _ in

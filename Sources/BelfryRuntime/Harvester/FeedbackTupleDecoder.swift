@@ -25,16 +25,20 @@ struct FeedbackTupleDecoder: Sendable {
         self.now = now
     }
 
-    func change(for message: KafkaMessageView) throws(RecordRefusal) -> TokenChange {
+    func changes(for message: KafkaMessageView) throws(RecordRefusal) -> [TokenChange] {
         let tuple = try RecordRefusal.of { () throws(RecordError) in
             try RequestDecoding.decode(PushFeedbackTuple.self, from: message.value, as: message.contentType)
         }
         let key = try RecordRefusal.of { () throws(RecordError) in try RecordKey(parsing: message.key) }
         try judge(tuple)
-        let tokenKey = tuple.token.withUnsafeBytes {
-            TokenKey(environment: tuple.environment, bundleID: key.bundleID).bytes(token: $0)
-        }
-        return .tombstone(key: tokenKey, at: tuple.timestamp, reason: .feedback)
+        return [
+            TokenChange(
+                environment: tuple.environment,
+                bundleID: key.bundleID,
+                token: Array(tuple.token),
+                kind: .tombstone(at: tuple.timestamp, .feedback)
+            )
+        ]
     }
 
     /// Throws if the tuple must not be applied.

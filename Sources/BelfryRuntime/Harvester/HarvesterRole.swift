@@ -63,7 +63,7 @@ public struct HarvesterRole: Service {
         let eventLoop = group.next()
         let decoder = FeedbackTupleDecoder(environments: configuration.environments)
         let applying = try await applier.start(on: eventLoop) { message throws(RecordRefusal) in
-            try decoder.change(for: message)
+            try decoder.changes(for: message)
         }
         let running = try await eventLoop.submit { try start(applying.value, on: eventLoop) }.get()
         operations.observe(running)

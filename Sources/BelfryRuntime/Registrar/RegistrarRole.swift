@@ -30,7 +30,7 @@ public struct RegistrarRole: Service {
     public func run() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let running = try await applier.start(on: group.next()) { [decoder] message throws(RecordRefusal) in
-            try decoder.change(for: message)
+            try decoder.changes(for: message)
         }
         try? await gracefulShutdown()
         try await running.eventLoop.flatSubmit { running.value.stop() }.get()

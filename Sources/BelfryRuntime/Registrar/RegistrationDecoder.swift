@@ -8,39 +8,45 @@ struct RegistrationDecoder {
     /// Lengths of token that are taken.
     var tokenBytes: ClosedRange<Int>
 
-    func change(for message: KafkaMessageView) throws(RecordRefusal) -> TokenChange {
+    func changes(for message: KafkaMessageView) throws(RecordRefusal) -> [TokenChange] {
         let registration = try RecordRefusal.of { () throws(RecordError) in
             try RequestDecoding.decode(PushRegistration.self, from: message.value, as: message.contentType)
         }
         let key = try RecordRefusal.of { () throws(RecordError) in try RecordKey(parsing: message.key) }
         let environment = try resolve(registration.environment)
-        let token = try RecordRefusal.of { () throws(RecordError) in try registration.token.bytes() }
-        guard tokenBytes.contains(token.count) else {
-            throw RecordRefusal(
-                reason: "token-length",
-                detail: "a token of \(token.count) bytes; allowed: \(tokenBytes)"
-            )
-        }
         let seconds = try time(of: registration, message)
-        let tokenKey = token.withUnsafeBytes {
-            TokenKey(environment: environment, bundleID: key.bundleID).bytes(token: $0)
+        let texts = TokenTexts(locale: registration.locale, timeZone: registration.timeZone)
+        func change(_ token: PushDeviceToken, _ kind: TokenChange.Kind) throws(RecordRefusal) -> TokenChange {
+            TokenChange(environment: environment, bundleID: key.bundleID, token: try bytes(of: token), kind: kind)
         }
         switch registration.kind {
         case .unspecified, .register:
-            return .register(
-                key: tokenKey,
-                at: seconds,
-                locale: registration.locale,
-                timeZone: registration.timeZone
-            )
+            let registered = try change(registration.token, .register(at: seconds, texts))
+            guard registration.hasReplacedToken else { return [registered] }
+            let replaced = try change(registration.replacedToken, .tombstone(at: seconds, .unregistered))
+            // An app that says the token took its own place only registers it.
+            return replaced.token == registered.token ? [registered] : [registered, replaced]
         case .unregister:
-            return .tombstone(key: tokenKey, at: seconds, reason: .unregistered)
+            return [try change(registration.token, .tombstone(at: seconds, .unregistered))]
+        case .describe:
+            return [try change(registration.token, .describe(at: seconds, texts))]
         case .UNRECOGNIZED(let number):
             throw RecordRefusal(
                 reason: RecordFault.valueUndecodable.rawValue,
                 detail: "registration kind \(number) is not known"
             )
         }
+    }
+
+    private func bytes(of token: PushDeviceToken) throws(RecordRefusal) -> [UInt8] {
+        let token = try RecordRefusal.of { () throws(RecordError) in try token.bytes() }
+        guard tokenBytes.contains(token.count) else {
+            throw RecordRefusal(
+                reason: "token-length",
+                detail: "a token of \(token.count) bytes; allowed: \(tokenBytes)"
+            )
+        }
+        return token
     }
 
     private func resolve(_ name: String) throws(RecordRefusal) -> String {

@@ -1,8 +1,9 @@
 import PipelineCore
+import RedisClient
 
 /// The Redis key that remembers one request to one token: `d:{<environment>:<bundle>:<xx>}:<fingerprint>`.
 ///
-/// The hash tag is that of ``TokenKey``, so that everything about one token lives in one slot. The fingerprint is twelve raw
+/// The hash tag is that of ``TokenKeys``, so that everything about one token lives in one slot. The fingerprint is twelve raw
 /// bytes (``RequestFingerprint``): with a usual bundle ID the whole key fits 48 bytes of Redis memory, and its value is a small
 /// number, of which Redis keeps one for all.
 struct DedupeKey: Sendable {
@@ -20,8 +21,9 @@ struct DedupeKey: Sendable {
     ///
     /// - Parameter checksum: CRC-32 of the token.
     func write(_ fingerprint: RequestFingerprint, checksum: UInt32, into buffer: UnsafeMutableRawBufferPointer) {
-        prefix.withUnsafeBytes { buffer.copyMemory(from: $0) }
-        TokenKey.writeTagEnd(checksum: checksum, into: buffer, at: prefix.count)
+        buffer.copyBytes(from: prefix)
+        TokenKeys.writeTagEnd(tag: TokenKeys.tag(checksum: checksum), into: buffer, at: prefix.count)
+        buffer[prefix.count + 3] = UInt8(ascii: ":")
         fingerprint.write(into: UnsafeMutableRawBufferPointer(rebasing: buffer[(prefix.count + 4)...]))
     }
 }

@@ -41,7 +41,7 @@ public final class TokenInspector {
         repeat {
             let (next, keys) = try scan(from: cursor)
             cursor = next
-            for record in try records(of: keys) {
+            for record in try keys.flatMap({ try records(in: $0) }) {
                 if record.registeredAt > 0 { counts.registered += 1 }
                 if record.isDead { counts.tombstoned += 1 }
             }
@@ -59,8 +59,7 @@ public final class TokenInspector {
         } catch {
             throw ToolError.invalidInput(["the token is not hexadecimal: \(error)"])
         }
-        let key = token.withUnsafeBytes { TokenKey(environment: environment, bundleID: bundleID).bytes(token: $0) }
-        guard let record = try records(of: [key]).first else {
+        guard let record = try record(of: token, environment: environment, bundleID: bundleID) else {
             throw ToolError.notFound("nothing is known of this token under \(bundleID) in \(environment)")
         }
         return TokenReport(record)
@@ -77,7 +76,7 @@ public final class TokenInspector {
             writer.command("SCAN", argumentCount: 5)
             writer.argument(cursor)
             writer.argument("MATCH")
-            writer.argument("t:*")
+            writer.argument("t2:*")
             writer.argument("COUNT")
             writer.argument("1000")
         } read: { reply in
@@ -86,14 +85,25 @@ public final class TokenInspector {
         }
     }
 
-    private func records(of keys: [[UInt8]]) throws -> [TokenRecord] {
-        guard !keys.isEmpty else { return [] }
-        return try send { writer in
-            writer.command("MGET", argumentCount: keys.count)
-            for key in keys { writer.argument(key) }
+    private func records(in bucket: [UInt8]) throws -> [TokenRecord] {
+        try send { writer in
+            writer.command("HVALS", argumentCount: 1)
+            writer.argument(bucket)
         } read: { reply in
             (0..<reply.count).compactMap { TokenRecord(reply[$0].bytes) }
         }
+    }
+
+    private func record(of token: [UInt8], environment: String, bundleID: String) throws -> TokenRecord? {
+        let redis = redis
+        return try redis.eventLoop.flatSubmit {
+            let promise = redis.eventLoop.makePromise(of: TokenRecord?.self)
+            let space = TokenTable.Space(environment: environment, bundleID: bundleID)
+            TokenTable(redis.value).read(token, in: space) { result in
+                promise.completeWith(result.mapError { $0 as any Error })
+            }
+            return promise.futureResult
+        }.wait()
     }
 
     private func send<R: Sendable>(

@@ -1,9 +1,22 @@
-/// What Redis keeps of one token in one environment: the value under ``TokenKey``.
+/// What Redis keeps of one token in one environment: the value of the token's field in its bucket (``TokenKeys``).
 ///
-/// Layout, version 1, little-endian: version (1) · reason (1) · registered at (4, UNIX seconds, 0 = never) · tombstoned at
-/// (4, UNIX seconds, 0 = not) · locale length (1) · locale · time zone length (1) · time zone. Written by ``TokenScripts``
-/// alone, so that every change is atomic on the server.
+/// Layout, version 2, little-endian: flags (1) · registered at (4, UNIX seconds, 0 = never), then what the flags announce,
+/// in this order: described at (4, UNIX seconds, later than registered at) · tombstoned at (4, UNIX seconds, later than
+/// registered at) and reason (1) · badge (4) · locale length (1) and locale · time zone as code (2) or as length (1) and
+/// text. Written by ``TokenScripts`` alone, so that every change is atomic on the server.
 struct TokenRecord: Equatable, Sendable {
+    /// Bits of the first byte.
+    enum Flag {
+        static let tombstone: UInt8 = 1
+        static let badge: UInt8 = 2
+        static let locale: UInt8 = 4
+        static let zoneCode: UInt8 = 8
+        static let zoneText: UInt8 = 16
+        static let described: UInt8 = 32
+        /// What no version so far sets.
+        static let unknown: UInt8 = 0xC0
+    }
+
     /// Why a token was tombstoned.
     enum Reason: UInt8, Sendable, CaseIterable {
         case none = 0
@@ -24,47 +37,97 @@ struct TokenRecord: Equatable, Sendable {
         }
     }
 
-    static let version: UInt8 = 1
-    /// Bytes before the texts.
-    static let fixedBytes = 10
+    /// Bytes that every record has.
+    static let fixedBytes = 5
 
     var reason = Reason.none
     /// UNIX seconds; 0: never.
     var registeredAt: UInt32 = 0
+    /// UNIX seconds of what is known of the device, if later than ``registeredAt``; else 0.
+    var describedAt: UInt32 = 0
     /// UNIX seconds; 0: not.
     var tombstonedAt: UInt32 = 0
-    var locale = ""
-    var timeZone = ""
+    /// The number last sent; nil: none was.
+    var badge: UInt32?
+    var texts = TokenTexts()
+
+    init() {}
 
     /// A dead token stays silent until it registers again.
     var isDead: Bool { tombstonedAt > registeredAt }
 
-    /// Reads only what decides about sending; nil if the token lives or the value is not of a known version (a needless
+    /// Reads only what decides about sending; nil if the token lives or the value is not of this layout (a needless
     /// send is better than a wrong silence).
     static func reasonOfDeath(_ value: UnsafeRawBufferPointer) -> Reason? {
-        guard value.count >= fixedBytes, value[0] == version else { return nil }
-        let registeredAt = UInt32(littleEndian: value.loadUnaligned(fromByteOffset: 2, as: UInt32.self))
-        let tombstonedAt = UInt32(littleEndian: value.loadUnaligned(fromByteOffset: 6, as: UInt32.self))
-        return tombstonedAt > registeredAt ? Reason(rawValue: value[1]) ?? Reason.none : nil
+        guard value.count >= fixedBytes, value[0] & Flag.tombstone != 0, value[0] & Flag.unknown == 0 else {
+            return nil
+        }
+        let place = fixedBytes + (value[0] & Flag.described != 0 ? 4 : 0)
+        guard value.count >= place + 5, seconds(value, at: place) > seconds(value, at: 1) else { return nil }
+        return Reason(rawValue: value[place + 4]) ?? Reason.none
     }
 
-    /// Reads only when the token registered last, UNIX seconds; nil if it never did or the value is not of a known version.
+    /// Reads only when the token registered last, UNIX seconds; nil if it never did or the value is not of this layout.
     static func registeredAt(_ value: UnsafeRawBufferPointer) -> UInt32? {
-        guard value.count >= fixedBytes, value[0] == version else { return nil }
-        let registeredAt = UInt32(littleEndian: value.loadUnaligned(fromByteOffset: 2, as: UInt32.self))
+        guard value.count >= fixedBytes, value[0] & Flag.unknown == 0 else { return nil }
+        let registeredAt = seconds(value, at: 1)
         return registeredAt == 0 ? nil : registeredAt
     }
 
-    /// Reads the whole value; nil if it is not one of version 1.
+    /// Reads the whole value; nil if it is not of this layout.
     init?(_ value: UnsafeRawBufferPointer) {
-        guard value.count >= Self.fixedBytes + 2, value[0] == Self.version, let reason = Reason(rawValue: value[1])
-        else { return nil }
-        self.reason = reason
-        registeredAt = UInt32(littleEndian: value.loadUnaligned(fromByteOffset: 2, as: UInt32.self))
-        tombstonedAt = UInt32(littleEndian: value.loadUnaligned(fromByteOffset: 6, as: UInt32.self))
-        let localeEnd = Self.fixedBytes + 1 + Int(value[Self.fixedBytes])
-        guard localeEnd < value.count, localeEnd + 1 + Int(value[localeEnd]) == value.count else { return nil }
-        locale = String(decoding: value[(Self.fixedBytes + 1)..<localeEnd], as: UTF8.self)
-        timeZone = String(decoding: value[(localeEnd + 1)...], as: UTF8.self)
+        guard value.count >= Self.fixedBytes, value[0] & Flag.unknown == 0 else { return nil }
+        let flags = value[0]
+        var place = Self.fixedBytes
+        func has(_ flag: UInt8) -> Bool { flags & flag != 0 }
+        let announced = (has(Flag.described) ? 4 : 0) + (has(Flag.tombstone) ? 5 : 0) + (has(Flag.badge) ? 4 : 0)
+        guard value.count >= place + announced else { return nil }
+        registeredAt = Self.seconds(value, at: 1)
+        if has(Flag.described) {
+            describedAt = Self.seconds(value, at: place)
+            place += 4
+        }
+        if has(Flag.tombstone) {
+            tombstonedAt = Self.seconds(value, at: place)
+            guard let reason = Reason(rawValue: value[place + 4]) else { return nil }
+            self.reason = reason
+            place += 5
+        }
+        if has(Flag.badge) {
+            badge = Self.seconds(value, at: place)
+            place += 4
+        }
+        guard let texts = TokenTexts(flags: flags, UnsafeRawBufferPointer(rebasing: value[place...])) else {
+            return nil
+        }
+        self.texts = texts
+    }
+
+    /// The value that stands for this record.
+    var bytes: [UInt8] {
+        var flags = texts.flags
+        var bytes: [UInt8] = []
+        func append(_ number: UInt32) {
+            for shift in stride(from: 0, to: 32, by: 8) { bytes.append(UInt8(truncatingIfNeeded: number >> shift)) }
+        }
+        append(registeredAt)
+        if describedAt > 0 {
+            flags |= Flag.described
+            append(describedAt)
+        }
+        if tombstonedAt > 0 {
+            flags |= Flag.tombstone
+            append(tombstonedAt)
+            bytes.append(reason.rawValue)
+        }
+        if let badge {
+            flags |= Flag.badge
+            append(badge)
+        }
+        return [flags] + bytes + texts.bytes
+    }
+
+    private static func seconds(_ value: UnsafeRawBufferPointer, at place: Int) -> UInt32 {
+        UInt32(littleEndian: value.loadUnaligned(fromByteOffset: place, as: UInt32.self))
     }
 }

@@ -10,14 +10,17 @@ public struct TokenReport: Equatable, Sendable {
     public let isDead: Bool
     public let locale: String
     public let timeZone: String
+    /// The number last sent; nil: none was.
+    public let badge: UInt32?
 
     init(_ record: TokenRecord) {
         registeredAt = record.registeredAt
         tombstonedAt = record.tombstonedAt
         reason = record.reason.name
         isDead = record.isDead
-        locale = record.locale
-        timeZone = record.timeZone
+        locale = record.texts.locale
+        timeZone = record.texts.timeZone
+        badge = record.badge
     }
 
     /// One JSON object on one line, without its end.
@@ -29,6 +32,7 @@ public struct TokenReport: Equatable, Sendable {
         line.append("reason", reason)
         line.append("locale", locale)
         line.append("time_zone", timeZone)
+        if let badge { line.append("badge", badge) }
         return line.text
     }
 

@@ -1,58 +1,176 @@
+import RedisClient
+
 /// The rules that change a token's state, as Lua so that each is one atomic step on the server.
 ///
-/// Both timestamps only ever move forward, so late, repeated and reordered messages lead to the same state.
+/// Timestamps only ever move forward, so late, repeated and reordered messages lead to the same state.
+///
+/// Every script that touches a token has KEYS[1], the directory of the token's tag, KEYS[2], the bucket of the token, and
+/// ARGV[1], the number of buckets by which the caller chose that bucket. If the directory says another number, the script
+/// changes nothing and answers with that number, an integer; else it answers with an array (``TokenFacts``).
 enum TokenScripts {
-    /// KEYS[1] the token's key; ARGV: registered at, locale, time zone. Moves the registration forward only; clears an
-    /// older tombstone, keeps a newer one. Returns 1 if the token lives afterwards, else 0.
-    static let register =
-        common + """
-            local at = tonumber(ARGV[1])
-            local texts = text(ARGV[2]) .. text(ARGV[3])
-            if at > registered or (at == registered and texts > rest) then
-              registered = at
-              rest = texts
-            end
-            if tombstoned <= registered then
-              tombstoned = 0
-              reason = 0
-            end
-            write()
-            return tombstoned == 0 and 1 or 0
+    /// ARGV: buckets, token, registered at, flags of the texts, texts. Moves the registration forward only; clears an
+    /// older tombstone, keeps a newer one.
+    static let register = RedisScript(
+        change(
             """
-
-    /// KEYS[1] the token's key; ARGV: tombstoned at, reason. Written only if the last registration is older (same second:
-    /// the token lives). Returns 1 if the token is dead by this afterwards, 0 if it lives.
-    static let tombstone =
-        common + """
-            local at = tonumber(ARGV[1])
-            if at <= registered then
-              return 0
+            local at = tonumber(ARGV[3])
+            describe(at)
+            if at > registered then registered = at end
+            local revived = 0
+            if tombstoned > 0 and tombstoned <= registered then
+              tombstoned, reason, revived = 0, 0, 1
             end
-            if at > tombstoned or (at == tombstoned and tonumber(ARGV[2]) < reason) then
-              tombstoned = at
-              reason = tonumber(ARGV[2])
-              write()
-            end
-            return 1
+            return write(revived)
             """
+        )
+    )
 
-    private static let common = """
-        local registered, tombstoned, reason, rest = 0, 0, 0, string.char(0, 0)
-        local value = redis.call('GET', KEYS[1])
+    /// ARGV: buckets, token, described at, flags of the texts, texts. What an app says of its device without registering.
+    static let describe = RedisScript(
+        change(
+            """
+            describe(tonumber(ARGV[3]))
+            return write(0)
+            """
+        )
+    )
+
+    /// ARGV: buckets, token, tombstoned at, reason. Written only if the last registration is older (same second: the token
+    /// lives).
+    static let tombstone = RedisScript(
+        change(
+            """
+            local at = tonumber(ARGV[3])
+            if at <= registered then return answer(0) end
+            if at > tombstoned or (at == tombstoned and tonumber(ARGV[4]) < reason) then
+              tombstoned, reason = at, tonumber(ARGV[4])
+              return write(0)
+            end
+            return answer(0)
+            """
+        )
+    )
+
+    /// KEYS[3]: remembers the request that asked; ARGV: buckets, token, what is added (or `=` and the number that is set),
+    /// milliseconds for which the request is remembered. Answers with the badge to send, as a string in decimal; to a
+    /// request that asks again, with the same.
+    static let badge = RedisScript(
+        change(
+            """
+            local given = redis.call('GET', KEYS[3])
+            if given then return given end
+            local set = string.match(ARGV[3], '^=(%d+)$')
+            badge = math.max(0, math.min(4294967295, set and tonumber(set) or (badge or 0) + tonumber(ARGV[3])))
+            write(0)
+            given = string.format('%.0f', badge)
+            redis.call('SET', KEYS[3], given, 'PX', ARGV[4])
+            return given
+            """
+        )
+    )
+
+    /// ARGV: buckets, token. Answers with a string, the record, or with null if there is none.
+    static let read = RedisScript(agreed + "return redis.call('HGET', KEYS[2], ARGV[2])")
+
+    /// ARGV: buckets, token. Removes everything about the token; answers with a string, how many records that were.
+    static let forget = RedisScript(agreed + "return tostring(redis.call('HDEL', KEYS[2], ARGV[2]))")
+
+    /// ARGV: buckets, token, the record as it was read. Removes it if it has not changed since; answers with a string, how many
+    /// records that were.
+    static let sweep = RedisScript(
+        agreed + """
+            if redis.call('HGET', KEYS[2], ARGV[2]) ~= ARGV[3] then return '0' end
+            return tostring(redis.call('HDEL', KEYS[2], ARGV[2]))
+            """
+    )
+
+    /// KEYS: directory, the bucket that is divided, the new one, the one that is divided next; ARGV: buckets. Answers with an
+    /// array: the number of buckets afterwards, and how many tokens the next one has. See ``TokenBuckets``.
+    static let split = RedisScript(
+        agreed + """
+            local size = 1
+            while size * 2 <= count do size = size * 2 end
+            local source = count - size
+            local all = redis.call('HGETALL', KEYS[2])
+            local moved, left = {}, {}
+            for index = 1, #all, 2 do
+              local hash = 0
+              for _, byte in ipairs({string.byte(all[index], 1, -1)}) do hash = (hash * 65599 + byte) % 16777216 end
+              local target = hash % (size * 2) == source and left or moved
+              target[#target + 1] = all[index]
+              target[#target + 1] = all[index + 1]
+            end
+            local function put(key, pairs)
+              for first = 1, #pairs, 1000 do
+                redis.call('HSET', key, unpack(pairs, first, math.min(first + 999, #pairs)))
+              end
+            end
+            if #moved > 0 then
+              redis.call('DEL', KEYS[2])
+              put(KEYS[2], left)
+              put(KEYS[3], moved)
+            end
+            redis.call('SET', KEYS[1], count + 1)
+            return {count + 1, redis.call('HLEN', KEYS[4])}
+            """
+    )
+
+    /// Both sides know the same number of buckets; else the answer is the directory's.
+    private static let agreed = """
+        local count = tonumber(redis.call('GET', KEYS[1]) or 1)
+        if count ~= tonumber(ARGV[1]) then return count end
+
+        """
+
+    private static func change(_ rule: String) -> String {
+        agreed + prelude + rule
+    }
+
+    /// Reads the record, and says how it is changed and written.
+    private static let prelude = """
+        local registered, described, tombstoned, reason, badge = 0, 0, 0, 0, nil
+        local kinds, texts = 0, ''
+        local value = redis.call('HGET', KEYS[2], ARGV[2])
         if value then
-          local version, next
-          version, reason, registered, tombstoned, next = struct.unpack('<BBI4I4', value)
-          if version ~= 1 then
-            return redis.error_reply('BELFRY token state of version ' .. version .. ' is not known here')
+          local flags, place
+          flags, registered, place = struct.unpack('<BI4', value)
+          if flags >= 64 then
+            return redis.error_reply('BELFRY a token record with flags ' .. flags .. ' is not known here')
           end
-          rest = string.sub(value, next)
+          kinds = bit.band(flags, 28)
+          if bit.band(flags, 32) ~= 0 then described, place = struct.unpack('<I4', value, place) end
+          if bit.band(flags, 1) ~= 0 then tombstoned, reason, place = struct.unpack('<I4B', value, place) end
+          if bit.band(flags, 2) ~= 0 then badge, place = struct.unpack('<I4', value, place) end
+          texts = string.sub(value, place)
         end
-        local function text(value)
-          value = string.sub(value, 1, 64)
-          return string.char(#value) .. value
+        local function answer(revived)
+          return {registered, tombstoned, reason, revived, redis.call('HLEN', KEYS[2])}
         end
-        local function write()
-          redis.call('SET', KEYS[1], struct.pack('<BBI4I4', 1, reason, registered, tombstoned) .. rest)
+        local function describe(at)
+          local last = math.max(registered, described)
+          local newKinds = tonumber(ARGV[4])
+          if at > last or (at == last and (newKinds > kinds or (newKinds == kinds and ARGV[5] > texts))) then
+            kinds, texts = newKinds, ARGV[5]
+          end
+          described = math.max(last, at)
+        end
+        local function write(revived)
+          local flags = kinds
+          local record = struct.pack('<I4', registered)
+          if described > registered then
+            flags = flags + 32
+            record = record .. struct.pack('<I4', described)
+          end
+          if tombstoned > 0 then
+            flags = flags + 1
+            record = record .. struct.pack('<I4B', tombstoned, reason)
+          end
+          if badge then
+            flags = flags + 2
+            record = record .. struct.pack('<I4', badge)
+          end
+          redis.call('HSET', KEYS[2], ARGV[2], string.char(flags) .. record .. texts)
+          return answer(revived)
         end
 
         """

@@ -6,7 +6,8 @@ final class TopicSender {
     let index: Int32
     let environment: String
     let bundleID: String
-    let tokenKey: TokenKey
+    /// Where what is known of its tokens lies in Redis.
+    let tokens: TokenTable.Space
     /// See ``ParkedLags/topicHash(environment:bundleID:)``.
     let topicHash: UInt64
     let dedupeKey: DedupeKey
@@ -84,7 +85,7 @@ final class TopicSender {
         probations = zip(lanes, probation).map { Probation(of: $0, lane: $1) }
         self.lanes = probation + lanes
         affinity = TokenAffinity(lanes: lanes.count)
-        tokenKey = TokenKey(environment: environment, bundleID: bundleID)
+        tokens = TokenTable.Space(environment: environment, bundleID: bundleID)
         topicHash = ParkedLags.topicHash(environment: environment, bundleID: bundleID)
         dedupeKey = DedupeKey(environment: environment, bundleID: bundleID)
         coalesceKey = CoalesceKey(environment: environment, bundleID: bundleID)

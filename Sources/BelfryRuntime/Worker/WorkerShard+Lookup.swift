@@ -2,8 +2,8 @@ import NIOCore
 import PipelineCore
 import RedisClient
 
-/// Second stage: what Redis knows of each token, and of each request to it, asked for in few commands while the batch before
-/// is encoded.
+/// Second stage: what Redis knows of each token, and of each request to it, asked for in one go while the batch before is
+/// encoded.
 extension WorkerShard {
     /// Asks for the token state of every batch that needs it.
     func requestTokenState() {
@@ -56,36 +56,37 @@ extension WorkerShard {
     }
 
     private func ask(_ redis: any RedisPipeline, for batch: PreparedBatch) {
-        let total = batch.notifications.count
-        let commands = (total + settings.batchRecords - 1) / settings.batchRecords
-        batch.lookup = .asked(pendingReplies: commands)
+        // The indices of those with a request id.
+        let identified = batch.fingerprints.indices.filter { batch.fingerprints[$0] != nil }
+        batch.lookup = .asked(pendingReplies: batch.notifications.count + identified.count)
         batch.lookupFailed = false
         batch.deaths = [:]
         batch.repetitions = []
-        for start in stride(from: 0, to: total, by: settings.batchRecords) {
-            let range = start..<min(total, start + settings.batchRecords)
-            // The indices of those with a request id: their second keys follow the first keys of all.
-            let identified = batch.fingerprints.isEmpty ? [] : range.filter { batch.fingerprints[$0] != nil }
-            redis.send { writer in
-                writer.command("MGET", argumentCount: range.count + identified.count)
-                for index in range {
-                    let notification = batch.notifications[index]
-                    let key = senders.senders[Int(notification.sender)].tokenKey
-                    writer.argument(byteCount: key.count(tokenBytes: notification.token.count)) { room in
-                        key.write(token: notification.token, checksum: notification.checksum, into: room)
-                    }
-                }
-                for index in identified {
-                    guard let fingerprint = batch.fingerprints[index] else { continue }
-                    let notification = batch.notifications[index]
-                    let key = senders.senders[Int(notification.sender)].dedupeKey
-                    writer.argument(byteCount: key.count) { room in
-                        key.write(fingerprint, checksum: notification.checksum, into: room)
-                    }
-                }
-            } _: { [weak self] result in
-                self?.tokenStateArrived(result, of: batch, range: range, identified)
+        for index in batch.notifications.indices {
+            let notification = batch.notifications[index]
+            let sender = senders.senders[Int(notification.sender)]
+            // The batch, which keeps the token's bytes, lives until the answer.
+            tokens?.look(up: notification.token, checksum: notification.checksum, in: sender.tokens) {
+                [weak self] result in
+                self?.tokenStateArrived(result, of: batch, index)
             }
+        }
+        for index in identified { askForRepetition(redis, of: batch, index) }
+    }
+
+    private func askForRepetition(_ redis: any RedisPipeline, of batch: PreparedBatch, _ index: Int) {
+        guard let fingerprint = batch.fingerprints[index] else { return }
+        let notification = batch.notifications[index]
+        let sender = senders.senders[Int(notification.sender)]
+        let key = sender.dedupeKey
+        redis.send(slot: sender.tokens.keys.slot(checksum: notification.checksum)) { writer in
+            writer.command("GET", argumentCount: 1)
+            writer.argument(byteCount: key.count) { room in
+                key.write(fingerprint, checksum: notification.checksum, into: room)
+            }
+        } _: { [weak self] result in
+            if case .success(let reply) = result, !reply.isNull { batch.repetitions.insert(index) }
+            self?.answerArrived(result.map { _ in }, of: batch)
         }
     }
 
@@ -98,37 +99,33 @@ extension WorkerShard {
     }
 
     private func tokenStateArrived(
-        _ result: Result<RedisReply, RedisError>,
+        _ result: Result<UnsafeRawBufferPointer?, RedisError>,
         of batch: PreparedBatch,
-        range: Range<Int>,
-        _ identified: [Int]
+        _ index: Int
     ) {
+        if case .success(let value?) = result, case .asked = batch.lookup {
+            if let reason = TokenRecord.reasonOfDeath(value) {
+                batch.deaths[index] = reason
+            } else {
+                tokenLives(batch.notifications[index], value)
+            }
+        }
+        answerArrived(result.map { _ in }, of: batch)
+    }
+
+    private func answerArrived(_ result: Result<Void, RedisError>, of batch: PreparedBatch) {
         switch result {
-        case .success:
-            noteAnswer()
-        case .failure:
-            redisPatience.failed(now: now)
+        case .success: noteAnswer()
+        case .failure: redisPatience.failed(now: now)
         }
         guard case .asked(let pending) = batch.lookup else { return }
-        switch result {
-        case .success(let reply) where reply.count == range.count + identified.count:
-            for position in 0..<range.count {
-                let value = reply[position]
-                guard !value.isNull else { continue }
-                if let reason = TokenRecord.reasonOfDeath(value.bytes) {
-                    batch.deaths[range.lowerBound + position] = reason
-                } else {
-                    tokenLives(batch.notifications[range.lowerBound + position], value.bytes)
-                }
-            }
-            for (position, index) in identified.enumerated() where !reply[range.count + position].isNull {
-                batch.repetitions.insert(index)
-            }
-        case .success, .failure:
+        if case .failure(let error) = result {
             // Reading changes nothing, so it can simply be asked again; until then the batch waits, and with it its
             // partitions.
+            if !batch.lookupFailed {
+                logger.warning("token state could not be read", metadata: ["error": "\(error)"])
+            }
             batch.lookupFailed = true
-            logger.warning("token state could not be read", metadata: ["result": "\(result)"])
         }
         guard pending == 1 else {
             batch.lookup = .asked(pendingReplies: pending - 1)

@@ -41,6 +41,7 @@ extension WorkerShard {
     ///
     /// - Parameter offset: where it was stored; negative if that is not known.
     func delivered(_ number: UInt64, offset: Int64, error: KafkaError?) {
+        if TombstonePublisher.isOwn(number) { return tombstones.delivered(number, error: error) }
         if let publication = publications[number], case .parkedCopy = publication.content {
             return copyDelivered(number, publication, offset: offset, error: error)
         }

@@ -17,6 +17,10 @@ final class Remembrance {
     /// What the notifications end as.
     let outcome: OutcomeKind
     var entries: [Entry] = []
+    /// Entries that Redis has not answered for.
+    var pending = 0
+    /// What it said of one that it did not take.
+    var failure: RedisError?
 
     init(_ sender: TopicSender, _ outcome: OutcomeKind) {
         self.sender = sender
@@ -62,29 +66,36 @@ extension WorkerShard {
         // Sending has gone on without Redis for a while, and so must settling.
         guard !redisPatience.isAway else { return settle(note) }
         let key = note.sender.dedupeKey
-        redis.evaluate(DedupeScript.remember, keyCount: note.entries.count, argumentCount: 1) { writer in
-            for entry in note.entries {
+        let milliseconds = Int(settings.dedupeWindow.wholeNanoseconds / 1_000_000)
+        note.pending = note.entries.count
+        note.failure = nil
+        for entry in note.entries {
+            redis.send(slot: note.sender.tokens.keys.slot(checksum: entry.checksum)) { writer in
+                writer.command("SET", argumentCount: 4)
                 writer.argument(byteCount: key.count) {
                     key.write(entry.fingerprint, checksum: entry.checksum, into: $0)
                 }
+                writer.argument("1")
+                writer.argument("PX")
+                writer.argument(milliseconds)
+            } _: { [weak self] result in
+                if case .failure(let error) = result { note.failure = error }
+                note.pending -= 1
+                if note.pending == 0 { self?.written(note) }
             }
-            writer.argument(Int(settings.dedupeWindow.wholeNanoseconds / 1_000_000))
-        } _: { [weak self] result in
-            self?.written(note, result)
         }
     }
 
-    private func written(_ note: Remembrance, _ result: Result<RedisReply, RedisError>) {
+    private func written(_ note: Remembrance) {
         guard !isStopped else { return }
-        switch result {
-        case .success:
-            settle(note)
-        case .failure(let error):
+        if let error = note.failure {
             logger.warning("request ids could not be remembered", metadata: ["error": "\(error)"])
             // It may run twice; the offsets wait for it.
             eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in
                 self?.write(note)
             }
+        } else {
+            settle(note)
         }
     }
 

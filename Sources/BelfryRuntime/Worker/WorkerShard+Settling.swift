@@ -164,8 +164,8 @@ extension WorkerShard: GatewayLaneDelegate {
         }
     }
 
-    /// A token the gateway calls invalid gets its tombstone first and its outcome when Redis has taken it. Until look-ups
-    /// see the tombstone, the sender remembers it.
+    /// A token the gateway calls invalid gets its tombstone first and its outcome when Redis and push.tombstones have taken it.
+    /// Until look-ups see the tombstone, the sender remembers it.
     private func believe(_ suspect: TopicSender.Suspect, _ status: UInt8, of sender: TopicSender) {
         let token = suspect.token
         let checksum = suspect.checksum
@@ -175,23 +175,28 @@ extension WorkerShard: GatewayLaneDelegate {
             sender.refusedTokens.written(token, checksum: checksum, through: batchesTakenIn)
             settle(suspect.reference, .rejected, status: status, reason: TokenRecord.Reason.invalid.name)
         }
-        guard redis != nil else { return settled() }
-        let key = token.withUnsafeBytes { sender.tokenKey.bytes(token: $0) }
-        write(.tombstone(key: key, at: now, reason: .invalid), then: settled)
+        let change = TokenChange(
+            environment: sender.environment,
+            bundleID: sender.bundleID,
+            token: token,
+            kind: .tombstone(at: now, .invalid)
+        )
+        write(change, in: sender.tokens, then: settled)
     }
 
-    private func write(_ change: TokenChange, then settled: @escaping () -> Void) {
-        guard let redis, !isStopped else { return }
-        change.run(on: redis) { [weak self] result in
+    private func write(_ change: TokenChange, in space: TokenTable.Space, then settled: @escaping () -> Void) {
+        guard !isStopped else { return }
+        guard let tokens else { return settled() }
+        tokens.make(change, in: space) { [weak self] result in
             guard let self else { return }
             switch result {
-            case .success:
-                settled()
+            case .success(let facts):
+                tombstones.publish(change, facts, acknowledged: settled)
             case .failure(let error):
                 // It may run twice; the offset waits for it.
                 logger.warning("tombstone could not be written", metadata: ["error": "\(error)"])
                 eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in
-                    self?.write(change, then: settled)
+                    self?.write(change, in: space, then: settled)
                 }
             }
         }

@@ -18,6 +18,9 @@ final class WorkerShard {
     let producer: any MessageProducer
     /// Nil when the worker runs without token state.
     let redis: (any RedisPipeline)?
+    /// The token state in Redis; nil without.
+    let tokens: TokenTable?
+    let tombstones: TombstonePublisher
     let gateways: any GatewayDoor
     /// Makes what reads push.parked, when something is to return for the first time.
     let makeReader: () throws(KafkaError) -> any PartitionReader
@@ -98,6 +101,8 @@ final class WorkerShard {
         self.consumer = consumer
         self.producer = producer
         self.redis = redis
+        tokens = redis.map { TokenTable($0) }
+        tombstones = TombstonePublisher(producer: producer, topic: settings.names.tombstones, logger: logger)
         self.gateways = gateways
         self.makeReader = makeReader
         self.logger = logger
@@ -174,6 +179,7 @@ final class WorkerShard {
         if nextRetry <= now {
             nextRetry = now + ShardLimits.retryInterval
             retryPublications()
+            tombstones.retry()
             requestPositions()
             closeGaps()
             requestTokenState()

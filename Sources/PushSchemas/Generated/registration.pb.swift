@@ -34,6 +34,9 @@ public nonisolated enum PushRegistrationKind: SwiftProtobuf.Enum, Swift.CaseIter
 
   /// The app wants no more notifications under this token.
   case unregister // = 2
+
+  /// The device's locale or time zone changed; the app did not register anew.
+  case describe // = 3
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -45,6 +48,7 @@ public nonisolated enum PushRegistrationKind: SwiftProtobuf.Enum, Swift.CaseIter
     case 0: self = .unspecified
     case 1: self = .register
     case 2: self = .unregister
+    case 3: self = .describe
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -54,6 +58,7 @@ public nonisolated enum PushRegistrationKind: SwiftProtobuf.Enum, Swift.CaseIter
     case .unspecified: return 0
     case .register: return 1
     case .unregister: return 2
+    case .describe: return 3
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -63,6 +68,7 @@ public nonisolated enum PushRegistrationKind: SwiftProtobuf.Enum, Swift.CaseIter
     .unspecified,
     .register,
     .unregister,
+    .describe,
   ]
 
 }
@@ -99,11 +105,23 @@ public nonisolated struct PushRegistration: Sendable {
   /// The device's time zone by its IANA name, for instance "America/Sao_Paulo". Empty: unknown.
   public var timeZone: String = String()
 
+  /// With REGISTRATION_KIND_REGISTER: the token that the same device had before and that `token` takes the place of. It is
+  /// unregistered at `registered_at`.
+  public var replacedToken: PushDeviceToken {
+    get {_replacedToken ?? PushDeviceToken()}
+    set {_replacedToken = newValue}
+  }
+  /// Returns true if `replacedToken` has been explicitly set.
+  public var hasReplacedToken: Bool {self._replacedToken != nil}
+  /// Clears the value of `replacedToken`. Subsequent reads from it will return its default value.
+  public mutating func clearReplacedToken() {self._replacedToken = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _token: PushDeviceToken? = nil
+  fileprivate var _replacedToken: PushDeviceToken? = nil
 }
 
 // MARK: - Code below here is support for the SwiftProtobuf runtime.
@@ -111,12 +129,12 @@ public nonisolated struct PushRegistration: Sendable {
 fileprivate nonisolated let _protobuf_package = "belfry.push.v1"
 
 nonisolated extension PushRegistrationKind: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REGISTRATION_KIND_UNSPECIFIED\0\u{1}REGISTRATION_KIND_REGISTER\0\u{1}REGISTRATION_KIND_UNREGISTER\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REGISTRATION_KIND_UNSPECIFIED\0\u{1}REGISTRATION_KIND_REGISTER\0\u{1}REGISTRATION_KIND_UNREGISTER\0\u{1}REGISTRATION_KIND_DESCRIBE\0")
 }
 
 nonisolated extension PushRegistration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Registration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}environment\0\u{1}token\0\u{3}registered_at\0\u{1}kind\0\u{1}locale\0\u{3}time_zone\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}environment\0\u{1}token\0\u{3}registered_at\0\u{1}kind\0\u{1}locale\0\u{3}time_zone\0\u{3}replaced_token\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -130,6 +148,7 @@ nonisolated extension PushRegistration: SwiftProtobuf.Message, SwiftProtobuf._Me
       case 4: try { try decoder.decodeSingularEnumField(value: &self.kind) }()
       case 5: try { try decoder.decodeSingularStringField(value: &self.locale) }()
       case 6: try { try decoder.decodeSingularStringField(value: &self.timeZone) }()
+      case 7: try { try decoder.decodeSingularMessageField(value: &self._replacedToken) }()
       default: break
       }
     }
@@ -158,6 +177,9 @@ nonisolated extension PushRegistration: SwiftProtobuf.Message, SwiftProtobuf._Me
     if !self.timeZone.isEmpty {
       try visitor.visitSingularStringField(value: self.timeZone, fieldNumber: 6)
     }
+    try { if let v = self._replacedToken {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -168,6 +190,7 @@ nonisolated extension PushRegistration: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs.kind != rhs.kind {return false}
     if lhs.locale != rhs.locale {return false}
     if lhs.timeZone != rhs.timeZone {return false}
+    if lhs._replacedToken != rhs._replacedToken {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

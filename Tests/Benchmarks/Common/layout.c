@@ -51,7 +51,18 @@ uint32_t bench_crc32(const uint8_t *bytes, size_t count) {
 // MARK: token state in Redis
 
 size_t bench_state_key_prefix(const char *environment, const char *bundle, uint8_t *key) {
-    return (size_t)snprintf((char *)key, BENCH_KEY_LIMIT_BYTES / 2, "t:{%s:%s:", environment, bundle);
+    return (size_t)snprintf((char *)key, BENCH_KEY_LIMIT_BYTES / 2, "t2:{%s:%s:", environment, bundle);
+}
+
+size_t bench_directory_key(const char *environment, const char *bundle, unsigned tag, uint8_t *key) {
+    return (size_t)snprintf((char *)key, BENCH_KEY_LIMIT_BYTES, "n2:{%s:%s:%02x}", environment, bundle, tag);
+}
+
+// A polynomial modulo 2^24, whose low bits choose the bucket.
+static uint32_t bucket_hash(const uint8_t *token) {
+    uint32_t hash = 0;
+    for (int i = 0; i < BENCH_TOKEN_BYTES; i++) hash = (hash * 65599u + token[i]) & 0xFFFFFFu;
+    return hash;
 }
 
 size_t bench_state_key(uint8_t *key, size_t prefix, const uint8_t token[BENCH_TOKEN_BYTES]) {
@@ -62,25 +73,28 @@ size_t bench_state_key(uint8_t *key, size_t prefix, const uint8_t token[BENCH_TO
     *end++ = (uint8_t)digits[slot & 15];
     *end++ = '}';
     *end++ = ':';
-    memcpy(end, token, BENCH_TOKEN_BYTES);
-    return prefix + 4 + BENCH_TOKEN_BYTES;
+    unsigned bucket = bucket_hash(token) % BENCH_BUCKETS;
+    if (bucket >= 10) *end++ = (uint8_t)('0' + bucket / 10);
+    *end++ = (uint8_t)('0' + bucket % 10);
+    return (size_t)(end - key);
 }
 
-// Little-endian: version (1) · reason (1) · registered at (4) · tombstoned at (4) · locale length (1) · locale ·
-// time zone length (1) · time zone.
-enum { STATE_VERSION = 1, STATE_REGISTERED_AT = 2, STATE_TOMBSTONED_AT = 6, STATE_FIXED_BYTES = 10 };
+// Little-endian: flags (1) · registered at (4) · with flag 32: described at (4) · with flag 1: tombstoned at (4) and reason (1);
+// what follows is of no interest here.
+enum { STATE_REGISTERED_AT = 1, STATE_FIXED_BYTES = 5, STATE_IS_DESCRIBED = 32, STATE_HAS_TOMBSTONE = 1 };
 
 void bench_state(uint32_t registered_at, uint8_t state[BENCH_STATE_BYTES]) {
     memset(state, 0, BENCH_STATE_BYTES);
-    state[0] = STATE_VERSION;
     memcpy(state + STATE_REGISTERED_AT, &registered_at, 4);
 }
 
 bool bench_state_allows(const uint8_t *state, size_t count) {
-    if (state == NULL || count < STATE_FIXED_BYTES || state[0] != STATE_VERSION) return true;
+    if (state == NULL || count < STATE_FIXED_BYTES || !(state[0] & STATE_HAS_TOMBSTONE)) return true;
+    size_t place = STATE_FIXED_BYTES + (state[0] & STATE_IS_DESCRIBED ? 4 : 0);
+    if (count < place + 5) return true;
     uint32_t registered_at, tombstoned_at;
     memcpy(&registered_at, state + STATE_REGISTERED_AT, 4);
-    memcpy(&tombstoned_at, state + STATE_TOMBSTONED_AT, 4);
+    memcpy(&tombstoned_at, state + place, 4);
     return tombstoned_at <= registered_at;
 }
 

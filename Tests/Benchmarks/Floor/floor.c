@@ -4,7 +4,7 @@
 //   --gateway HOST:PORT --trust FILE --identity FILE (certificate and key, PEM)
 //   --count N (default: go on until SIGTERM)
 //
-// A batch of up to 512 records from librdkafka, one MGET of their tokens' states, a command 2 frame each, SSL_write of
+// A batch of up to 512 records from librdkafka, an HGET of each token's state in one pipeline, a command 2 frame each, SSL_write of
 // the whole batch. No validation, no ledger, no commit, no outcomes. It starts at the end of every partition, prints
 // {"ready":true} when it will miss nothing from then on, and at its end one JSON line; CPU time is that of all threads
 // of the process, librdkafka's included, since the first record.
@@ -121,8 +121,7 @@ struct floor {
     size_t prefix_bytes;
     uint32_t identifier;
     uint64_t sent;
-    const char *mget[1 + BATCH];
-    size_t mget_bytes[1 + BATCH];
+    size_t key_bytes[BATCH];
     struct bench_request requests[BATCH];
     uint8_t keys[BATCH][BENCH_KEY_LIMIT_BYTES];
     uint8_t frames[BATCH * BENCH_FRAME_LIMIT_BYTES];
@@ -135,7 +134,7 @@ static size_t decode(struct floor *floor, rd_kafka_message_t **messages, size_t 
         const rd_kafka_message_t *message = messages[i];
         if (message->err) bench_fail("kafka: %s", rd_kafka_message_errstr(message));
         if (!bench_read_record(message->payload, message->len, &floor->requests[requests])) continue;
-        floor->mget_bytes[1 + requests] =
+        floor->key_bytes[requests] =
             bench_state_key(floor->keys[requests], floor->prefix_bytes, floor->requests[requests].token);
         requests++;
     }
@@ -144,18 +143,23 @@ static size_t decode(struct floor *floor, rd_kafka_message_t **messages, size_t 
 
 // Looks the tokens up, and sends the frames of those that are alive.
 static void send_batch(struct floor *floor, size_t count) {
-    redisReply *reply = redisCommandArgv(floor->redis, (int)(1 + count), floor->mget, floor->mget_bytes);
-    if (reply == NULL) bench_fail("redis: %s", floor->redis->errstr);
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != count) bench_fail("redis: not the answer to MGET");
+    for (size_t i = 0; i < count; i++) {
+        const char *words[] = {"HGET", (const char *)floor->keys[i], (const char *)floor->requests[i].token};
+        size_t bytes[] = {4, floor->key_bytes[i], BENCH_TOKEN_BYTES};
+        redisAppendCommandArgv(floor->redis, 3, words, bytes);
+    }
     uint8_t *end = floor->frames;
     for (size_t i = 0; i < count; i++) {
-        const redisReply *state = reply->element[i];
+        redisReply *state;
+        if (redisGetReply(floor->redis, (void **)&state) != REDIS_OK) bench_fail("redis: %s", floor->redis->errstr);
+        if (state->type == REDIS_REPLY_ERROR) bench_fail("redis: %s", state->str);
         const uint8_t *bytes = state->type == REDIS_REPLY_STRING ? (const uint8_t *)state->str : NULL;
-        if (!bench_state_allows(bytes, (size_t)state->len)) continue;
+        bool is_allowed = bench_state_allows(bytes, (size_t)state->len);
+        freeReplyObject(state);
+        if (!is_allowed) continue;
         end += bench_frame(&floor->requests[i], ++floor->identifier, end);
         floor->sent++;
     }
-    freeReplyObject(reply);
     if (end > floor->frames && SSL_write(floor->gateway, floor->frames, (int)(end - floor->frames)) <= 0) {
         bench_fail("the gateway closed the connection");
     }
@@ -179,11 +183,8 @@ int main(int argc, char **argv) {
 
     struct floor *floor = calloc(1, sizeof *floor);
     if (floor == NULL) bench_fail("out of memory");
-    floor->mget[0] = "MGET";
-    floor->mget_bytes[0] = 4;
     for (size_t i = 0; i < BATCH; i++) {
         floor->prefix_bytes = bench_state_key_prefix(environment, bundle, floor->keys[i]);
-        floor->mget[1 + i] = (const char *)floor->keys[i];
     }
     floor->gateway = connect_gateway(gateway, trust, identity);
     floor->redis = connect_redis(redis);

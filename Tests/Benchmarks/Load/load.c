@@ -39,6 +39,12 @@ static void register_tokens(const char *redis, const char *environment, const ch
     redisContext *context = redisConnect(host, atoi(port));
     if (context == NULL || context->err) bench_fail("redis %s: %s", redis, context ? context->errstr : "no memory");
     uint8_t key[BENCH_KEY_LIMIT_BYTES], token[BENCH_TOKEN_BYTES], state[BENCH_STATE_BYTES];
+    for (unsigned tag = 0; tag < BENCH_TAGS; tag++) {
+        size_t key_bytes = bench_directory_key(environment, bundle, tag, key);
+        redisReply *reply = redisCommand(context, "SET %b %d", key, key_bytes, BENCH_BUCKETS);
+        if (reply == NULL || reply->type == REDIS_REPLY_ERROR) bench_fail("redis %s: %s", redis, context->errstr);
+        freeReplyObject(reply);
+    }
     size_t prefix = bench_state_key_prefix(environment, bundle, key);
     // A second back: a registration in the future would be odd.
     bench_state((uint32_t)time(NULL) - 1, state);
@@ -47,7 +53,7 @@ static void register_tokens(const char *redis, const char *environment, const ch
         for (uint64_t i = first; i < end; i++) {
             bench_token(i, token);
             size_t key_bytes = bench_state_key(key, prefix, token);
-            redisAppendCommand(context, "SET %b %b", key, key_bytes, state, sizeof state);
+            redisAppendCommand(context, "HSET %b %b %b", key, key_bytes, token, sizeof token, state, sizeof state);
         }
         for (uint64_t i = first; i < end; i++) {
             redisReply *reply;

@@ -17,7 +17,11 @@ enum {
     BENCH_FRAME_LIMIT_BYTES = 256,
     BENCH_KEY_LIMIT_BYTES = 256,
     // A token state with neither locale nor time zone.
-    BENCH_STATE_BYTES = 12,
+    BENCH_STATE_BYTES = 5,
+    // Buckets that the tokens of a hash tag lie in: a power of two up to 64; 64 tokens each with 262,144 tokens.
+    BENCH_BUCKETS = 16,
+    // Hash tags of a bundle.
+    BENCH_TAGS = 256,
 };
 
 // The token of a device: 32 bytes that look random and depend on the index alone.
@@ -26,12 +30,15 @@ void bench_token(uint64_t index, uint8_t token[BENCH_TOKEN_BYTES]);
 // CRC-32 (IEEE 802.3), which places a token on a shard and in a Redis slot.
 uint32_t bench_crc32(const uint8_t *bytes, size_t count);
 
-// Writes `t:{<environment>:<bundle>:` once; returns its length.
+// Writes `t2:{<environment>:<bundle>:` once; returns its length.
 size_t bench_state_key_prefix(const char *environment, const char *bundle, uint8_t *key);
 
-// Appends `<xx>}:<token>` to a prefix of `prefix` bytes at `key`, xx being the top 8 bits of the token's CRC-32 in hex.
-// Returns the length of the whole key.
+// Appends `<xx>}:<bucket>` to a prefix of `prefix` bytes at `key`, xx being the top 8 bits of the token's CRC-32 in hex: the
+// hash that has the token's state. Returns the length of the whole key.
 size_t bench_state_key(uint8_t *key, size_t prefix, const uint8_t token[BENCH_TOKEN_BYTES]);
+
+// Writes the key that says how many buckets a hash tag has; returns its length.
+size_t bench_directory_key(const char *environment, const char *bundle, unsigned tag, uint8_t *key);
 
 // A token registered at `registered_at` (UNIX seconds) and not tombstoned.
 void bench_state(uint32_t registered_at, uint8_t state[BENCH_STATE_BYTES]);
