@@ -82,6 +82,15 @@ public final class KafkaReader {
         return count > 0 ? fetched.batch(count, handle: handle) : nil
     }
 
+    /// Asks the broker what the partition holds; waits at most `timeoutMilliseconds`.
+    public func watermarks(
+        of place: KafkaTopicPartition,
+        timeoutMilliseconds: Int32
+    ) throws(KafkaError) -> KafkaWatermarks {
+        guard let handle else { throw KafkaError.closed("watermarks of \(place)") }
+        return try KafkaWatermarks(querying: place, of: handle, timeoutMilliseconds: timeoutMilliseconds)
+    }
+
     /// Idempotent. Batches may outlive it.
     public func close() {
         for place in reading.keys { stop(place) }

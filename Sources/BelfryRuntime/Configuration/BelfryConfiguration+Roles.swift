@@ -48,6 +48,8 @@ extension WorkerSettings {
         )
         parkProbeCap = section.duration("park-probe-cap", in: .seconds(1)...(.seconds(86_400)), default: parkProbeCap)
         tokenState = section.boolean("token-state", default: tokenState)
+        tombstoneFilter = section.boolean("tombstone-filter", default: tombstoneFilter)
+        filterMaxAge = section.duration("filter-max-age", in: .seconds(1)...(.seconds(3600)), default: filterMaxAge)
         dedupeWindow = section.duration("dedupe-window", in: .zero...(.seconds(86_400)), default: dedupeWindow)
         coalescingWindow = section.duration("coalescing-window", in: coalescingWindows, default: coalescingWindow)
         if dedupeWindow > .zero, !tokenState {

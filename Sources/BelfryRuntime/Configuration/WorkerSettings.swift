@@ -50,6 +50,10 @@ public struct WorkerSettings: Sendable, Equatable {
     public var parkProbeCap = Duration.seconds(300)
     /// Whether tokens are looked up in Redis before they are sent to. Without, dead tokens are not known.
     public var tokenState = true
+    /// Whether dead tokens are kept in memory, as push.tombstones tells of them, so that Redis is asked for those only.
+    public var tombstoneFilter = true
+    /// How old what is kept may be before Redis is asked for every token.
+    public var filterMaxAge = Duration.seconds(30)
     /// For how long it is remembered that a request arrived at a token, so that it is not sent to it again; zero: not at all.
     public var dedupeWindow = Duration.zero
     /// A device gets at most one notification per coalescing key in so long a time, the newest at its end; zero: what does

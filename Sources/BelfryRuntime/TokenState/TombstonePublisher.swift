@@ -44,6 +44,14 @@ final class TombstonePublisher {
         Array("\(bundleID)#\(Hex.encode(token))".utf8)
     }
 
+    /// Reads a key that ``key(bundleID:token:)`` made; nil for another.
+    static func parse(key: UnsafeRawBufferPointer) -> (bundleID: String, token: [UInt8])? {
+        guard let mark = key.lastIndex(of: UInt8(ascii: "#")), mark > 0,
+            let token = try? Hex.decode(String(decoding: key[(mark + 1)...], as: UTF8.self))
+        else { return nil }
+        return (String(decoding: key[..<mark], as: UTF8.self), token)
+    }
+
     /// Publishes what a change came to, if it is news to a reader: the token is dead, or is no longer.
     ///
     /// - Parameter acknowledged: called once, when all in-sync replicas have the record; before the call returns if there is

@@ -8,6 +8,8 @@ final class TopicSender {
     let bundleID: String
     /// Where what is known of its tokens lies in Redis.
     let tokens: TokenTable.Space
+    /// Which of them are dead, as far as push.tombstones tells; nil: not followed.
+    let deadTokens: TombstoneFilter?
     /// See ``ParkedLags/topicHash(environment:bundleID:)``.
     let topicHash: UInt64
     let dedupeKey: DedupeKey
@@ -68,6 +70,7 @@ final class TopicSender {
         coalescingWindow: Duration,
         tokenGuard: InvalidTokenGuard,
         breaker: TopicBreaker,
+        deadTokens: TombstoneFilter? = nil,
         lanes: [GatewayLane],
         probation: [GatewayLane]
     ) {
@@ -85,6 +88,7 @@ final class TopicSender {
         probations = zip(lanes, probation).map { Probation(of: $0, lane: $1) }
         self.lanes = probation + lanes
         affinity = TokenAffinity(lanes: lanes.count)
+        self.deadTokens = deadTokens
         tokens = TokenTable.Space(environment: environment, bundleID: bundleID)
         topicHash = ParkedLags.topicHash(environment: environment, bundleID: bundleID)
         dedupeKey = DedupeKey(environment: environment, bundleID: bundleID)

@@ -8,6 +8,8 @@ struct WorkerCounters: Equatable, Sendable {
     var sent = 0
     /// Of `sent`, without a look at the token store, which was away.
     var sentWithoutState = 0
+    /// Tokens that Redis was asked for.
+    var lookUps = 0
     var deadLetters = 0
     /// Notifications whose copies are in push.parked.
     var handedOver = 0

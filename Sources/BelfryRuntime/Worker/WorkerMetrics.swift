@@ -79,6 +79,17 @@ struct WorkerMetrics {
         .counter,
         "Notifications encoded for a connection without a look at Redis, which was away."
     )
+    private var lookUps = MetricFamily("belfry_token_lookups_total", .counter, "Tokens that Redis was asked for.")
+    private var filterAge = MetricFamily(
+        "belfry_tombstone_filter_age_seconds",
+        .gauge,
+        "How far the filter of dead tokens may be behind push.tombstones; absent until it is complete."
+    )
+    private var filterEntries = MetricFamily(
+        "belfry_tombstone_filter_entries",
+        .gauge,
+        "Dead tokens that the filter holds."
+    )
     private var deadLetters = MetricFamily("belfry_dead_letters_total", .counter, "Dead letters acknowledged.")
     private var commits = MetricFamily("belfry_commits_total", .counter, "Commits the broker acknowledged.")
     private var recordsLost = MetricFamily(
@@ -123,7 +134,18 @@ struct WorkerMetrics {
         var notAfter: Int64
     }
 
-    init(_ reports: [ShardReport], certificates: [Certificate]) {
+    /// The filter of dead tokens.
+    struct Filter: Sendable, Equatable {
+        /// Since the time as of which it is complete; nil: it is not.
+        var age: Duration?
+        var entries: Int
+    }
+
+    init(_ reports: [ShardReport], certificates: [Certificate], filter: Filter? = nil) {
+        if let filter {
+            filterEntries.add(filter.entries)
+            if let age = filter.age { filterAge.raise(to: Double(age.wholeNanoseconds) / 1e9) }
+        }
         for certificate in certificates {
             expiry.add(
                 certificate.notAfter,
@@ -139,7 +161,8 @@ struct WorkerMetrics {
             lag, age, uncommitted, unacknowledged, coalescing, partitions, inFlight, waiting, open, parked, parkedLag,
             handedOver,
             returned, foreignParked, expiry, records,
-            notifications, sent, sentWithoutState, deadLetters, commits, recordsLost, beyondEnd, outcomes, connects,
+            notifications, sent, sentWithoutState, lookUps, filterAge, filterEntries, deadLetters, commits, recordsLost,
+            beyondEnd, outcomes, connects,
             disconnects,
             responses, resent,
             presumedWrong, probation,
@@ -165,6 +188,7 @@ struct WorkerMetrics {
         returned.add(report.counters.returned)
         foreignParked.add(report.counters.foreignParked)
         sentWithoutState.add(report.counters.sentWithoutState)
+        lookUps.add(report.counters.lookUps)
         deadLetters.add(report.counters.deadLetters)
         commits.add(report.counters.commits)
         recordsLost.add(report.counters.recordsLost)

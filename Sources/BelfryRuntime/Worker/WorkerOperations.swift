@@ -1,25 +1,35 @@
 import NIOCore
+import PipelineCore
+import Synchronization
 
 /// What a worker tells those who operate it: asks its shards, each on its thread.
 public final class WorkerOperations: OperationsSource {
     private let shards = BoundValues<WorkerShard>()
     private let certificates: [WorkerMetrics.Certificate]
+    private let filters = Mutex<TombstoneFilters?>(nil)
 
     init(certificates: [WorkerMetrics.Certificate]) {
         self.certificates = certificates
     }
 
     /// The shards that run now; none while the worker starts and once it has stopped, before its threads end.
-    func observe(_ shards: [NIOLoopBound<WorkerShard>]) {
+    func observe(_ shards: [NIOLoopBound<WorkerShard>], filters: TombstoneFilters? = nil) {
         self.shards.replace(with: shards)
+        self.filters.withLock { $0 = filters }
     }
 
     public func metrics() async -> [MetricFamily] {
-        WorkerMetrics(await reports(), certificates: certificates).families
+        WorkerMetrics(await reports(), certificates: certificates, filter: filterReport()).families
     }
 
     public func readiness() async -> Readiness {
         Readiness(of: await reports())
+    }
+
+    private func filterReport() -> WorkerMetrics.Filter? {
+        guard let filters = filters.withLock({ $0 }) else { return nil }
+        let now = MonotonicTime(nanoseconds: NIODeadline.now().uptimeNanoseconds)
+        return .init(age: filters.completeSince.map { $0.elapsed(until: now) }, entries: filters.count)
     }
 
     private func reports() async -> [ShardReport] {

@@ -61,7 +61,7 @@ public struct WorkerRole: Service {
     public func run() async throws {
         let names = settings.names
         let counts = try await KafkaReadiness(configuration.kafka, logger: logger)
-            .waitForTopics([names.requests, names.parked, names.outcomes, names.deadLetters])
+            .waitForTopics([names.requests, names.parked, names.outcomes, names.deadLetters, names.tombstones])
         guard counts[0] == counts[1] else {
             throw ToolError.kafka(
                 "\(names.parked) has \(counts[1]) partitions and \(names.requests) has \(counts[0]): they must be as many, "
@@ -69,25 +69,31 @@ public struct WorkerRole: Service {
             )
         }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.worker.shards)
+        let readers = Array(group.makeIterator())
+        let follower = followsTombstones ? FollowerThread(settings, configuration, readers: readers, logger) : nil
+        let filters = follower?.filters
         var shards: [NIOLoopBound<WorkerShard>] = []
         do {
-            for (number, eventLoop) in group.makeIterator().enumerated() {
+            try await follower?.start(partitions: counts[4])
+            for (number, eventLoop) in readers.enumerated() {
                 shards.append(
                     try await eventLoop.submit {
-                        try makeShard(number, on: eventLoop)
+                        try makeShard(number, filters: filters, on: eventLoop)
                     }.get()
                 )
             }
         } catch {
             // Those that run already must be stopped before they are let go.
             try await stop(shards)
+            try await follower?.stop()
             try await group.shutdownGracefully()
             throw error
         }
-        operations.observe(shards)
+        operations.observe(shards, filters: filters)
         try? await gracefulShutdown()
         try await stop(shards)
         operations.observe([])
+        try await follower?.stop()
         try await group.shutdownGracefully()
     }
 
@@ -107,7 +113,16 @@ public struct WorkerRole: Service {
         }
     }
 
-    private func makeShard(_ number: Int, on eventLoop: any EventLoop) throws -> NIOLoopBound<WorkerShard> {
+    /// Whether dead tokens are kept in memory.
+    private var followsTombstones: Bool {
+        configuration.worker.tokenState && configuration.worker.tombstoneFilter
+    }
+
+    private func makeShard(
+        _ number: Int,
+        filters: TombstoneFilters?,
+        on eventLoop: any EventLoop
+    ) throws -> NIOLoopBound<WorkerShard> {
         var logger = logger
         logger[metadataKey: "shard"] = .stringConvertible(number)
         let clientID = "belfry-worker-\(number)"
@@ -130,6 +145,7 @@ public struct WorkerRole: Service {
             consumer: consumer,
             producer: producer,
             redis: redis,
+            filters: filters,
             gateways: TLSGatewayDoor(settings: settings, eventLoop: eventLoop),
             makeReader: { [kafka = configuration.kafka] () throws(KafkaError) in
                 let reader = try KafkaReader(properties: kafka.readerProperties(clientID: "\(clientID)-parked"))

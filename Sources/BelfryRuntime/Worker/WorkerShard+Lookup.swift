@@ -14,12 +14,17 @@ extension WorkerShard {
                 batch.lookup = .known
                 continue
             }
+            let questions = questions(of: batch, now: now)
+            guard !questions.isEmpty else {
+                batch.lookup = .known
+                continue
+            }
             if batch.lookupDue == nil { batch.lookupDue = now }
             switch redisPatience.decide(now: now) {
             case .ask:
-                ask(redis, for: batch)
+                ask(redis, questions, of: batch)
             case .probe:
-                ask(redis, for: batch)
+                ask(redis, questions, of: batch)
                 goOn(without: batch)
             case .goOn:
                 goOn(without: batch)
@@ -55,14 +60,46 @@ extension WorkerShard {
         batch.lookup = .known
     }
 
-    private func ask(_ redis: any RedisPipeline, for batch: PreparedBatch) {
-        // The indices of those with a request id.
-        let identified = batch.fingerprints.indices.filter { batch.fingerprints[$0] != nil }
-        batch.lookup = .asked(pendingReplies: batch.notifications.count + identified.count)
+    /// What of a batch only Redis can tell.
+    private struct Questions {
+        /// Indices of notifications whose token may be dead.
+        var tokens: [Int] = []
+        /// Indices of those with a request id.
+        var requests: [Int] = []
+
+        var isEmpty: Bool { tokens.isEmpty && requests.isEmpty }
+    }
+
+    /// With a filter that is complete, only tokens that it holds are asked for.
+    private func questions(of batch: PreparedBatch, now: MonotonicTime) -> Questions {
+        var questions = Questions()
+        if let filters, filters.isComplete(now: now) {
+            for (index, notification) in batch.notifications.enumerated() where mayBeDead(notification) {
+                questions.tokens.append(index)
+            }
+        } else {
+            questions.tokens = Array(batch.notifications.indices)
+        }
+        questions.requests = batch.fingerprints.indices.filter { batch.fingerprints[$0] != nil }
+        counters.lookUps += questions.tokens.count
+        return questions
+    }
+
+    private func mayBeDead(_ notification: PreparedNotification) -> Bool {
+        let sender = senders.senders[Int(notification.sender)]
+        guard let deadTokens = sender.deadTokens else { return true }
+        if deadTokens.contains(TombstoneFilter.hash(notification.token)) { return true }
+        // It may have registered since the gateway refused it, which only Redis can tell.
+        return !sender.refusedTokens.isEmpty
+            && sender.refusedTokens.contains(notification.token, checksum: notification.checksum)
+    }
+
+    private func ask(_ redis: any RedisPipeline, _ questions: Questions, of batch: PreparedBatch) {
+        batch.lookup = .asked(pendingReplies: questions.tokens.count + questions.requests.count)
         batch.lookupFailed = false
         batch.deaths = [:]
         batch.repetitions = []
-        for index in batch.notifications.indices {
+        for index in questions.tokens {
             let notification = batch.notifications[index]
             let sender = senders.senders[Int(notification.sender)]
             // The batch, which keeps the token's bytes, lives until the answer.
@@ -71,7 +108,7 @@ extension WorkerShard {
                 self?.tokenStateArrived(result, of: batch, index)
             }
         }
-        for index in identified { askForRepetition(redis, of: batch, index) }
+        for index in questions.requests { askForRepetition(redis, of: batch, index) }
     }
 
     private func askForRepetition(_ redis: any RedisPipeline, of batch: PreparedBatch, _ index: Int) {

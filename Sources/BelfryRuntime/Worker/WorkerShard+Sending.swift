@@ -163,6 +163,7 @@ extension WorkerShard {
             coalescingWindow: topic.settings.coalescingWindow,
             tokenGuard: settings.tokenGuard,
             breaker: settings.breaker,
+            deadTokens: filters?.filter(environment: environment, bundleID: bundleID),
             lanes: Array(lanes.prefix(settings.connectionsPerTopic)),
             probation: Array(lanes.dropFirst(settings.connectionsPerTopic))
         )

@@ -191,7 +191,7 @@ extension WorkerShard: GatewayLaneDelegate {
             guard let self else { return }
             switch result {
             case .success(let facts):
-                tombstones.publish(change, facts, acknowledged: settled)
+                tombstones.publish(change, facts) { [weak self] in self?.note(change, facts, then: settled) }
             case .failure(let error):
                 // It may run twice; the offset waits for it.
                 logger.warning("tombstone could not be written", metadata: ["error": "\(error)"])
@@ -199,6 +199,14 @@ extension WorkerShard: GatewayLaneDelegate {
                     self?.write(change, in: space, then: settled)
                 }
             }
+        }
+    }
+
+    /// Puts a tombstone of this shard into the filter before what the sender remembers of the token may go.
+    private func note(_ change: TokenChange, _ facts: TokenFacts, then settled: @escaping () -> Void) {
+        guard let filters else { return settled() }
+        filters.note(change, facts, from: eventLoop) { [weak self] in
+            if self?.isStopped == false { settled() }
         }
     }
 

@@ -21,6 +21,8 @@ final class WorkerShard {
     /// The token state in Redis; nil without.
     let tokens: TokenTable?
     let tombstones: TombstonePublisher
+    /// The dead tokens, as far as push.tombstones tells; nil: not followed.
+    let filters: TombstoneFilters?
     let gateways: any GatewayDoor
     /// Makes what reads push.parked, when something is to return for the first time.
     let makeReader: () throws(KafkaError) -> any PartitionReader
@@ -92,6 +94,7 @@ final class WorkerShard {
         consumer: any GroupConsumer,
         producer: any MessageProducer,
         redis: (any RedisPipeline)?,
+        filters: TombstoneFilters? = nil,
         gateways: any GatewayDoor,
         makeReader: @escaping () throws(KafkaError) -> any PartitionReader,
         logger: Logger
@@ -102,6 +105,7 @@ final class WorkerShard {
         self.producer = producer
         self.redis = redis
         tokens = redis.map { TokenTable($0) }
+        self.filters = filters
         tombstones = TombstonePublisher(producer: producer, topic: settings.names.tombstones, logger: logger)
         self.gateways = gateways
         self.makeReader = makeReader

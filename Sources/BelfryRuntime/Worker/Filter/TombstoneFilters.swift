@@ -1,0 +1,117 @@
+import NIOCore
+import PipelineCore
+import Synchronization
+
+/// The dead tokens of every bundle that a worker sends for, as far as push.tombstones tells: shared by the worker's shards, kept
+/// by its ``TombstoneFollower``.
+///
+/// A token that is not found here, while the filters are complete, is not asked of Redis. One that is found is, so an old filter
+/// may cost a needless send but never a wrong silence.
+final class TombstoneFilters: Sendable {
+    private struct Name: Hashable {
+        var environment: String
+        var bundleID: String
+    }
+
+    /// How long what was read may be behind what was published.
+    let maxAge: Duration
+    private let filters = Mutex<[Name: TombstoneFilter]>([:])
+    /// ``MonotonicTime`` of the event loops' clock as of which everything published is known; 0: not yet.
+    private let completeAsOf = Atomic<UInt64>(0)
+    /// Where filters are written.
+    private let writer: any EventLoop
+    /// Where they are read.
+    private let readers: [any EventLoop]
+    private let isSentFor: @Sendable (_ environment: String, _ bundleID: String) -> Bool
+
+    /// - Parameters:
+    ///   - writer: the event loop that calls what changes filters.
+    ///   - readers: the event loops that look into them.
+    ///   - isSentFor: whether the worker has a certificate for a bundle in an environment: others are not kept.
+    init(
+        maxAge: Duration,
+        writer: any EventLoop,
+        readers: [any EventLoop],
+        isSentFor: @escaping @Sendable (_ environment: String, _ bundleID: String) -> Bool
+    ) {
+        self.maxAge = maxAge
+        self.writer = writer
+        self.readers = readers
+        self.isSentFor = isSentFor
+    }
+
+    /// The filter of a bundle. Any thread.
+    func filter(environment: String, bundleID: String) -> TombstoneFilter {
+        filters.withLock { filters in
+            let name = Name(environment: environment, bundleID: bundleID)
+            if let known = filters[name] { return known }
+            let filter = TombstoneFilter()
+            filters[name] = filter
+            return filter
+        }
+    }
+
+    /// Whether a token that is not found here may be taken for alive. Any thread.
+    func isComplete(now: MonotonicTime) -> Bool {
+        guard let completeAsOf = completeSince else { return false }
+        return now <= completeAsOf + maxAge
+    }
+
+    /// As of when everything published is known; nil: not yet. Any thread.
+    var completeSince: MonotonicTime? {
+        let time = completeAsOf.load(ordering: .acquiring)
+        return time == 0 ? nil : MonotonicTime(nanoseconds: time)
+    }
+
+    /// Tombstones held. Any thread.
+    var count: Int { filters.withLock { $0.values.reduce(0) { $0 + $1.count } } }
+
+    /// A shard knows of a change before push.tombstones brings it here.
+    ///
+    /// - Parameter noted: called on `eventLoop`, the caller's, once every reader will find it.
+    func note(
+        _ change: TokenChange,
+        _ facts: TokenFacts,
+        from eventLoop: any EventLoop,
+        noted: @escaping () -> Void
+    ) {
+        let noted = NIOLoopBound(noted, eventLoop: eventLoop)
+        writer.execute { [self] in
+            merge(environment: change.environment, bundleID: change.bundleID, token: change.token, facts)
+            eventLoop.execute { noted.value() }
+        }
+    }
+
+    // MARK: The writer
+
+    /// Merges a record of push.tombstones.
+    func merge(environment: String, bundleID: String, token: [UInt8], _ facts: TokenFacts) {
+        writer.assertInEventLoop()
+        guard isSentFor(environment, bundleID) else { return }
+        let old = filter(environment: environment, bundleID: bundleID).merge(
+            token.withUnsafeBytes { TombstoneFilter.hash($0) },
+            registeredAt: facts.registeredAt,
+            tombstonedAt: facts.tombstonedAt
+        )
+        if let old { retire(old) }
+    }
+
+    /// Nothing is known of a token any more. Its record names no environment.
+    func forget(bundleID: String, token: [UInt8]) {
+        writer.assertInEventLoop()
+        let hash = token.withUnsafeBytes { TombstoneFilter.hash($0) }
+        for (name, filter) in filters.withLock({ $0 }) where name.bundleID == bundleID { filter.forget(hash) }
+    }
+
+    /// Everything published before `time` has been merged; nil: that is not known any more.
+    func complete(asOf time: MonotonicTime?) {
+        completeAsOf.store(time?.nanoseconds ?? 0, ordering: .releasing)
+    }
+
+    /// Keeps a table until every reader has left what it was doing when the table was replaced.
+    private func retire(_ table: TombstoneFilter.Table) {
+        EventLoopFuture.andAllComplete(readers.map { $0.submit {} }, on: writer).whenComplete { _ in
+            withExtendedLifetime(table) {}
+        }
+    }
+}

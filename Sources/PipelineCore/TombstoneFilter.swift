@@ -1,0 +1,191 @@
+import Synchronization
+
+/// Which tokens of one bundle are dead, from memory and in a few nanoseconds: an open-addressed table of one word a tombstone.
+///
+/// It may call a token dead that is not (a word has 38 bits of the token's hash, so with ten million tombstones one living
+/// token in about ten thousand; and one that registered within about a minute of its tombstone), never one alive whose
+/// tombstone it was told of. So whoever finds a token here asks Redis, and whoever does not need not.
+///
+/// Records of a token are merged by maximum: a tombstone stays until a registration at or after it. One thread writes, any number
+/// reads at the same time without waiting.
+public final class TombstoneFilter: Sendable {
+    /// A word: hash in the upper 38 bits, never 0; in the lower 26 when the token died, in units of 64 seconds, rounded up. 0
+    /// in the lower bits: the tombstone was removed. The whole word 0: never used.
+    private static let timeBits: UInt64 = 26
+    private static let timeMask: UInt64 = (1 << 26) - 1
+    private static let unitSeconds: UInt64 = 64
+    private static let firstWords = 256
+
+    /// The words of a filter at one size. Freed when nobody refers to it any more.
+    public final class Table: @unchecked Sendable {
+        fileprivate let words: UnsafeMutablePointer<Atomic<UInt64>>
+        fileprivate let mask: Int
+
+        fileprivate init(words count: Int) {
+            precondition(count.nonzeroBitCount == 1)
+            words = .allocate(capacity: count)
+            for index in 0..<count { (words + index).initialize(to: Atomic(0)) }
+            mask = count - 1
+        }
+
+        deinit {
+            words.deinitialize(count: mask + 1)
+            words.deallocate()
+        }
+    }
+
+    /// The present ``Table``, unmanaged: readers must not pay for counting references.
+    private let present: Atomic<UInt>
+    /// Written by the writer alone; atomic so that metrics may read it.
+    private let entries = Atomic<Int>(0)
+    /// Words that are not 0; the writer's alone.
+    private let used = Atomic<Int>(0)
+
+    public init() {
+        let table = Table(words: Self.firstWords)
+        present = Atomic(UInt(bitPattern: Unmanaged.passRetained(table).toOpaque()))
+    }
+
+    deinit {
+        Self.unmanaged(present.load(ordering: .acquiring)).release()
+    }
+
+    /// Tombstones held.
+    public var count: Int { entries.load(ordering: .relaxed) }
+
+    /// What stands for a token: 64 well mixed bits.
+    public static func hash(_ token: UnsafeRawBufferPointer) -> UInt64 {
+        var hash = UInt64(truncatingIfNeeded: token.count) &* 0x9E37_79B9_7F4A_7C15
+        var index = 0
+        while index &+ 8 <= token.count {
+            hash = mixed(hash ^ token.loadUnaligned(fromByteOffset: index, as: UInt64.self).littleEndian)
+            index &+= 8
+        }
+        var last: UInt64 = 0
+        while index < token.count {
+            last = last << 8 | UInt64(token[index])
+            index &+= 1
+        }
+        return mixed(hash ^ last)
+    }
+
+    /// Whether a token may be dead. Any thread.
+    ///
+    /// - Parameter hash: see ``hash(_:)``.
+    public func contains(_ hash: UInt64) -> Bool {
+        // Neither the table nor its owner changes hands: no reference is counted.
+        Self.unmanaged(present.load(ordering: .acquiring))._withUnsafeGuaranteedRef { table in
+            let key = Self.key(hash)
+            var index = Self.home(key, mask: table.mask)
+            while true {
+                let word = table.words[index].load(ordering: .relaxed)
+                if word == 0 { return false }
+                if word & ~Self.timeMask == key { return word & Self.timeMask != 0 }
+                index = (index &+ 1) & table.mask
+            }
+        }
+    }
+
+    /// Merges what is known of a token. The writer's thread.
+    ///
+    /// - Parameters:
+    ///   - registeredAt: UNIX seconds of its last registration; 0: none is known.
+    ///   - tombstonedAt: UNIX seconds at which it was found dead; 0: it was not.
+    /// - Returns: a table that has been replaced by a larger one. It must be kept until no reader can still be inside
+    ///   ``contains(_:)``.
+    public func merge(_ hash: UInt64, registeredAt: UInt32, tombstonedAt: UInt32) -> Table? {
+        if tombstonedAt > registeredAt {
+            let time = (UInt64(tombstonedAt) + Self.unitSeconds - 1) / Self.unitSeconds
+            return insert(hash, time: min(time, Self.timeMask))
+        }
+        // Everything in a word's unit is at or before its end.
+        let outlived = UInt64(registeredAt) / Self.unitSeconds
+        remove(hash) { $0 <= outlived }
+        return nil
+    }
+
+    /// Nothing is known of a token any more. The writer's thread.
+    public func forget(_ hash: UInt64) {
+        remove(hash) { _ in true }
+    }
+
+    // MARK: The writer
+
+    private func insert(_ hash: UInt64, time: UInt64) -> Table? {
+        let table = Self.unmanaged(present.load(ordering: .relaxed)).takeUnretainedValue()
+        let key = Self.key(hash)
+        var index = Self.home(key, mask: table.mask)
+        while true {
+            let word = table.words[index].load(ordering: .relaxed)
+            if word == 0 {
+                table.words[index].store(key | time, ordering: .relaxed)
+                entries.add(1, ordering: .relaxed)
+                used.add(1, ordering: .relaxed)
+                return used.load(ordering: .relaxed) * 4 > (table.mask + 1) * 3 ? grow(table) : nil
+            }
+            if word & ~Self.timeMask == key {
+                let known = word & Self.timeMask
+                if known == 0 { entries.add(1, ordering: .relaxed) }
+                table.words[index].store(key | max(known, time), ordering: .relaxed)
+                return nil
+            }
+            index = (index + 1) & table.mask
+        }
+    }
+
+    private func remove(_ hash: UInt64, where isOutlived: (_ time: UInt64) -> Bool) {
+        let table = Self.unmanaged(present.load(ordering: .relaxed)).takeUnretainedValue()
+        let key = Self.key(hash)
+        var index = Self.home(key, mask: table.mask)
+        while true {
+            let word = table.words[index].load(ordering: .relaxed)
+            if word == 0 { return }
+            if word & ~Self.timeMask == key {
+                guard word & Self.timeMask != 0, isOutlived(word & Self.timeMask) else { return }
+                table.words[index].store(key, ordering: .relaxed)
+                entries.subtract(1, ordering: .relaxed)
+                return
+            }
+            index = (index + 1) & table.mask
+        }
+    }
+
+    /// Twice the room, or the same if it was full of what was removed.
+    private func grow(_ old: Table) -> Table {
+        let size = old.mask + 1
+        let table = Table(words: count * 2 > size ? size * 2 : size)
+        var used = 0
+        for index in 0...old.mask {
+            let word = old.words[index].load(ordering: .relaxed)
+            guard word & Self.timeMask != 0 else { continue }
+            var place = Self.home(word & ~Self.timeMask, mask: table.mask)
+            while table.words[place].load(ordering: .relaxed) != 0 { place = (place + 1) & table.mask }
+            table.words[place].store(word, ordering: .relaxed)
+            used += 1
+        }
+        self.used.store(used, ordering: .relaxed)
+        present.store(UInt(bitPattern: Unmanaged.passRetained(table).toOpaque()), ordering: .releasing)
+        // The caller's from now on.
+        return Unmanaged.passUnretained(old).takeRetainedValue()
+    }
+
+    private static func unmanaged(_ bits: UInt) -> Unmanaged<Table> {
+        guard let pointer = UnsafeRawPointer(bitPattern: bits) else { preconditionFailure("there is always a table") }
+        return Unmanaged<Table>.fromOpaque(pointer)
+    }
+
+    private static func key(_ hash: UInt64) -> UInt64 {
+        let key = hash & ~timeMask
+        return key == 0 ? 1 << timeBits : key
+    }
+
+    private static func home(_ key: UInt64, mask: Int) -> Int {
+        Int(truncatingIfNeeded: key >> timeBits) & mask
+    }
+
+    @inline(__always)
+    private static func mixed(_ word: UInt64) -> UInt64 {
+        let product = word.multipliedFullWidth(by: 0xD6E8_FEB8_6659_FD93)
+        return product.high ^ product.low &+ 0x9E37_79B9_7F4A_7C15
+    }
+}
