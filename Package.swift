@@ -140,11 +140,20 @@ let package = Package(
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]
         ),
         .executableTarget(
+            name: "belfry-bench-lookups",
+            dependencies: ["BenchmarkCommon"],
+            path: "Tests/Benchmarks/Lookups",
+            cSettings: strictC,
+            linkerSettings: [.linkedLibrary("hiredis")]
+        ),
+        .executableTarget(
             name: "belfry-bench",
             dependencies: [
-                "Sandbox", "TLSTransport", "TestSupport",
+                "BelfryRuntime", "BenchmarkCommon", "KafkaClient", "PushSchemas", "RedisClient", "Sandbox",
+                "TLSTransport", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ] + nio,
             path: "Tests/Benchmarks/Driver",
             swiftSettings: strict
         ),

@@ -17,6 +17,12 @@ final class TokenTable {
         init(environment: String, bundleID: String) {
             keys = TokenKeys(environment: environment, bundleID: bundleID)
         }
+
+        /// The key of the bucket that has a token, as far as is known.
+        func key(of token: [UInt8]) -> [UInt8] {
+            let place = Place(of: token)
+            return keys.bucket(place.bucket(in: self), tag: place.tag)
+        }
     }
 
     /// Where a token lies, as far as is known.

@@ -9,8 +9,8 @@ import Foundation
 struct BenchmarkCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "belfry-bench",
-        abstract: "Measures worker or sandbox against their floors in C.",
-        subcommands: [WorkerBenchmarkCommand.self, SandboxBenchmarkCommand.self],
+        abstract: "Measures worker, sandbox or token state against their floors.",
+        subcommands: [WorkerBenchmarkCommand.self, SandboxBenchmarkCommand.self, TokensBenchmarkCommand.self],
         defaultSubcommand: WorkerBenchmarkCommand.self
     )
 
@@ -81,7 +81,12 @@ struct WorkerBenchmarkCommand: ParsableCommand {
             let brokers =
                 try kafka.map { try servers.prepare(kafka: $0, partitions: partitions) }
                 ?? servers.startBroker(partitions: partitions)
-            var scenario = try SingleScenario(servers: servers, brokers: brokers, remembers: dedupe)
+            var scenario = try SingleScenario(
+                servers: servers,
+                brokers: brokers,
+                worker: .init(remembers: dedupe),
+                rival: .floor
+            )
             let report = try scenario.run(rounds: rounds, notifications: notifications)
             print(try report.line())
             guard report.isWithin(limit: limit) else { throw ExitCode.failure }

@@ -7,6 +7,7 @@ struct Programs {
     let load: String
     let sink: String
     let fire: String
+    let lookups: String
 
     init(belfry: String?) throws {
         let directory = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
@@ -22,6 +23,7 @@ struct Programs {
         load = try sibling("belfry-bench-load")
         sink = try sibling("belfry-bench-sink")
         fire = try sibling("belfry-bench-fire")
+        lookups = try sibling("belfry-bench-lookups")
     }
 
     /// The full path of a program in PATH.

@@ -4,7 +4,7 @@ import Glibc
 /// Scenario `single`: records of one token and a payload of 110 bytes, token state in Redis, two shards, a gateway that
 /// never answers.
 ///
-/// Worker and floor are two processes that live through all rounds with their connections open. Between measurements
+/// Worker and floor (or another worker, which takes its place) are two processes that live through all rounds with their connections open. Between measurements
 /// both stand still (SIGSTOP), so that neither takes CPU from the other nor from the publisher; a round is published
 /// once and then taken by one after the other, the order changing from round to round.
 struct SingleScenario {
@@ -30,42 +30,76 @@ struct SingleScenario {
         static let settleMilliseconds = Int32(confirmationWindowSeconds * 1000 + 1000)
     }
 
+    /// The worker under test.
+    struct Worker {
+        /// Requests have ids, which the worker remembers; the floor does not.
+        var remembers = false
+        /// Only dead tokens are asked of Redis; else all are, as the floor does.
+        var hasFilter = false
+        /// Dead tokens that nobody sends to.
+        var tombstones = 0
+        var hasTokenState = true
+    }
+
+    /// What the worker is measured against.
+    enum Rival {
+        case floor
+        case workerWithoutTokenState
+    }
+
     private let servers: Servers
     private let brokers: String
     private let sink: Sink
     private let worker: ChildProcess
     private let floor: ChildProcess
-    /// Requests have ids, which the worker remembers; the floor does not.
-    private let remembers: Bool
+    private let setting: Worker
     /// Notifications published so far; the next one's number.
     private var published = 0
 
     /// Starts what is missing, and leaves the floor standing still.
-    init(servers: Servers, brokers: String, remembers: Bool) throws {
+    init(servers: Servers, brokers: String, worker setting: Worker, rival: Rival) throws {
         self.servers = servers
-        self.remembers = remembers
+        self.setting = setting
         self.brokers = brokers
         say("starting")
         let redis = try servers.startRedis()
         let pki = try Self.makeCertificates(servers)
         sink = try Sink(servers: servers, pki: pki)
         try Self.registerTokens(servers, redis: redis)
-        floor = try Self.startFloor(servers, brokers: brokers, redis: redis, sink: sink, pki: pki)
+        if setting.tombstones > 0 {
+            try DeadTokens(bundleID: Setting.bundle, environment: Setting.environment, first: Setting.tokens)
+                .publish(setting.tombstones, brokers: brokers)
+        }
+        switch rival {
+        case .floor:
+            floor = try Self.startFloor(servers, brokers: brokers, redis: redis, sink: sink, pki: pki)
+        case .workerWithoutTokenState:
+            floor = try Self.startWorker(
+                "plain",
+                servers,
+                brokers: brokers,
+                redis: redis,
+                sink: sink,
+                pki: pki,
+                setting: Worker(hasTokenState: false)
+            )
+        }
         try floor.pause()
         worker = try Self.startWorker(
+            "worker",
             servers,
             brokers: brokers,
             redis: redis,
             sink: sink,
             pki: pki,
-            dedupeWindowSeconds: remembers ? 3600 : 0
+            setting: setting
         )
     }
 
     /// Warms up, measures, and reports.
     mutating func run(rounds: Int, notifications: Int) throws -> Report {
         try warmUp()
-        var report = Report(scenario: remembers ? "single-dedupe" : "single", notifications: notifications)
+        var report = Report(scenario: setting.remembers ? "single-dedupe" : "single", notifications: notifications)
         let contenders: [(ChildProcess, WritableKeyPath<Report, ContenderSamples>)] = [
             (worker, \.worker), (floor, \.floor),
         ]
@@ -153,7 +187,7 @@ struct SingleScenario {
             arguments: [
                 "publish", "--brokers", brokers, "--topic", Setting.requests, "--bundle", Setting.bundle,
                 "--spread", "\(Setting.spread)", "--tokens", "\(Setting.tokens)", "--first", "\(published)",
-                "--count", "\(count)", "--request-ids", remembers ? "1" : "0",
+                "--count", "\(count)", "--request-ids", setting.remembers ? "1" : "0",
             ]
         )
         published += count
@@ -214,12 +248,13 @@ extension SingleScenario {
     }
 
     private static func startWorker(
+        _ name: String,
         _ servers: Servers,
         brokers: String,
         redis: String,
         sink: Sink,
         pki: URL,
-        dedupeWindowSeconds: Int
+        setting: Worker
     ) throws -> ChildProcess {
         let configuration = WorkerConfiguration(
             brokers: brokers,
@@ -235,13 +270,15 @@ extension SingleScenario {
             shards: Setting.shards,
             connectionsPerTopic: Setting.connectionsPerTopic,
             confirmationWindowSeconds: Limit.confirmationWindowSeconds,
-            dedupeWindowSeconds: dedupeWindowSeconds
+            dedupeWindowSeconds: setting.remembers ? 3600 : 0,
+            hasTokenState: setting.hasTokenState,
+            hasFilter: setting.hasFilter
         )
-        try servers.workspace.write(configuration.yaml, to: "belfry.yaml")
+        try servers.workspace.write(configuration.yaml, to: "\(name).yaml")
         return try servers.start(
-            "worker",
+            name,
             program: servers.programs.belfry,
-            arguments: ["worker", "--config", servers.workspace.file("belfry.yaml").path]
+            arguments: ["worker", "--config", servers.workspace.file("\(name).yaml").path]
         )
     }
 }

@@ -14,6 +14,9 @@ struct WorkerConfiguration {
     let confirmationWindowSeconds: Int
     /// 0: requests are not remembered.
     let dedupeWindowSeconds: Int
+    let hasTokenState: Bool
+    /// Without it Redis is asked for every token, as the floor does.
+    let hasFilter: Bool
 
     /// The file's text.
     var yaml: String {
@@ -34,6 +37,8 @@ struct WorkerConfiguration {
           connections-per-topic: \(connectionsPerTopic)
           confirmation-window: \(confirmationWindowSeconds)s
           dedupe-window: \(dedupeWindowSeconds)s
+          token-state: \(hasTokenState)
+          tombstone-filter: \(hasFilter)
         topics:
           \(bundle):
             spread: \(spread)
