@@ -24,16 +24,19 @@ final class ApplierProbe: Sendable {
     private struct State {
         var applier: RecordApplier
         var consumer: KafkaConsumer
-        var redis: RedisConnection
+        var redis: any RedisPipeline
     }
 
     /// - Parameters:
     ///   - deadLetterBroker: where dead letters go, if not to the source's broker.
+    ///   - replayPorts: servers of the state, after whose fail-over what was applied is applied again; nil: the one at
+    ///     `redisPort`, and nothing is.
     ///   - onDecode: called for each record taken, before anything of it is applied, on the event loop.
     init(
         broker: String,
         deadLetterBroker: String? = nil,
-        redisPort: Int,
+        redisPort: Int = 0,
+        replayPorts: [Int]? = nil,
         properties: [KafkaSettings.Property] = [],
         onDecode: @escaping @Sendable (_ value: String) -> Void = { _ in }
     ) async throws {
@@ -45,11 +48,12 @@ final class ApplierProbe: Sendable {
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         self.eventLoop = eventLoop
         state = try await eventLoop.submit {
+            let servers = replayPorts.map { Self.servers($0, on: eventLoop) }
             let clients = try Self.clients(
                 consumingFrom: broker,
                 producingTo: deadLetterBroker ?? broker,
                 properties: properties,
-                redis: RedisConnection(configuration: Self.redis(port: redisPort), eventLoop: eventLoop)
+                redis: servers ?? RedisConnection(configuration: Self.redis(port: redisPort), eventLoop: eventLoop)
             )
             let applier = RecordApplier(
                 eventLoop: eventLoop,
@@ -58,7 +62,10 @@ final class ApplierProbe: Sendable {
                 names: TopicNames(),
                 batchLimit: 100,
                 logger: logger,
-                patience: .hours(1)
+                patience: .hours(1),
+                replay: servers.map {
+                    RecordReplay(redis: $0, window: .seconds(600), topic: Self.source, logger: logger)
+                }
             ) { message throws(RecordRefusal) in
                 let value = String(decoding: message.value, as: UTF8.self)
                 onDecode(value)
@@ -115,7 +122,7 @@ final class ApplierProbe: Sendable {
         while try await counters.applied < count {
             try await eventLoop.flatSubmit { [state, eventLoop] in
                 let promise = eventLoop.makePromise(of: Void.self)
-                state.value.redis.send {
+                state.value.redis.send(slot: RedisSlot(number: 0)) {
                     $0.command("PING", argumentCount: 0)
                 } _: { _ in
                     promise.succeed()
@@ -134,6 +141,12 @@ final class ApplierProbe: Sendable {
         eventLoop.flatSubmit { [state] in state.value.applier.stop() }
     }
 
+    private static func servers(_ ports: [Int], on eventLoop: any EventLoop) -> RedisCluster {
+        let seeds = ports.map { RedisEndpoint(host: "127.0.0.1", port: $0) }
+        let configuration = RedisCluster.Configuration(seeds: seeds) { Self.redis(port: $0.port) }
+        return RedisCluster(configuration: configuration, eventLoop: eventLoop)
+    }
+
     private static func redis(port: Int) -> RedisConnection.Configuration {
         var configuration = RedisConnection.Configuration(endpoint: RedisEndpoint(host: "127.0.0.1", port: port))
         configuration.delay = { _ in .milliseconds(5) }
@@ -146,7 +159,7 @@ final class ApplierProbe: Sendable {
         consumingFrom source: String,
         producingTo target: String,
         properties: [KafkaSettings.Property],
-        redis: RedisConnection
+        redis: any RedisPipeline
     ) throws -> RoleClients {
         var settings = KafkaSettings()
         settings.brokers = source

@@ -3,6 +3,10 @@ import Testing
 
 @testable import BelfryRuntime
 
+private let redisURLRule =
+    "allowed: redis://[user:password@]host[:port][/db], or rediss:// for TLS; several, comma-separated: "
+    + "nodes of a cluster, all with the same scheme, user and password"
+
 @Suite("Configuration that is wrong")
 struct ConfigurationProblemTests {
     /// Each stands on line 2 of a file that is right otherwise.
@@ -57,7 +61,38 @@ struct ConfigurationProblemTests {
             (
                 "redis: {url: http://localhost}",
                 "redis.url: found a URL that is wrong in its scheme: must be redis:// or rediss://; "
-                    + "allowed: one URL, redis://[user:password@]host[:port][/db], or rediss:// for TLS"
+                    + redisURLRule
+            ),
+            (
+                "redis: {url: 'redis://a,rediss://b'}",
+                "redis.url: found a URL that is wrong in its scheme: all URLs must have the same; " + redisURLRule
+            ),
+            (
+                "redis: {url: 'redis://a,redis://b/1'}",
+                "redis.url: found database 1 of a cluster; allowed: database 0: a cluster has no other"
+            ),
+            (
+                "redis: {url: 'redis://a/2', cluster: true}",
+                "redis.url: found database 2 of a cluster; allowed: database 0: a cluster has no other"
+            ),
+            (
+                "redis: {url: 'redis://a,redis://b', cluster: false}",
+                "redis.cluster: found false beside 2 URLs; allowed: auto or true, or one URL"
+            ),
+            ("redis: {cluster: maybe}", "redis.cluster: found \"maybe\"; allowed: auto, true, false"),
+            (
+                "redis: {url: 'rediss://a', tls: {key: k.pem}}",
+                "redis.tls.key: found a key without redis.tls.certificate; "
+                    + "allowed: both, or a certificate whose file holds its key"
+            ),
+            (
+                "redis: {tls: {trust: ca.pem}}",
+                "redis.tls.trust: found a setting for TLS; allowed: only with a URL that begins with rediss://"
+            ),
+            ("redis: {durability: hope}", "redis.durability: found \"hope\"; allowed: warn, refuse"),
+            (
+                "redis: {replay: 2d}",
+                "redis.replay: found \"2d\"; allowed: a duration such as 500ms, 2s, 1m or 6h, 0ms...1d"
             ),
             ("redis: {when-away: stop}", "redis.when-away: found \"stop\"; allowed: wait, send"),
             (

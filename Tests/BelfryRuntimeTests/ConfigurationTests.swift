@@ -121,6 +121,32 @@ struct ConfigurationTests {
         #expect(worker == expected)
     }
 
+    @Test("Every key of Redis is read into the setting of its name; file names count from the file's directory")
+    func redisKeys() throws {
+        let redis = try load(
+            """
+            environments: {sandbox: {gateways: localhost}}
+            redis:
+              url: rediss://u:p@a:1, rediss://u:p@b:2
+              cluster: true
+              tls: {trust: ca.pem, certificate: /etc/client.pem, key: client.key, server-name: redis.example.com}
+              command-timeout: 3s
+              connect-timeout: 2s
+              durability: refuse
+              replay: 30m
+            """,
+            directory: "/etc/belfry"
+        ).redis
+        #expect(redis.endpoints.map(\.address) == ["a:1", "b:2"])
+        #expect(redis.cluster == .yes)
+        #expect(redis.tls.trustFile == "/etc/belfry/ca.pem" && redis.tls.certificateFile == "/etc/client.pem")
+        #expect(redis.tls.keyFile == "/etc/belfry/client.key" && redis.tls.serverName == "redis.example.com")
+        #expect(redis.commandTimeout == .seconds(3) && redis.connectTimeout == .seconds(2))
+        #expect(redis.durability == .refuse && redis.replay == .seconds(1800))
+        let standard = try load("environments: {sandbox: {gateways: localhost}}").redis
+        #expect(standard == RedisSettings())
+    }
+
     @Test("Token state can be left out, and requests need not be remembered")
     func withoutTokenState() throws {
         let worker = try load(

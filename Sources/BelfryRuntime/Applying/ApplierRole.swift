@@ -7,7 +7,7 @@ import RedisClient
 /// Runs a ``RecordApplier`` on a thread of its own.
 struct ApplierRole: Sendable {
     var configuration: BelfryConfiguration
-    var redis: RedisConnection.Configuration
+    var redis: RedisCluster.Configuration
     var clientID: String
     var groupID: String
     var topic: String
@@ -27,6 +27,12 @@ struct ApplierRole: Sendable {
         }.get()
     }
 
+    private func replay(_ servers: RedisCluster) -> RecordReplay? {
+        let window = configuration.redis.replay
+        guard window > .zero else { return nil }
+        return RecordReplay(redis: servers, window: window, topic: topic, logger: logger)
+    }
+
     private func make(
         on eventLoop: any EventLoop,
         decode: @escaping @Sendable (KafkaMessageView) throws(RecordRefusal) -> [TokenChange]
@@ -43,10 +49,11 @@ struct ApplierRole: Sendable {
             producer.close()
             throw error
         }
+        let servers = RedisCluster(configuration: redis, eventLoop: eventLoop)
         let clients = RoleClients(
             consumer: consumer,
             producer: producer,
-            redis: RedisConnection(configuration: redis, eventLoop: eventLoop)
+            redis: servers
         )
         let applier = RecordApplier(
             eventLoop: eventLoop,
@@ -55,6 +62,7 @@ struct ApplierRole: Sendable {
             names: TopicNames(),
             batchLimit: batch,
             logger: logger,
+            replay: replay(servers),
             decode: decode
         )
         let logger = logger
@@ -67,7 +75,7 @@ struct ApplierRole: Sendable {
         }
         clients.consumer.onError = { logger.report($0, of: "consumer") }
         clients.producer.onError = { logger.reportProducer($0) }
-        clients.redis.onStateChange = { logger.report($0) }
+        servers.onStateChange = { logger.report($0) }
         clients.redis.start()
         try clients.consumer.start(on: eventLoop) { [unowned applier] in applier.turn() }
         try clients.producer.start(on: eventLoop) { [unowned applier] in applier.turn() }

@@ -27,7 +27,9 @@ final class RecordApplier {
     private let eventLoop: any EventLoop
     private let consumer: KafkaConsumer
     private let producer: KafkaProducer
-    private let redis: RedisConnection
+    private let redis: any RedisPipeline
+    /// Nil: nothing is applied again after a fail-over.
+    private let replay: RecordReplay?
     private let tokens: TokenTable
     private let tombstones: TombstonePublisher
     private let logger: Logger
@@ -39,6 +41,7 @@ final class RecordApplier {
     private var current: Batch?
     private var isRevoking = false
     private var revocations = 0
+    private var revoking: [KafkaTopicPartition] = []
     private var stopped: EventLoopPromise<Void>?
     private var isStopped = false
     private var ticking: RepeatedTask?
@@ -70,12 +73,14 @@ final class RecordApplier {
         batchLimit: Int,
         logger: Logger,
         patience: TimeAmount = .seconds(10),
+        replay: RecordReplay? = nil,
         decode: @escaping Decode
     ) {
         self.eventLoop = eventLoop
         consumer = clients.consumer
         producer = clients.producer
         redis = clients.redis
+        self.replay = replay
         self.source = source
         deadLetters = names.deadLetters
         tokens = TokenTable(clients.redis)
@@ -88,6 +93,10 @@ final class RecordApplier {
 
     func start() {
         eventLoop.preconditionInEventLoop()
+        replay?.start { [unowned self] in
+            requestPositions()
+            turn()
+        }
         ticking = eventLoop.repeating(after: .milliseconds(100), every: .milliseconds(500)) { [unowned self] in
             requestPositions()
             retryDeadLetters()
@@ -113,10 +122,9 @@ final class RecordApplier {
     /// Takes the next batch if there is none in hand.
     func turn() {
         producer.poll()
-        guard current == nil, stopped == nil, !isRevoking, let records = consumer.consumeBatch(max: batchLimit) else {
-            return
-        }
-        take(records)
+        guard current == nil, stopped == nil, !isRevoking else { return }
+        replay?.beginAgain(in: consumer)
+        if let records = consumer.consumeBatch(max: batchLimit) { take(records) }
     }
 
     // MARK: Group
@@ -127,11 +135,12 @@ final class RecordApplier {
     }
 
     private func requestPositions() {
-        guard !awaitingPositions.isEmpty else { return }
+        guard !awaitingPositions.isEmpty, replay?.isReady ?? true else { return }
         do throws(KafkaError) {
             let positions = try consumer.committed(awaitingPositions, timeoutMilliseconds: 5_000)
+            let starts = try replay?.starts(positions, in: consumer) ?? positions.map(\.startPosition)
             awaitingPositions = []
-            try consumer.completeAssign(positions.map(\.startPosition))
+            try consumer.completeAssign(starts)
         } catch {
             logger.warning("partitions could not be assigned", metadata: ["error": "\(error)"])
         }
@@ -139,6 +148,7 @@ final class RecordApplier {
 
     func revoke(_ partitions: [KafkaTopicPartition], lost: Bool) {
         awaitingPositions.removeAll { partitions.contains($0) }
+        revoking += partitions
         isRevoking = true
         revocations += 1
         guard current != nil, !lost else {
@@ -158,6 +168,8 @@ final class RecordApplier {
 
     private func finishRevocation() {
         isRevoking = false
+        replay?.end(revoking)
+        revoking = []
         do throws(KafkaError) {
             try consumer.completeRevoke()
         } catch {
@@ -192,6 +204,7 @@ final class RecordApplier {
                 metadata: ["count": "\(faults.count)", "first": "\(fault.error.reason): \(fault.error.detail)"]
             )
         }
+        replay?.applying(records)
         current = Batch(records: records, pending: changes.count + faults.count, ends: ends)
         for change in changes { apply(change) }
         for fault in faults { publishDeadLetter(at: fault.index) }
@@ -225,7 +238,12 @@ final class RecordApplier {
 
     private func commit(_ ends: [Int32: Int64]) {
         let offsets = ends.map {
-            KafkaPartitionOffset(topic: source, partition: $0.key, offset: $0.value, metadata: "")
+            KafkaPartitionOffset(
+                topic: source,
+                partition: $0.key,
+                offset: $0.value,
+                metadata: replay?.metadata($0.key, offset: $0.value) ?? ""
+            )
         }
         do throws(KafkaError) {
             // Before partitions are given back the commit must have arrived; otherwise it may overtake the next batch.
@@ -299,6 +317,7 @@ final class RecordApplier {
         ticking?.cancel()
         consumer.close()
         producer.close()
+        replay?.close()
         redis.close()
         stopped?.succeed()
     }

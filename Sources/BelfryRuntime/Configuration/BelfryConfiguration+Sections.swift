@@ -1,6 +1,5 @@
 import PipelineCore
 import PushSchemas
-import RedisClient
 
 // What each key is called, what it may be, and nothing else: the defaults are those of the settings.
 
@@ -8,7 +7,7 @@ extension BelfryConfiguration {
     init(reading root: ConfigurationSection, resolve: (String) -> String) {
         self.init()
         kafka = KafkaSettings(reading: root.section("kafka"))
-        redis = RedisSettings(reading: root.section("redis"))
+        redis = RedisSettings(reading: root.section("redis"), resolve: resolve)
         environments = Self.environments(in: root.section("environments"), resolve: resolve)
         let certificates = root.section("certificates")
         self.certificates.directory = resolve(
@@ -114,27 +113,6 @@ extension KafkaSettings {
     private static let ownProperties: Set<String> = [
         "bootstrap.servers", "metadata.broker.list", "group.id", "enable.auto.commit", "enable.auto.offset.store",
     ]
-}
-
-extension RedisSettings {
-    fileprivate init(reading section: ConfigurationSection) {
-        self.init()
-        if let (text, origin) = section.text("url") {
-            do throws(RedisEndpointError) {
-                endpoint = try RedisEndpoint(url: text)
-            } catch {
-                section.report(
-                    "url",
-                    origin,
-                    found: "a URL that is wrong in its \(error.part.rawValue): \(error.message)",
-                    allowed: "one URL, redis://[user:password@]host[:port][/db], or rediss:// for TLS"
-                )
-            }
-        }
-        whenAway = section.choice("when-away", default: whenAway)
-        awayAfter = section.duration("away-after", in: .milliseconds(10)...(.seconds(60)), default: awayAfter)
-        section.reportUnknownKeys()
-    }
 }
 
 extension EnvironmentSettings {

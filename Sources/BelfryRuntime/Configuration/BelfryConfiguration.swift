@@ -1,5 +1,4 @@
 import PipelineCore
-import RedisClient
 
 /// The configuration of every role: one type, one file, each role reads its part.
 ///
@@ -60,27 +59,6 @@ public struct KafkaSettings: Sendable, Equatable {
     }
 
     public init() {}
-}
-
-/// How to reach Redis.
-public struct RedisSettings: Sendable, Equatable {
-    /// Made of `redis.url`: `redis://[user:password@]host[:port][/db]`, or `rediss://` for TLS. Its description
-    /// blanks the password out.
-    public var endpoint = RedisEndpoint(host: "127.0.0.1")
-    /// What the worker does while Redis does not answer.
-    public var whenAway = RedisAbsencePolicy.wait
-    /// How long a look-up may wait before Redis counts as away, where the worker goes on without it.
-    public var awayAfter = Duration.seconds(1)
-
-    public init() {}
-}
-
-/// What the worker does while Redis does not answer.
-public enum RedisAbsencePolicy: String, Sendable, CaseIterable {
-    /// Nothing is sent.
-    case wait
-    /// Notifications are sent without token state, which their outcomes say.
-    case send
 }
 
 /// Where certificates are.

@@ -22,7 +22,7 @@ final class FeedbackHarvest {
         eventLoop: any EventLoop,
         sources: [FeedbackConnection.Source],
         producer: KafkaProducer,
-        redis: RedisConnection,
+        redis: any RedisPipeline,
         broker: any BrokerCheck,
         settings: HarvesterSettings,
         logger: Logger

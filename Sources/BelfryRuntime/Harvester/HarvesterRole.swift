@@ -14,6 +14,7 @@ public struct HarvesterRole: Service {
     private let configuration: BelfryConfiguration
     private let applier: ApplierRole
     private let sources: [FeedbackConnection.Source]
+    private let startCheck: RedisStartCheck
     private let logger: Logger
 
     /// What the role tells those who operate it.
@@ -30,13 +31,14 @@ public struct HarvesterRole: Service {
         self.logger = logger
         applier = ApplierRole(
             configuration: configuration,
-            redis: try configuration.redis.connection(name: "belfry-harvester"),
+            redis: try configuration.redis.servers(name: "belfry-harvester"),
             clientID: "belfry-harvester",
             groupID: Self.groupID,
             topic: TopicNames().feedback,
             batch: Self.batch,
             logger: logger
         )
+        startCheck = try RedisStartCheck(configuration.redis, logger: logger)
         let certificates = try CertificateDirectory(path: configuration.certificates.directory)
         var sources: [FeedbackConnection.Source] = []
         for environment in configuration.environments {
@@ -59,6 +61,10 @@ public struct HarvesterRole: Service {
 
     /// Runs until a graceful shutdown, which lets a reading finish and commits the batch in hand.
     public func run() async throws {
+        try await startCheck.run { try await harvest() }
+    }
+
+    private func harvest() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let eventLoop = group.next()
         let decoder = FeedbackTupleDecoder(environments: configuration.environments)
@@ -80,7 +86,7 @@ public struct HarvesterRole: Service {
         var harvest: FeedbackHarvest
         var applier: RecordApplier
         var producer: KafkaProducer
-        var redis: RedisConnection
+        var redis: RedisCluster
 
         func close() {
             producer.close()
@@ -101,8 +107,8 @@ public struct HarvesterRole: Service {
         let producer = try KafkaProducer(
             properties: configuration.kafka.feedbackProducerProperties(clientID: Self.readerID)
         )
-        let redis = RedisConnection(
-            configuration: try configuration.redis.connection(name: Self.readerID),
+        let redis = RedisCluster(
+            configuration: try configuration.redis.servers(name: Self.readerID),
             eventLoop: eventLoop
         )
         let harvest = FeedbackHarvest(

@@ -6,5 +6,5 @@ import RedisClient
 struct RoleClients {
     var consumer: KafkaConsumer
     var producer: KafkaProducer
-    var redis: RedisConnection
+    var redis: any RedisPipeline
 }

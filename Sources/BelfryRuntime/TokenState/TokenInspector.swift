@@ -14,38 +14,40 @@ public final class TokenInspector {
     }
 
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    private let redis: NIOLoopBound<RedisConnection>
+    private let redis: NIOLoopBound<RedisCluster>
 
     /// - Throws: the URL is wrong.
     public convenience init(redisURL: String) throws {
         var settings = RedisSettings()
-        settings.endpoint = try RedisEndpoint(url: redisURL)
+        settings.endpoints = try RedisEndpoint.list(urls: redisURL)
         try self.init(settings)
     }
 
     /// - Throws: the system's trust roots cannot be loaded.
     public init(_ settings: RedisSettings) throws {
-        let configuration = try settings.connection(name: "belfry-inspector")
+        let configuration = try settings.servers(name: "belfry-inspector")
         let eventLoop = group.next()
         redis = try eventLoop.submit {
-            let connection = RedisConnection(configuration: configuration, eventLoop: eventLoop)
-            connection.start()
-            return NIOLoopBound(connection, eventLoop: eventLoop)
+            let servers = RedisCluster(configuration: configuration, eventLoop: eventLoop)
+            servers.start()
+            return NIOLoopBound(servers, eventLoop: eventLoop)
         }.wait()
     }
 
     /// Counts by walking over all keys: not for a server with many millions.
     public func count() throws -> Counts {
         var counts = Counts()
-        var cursor = "0"
-        repeat {
-            let (next, keys) = try scan(from: cursor)
-            cursor = next
-            for record in try keys.flatMap({ try records(in: $0) }) {
-                if record.registeredAt > 0 { counts.registered += 1 }
-                if record.isDead { counts.tombstoned += 1 }
-            }
-        } while cursor != "0"
+        for master in try masters() {
+            var cursor = "0"
+            repeat {
+                let (next, keys) = try scan(master, from: cursor)
+                cursor = next
+                for record in try keys.flatMap({ try records(in: $0) }) {
+                    if record.registeredAt > 0 { counts.registered += 1 }
+                    if record.isDead { counts.tombstoned += 1 }
+                }
+            } while cursor != "0"
+        }
         return counts
     }
 
@@ -71,27 +73,53 @@ public final class TokenInspector {
         try? group.syncShutdownGracefully()
     }
 
-    private func scan(from cursor: String) throws -> (next: String, keys: [[UInt8]]) {
-        try send { writer in
-            writer.command("SCAN", argumentCount: 5)
-            writer.argument(cursor)
-            writer.argument("MATCH")
-            writer.argument("t2:*")
-            writer.argument("COUNT")
-            writer.argument("1000")
-        } read: { reply in
-            guard reply.count == 2 else { return ("0", []) }
-            return (reply[0].string ?? "0", (0..<reply[1].count).map { Array(reply[1][$0].bytes) })
-        }
+    /// The servers that hold tokens; waits until they are known.
+    private func masters() throws -> [RedisAddress] {
+        try send(
+            { redis, completion in
+                redis.send(slot: RedisSlot(number: 0), { $0.command("PING", argumentCount: 0) }, completion)
+            },
+            read: { _ in }
+        )
+        let redis = redis
+        return try redis.eventLoop.submit { redis.value.masterAddresses }.wait()
+    }
+
+    private func scan(_ master: RedisAddress, from cursor: String) throws -> (next: String, keys: [[UInt8]]) {
+        try send(
+            { redis, completion in
+                redis.send(to: master, { Self.writeScan(&$0, cursor) }, completion)
+            },
+            read: { reply in
+                guard reply.count == 2 else { return ("0", []) }
+                return (reply[0].string ?? "0", (0..<reply[1].count).map { Array(reply[1][$0].bytes) })
+            }
+        )
+    }
+
+    private static func writeScan(_ writer: inout RedisCommandWriter, _ cursor: String) {
+        writer.command("SCAN", argumentCount: 5)
+        writer.argument(cursor)
+        writer.argument("MATCH")
+        writer.argument("t2:*")
+        writer.argument("COUNT")
+        writer.argument("1000")
     }
 
     private func records(in bucket: [UInt8]) throws -> [TokenRecord] {
-        try send { writer in
-            writer.command("HVALS", argumentCount: 1)
-            writer.argument(bucket)
-        } read: { reply in
-            (0..<reply.count).compactMap { TokenRecord(reply[$0].bytes) }
-        }
+        try send(
+            { redis, completion in
+                redis.send(
+                    slot: RedisSlot(key: bucket),
+                    { writer in
+                        writer.command("HVALS", argumentCount: 1)
+                        writer.argument(bucket)
+                    },
+                    completion
+                )
+            },
+            read: { reply in (0..<reply.count).compactMap { TokenRecord(reply[$0].bytes) } }
+        )
     }
 
     private func record(of token: [UInt8], environment: String, bundleID: String) throws -> TokenRecord? {
@@ -107,13 +135,13 @@ public final class TokenInspector {
     }
 
     private func send<R: Sendable>(
-        _ write: @escaping @Sendable (inout RedisCommandWriter) -> Void,
+        _ send: @escaping @Sendable (RedisCluster, @escaping RedisCluster.Completion) -> Void,
         read: @escaping @Sendable (RedisReply) -> R
     ) throws -> R {
         let redis = redis
         return try redis.eventLoop.flatSubmit {
             let promise = redis.eventLoop.makePromise(of: R.self)
-            redis.value.send(write) { result in
+            send(redis.value) { result in
                 promise.completeWith(result.map(read).mapError { $0 as any Error })
             }
             return promise.futureResult

@@ -10,7 +10,8 @@ import ServiceLifecycle
 public struct WorkerRole: Service {
     private let configuration: BelfryConfiguration
     private let settings: ShardSettings
-    private let redis: RedisConnection.Configuration?
+    private let redis: RedisCluster.Configuration?
+    private let startCheck: RedisStartCheck?
     private let logger: Logger
 
     /// What the role tells those who operate it.
@@ -26,7 +27,8 @@ public struct WorkerRole: Service {
         settings = try ShardSettings(configuration, certificates: certificates) {
             Int64(Date().timeIntervalSince1970 * 1000)
         }
-        redis = configuration.worker.tokenState ? try configuration.redis.connection(name: "belfry-worker") : nil
+        redis = configuration.worker.tokenState ? try configuration.redis.servers(name: "belfry-worker") : nil
+        startCheck = configuration.worker.tokenState ? try RedisStartCheck(configuration.redis, logger: logger) : nil
         operations = WorkerOperations(
             certificates: configuration.environments.flatMap { environment in
                 certificates.bundleIDs(in: environment).compactMap { bundleID in
@@ -59,6 +61,11 @@ public struct WorkerRole: Service {
 
     /// Runs until a graceful shutdown, which drains, confirms, commits and leaves the group.
     public func run() async throws {
+        guard let startCheck else { return try await work() }
+        try await startCheck.run { try await work() }
+    }
+
+    private func work() async throws {
         let names = settings.names
         let counts = try await KafkaReadiness(configuration.kafka, logger: logger)
             .waitForTopics([names.requests, names.parked, names.outcomes, names.deadLetters, names.tombstones])
@@ -138,7 +145,7 @@ public struct WorkerRole: Service {
             producer.close()
             throw error
         }
-        let redis = redis.map { RedisConnection(configuration: $0, eventLoop: eventLoop) }
+        let redis = redis.map { RedisCluster(configuration: $0, eventLoop: eventLoop) }
         let shard = WorkerShard(
             settings: settings,
             eventLoop: eventLoop,
@@ -165,7 +172,7 @@ extension WorkerShard {
     fileprivate func connect(
         _ consumer: KafkaConsumer,
         _ producer: KafkaProducer,
-        _ redis: RedisConnection?
+        _ redis: RedisCluster?
     ) throws {
         consumer.onAssigned = { [unowned self] in assign($0) }
         consumer.onRevoked = { [unowned self] in revoke($0, lost: $1) }

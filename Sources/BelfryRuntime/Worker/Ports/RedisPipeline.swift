@@ -1,6 +1,6 @@
 import RedisClient
 
-/// What a role needs of Redis; see ``RedisConnection``, whose contract this is: every command completes once, those of one
+/// What a role needs of Redis; see ``RedisCluster``, whose contract this is: every command completes once, those of one
 /// slot in the order sent while the connection lasts.
 ///
 /// Every command says in which slot its keys lie; a single server does not care.
@@ -23,6 +23,9 @@ protocol RedisPipeline: AnyObject {
     func close()
 }
 
+extension RedisCluster: RedisPipeline {}
+
+/// For tests and tools that know their server.
 extension RedisConnection: RedisPipeline {
     func send(
         slot: RedisSlot,

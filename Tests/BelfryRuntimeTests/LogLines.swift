@@ -1,0 +1,28 @@
+import Logging
+import Synchronization
+
+/// Keeps the messages of warnings and errors, for tests.
+final class LogLines: Sendable {
+    private let lines = Mutex<[String]>([])
+
+    var messages: [String] { lines.withLock { $0 } }
+
+    var logger: Logger {
+        Logger(label: "test") { _ in Handler(lines: self) }
+    }
+
+    private struct Handler: LogHandler {
+        var logLevel = Logger.Level.warning
+        var metadata: Logger.Metadata = [:]
+        let lines: LogLines
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            lines.lines.withLock { $0.append(event.message.description) }
+        }
+    }
+}

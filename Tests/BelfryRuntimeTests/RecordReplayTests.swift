@@ -1,0 +1,103 @@
+import KafkaClient
+import RedisClient
+import TestSupport
+import Testing
+
+@testable import BelfryRuntime
+
+/// What is applied again when the servers have lost what they acknowledged.
+@Suite(.serialized) struct RecordReplayTests {
+    @Test("A server that comes back empty is given what was applied lately, without anybody asking")
+    func emptyRestart() async throws {
+        try await withBroker { broker in
+            try fill(broker, ["a", "b", "c"])
+            let server = try RedisServerProcess()
+            let probe = try await ApplierProbe(broker: broker.bootstrapServers, replayPorts: [server.port])
+            await probe.commit()
+            #expect(try await probe.committed == 3)
+            server.kill()
+            let next = try RedisServerProcess(port: server.port)
+            try await probe.applied(6)
+            #expect(try count([next.port]) == 3)
+            try await probe.beginStop().get()
+        }
+    }
+
+    @Test(
+        "A role that restarts in the same moment does not hide it; one that finds the same servers begins where it stopped"
+    )
+    func roleRestart() async throws {
+        try await withBroker { broker in
+            try fill(broker, ["a", "b", "c"])
+            let server = try RedisServerProcess()
+            let first = try await ApplierProbe(broker: broker.bootstrapServers, replayPorts: [server.port])
+            await first.commit()
+            try await first.beginStop().get()
+
+            let second = try await ApplierProbe(broker: broker.bootstrapServers, replayPorts: [server.port])
+            try fill(broker, ["d"])
+            await second.commit()
+            #expect(try await second.counters.applied == 1)
+            try await second.beginStop().get()
+
+            server.kill()
+            let next = try RedisServerProcess(port: server.port)
+            let third = try await ApplierProbe(broker: broker.bootstrapServers, replayPorts: [next.port])
+            try await third.applied(4)
+            #expect(try count([next.port]) == 4)
+            try await third.beginStop().get()
+        }
+    }
+
+    @Test("A replica that missed writes and is promoted all the same has them again")
+    func promotedReplica() async throws {
+        try await withBroker { broker in
+            let cluster = try RedisClusterProcess()
+            let ports = cluster.servers.map(\.port)
+            // The replicas are cut off, and what is on its way to them is gone.
+            let (masters, replicas) = (cluster.servers.prefix(3), cluster.servers.suffix(3))
+            for replica in replicas { replica.pause() }
+            for master in masters { _ = try master.command("CLIENT", "KILL", "TYPE", "replica") }
+            let probe = try await ApplierProbe(broker: broker.bootstrapServers, replayPorts: ports)
+            try fill(broker, (0..<60).map { "token-\($0)" })
+            await probe.commit()
+            #expect(try await probe.committed == 60)
+            #expect(try count(ports) == 60)
+            masters[0].kill()
+            for replica in replicas { replica.resume() }
+            try await probe.applied(120)
+            #expect(try count(Array(ports.dropFirst())) == 60)
+            try await probe.beginStop().get()
+        }
+    }
+
+    /// The tokens that the servers know.
+    private func count(_ ports: [Int]) throws -> Int {
+        var settings = RedisSettings()
+        settings.endpoints = ports.map { RedisEndpoint(host: "127.0.0.1", port: $0) }
+        let inspector = try TokenInspector(settings)
+        defer { inspector.close() }
+        return try inspector.count().registered
+    }
+
+    private func withBroker(_ body: (EmbeddedBroker) async throws -> Void) async throws {
+        let topics = [ApplierProbe.source, ApplierProbe.deadLetters, TopicNames().tombstones]
+        let broker = try EmbeddedBroker(topics: topics.map { (name: $0, partitions: 1) })
+        defer { broker.close() }
+        try await body(broker)
+    }
+
+    private func fill(_ broker: EmbeddedBroker, _ values: [String]) throws {
+        let producer = try KafkaProducer(properties: ["bootstrap.servers": broker.bootstrapServers, "linger.ms": "200"])
+        defer { producer.close() }
+        for value in values {
+            try producer.produce(
+                topic: ApplierProbe.source,
+                key: Array("key".utf8),
+                value: Array(value.utf8),
+                headers: []
+            )
+        }
+        try producer.flush(timeoutMilliseconds: 30_000)
+    }
+}

@@ -1,0 +1,158 @@
+import PipelineCore
+import TestSupport
+import Testing
+
+@Suite("Records that are applied again")
+struct ReplayPlanTests {
+    private func at(_ second: UInt64) -> MonotonicTime { MonotonicTime(nanoseconds: second * 1_000_000_000) }
+
+    private func plan(_ servers: String..., partition: Int32 = 0, committed: Int64 = 100) -> ReplayPlan {
+        var plan = ReplayPlan(window: .seconds(600))
+        _ = plan.observed(servers, isComplete: true)
+        _ = plan.begin(partition, committed: committed, metadata: "", now: at(0))
+        return plan
+    }
+
+    @Test("the servers that are there at first are no news, nor is seeing them again")
+    func first() {
+        var plan = ReplayPlan(window: .seconds(600))
+        #expect(!plan.isReady)
+        var isNews = plan.observed(["a"], isComplete: false)
+        #expect(!isNews && !plan.isReady)
+        isNews = plan.observed(["a", "b"], isComplete: true)
+        #expect(!isNews && plan.isReady && !plan.isDue)
+        isNews = plan.observed(["b"], isComplete: false)
+        #expect(!isNews && !plan.isDue)
+    }
+
+    @Test("a new replication ID applies what was applied within the window again, and that is not older")
+    func failover() {
+        var plan = plan("a", "b")
+        for minute in 1...30 as ClosedRange<UInt64> {
+            plan.applying(0, from: Int64(100 + minute * 10), now: at(minute * 60))
+        }
+        let isNews = plan.observed(["a", "c"], isComplete: true)
+        #expect(isNews && plan.isDue)
+        let starts = plan.starts(now: at(1800))
+        // Ten minutes before, and at most a 64th of that more.
+        #expect(starts == [0: 100 + 200])
+        plan.beganAgain()
+        #expect(!plan.isDue)
+        let again = plan.observed(["a", "c"], isComplete: true)
+        #expect(!again && !plan.isDue)
+    }
+
+    @Test("until consuming has begun again, commits name the old servers: a restart would begin again as well")
+    func commitsMeanwhile() throws {
+        var plan = plan("a")
+        plan.applying(0, from: 200, now: at(10))
+        _ = plan.observed(["b"], isComplete: true)
+        var mark = try #require(ReplayMark(plan.metadata(0, offset: 300, now: at(20))))
+        #expect(mark.servers == ["a"] && mark.start == 100)
+        plan.beganAgain()
+        mark = try #require(ReplayMark(plan.metadata(0, offset: 300, now: at(20))))
+        #expect(mark.servers == ["b"])
+    }
+
+    @Test(
+        "who is assigned a partition begins where the mark says, if a server has another history since; else at the commit"
+    )
+    func restart() {
+        let metadata = ReplayMark(servers: ["a", "b"], start: 40).metadata
+        for (servers, expected) in [(["a", "b"], 100), (["a"], 100), (["a", "c"], 40), (["c"], 40)]
+            as [([String], Int64)]
+        {
+            var plan = ReplayPlan(window: .seconds(600))
+            _ = plan.observed(servers, isComplete: true)
+            let start = plan.begin(3, committed: 100, metadata: metadata, now: at(0))
+            #expect(start == expected, "\(servers)")
+        }
+        var plan = ReplayPlan(window: .seconds(600))
+        _ = plan.observed(["x"], isComplete: true)
+        let unmarked = plan.begin(0, committed: 100, metadata: "something else", now: at(0))
+        #expect(unmarked == 100)
+    }
+
+    @Test("what the one before applied just now is within the window of who takes over")
+    func takenOver() {
+        var plan = ReplayPlan(window: .seconds(600))
+        _ = plan.observed(["a"], isComplete: true)
+        _ = plan.begin(0, committed: 100, metadata: ReplayMark(servers: ["a"], start: 40).metadata, now: at(0))
+        plan.applying(0, from: 100, now: at(30))
+        var starts = plan.starts(now: at(500))
+        #expect(starts == [0: 40])
+        starts = plan.starts(now: at(615))
+        #expect(starts == [0: 100])
+        plan.end(0)
+        starts = plan.starts(now: at(615))
+        #expect(starts.isEmpty)
+    }
+
+    @Test("a look that did not hear all masters forgets none of them")
+    func partialLook() {
+        var plan = plan("a", "b")
+        _ = plan.observed(["c"], isComplete: false)
+        plan.beganAgain()
+        let isNews = plan.observed(["a", "b", "c"], isComplete: true)
+        #expect(!isNews)
+    }
+
+    @Test("another fail-over before consuming has begun again is not lost")
+    func twice() throws {
+        var plan = plan("a")
+        _ = plan.observed(["b"], isComplete: true)
+        let isNews = plan.observed(["c"], isComplete: true)
+        #expect(isNews)
+        plan.beganAgain()
+        let mark = try #require(ReplayMark(plan.metadata(0, offset: 100, now: at(1))))
+        #expect(mark.servers == ["c"])
+    }
+
+    @Test("servers that do not tell leave everything as it would be without")
+    func blind() {
+        var plan = ReplayPlan(window: .seconds(600))
+        plan.cannotTell()
+        #expect(plan.isReady && !plan.isDue)
+        let start = plan.begin(0, committed: 7, metadata: ReplayMark(servers: ["a"], start: 1).metadata, now: at(0))
+        let metadata = plan.metadata(0, offset: 7, now: at(0))
+        #expect(start == 7 && metadata.isEmpty)
+    }
+
+    @Test("whatever was applied within the window is at or above its start; what is long gone is not repeated for ever")
+    func windowProperty() {
+        for seed in 0..<100 as Range<UInt64> {
+            var random = SeededGenerator(seed: seed)
+            var window = ReplayWindow(length: .seconds(64))
+            var applied: [(offset: Int64, at: UInt64)] = []
+            var next: Int64 = 0
+            var second: UInt64 = 0
+            for _ in 0..<300 {
+                second += UInt64.random(in: 0...5, using: &random)
+                // Now and then it goes back, as a repetition does.
+                if next > 10, Int.random(in: 0..<20, using: &random) == 0 {
+                    next -= Int64.random(in: 1...10, using: &random)
+                }
+                window.applying(from: next, now: at(second))
+                let end = next + Int64.random(in: 1...5, using: &random)
+                for offset in next..<end { applied.append((offset, second)) }
+                next = end
+                let start = window.start(now: at(second))
+                for record in applied where record.at + 64 > second {
+                    #expect((start ?? .max) <= record.offset, "seed \(seed)")
+                }
+                let recent = applied.filter { $0.at + 66 > second }.map(\.offset).min()
+                #expect(start == nil || (recent ?? .max) <= (start ?? 0), "seed \(seed)")
+            }
+        }
+    }
+
+    @Test("a mark survives being written; anything else is none")
+    func marks() {
+        let mark = ReplayMark(servers: ["ffee" + String(repeating: "0", count: 36), "00aa"], start: 12)
+        #expect(mark.metadata == "1 12 00aa,ffee00000000")
+        #expect(ReplayMark(mark.metadata) == mark)
+        for text in ["", "1", "1 2", "1 2 ", "2 2 a", "1 x a", "1 -1 a", "1 2 a b", "r:1-2"] {
+            #expect(ReplayMark(text) == nil, "\(text)")
+        }
+    }
+}
