@@ -111,29 +111,29 @@ import Testing
 
     @Test("It is kept for two windows from when it was opened, or when something was sent")
     func lifetime() async throws {
-        try await withStore { store in
+        try await withTokenStore { store in
             _ = try await store.coalesce(Self.key, now: 1000, window: Self.window, at: 1, offset: 1, isDue: false).get()
-            #expect((10_001...20_000).contains(try await store.timeToLive(of: [Self.key])[0]))
+            #expect((10_001...20_000).contains(try await store.timeToLive(of: Self.key)))
             _ = try await store.coalesce(Self.key, now: 11_000, window: 60_000, at: 1, offset: 1, isDue: true).get()
             _ = try await store.coalesce(Self.key, now: 61_000, window: 60_000, at: 1, offset: 1, isDue: true).get()
-            #expect((60_001...120_000).contains(try await store.timeToLive(of: [Self.key])[0]))
+            #expect((60_001...120_000).contains(try await store.timeToLive(of: Self.key)))
         }
     }
 
     @Test("A value of another form is refused, and not changed")
     func foreign() async throws {
-        try await withStore { store in
-            try await store.set(Self.key, Array("1 2".utf8))
+        try await withTokenStore { store in
+            _ = try await store.bytes(Array("SET".utf8), Self.key, Array("1 2".utf8))
             let answer = try await store.coalesce(Self.key, now: 1, window: 1, at: 1, offset: 1, isDue: true)
             #expect(throws: RedisError.self) { try answer.get() }
-            #expect(try await store.values([Self.key]) == [Array("1 2".utf8)])
+            #expect(try await store.value(Self.key) == Array("1 2".utf8))
         }
     }
 
     @Test("Whoever asks what when: sends are a window apart, but for repetitions, and never go back", arguments: 0..<4)
     func spacing(seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
-        try await withStore { store in
+        try await withTokenStore { store in
             var now: Int64 = 1_000_000
             var last: (at: Int64, offset: Int64, time: Int64)?
             for offset in 0..<400 as Range<Int64> {
@@ -164,7 +164,7 @@ import Testing
 
     /// Calls the script one by one on an empty server.
     private func expect(_ calls: [(Call, Int64)], leaving value: String) async throws {
-        try await withStore { store in
+        try await withTokenStore { store in
             for (call, expected) in calls {
                 let answer = try await store.coalesce(
                     Self.key,
@@ -176,21 +176,8 @@ import Testing
                 ).get()
                 #expect(answer == expected, "\(call)")
             }
-            #expect(try await store.values([Self.key]) == [Array(value.utf8)])
+            #expect(try await store.value(Self.key) == Array(value.utf8))
         }
-    }
-
-    private func withStore(_ body: (TokenStore) async throws -> Void) async throws {
-        let server = try RedisServerProcess()
-        let store = try await TokenStore(port: server.port)
-        do {
-            try await body(store)
-        } catch {
-            try await store.close()
-            throw error
-        }
-        try await store.close()
-        withExtendedLifetime(server) {}
     }
 }
 
@@ -204,8 +191,8 @@ extension TokenStore {
         offset: Int64,
         isDue: Bool
     ) async throws -> Result<Int64, RedisError> {
-        try await collect(1) { connection, answer in
-            connection.evaluate(CoalesceScript.coalesce, keyCount: 1, argumentCount: 5) { writer in
+        try await collect(1) { clients, answer in
+            clients.connection.evaluate(CoalesceScript.coalesce, keyCount: 1, argumentCount: 5) { writer in
                 writer.argument(key)
                 for number in [now, window, at, offset, isDue ? 1 : 0] { writer.argument(Int(number)) }
             } _: { result in

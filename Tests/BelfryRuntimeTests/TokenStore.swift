@@ -14,7 +14,7 @@ final class TokenStore: Sendable {
     let eventLoop: any EventLoop
     private let clients: NIOLoopBoundBox<Clients>
 
-    private struct Clients {
+    struct Clients {
         var connection: RedisConnection
         var table: TokenTable
     }
@@ -76,6 +76,16 @@ final class TokenStore: Sendable {
         let tag = TokenKeys.tag(checksum: token.withUnsafeBytes { CRC32.checksum($0) })
         let bucket = TokenKeys(environment: Self.environment, bundleID: Self.bundleID).bucket(0, tag: tag)
         _ = try await bytes(Array("HSET".utf8), bucket, token, value)
+    }
+
+    /// The raw value of a key; nil if it does not exist.
+    func value(_ key: [UInt8]) async throws -> [UInt8]? {
+        try await bytes(Array("GET".utf8), key)
+    }
+
+    /// For how many milliseconds more the key is kept; negative: for ever, or it is gone.
+    func timeToLive(of key: [UInt8]) async throws -> Int {
+        Int(try await command(Array("PTTL".utf8), key) ?? "") ?? -3
     }
 
     /// Something else that the table does.

@@ -18,8 +18,9 @@ struct CoalesceKey: Sendable {
     ///
     /// - Parameter checksum: CRC-32 of the token.
     func write(_ fingerprint: RequestFingerprint, checksum: UInt32, into buffer: UnsafeMutableRawBufferPointer) {
-        prefix.withUnsafeBytes { buffer.copyMemory(from: $0) }
-        TokenKey.writeTagEnd(checksum: checksum, into: buffer, at: prefix.count)
+        buffer.copyBytes(from: prefix)
+        TokenKeys.writeTagEnd(tag: TokenKeys.tag(checksum: checksum), into: buffer, at: prefix.count)
+        buffer[prefix.count + 3] = UInt8(ascii: ":")
         fingerprint.write(into: UnsafeMutableRawBufferPointer(rebasing: buffer[(prefix.count + 4)...]))
     }
 }

@@ -46,7 +46,8 @@ extension WorkerShard {
         guard let redis, !mayGoOnWithoutRedis(since: question.askedAt) else { return goOn(question) }
         let sender = senders.senders[Int(question.subject.topic)]
         let key = sender.coalesceKey
-        redis.evaluate(CoalesceScript.coalesce, keyCount: 1, argumentCount: 5) { writer in
+        let slot = sender.tokens.keys.slot(checksum: question.checksum)
+        redis.evaluate(CoalesceScript.coalesce, slot: slot, keyCount: 1, argumentCount: 5) { writer in
             writer.argument(byteCount: key.count) {
                 key.write(question.subject.fingerprint, checksum: question.checksum, into: $0)
             }

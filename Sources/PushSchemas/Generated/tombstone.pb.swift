@@ -79,7 +79,7 @@ public nonisolated enum PushTombstoneReason: SwiftProtobuf.Enum, Swift.CaseItera
 }
 
 /// What is known of a dead, or revived, token. Two of one token are merged by the maximum of each timestamp, so that
-/// their order does not matter. The record's key is the bundle ID and the token.
+/// their order does not matter. The record's key is `<bundle ID>#<token in lower-case hexadecimal digits>`.
 public nonisolated struct PushTombstone: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// Records of a token are merged by maximum: a tombstone stays until a registration at or after it. One thread writes, any number
 /// reads at the same time without waiting.
-public final class TombstoneFilter: Sendable {
+final class TombstoneFilter: Sendable {
     /// A word: hash in the upper 38 bits, never 0; in the lower 26 when the token died, in units of 64 seconds, rounded up. 0
     /// in the lower bits: the tombstone was removed. The whole word 0: never used.
     private static let timeBits: UInt64 = 26
@@ -17,7 +17,7 @@ public final class TombstoneFilter: Sendable {
     private static let firstWords = 256
 
     /// The words of a filter at one size. Freed when nobody refers to it any more.
-    public final class Table: @unchecked Sendable {
+    final class Table: @unchecked Sendable {
         fileprivate let words: UnsafeMutablePointer<Atomic<UInt64>>
         fileprivate let mask: Int
 
@@ -41,7 +41,7 @@ public final class TombstoneFilter: Sendable {
     /// Words that are not 0; the writer's alone.
     private let used = Atomic<Int>(0)
 
-    public init() {
+    init() {
         let table = Table(words: Self.firstWords)
         present = Atomic(UInt(bitPattern: Unmanaged.passRetained(table).toOpaque()))
     }
@@ -51,10 +51,10 @@ public final class TombstoneFilter: Sendable {
     }
 
     /// Tombstones held.
-    public var count: Int { entries.load(ordering: .relaxed) }
+    var count: Int { entries.load(ordering: .relaxed) }
 
     /// What stands for a token: 64 well mixed bits.
-    public static func hash(_ token: UnsafeRawBufferPointer) -> UInt64 {
+    static func hash(_ token: UnsafeRawBufferPointer) -> UInt64 {
         var hash = UInt64(truncatingIfNeeded: token.count) &* 0x9E37_79B9_7F4A_7C15
         var index = 0
         while index &+ 8 <= token.count {
@@ -72,7 +72,7 @@ public final class TombstoneFilter: Sendable {
     /// Whether a token may be dead. Any thread.
     ///
     /// - Parameter hash: see ``hash(_:)``.
-    public func contains(_ hash: UInt64) -> Bool {
+    func contains(_ hash: UInt64) -> Bool {
         // Neither the table nor its owner changes hands: no reference is counted.
         Self.unmanaged(present.load(ordering: .acquiring))._withUnsafeGuaranteedRef { table in
             let key = Self.key(hash)
@@ -93,7 +93,7 @@ public final class TombstoneFilter: Sendable {
     ///   - tombstonedAt: UNIX seconds at which it was found dead; 0: it was not.
     /// - Returns: a table that has been replaced by a larger one. It must be kept until no reader can still be inside
     ///   ``contains(_:)``.
-    public func merge(_ hash: UInt64, registeredAt: UInt32, tombstonedAt: UInt32) -> Table? {
+    func merge(_ hash: UInt64, registeredAt: UInt32, tombstonedAt: UInt32) -> Table? {
         if tombstonedAt > registeredAt {
             let time = (UInt64(tombstonedAt) + Self.unitSeconds - 1) / Self.unitSeconds
             return insert(hash, time: min(time, Self.timeMask))
@@ -105,7 +105,7 @@ public final class TombstoneFilter: Sendable {
     }
 
     /// Nothing is known of a token any more. The writer's thread.
-    public func forget(_ hash: UInt64) {
+    func forget(_ hash: UInt64) {
         remove(hash) { _ in true }
     }
 
