@@ -85,6 +85,7 @@ let package = Package(
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
                 .product(name: "Yams", package: "Yams"),
             ] + nio,
+            exclude: ["TokenState/README.md"],
             swiftSettings: hot
         ),
         .target(

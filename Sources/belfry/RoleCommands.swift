@@ -34,7 +34,11 @@ struct RegistrarCommand: AsyncParsableCommand {
     func run() async throws {
         let configuration = try options.load()
         let logger = Logger(label: "belfry.registrar")
-        try await RoleRunner.run(try RegistrarRole(configuration, logger: logger), logger: logger)
+        let role = try RegistrarRole(configuration, logger: logger)
+        let operations = configuration.operations.map {
+            OperationsEndpoint(address: $0, source: role.operations, logger: logger)
+        }
+        try await RoleRunner.run(role, operations: operations, logger: logger)
     }
 }
 

@@ -31,6 +31,7 @@ final class ApplierProbe: Sendable {
     ///   - deadLetterBroker: where dead letters go, if not to the source's broker.
     ///   - replayPorts: servers of the state, after whose fail-over what was applied is applied again; nil: the one at
     ///     `redisPort`, and nothing is.
+    ///   - decoder: what is to read records that are those of the real topic.
     ///   - onDecode: called for each record taken, before anything of it is applied, on the event loop.
     init(
         broker: String,
@@ -38,6 +39,7 @@ final class ApplierProbe: Sendable {
         redisPort: Int = 0,
         replayPorts: [Int]? = nil,
         properties: [KafkaSettings.Property] = [],
+        decoder: RegistrationDecoder? = nil,
         onDecode: @escaping @Sendable (_ value: String) -> Void = { _ in }
     ) async throws {
         let (commits, committed) = AsyncStream<Void>.makeStream()
@@ -69,6 +71,7 @@ final class ApplierProbe: Sendable {
             ) { message throws(RecordRefusal) in
                 let value = String(decoding: message.value, as: UTF8.self)
                 onDecode(value)
+                if let decoder { return try decoder.changes(for: message) }
                 guard !value.hasPrefix("bad") else { throw RecordRefusal(reason: "is-bad", detail: "it says so") }
                 return [.of(Array(value.utf8), .register(at: 1, TokenTexts()))]
             }

@@ -136,11 +136,15 @@ struct ConfigurationProblemTests {
             (
                 "workers: {}",
                 "workers: found an unknown key; allowed: certificates, environments, harvester, kafka, "
-                    + "log, operations, outcomes, redis, registrar, topics, worker"
+                    + "log, operations, outcomes, redis, registrar, retention, topics, worker"
             ),
             (
                 "harvester: {intervall: 1h}",
                 "harvester.intervall: found an unknown key; allowed: connect-timeout, interval, lease"
+            ),
+            (
+                "retention: {tombstones: 90s}",
+                "retention.tombstones: found \"90s\"; allowed: 0s (keep), or a duration of 1h...36500d"
             ),
         ] as [(String, String)]
     )

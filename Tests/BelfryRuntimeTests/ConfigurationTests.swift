@@ -164,6 +164,7 @@ struct ConfigurationTests {
               production: {gateways: ["a.example:1", "[::1]:2"], payload-limit: 2048, token-limit: 100}
             registrar: {group-id: r, batch: 3}
             harvester: {interval: 30m, lease: 10s, connect-timeout: 2s}
+            retention: {tombstones: 720h, idle: 365d, rate: 77}
             topics: {a.b: {spread: 16, payload-limit: 512, coalescing-window: 30s}}
             outcomes: none
             log: {level: debug}
@@ -173,6 +174,9 @@ struct ConfigurationTests {
         #expect(configuration.redis.awayAfter == .milliseconds(250))
         #expect(configuration.registrar.groupID == "r")
         #expect(configuration.registrar.batch == 3)
+        #expect(configuration.retention.tombstones == .seconds(720 * 3600))
+        #expect(configuration.retention.idle == .seconds(365 * 86_400))
+        #expect(configuration.retention.rate == 77)
         #expect(configuration.harvester.interval == .seconds(1800))
         #expect(configuration.harvester.lease == .seconds(10))
         #expect(configuration.harvester.connectTimeout == .seconds(2))

@@ -135,7 +135,7 @@ struct OutgoingRecordTests {
         order.format = format
         order.spread = 8
         order.registeredAt = 1_700_000_000
-        order.isUnregistration = true
+        order.kind = .unregister
         order.locale = "pt-BR"
         order.timeZone = "America/Sao_Paulo"
         order.environment = "sandbox"

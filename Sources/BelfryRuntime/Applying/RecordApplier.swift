@@ -20,18 +20,20 @@ final class RecordApplier {
         var deadLetters = 0
         /// Records that could not be used, by reason; what is consumed again counts again.
         var refused: [String: Int] = [:]
+        /// Records of push.tombstones.
+        var tombstones = 0
     }
 
     private(set) var counters = Counters()
 
     private let eventLoop: any EventLoop
-    private let consumer: KafkaConsumer
+    let consumer: KafkaConsumer
     private let producer: KafkaProducer
-    private let redis: any RedisPipeline
+    let redis: any RedisPipeline
     /// Nil: nothing is applied again after a fail-over.
     private let replay: RecordReplay?
     private let tokens: TokenTable
-    private let tombstones: TombstonePublisher
+    let tombstones: TombstonePublisher
     private let logger: Logger
     private let source: String
     private let deadLetters: String
@@ -296,7 +298,10 @@ final class RecordApplier {
 
     /// The broker's word on a dead letter, or on a tombstone.
     func delivered(_ opaque: UInt64, error: KafkaError?) {
-        if TombstonePublisher.isOwn(opaque) { return tombstones.delivered(opaque, error: error) }
+        if TombstonePublisher.isOwn(opaque) {
+            if error == nil { counters.tombstones += 1 }
+            return tombstones.delivered(opaque, error: error)
+        }
         if let error {
             logger.error("dead letter was not delivered; it is tried again", metadata: ["error": "\(error)"])
             return failed(Int(opaque), error)

@@ -17,6 +17,7 @@ extension BelfryConfiguration {
         worker = WorkerSettings(reading: root.section("worker"))
         registrar = RegistrarSettings(reading: root.section("registrar"))
         harvester = HarvesterSettings(reading: root.section("harvester"))
+        retention = RetentionSettings(reading: root.section("retention"))
         topics = Self.topics(in: root.section("topics"))
         outcomes = root.choice("outcomes", default: outcomes)
         let operations = root.section("operations")

@@ -12,6 +12,7 @@ public struct BelfryConfiguration: Sendable, Equatable {
     public var worker = WorkerSettings()
     public var registrar = RegistrarSettings()
     public var harvester = HarvesterSettings()
+    public var retention = RetentionSettings()
     /// What the file says of single topics, by bundle ID.
     public var topics: [String: TopicOverrides] = [:]
     /// Which outcomes are published; counters always count all.

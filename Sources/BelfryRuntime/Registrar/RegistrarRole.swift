@@ -1,17 +1,28 @@
+import Foundation
+import KafkaClient
 import Logging
 import NIOCore
 import NIOPosix
 import RedisClient
 import ServiceLifecycle
 
-/// The registrar: registrations of push.registrations into the token state in Redis.
+/// The registrar: registrations of push.registrations into the token state in Redis, and the sweep of what is too old.
 public struct RegistrarRole: Service {
+    private let configuration: BelfryConfiguration
     private let applier: ApplierRole
     private let decoder: RegistrationDecoder
     private let startCheck: RedisStartCheck
+    private let logger: Logger
+
+    /// What the role tells those who operate it.
+    public let operations = RegistrarOperations()
+
+    private static let sweepID = "belfry-registrar-sweep"
 
     /// - Throws: an error that names the key: configuration is wrong (exit code 78).
     public init(_ configuration: BelfryConfiguration, logger: Logger) throws {
+        self.configuration = configuration
+        self.logger = logger
         applier = ApplierRole(
             configuration: configuration,
             redis: try configuration.redis.servers(name: "belfry-registrar"),
@@ -35,11 +46,74 @@ public struct RegistrarRole: Service {
 
     private func register() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let running = try await applier.start(on: group.next()) { [decoder] message throws(RecordRefusal) in
+        let eventLoop = group.next()
+        let applying = try await applier.start(on: eventLoop) { [decoder] message throws(RecordRefusal) in
             try decoder.changes(for: message)
         }
+        let running = try await eventLoop.submit {
+            NIOLoopBound(Running(applier: applying.value, sweep: try makeSweep(on: eventLoop)), eventLoop: eventLoop)
+        }.get()
+        operations.observe(running)
         try? await gracefulShutdown()
-        try await running.eventLoop.flatSubmit { running.value.stop() }.get()
+        operations.observe(nil)
+        try await eventLoop.submit { running.value.sweep?.stop() }.get()
+        try await eventLoop.flatSubmit { running.value.applier.stop() }.get()
         try await group.shutdownGracefully()
+    }
+
+    /// What works on the thread.
+    struct Running {
+        var applier: RecordApplier
+        /// Nil: nothing is ever swept.
+        var sweep: Sweeping?
+
+        func report() -> RegistrarReport {
+            RegistrarReport(
+                applied: applier.counters,
+                pendingTombstones: applier.pendingTombstones,
+                partitions: applier.partitions,
+                isRedisReady: applier.isRedisReady,
+                sweep: sweep.map { .init(counters: $0.sweep.counters, hasLease: $0.sweep.hasLease) }
+            )
+        }
+    }
+
+    /// The sweep with its clients, which are its own: it is slow, and registrations do not wait for it.
+    struct Sweeping {
+        var sweep: RetentionSweep
+        var producer: KafkaProducer
+        var redis: RedisCluster
+
+        func stop() {
+            sweep.stop()
+            producer.close()
+            redis.close()
+        }
+    }
+
+    private func makeSweep(on eventLoop: any EventLoop) throws -> Sweeping? {
+        guard configuration.retention.rule.isOn else { return nil }
+        let producer = try KafkaProducer(properties: configuration.kafka.producerProperties(clientID: Self.sweepID))
+        let redis = RedisCluster(
+            configuration: try configuration.redis.servers(name: Self.sweepID),
+            eventLoop: eventLoop
+        )
+        let tombstones = TombstonePublisher(producer: producer, topic: TopicNames().tombstones, logger: logger)
+        let sweep = RetentionSweep(
+            eventLoop: eventLoop,
+            redis: redis,
+            tombstones: tombstones,
+            settings: configuration.retention,
+            owner: UUID().uuidString,
+            logger: logger
+        )
+        producer.onDelivery = { number, error, _, _ in tombstones.delivered(number, error: error) }
+        let logger = logger
+        producer.onError = { logger.reportProducer($0) }
+        redis.onStateChange = { logger.report($0) }
+        try producer.start(on: eventLoop) { [unowned producer] in producer.poll() }
+        redis.start()
+        sweep.start()
+        return Sweeping(sweep: sweep, producer: producer, redis: redis)
     }
 }

@@ -34,7 +34,7 @@ public final class TokenInspector {
         }.wait()
     }
 
-    /// Counts by walking over all keys: not for a server with many millions.
+    /// Counts by walking over all keys of all servers: not for many millions.
     public func count() throws -> Counts {
         var counts = Counts()
         for master in try masters() {
@@ -59,12 +59,12 @@ public final class TokenInspector {
         do throws(HexError) {
             token = try Hex.decode(hexToken)
         } catch {
-            throw ToolError.invalidInput(["the token is not hexadecimal: \(error)"])
+            throw ToolError.invalidInput(["the token \(error)"])
         }
         guard let record = try record(of: token, environment: environment, bundleID: bundleID) else {
             throw ToolError.notFound("nothing is known of this token under \(bundleID) in \(environment)")
         }
-        return TokenReport(record)
+        return TokenReport(record, of: token)
     }
 
     public func close() {
@@ -85,25 +85,103 @@ public final class TokenInspector {
         return try redis.eventLoop.submit { redis.value.masterAddresses }.wait()
     }
 
+    /// Hands every token of a bundle over, a few thousand at a time; one that is known all the while is not missed.
+    ///
+    /// - Parameter body: takes a page, and the share of the bundle that is done, 0...1; returns whether to go on.
+    /// - Returns: how many records were of a layout that is not known here, and are not handed over.
+    public func walk(
+        environment: String,
+        bundleID: String,
+        _ body: (_ page: [TokenReport], _ share: Double) throws -> Bool
+    ) throws -> Int {
+        let keys = TokenKeys(environment: environment, bundleID: bundleID)
+        var walk = BundleWalk()
+        var unreadable = 0
+        while true {
+            let places = walk.next(limit: Self.pageBuckets)
+            guard !places.isEmpty else { return unreadable }
+            let buckets = try read(places, keys)
+            for (place, bucket) in zip(places, buckets) { walk.take(place, count: bucket.count) }
+            var page: [TokenReport] = []
+            for (place, bucket) in zip(places, buckets) {
+                for (token, value) in bucket.tokens where walk.isNew(token, at: place) {
+                    if let record = value.withUnsafeBytes({ TokenRecord($0) }) {
+                        page.append(TokenReport(record, of: token))
+                    } else {
+                        unreadable += 1
+                    }
+                }
+            }
+            guard try body(page, Double(walk.finishedTags) / Double(TokenKeys.tags)) else { return unreadable }
+        }
+    }
+
+    /// Removes what is known of tokens; tells of each whether something was.
+    func forget(_ tokens: [[UInt8]], environment: String, bundleID: String) throws -> [Bool] {
+        let redis = redis
+        return try redis.eventLoop.flatSubmit {
+            let table = TokenTable(redis.value)
+            let space = table.space(environment: environment, bundleID: bundleID)
+            let answers = tokens.map { token in
+                let promise = redis.eventLoop.makePromise(of: Bool.self)
+                table.forget(token, in: space) { promise.completeWith($0.mapError { $0 as any Error }) }
+                return promise.futureResult
+            }
+            return EventLoopFuture.whenAllSucceed(answers, on: redis.eventLoop)
+        }.wait()
+    }
+
+    /// Buckets that are read at once.
+    private static let pageBuckets = 64
+
+    private struct Bucket: Sendable {
+        /// Buckets of the tag when this one was read.
+        var count: Int
+        var tokens: [(token: [UInt8], record: [UInt8])]
+
+        init(_ reply: RedisReply) {
+            guard reply.count == 2 else {
+                count = 0
+                tokens = []
+                return
+            }
+            count = Int(reply[0].integer ?? 0)
+            let fields = reply[1]
+            tokens = stride(from: 0, to: fields.count - 1, by: 2).map {
+                (Array(fields[$0].bytes), Array(fields[$0 + 1].bytes))
+            }
+        }
+    }
+
+    private func read(_ places: [BundleWalk.Place], _ keys: TokenKeys) throws -> [Bucket] {
+        let redis = redis
+        return try redis.eventLoop.flatSubmit {
+            let answers = places.map { place in
+                let promise = redis.eventLoop.makePromise(of: Bucket.self)
+                redis.value.evaluate(
+                    TokenScripts.list,
+                    slot: keys.slot(tag: place.tag),
+                    keyCount: 2,
+                    argumentCount: 0
+                ) { writer in
+                    writer.argument(keys.directory(tag: place.tag))
+                    writer.argument(keys.bucket(place.bucket, tag: place.tag))
+                } _: { result in
+                    promise.completeWith(result.map { Bucket($0) }.mapError { $0 as any Error })
+                }
+                return promise.futureResult
+            }
+            return EventLoopFuture.whenAllSucceed(answers, on: redis.eventLoop)
+        }.wait()
+    }
+
     private func scan(_ master: RedisAddress, from cursor: String) throws -> (next: String, keys: [[UInt8]]) {
         try send(
             { redis, completion in
-                redis.send(to: master, { Self.writeScan(&$0, cursor) }, completion)
+                redis.send(to: master, { TokenKeys.writeScan(from: cursor, count: 1000, into: &$0) }, completion)
             },
-            read: { reply in
-                guard reply.count == 2 else { return ("0", []) }
-                return (reply[0].string ?? "0", (0..<reply[1].count).map { Array(reply[1][$0].bytes) })
-            }
+            read: { TokenKeys.readScan($0) }
         )
-    }
-
-    private static func writeScan(_ writer: inout RedisCommandWriter, _ cursor: String) {
-        writer.command("SCAN", argumentCount: 5)
-        writer.argument(cursor)
-        writer.argument("MATCH")
-        writer.argument("t2:*")
-        writer.argument("COUNT")
-        writer.argument("1000")
     }
 
     private func records(in bucket: [UInt8]) throws -> [TokenRecord] {

@@ -1,7 +1,12 @@
+import APNsProtocol
+
 /// The state of one token, for people and tools.
 public struct TokenReport: Equatable, Sendable {
+    public let token: [UInt8]
     /// UNIX seconds; 0: never.
     public let registeredAt: UInt32
+    /// UNIX seconds of what is known of the device: of the registration, or of what the app said later; 0: nothing is.
+    public let describedAt: UInt32
     /// UNIX seconds; 0: not.
     public let tombstonedAt: UInt32
     /// `feedback`, `invalid-token`, `unregistered`, or `none`.
@@ -13,8 +18,10 @@ public struct TokenReport: Equatable, Sendable {
     /// The number last sent; nil: none was.
     public let badge: UInt32?
 
-    init(_ record: TokenRecord) {
+    init(_ record: TokenRecord, of token: [UInt8]) {
+        self.token = token
         registeredAt = record.registeredAt
+        describedAt = max(record.describedAt, record.registeredAt)
         tombstonedAt = record.tombstonedAt
         reason = record.reason.name
         isDead = record.isDead
@@ -23,11 +30,19 @@ public struct TokenReport: Equatable, Sendable {
         badge = record.badge
     }
 
+    /// `alive` or `dead`.
+    public var state: String { isDead ? "dead" : "alive" }
+
+    /// The token as hexadecimal digits.
+    public var hexToken: String { Hex.encode(token) }
+
     /// One JSON object on one line, without its end.
     public var json: String {
         var line = JSONLine()
-        line.append("state", isDead ? "dead" : "alive")
+        line.append("token", hexToken)
+        line.append("state", state)
         line.append("registered_at", registeredAt)
+        line.append("described_at", describedAt)
         line.append("tombstoned_at", tombstonedAt)
         line.append("reason", reason)
         line.append("locale", locale)
@@ -39,8 +54,9 @@ public struct TokenReport: Equatable, Sendable {
     /// One line per fact.
     public var text: String {
         [
-            "state: \(isDead ? "dead" : "alive")", "registered at: \(Self.time(registeredAt))",
+            "state: \(state)", "registered at: \(Self.time(registeredAt))", "described at: \(Self.time(describedAt))",
             "tombstoned at: \(Self.time(tombstonedAt)) (\(reason))", "locale: \(locale)", "time zone: \(timeZone)",
+            "badge: \(badge.map { "\($0)" } ?? "")",
         ].joined(separator: "\n")
     }
 

@@ -115,6 +115,12 @@ enum TokenScripts {
             """
     )
 
+    /// KEYS: directory, a bucket. Answers with an array: the number of buckets, and fields and values of this one, as they are
+    /// in the same moment.
+    static let list = RedisScript(
+        "return {tonumber(redis.call('GET', KEYS[1]) or 1), redis.call('HGETALL', KEYS[2])}"
+    )
+
     /// Both sides know the same number of buckets; else the answer is the directory's.
     private static let agreed = """
         local count = tonumber(redis.call('GET', KEYS[1]) or 1)

@@ -47,7 +47,7 @@ final class TokenTable {
     /// How often a call is made again because the number of buckets had changed meanwhile.
     private static let corrections = 64
 
-    private let redis: any RedisPipeline
+    let redis: any RedisPipeline
     /// Of bundles whose space the caller does not keep.
     private var spaces: [String: Space] = [:]
 

@@ -20,26 +20,45 @@ final class RecordProducer {
         } catch {
             throw ToolError(error)
         }
-        producer.onDelivery = { _, error, _, _ in tally.count(error) }
+        producer.onDelivery = { number, error, _, _ in tally.count(number, error) }
+    }
+
+    /// Called with the number of each record that Kafka has acknowledged.
+    var onAcknowledged: ((UInt64) -> Void)? {
+        get { tally.onAcknowledged }
+        set { tally.onAcknowledged = newValue }
+    }
+
+    /// The first record that Kafka did not take, and why; nil: none so far.
+    var failure: ToolError? {
+        tally.reason.map { .notDelivered(failed: tally.failed, of: tally.sent, reason: $0) }
     }
 
     /// Hands one record over; waits while the producer's queue is full.
-    func send(_ record: OutgoingRecord, to topic: String) throws(ToolError) {
+    func send(_ record: OutgoingRecord, to topic: String, number: UInt64 = 0) throws(ToolError) {
+        try produce { () throws(KafkaError) in
+            try producer.produce(
+                topic: topic,
+                key: Array(record.key.utf8),
+                value: record.value,
+                headers: record.headers.map { ($0.name, $0.value) },
+                opaque: number
+            )
+        }
+    }
+
+    /// Hands a record over that says that there is nothing under this key any more.
+    func sendRemoval(key: [UInt8], to topic: String) throws(ToolError) {
+        try produce { () throws(KafkaError) in
+            try producer.produce(topic: topic, key: key, value: nil, headers: [], opaque: 0)
+        }
+    }
+
+    private func produce(_ produce: () throws(KafkaError) -> Void) throws(ToolError) {
         tally.sent += 1
-        let key = Array(record.key.utf8)
         while true {
             do throws(KafkaError) {
-                try key.span.withUnsafeBytes { key throws(KafkaError) in
-                    try record.value.span.withUnsafeBytes { value throws(KafkaError) in
-                        try producer.produce(
-                            topic: topic,
-                            key: key,
-                            value: value,
-                            headers: record.headers.map { ($0.name, $0.value) },
-                            opaque: 0
-                        )
-                    }
-                }
+                try produce()
                 producer.poll()
                 return
             } catch {
@@ -79,13 +98,17 @@ final class RecordProducer {
     private final class DeliveryTally {
         var sent = 0
         private(set) var acknowledged = 0
+        private(set) var failed = 0
         private(set) var reason: String?
+        var onAcknowledged: ((UInt64) -> Void)?
 
-        func count(_ error: KafkaError?) {
+        func count(_ number: UInt64, _ error: KafkaError?) {
             guard let error else {
                 acknowledged += 1
+                onAcknowledged?(number)
                 return
             }
+            failed += 1
             if reason == nil { reason = "\(error)" }
         }
     }

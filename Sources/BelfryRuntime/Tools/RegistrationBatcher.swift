@@ -11,7 +11,9 @@ struct RegistrationBatcher {
         var environment = ""
         /// UNIX seconds; nil: when the record is published.
         var registeredAt: UInt32?
-        var isUnregistration = false
+        var kind = RegistrationOrder.Kind.register
+        /// The token whose place is taken; nil: none's.
+        var replaced: [UInt8]?
         var locale = ""
         var timeZone = ""
         /// At least 1.
@@ -33,14 +35,21 @@ struct RegistrationBatcher {
         }
     }
 
-    private func record(for token: UnsafeRawBufferPointer) throws -> OutgoingRecord {
+    /// - Parameter line: what the token's line says for itself.
+    func record(for token: UnsafeRawBufferPointer, _ line: RegistrationLine? = nil) throws -> OutgoingRecord {
         let registration = PushRegistration.with {
             $0.environment = template.environment
-            if let time = template.registeredAt { $0.registeredAt = Int64(time) }
-            $0.kind = template.isUnregistration ? .unregister : .register
-            $0.locale = template.locale
-            $0.timeZone = template.timeZone
-            $0.token = .with { $0.value = template.format == .json ? .hex(Hex.encode(token)) : .raw(Data(token)) }
+            if let time = line?.registeredAt ?? template.registeredAt { $0.registeredAt = Int64(time) }
+            $0.kind =
+                switch template.kind {
+                case .register: .register
+                case .unregister: .unregister
+                case .describe: .describe
+                }
+            $0.locale = line?.locale ?? template.locale
+            $0.timeZone = line?.timeZone ?? template.timeZone
+            $0.token = message(token)
+            if let replaced = template.replaced { $0.replacedToken = replaced.withUnsafeBytes(message) }
         }
         let type: RecordContentType = template.format == .json ? .json : .protobuf
         let shard = RecordKey.shard(of: token, spread: template.spread)
@@ -50,5 +59,8 @@ struct RegistrationBatcher {
             headers: type == .json ? [(RecordContentType.headerName, Array(type.headerValue.utf8))] : [],
             tokenCount: 1
         )
+    }
+    private func message(_ token: UnsafeRawBufferPointer) -> PushDeviceToken {
+        .with { $0.value = template.format == .json ? .hex(Hex.encode(token)) : .raw(Data(token)) }
     }
 }

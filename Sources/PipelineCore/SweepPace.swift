@@ -1,0 +1,26 @@
+/// How fast background work may go: so many items a second, whenever it looks at a batch of them.
+///
+/// What a batch is over the rate is waited for after it; time in which nothing was done is not made up for.
+public struct SweepPace: Sendable {
+    /// Items a second, at least 1.
+    public let rate: Int
+    private var free: MonotonicTime?
+
+    public init(rate: Int) {
+        precondition(rate >= 1, "checked by the configuration")
+        self.rate = rate
+    }
+
+    /// A batch was looked at.
+    public mutating func looked(at count: Int, now: MonotonicTime) {
+        let begin = max(free ?? now, now)
+        let seconds = count / rate
+        let rest = Int64(count % rate) * 1_000_000_000 / Int64(rate)
+        free = begin + .seconds(seconds) + .nanoseconds(rest)
+    }
+
+    /// How long to wait before the next batch.
+    public func wait(now: MonotonicTime) -> Duration {
+        free.map { now.elapsed(until: $0) } ?? .zero
+    }
+}

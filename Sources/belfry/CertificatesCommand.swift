@@ -1,0 +1,30 @@
+import ArgumentParser
+import BelfryRuntime
+import Foundation
+
+/// `belfry certificates`.
+struct CertificatesCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "certificates",
+        abstract: "Look at the certificates that the roles would use.",
+        subcommands: [Check.self]
+    )
+
+    /// `belfry certificates check`.
+    struct Check: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print each certificate with the days it has left; exit code 1 if one is not valid."
+        )
+
+        @OptionGroup var configuration: ConfigurationOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() throws {
+            let loaded = try configuration.load(requiresEnvironments: false)
+            let directory = try CertificateDirectory(path: loaded.certificates.directory)
+            let reports = CertificateReport.all(of: directory, now: Int64(Date().timeIntervalSince1970))
+            for report in reports { output.print(json: report.json, text: report.text) }
+            guard !reports.isEmpty, reports.allSatisfy(\.isUsable) else { throw ExitCode(ExitStatus.failed.rawValue) }
+        }
+    }
+}
