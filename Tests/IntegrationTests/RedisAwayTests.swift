@@ -8,10 +8,13 @@ import Testing
 
 extension IntegrationTests {
     struct RedisAwayTests {
-        @Test("while Redis is away nothing is sent, and nothing is lost")
+        /// Redis is asked for every token.
+        private static let asksAlways = ["BELFRY_WORKER_TOMBSTONE_FILTER": "false"]
+
+        @Test("while Redis is away nothing is sent that it is to be asked for, and nothing is lost")
         func waits() async throws {
             try await withPipeline { pipeline, kafka in
-                let worker = try pipeline.startWorker()
+                let worker = try pipeline.startWorker(environment: Self.asksAlways)
                 var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 1))
                 try kafka.deliver(try records.record(to: records.tokens))
                 pipeline.stopRedis()
@@ -25,13 +28,41 @@ extension IntegrationTests {
             }
         }
 
+        @Test("with its filter a worker sends to living tokens while Redis is away; for a dead one it is asked")
+        func filters() async throws {
+            try await withPipeline { options in
+                options.partitions = 1
+            } _: { pipeline, kafka in
+                let worker = try pipeline.startWorker()
+                try worker.waitForLogLine(with: "the filter of dead tokens is complete", within: patience)
+                let strange = [UInt8](repeating: 0x5A, count: 32)
+                var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 1))
+                try kafka.deliver(try records.record(to: [strange] + records.tokens))
+                #expect(kafka.books.count(.rejected) == 1)
+
+                pipeline.stopRedis()
+                for _ in 0..<3 { try kafka.deliver(try records.record(to: records.tokens)) }
+                #expect(kafka.books.claimed == 4)
+                try kafka.publish([try records.record(to: [strange])])
+                try worker.waitForLogLine(with: "token state could not be read", within: patience)
+                #expect(kafka.books.missing == 1)
+
+                try pipeline.startRedis()
+                try kafka.waitForOutcomes()
+                #expect(kafka.lastKind == .tombstoned)
+                #expect(WorkerLog.sum(of: "sent-without-token-state", in: [worker]) == 0)
+            }
+        }
+
         @Test("set to send, a worker goes on while Redis is away, and says so in each outcome until Redis is back")
         func sends() async throws {
             try await withPipeline { options in
                 options.partitions = 1
             } _: { pipeline, kafka in
                 let worker = try pipeline.startWorker(
-                    environment: ["BELFRY_REDIS_WHEN_AWAY": "send", "BELFRY_REDIS_AWAY_AFTER": "200ms"]
+                    environment: Self.asksAlways.merging(
+                        ["BELFRY_REDIS_WHEN_AWAY": "send", "BELFRY_REDIS_AWAY_AFTER": "200ms"]
+                    ) { $1 }
                 )
                 let follower = try TopicFollower(brokers: pipeline.brokers, topics: ["push.outcomes"])
                 defer { follower.close() }

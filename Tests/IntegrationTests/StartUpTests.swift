@@ -117,7 +117,7 @@ extension IntegrationTests {
         func redisLater() async throws {
             try await withPipeline { pipeline, kafka in
                 pipeline.stopRedis()
-                let worker = try pipeline.startWorker()
+                let worker = try pipeline.startWorker(environment: ["BELFRY_WORKER_TOMBSTONE_FILTER": "false"])
                 let address = try #require(pipeline.redisURL.split(separator: "/").last)
                 try worker.waitForLogLine(with: "Redis", String(address), within: patience)
                 var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 2))
