@@ -59,6 +59,9 @@ struct WorkerBenchmarkCommand: ParsableCommand {
     @Option(help: "Most CPU time of the worker per notification, as a multiple of the floor's. 0: not judged.")
     var limit = 3.0
 
+    @Flag(help: "Turn the worker's filter of dead tokens off: it asks Redis for every token, as the floor does.")
+    var askRedis = false
+
     @Flag(help: "Give the requests ids, which the worker looks up and remembers; the floor does not.")
     var dedupe = false
 
@@ -84,7 +87,7 @@ struct WorkerBenchmarkCommand: ParsableCommand {
             var scenario = try SingleScenario(
                 servers: servers,
                 brokers: brokers,
-                worker: .init(remembers: dedupe),
+                worker: .init(remembers: dedupe, hasFilter: !askRedis),
                 rival: .floor
             )
             let report = try scenario.run(rounds: rounds, notifications: notifications)

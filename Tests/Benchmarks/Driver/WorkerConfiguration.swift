@@ -15,7 +15,7 @@ struct WorkerConfiguration {
     /// 0: requests are not remembered.
     let dedupeWindowSeconds: Int
     let hasTokenState: Bool
-    /// Without it Redis is asked for every token, as the floor does.
+    /// As by default; without it Redis is asked for every token, as the floor does.
     let hasFilter: Bool
 
     /// The file's text.
