@@ -28,7 +28,7 @@ import Testing
             (RequestFingerprint.key(coalescingKey: $0), RequestFingerprint.key(requestID: $0))
         }
         #expect(coalescing != request)
-        let key = CoalesceKey(environment: "sandbox", bundleID: "com.example.news")
+        let key = FingerprintKey(.window, environment: "sandbox", bundleID: "com.example.news")
         let bytes = token.withUnsafeBytes { token in
             [UInt8](unsafeUninitializedCapacity: key.count) { room, count in
                 key.write(

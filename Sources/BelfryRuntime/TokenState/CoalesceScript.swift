@@ -8,7 +8,7 @@ enum CoalesceScript {
     /// Beyond it the script's numbers are not exact.
     static let largestNumber: Int64 = 1 << 53 - 1
 
-    /// KEYS[1] a ``CoalesceKey``; ARGV: now (UNIX milliseconds), the window (milliseconds), the request's stamp (UNIX
+    /// KEYS[1] a ``FingerprintKey``; ARGV: now (UNIX milliseconds), the window (milliseconds), the request's stamp (UNIX
     /// milliseconds, offset), and whether it is to be sent (1) or has arrived (0).
     ///
     /// Returns for how many milliseconds the request waits; 0: it is to be sent now; -1: a newer one was sent, so it is not.

@@ -160,14 +160,12 @@ final class TokenTable {
         _ completion: @escaping (Result<UInt32, RedisError>) -> Void
     ) {
         let place = Place(of: token)
-        let memoryKey =
-            Array("b:{".utf8) + space.keys.directory(tag: place.tag).dropFirst(4) + [UInt8(ascii: ":")] + request
         call(
             TokenScripts.badge,
             token,
             at: place,
             in: space,
-            keys: [memoryKey],
+            keys: [space.keys.badgeMemory(of: request, tag: place.tag)],
             arguments: [.text(change.argument), .number(Int(memory / .milliseconds(1)))]
         ) { result in
             completion(

@@ -12,8 +12,8 @@ final class TopicSender {
     let deadTokens: TombstoneFilter?
     /// See ``ParkedLags/topicHash(environment:bundleID:)``.
     let topicHash: UInt64
-    let dedupeKey: DedupeKey
-    let coalesceKey: CoalesceKey
+    let requestKey: FingerprintKey
+    let windowKey: FingerprintKey
     /// Zero: what does not wait anyway is sent at once.
     let coalescingWindow: Duration
     let payloadLimitBytes: Int
@@ -91,8 +91,8 @@ final class TopicSender {
         self.deadTokens = deadTokens
         tokens = TokenTable.Space(environment: environment, bundleID: bundleID)
         topicHash = ParkedLags.topicHash(environment: environment, bundleID: bundleID)
-        dedupeKey = DedupeKey(environment: environment, bundleID: bundleID)
-        coalesceKey = CoalesceKey(environment: environment, bundleID: bundleID)
+        requestKey = FingerprintKey(.request, environment: environment, bundleID: bundleID)
+        windowKey = FingerprintKey(.window, environment: environment, bundleID: bundleID)
     }
 
     /// Encodes a notification into the lane of its token.

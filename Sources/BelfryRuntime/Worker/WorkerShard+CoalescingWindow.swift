@@ -45,7 +45,7 @@ extension WorkerShard {
         guard !isStopped, isOpen(question) else { return }
         guard let redis, !mayGoOnWithoutRedis(since: question.askedAt) else { return goOn(question) }
         let sender = senders.senders[Int(question.subject.topic)]
-        let key = sender.coalesceKey
+        let key = sender.windowKey
         let slot = sender.tokens.keys.slot(checksum: question.checksum)
         redis.evaluate(CoalesceScript.coalesce, slot: slot, keyCount: 1, argumentCount: 5) { writer in
             writer.argument(byteCount: key.count) {

@@ -115,7 +115,7 @@ extension WorkerShard {
         guard let fingerprint = batch.fingerprints[index] else { return }
         let notification = batch.notifications[index]
         let sender = senders.senders[Int(notification.sender)]
-        let key = sender.dedupeKey
+        let key = sender.requestKey
         redis.send(slot: sender.tokens.keys.slot(checksum: notification.checksum)) { writer in
             writer.command("GET", argumentCount: 1)
             writer.argument(byteCount: key.count) { room in

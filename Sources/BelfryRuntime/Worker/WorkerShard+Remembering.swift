@@ -65,7 +65,7 @@ extension WorkerShard {
         guard let redis, !isStopped else { return }
         // Sending has gone on without Redis for a while, and so must settling.
         guard !redisPatience.isAway else { return settle(note) }
-        let key = note.sender.dedupeKey
+        let key = note.sender.requestKey
         let milliseconds = Int(settings.dedupeWindow.wholeNanoseconds / 1_000_000)
         note.pending = note.entries.count
         note.failure = nil

@@ -5,11 +5,11 @@ import Testing
 @testable import BelfryRuntime
 
 /// The key is a contract: other programs read the same Redis.
-@Suite struct DedupeKeyTests {
+@Suite struct FingerprintKeyTests {
     private func key(_ requestID: String, _ token: [UInt8]) -> [UInt8] {
         let shared = Array(requestID.utf8).withUnsafeBytes { RequestFingerprint.key(requestID: $0) }
         return token.withUnsafeBytes { bytes in
-            let key = DedupeKey(environment: "sandbox", bundleID: "com.example.news")
+            let key = FingerprintKey(.request, environment: "sandbox", bundleID: "com.example.news")
             return [UInt8](unsafeUninitializedCapacity: key.count) { room, count in
                 key.write(
                     RequestFingerprint(token: bytes, key: shared),

@@ -1,17 +1,24 @@
 import PipelineCore
-import RedisClient
 
-/// The Redis key that remembers one request to one token: `d:{<environment>:<bundle>:<xx>}:<fingerprint>`.
+/// The Redis key of what is known of one token under one fingerprint: `<x>:{<environment>:<bundle>:<xx>}:<fingerprint>`.
 ///
 /// The hash tag is that of ``TokenKeys``, so that everything about one token lives in one slot. The fingerprint is twelve raw
-/// bytes (``RequestFingerprint``): with a usual bundle ID the whole key fits 48 bytes of Redis memory, and its value is a small
-/// number, of which Redis keeps one for all.
-struct DedupeKey: Sendable {
-    /// `d:{<environment>:<bundle>:`
+/// bytes (``RequestFingerprint``): with a usual bundle ID the whole key fits 48 bytes of Redis memory.
+struct FingerprintKey: Sendable {
+    /// What is known; the key's first letter.
+    enum Purpose: String {
+        /// One request to the token was sent; the fingerprint is that of its request ID. The value is a small number, of which
+        /// Redis keeps one for all.
+        case request = "d"
+        /// The window of a coalescing key; the value is that of ``CoalesceScript``.
+        case window = "c"
+    }
+
+    /// `<x>:{<environment>:<bundle>:`
     private let prefix: [UInt8]
 
-    init(environment: String, bundleID: String) {
-        prefix = Array("d:{\(environment):\(bundleID):".utf8)
+    init(_ purpose: Purpose, environment: String, bundleID: String) {
+        prefix = Array("\(purpose.rawValue):{\(environment):\(bundleID):".utf8)
     }
 
     /// Length of every key.
