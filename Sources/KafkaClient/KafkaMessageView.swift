@@ -53,7 +53,7 @@ public struct KafkaMessageView {
 
     /// When the message was created or appended (the topic's setting), UNIX milliseconds; nil without one.
     public var timestampMilliseconds: Int64? {
-        guard inMemory == nil else { return nil }
+        if let inMemory { return inMemory.timestampMilliseconds }
         var kind = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE
         let milliseconds = rd_kafka_message_timestamp(message, &kind)
         return kind == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || milliseconds < 0 ? nil : milliseconds

@@ -6,6 +6,8 @@ public struct KafkaRecord: Sendable {
     /// Nil: none, which is not the same as an empty one.
     public var key: [UInt8]?
     public var value: [UInt8]?
+    /// UNIX time; nil: none.
+    public var timestampMilliseconds: Int64?
     /// In their order; names may repeat.
     public var headers: [(name: String, value: [UInt8])]
 
@@ -15,6 +17,7 @@ public struct KafkaRecord: Sendable {
         offset: Int64,
         key: [UInt8]?,
         value: [UInt8]?,
+        timestampMilliseconds: Int64? = nil,
         headers: [(name: String, value: [UInt8])] = []
     ) {
         self.topic = topic
@@ -22,6 +25,7 @@ public struct KafkaRecord: Sendable {
         self.offset = offset
         self.key = key
         self.value = value
+        self.timestampMilliseconds = timestampMilliseconds
         self.headers = headers
     }
 }

@@ -7,10 +7,12 @@ import CRdKafka
 final class KafkaRecordMemory {
     let message: UnsafeMutablePointer<rd_kafka_message_t>
     let topic: String
+    let timestampMilliseconds: Int64?
     private let headers: [(name: String, value: UnsafeRawBufferPointer)]
 
     init(_ record: KafkaRecord) {
         topic = record.topic
+        timestampMilliseconds = record.timestampMilliseconds
         headers = record.headers.map { ($0.name, Self.copy($0.value)) }
         message = .allocate(capacity: 1)
         message.initialize(to: rd_kafka_message_t())

@@ -1,7 +1,5 @@
-import Foundation
 import NIOEmbedded
 import PipelineCore
-import PushSchemas
 import Testing
 
 @testable import BelfryRuntime
@@ -10,72 +8,11 @@ import Testing
 /// What a shard does with requests that have a coalescing key. Its gateway never answers, so what it sends stays in its lanes.
 @Suite("Requests with a coalescing key")
 struct CoalescingShardTests {
-    private final class Bench {
-        let eventLoop = EmbeddedEventLoop()
-        let group = ScriptedGroup()
-        let producer = SilentProducer()
-        let shard: WorkerShard
-        private var nextOffset: Int64 = 0
-
-        init(_ change: (inout BelfryConfiguration) -> Void = { _ in }) {
-            var configuration = BelfryConfiguration()
-            let gateway = HostPort(host: "nowhere", port: 1)
-            configuration.environments = [EnvironmentSettings(name: "sandbox", gateways: [gateway])]
-            configuration.worker.connectionsPerTopic = 1
-            configuration.worker.parkAfter = .seconds(600)
-            change(&configuration)
-            shard = WorkerShard.scripted(
-                group,
-                configuration: configuration,
-                producer: producer,
-                gateways: SilentDoor(eventLoop),
-                on: eventLoop
-            )
-            group.committedOffset = 0
-            shard.start()
-            shard.assign([Self.place])
-        }
-
-        static let place = KafkaTopicPartition(topic: "push.requests", partition: 0)
-
-        /// The next records of the partition, in one batch: each a token and a coalescing key.
-        func bring(_ requests: (token: UInt8, key: String)...) throws {
-            let records = try requests.map { request in
-                defer { nextOffset += 1 }
-                let value = PushSendRequest.with {
-                    $0.payload = Data(#"{"aps":{}}"#.utf8)
-                    $0.packedTokens = Data(repeating: request.token, count: 32)
-                    $0.coalescingKey = request.key
-                }
-                return KafkaRecord(
-                    topic: "push.requests",
-                    partition: 0,
-                    offset: nextOffset,
-                    key: Array("com.example.news".utf8),
-                    value: try value.serializedBytes()
-                )
-            }
-            group.batches.append(KafkaBatch(records))
-        }
-
-        func wait(milliseconds: Int64) { eventLoop.advanceTime(by: .milliseconds(milliseconds)) }
-
-        /// The offsets, which are the records' numbers here, of what came to the lane, in order.
-        var sent: [UInt32] {
-            guard let lane = shard.senders.senders.first?.ownLanes.first else { return [] }
-            return (lane.machine.log.head..<lane.machine.log.tail).map {
-                lane.machine.log.entry(at: $0).reference.record
-            }
-        }
-
-        var superseded: Int { shard.counters.outcomes.superseded }
-    }
-
     @Test(
         "the newest of those that wait in a backlog is sent, when the backlog has been seen; one without a key passes"
     )
     func backlog() throws {
-        let bench = Bench()
+        let bench = CoalescingBench()
         defer { bench.shard.leave() }
         bench.group.cachedEnd = 6
         try bench.bring((1, "score"), (2, "score"), (1, ""), (1, "score"))
@@ -90,7 +27,7 @@ struct CoalescingShardTests {
 
     @Test("at the end of the partition nothing waits")
     func atTheEnd() throws {
-        let bench = Bench()
+        let bench = CoalescingBench()
         defer { bench.shard.leave() }
         bench.group.cachedEnd = 1
         try bench.bring((1, "score"))
@@ -100,7 +37,7 @@ struct CoalescingShardTests {
 
     @Test("an end before which nothing more comes counts as reached")
     func standstill() throws {
-        let bench = Bench()
+        let bench = CoalescingBench()
         defer { bench.shard.leave() }
         bench.group.cachedEnd = 2
         try bench.bring((1, "score"))
@@ -112,7 +49,7 @@ struct CoalescingShardTests {
 
     @Test("what would wait in a lane waits where it can be superseded, and is parked as one when the topic is")
     func lane() throws {
-        let bench = Bench { $0.worker.parkAfter = .seconds(3) }
+        let bench = CoalescingBench { $0.worker.parkAfter = .seconds(3) }
         defer { bench.shard.leave() }
         bench.group.cachedEnd = 0
         try bench.bring((9, ""), (1, "score"))
@@ -130,7 +67,7 @@ struct CoalescingShardTests {
 
     @Test("a partition that is paused for want of room is not waited for")
     func paused() throws {
-        let bench = Bench { $0.worker.maxUncommitted = 3 }
+        let bench = CoalescingBench { $0.worker.maxUncommitted = 3 }
         defer { bench.shard.leave() }
         bench.group.cachedEnd = 100
         try bench.bring((1, "score"), (1, "score"), (2, "score"))
@@ -144,13 +81,13 @@ struct CoalescingShardTests {
 
     @Test("what waits when its partition is given back is left to who has it next", arguments: [true, false])
     func revoked(lost: Bool) throws {
-        let bench = Bench()
+        let bench = CoalescingBench()
         defer { bench.shard.leave() }
         bench.group.cachedEnd = 100
         try bench.bring((1, "score"), (1, "score"))
         bench.wait(milliseconds: 20)
         let state = try #require(bench.shard.assigned[0])
-        bench.shard.revoke([Bench.place], lost: lost)
+        bench.shard.revoke([CoalescingBench.place], lost: lost)
         bench.wait(milliseconds: 10_000)
         #expect(bench.sent.isEmpty && bench.shard.coalescing.isEmpty && bench.superseded == 1)
         #expect(state.frontier.frontierOffset == 1, "only what was superseded is done")
@@ -158,7 +95,7 @@ struct CoalescingShardTests {
 
     @Test("a stop leaves what waits to the next worker, too")
     func drained() throws {
-        let bench = Bench { $0.worker.coalescingWindow = .seconds(30) }
+        let bench = CoalescingBench { $0.worker.coalescingWindow = .seconds(30) }
         defer { bench.shard.leave() }
         bench.group.cachedEnd = 0
         try bench.bring((1, "score"))
@@ -174,7 +111,7 @@ struct CoalescingShardTests {
         "with a window a device gets one per key and window, the newest at its end; what comes later waits for the next"
     )
     func window() throws {
-        let bench = Bench { $0.topics["com.example.news", default: .init()].coalescingWindow = .seconds(2) }
+        let bench = CoalescingBench { $0.topics["com.example.news", default: .init()].coalescingWindow = .seconds(2) }
         defer { bench.shard.leave() }
         bench.group.cachedEnd = 0
         try bench.bring((1, "score"))
@@ -189,5 +126,44 @@ struct CoalescingShardTests {
         #expect(bench.sent == [1] && bench.shard.coalescing.count == 3)
         bench.wait(milliseconds: 400)
         #expect(bench.sent == [1, 2, 3] && bench.shard.coalescing.count == 1, "the last one's window is the next")
+    }
+
+    @Test("while Redis is away the end of a window is asked for until it answers; what waits is lost to nobody")
+    func redisAway() throws {
+        let eventLoop = EmbeddedEventLoop()
+        let redis = ScriptedRedis(on: eventLoop)
+        let bench = CoalescingBench(on: eventLoop, redis: redis) { $0.worker.coalescingWindow = .seconds(2) }
+        defer { bench.shard.leave() }
+        bench.group.cachedEnd = 0
+        redis.window = 2000
+        try bench.bring((1, "score"))
+        bench.wait(milliseconds: 100)
+        redis.isAway = true
+        bench.wait(milliseconds: 60_000)
+        #expect(bench.sent.isEmpty && bench.shard.coalescing.count == 1)
+        redis.isAway = false
+        redis.window = -1
+        bench.wait(milliseconds: 3000)
+        #expect(bench.sent.isEmpty && bench.superseded == 1, "what Redis says then counts: a newer one was sent")
+        #expect(bench.shard.coalescing.isEmpty)
+    }
+
+    @Test("where sending goes on without Redis, a window that it does not answer for is the shard's own")
+    func redisAwayGoesOn() throws {
+        let eventLoop = EmbeddedEventLoop()
+        let redis = ScriptedRedis(on: eventLoop)
+        let bench = CoalescingBench(on: eventLoop, redis: redis) {
+            $0.worker.coalescingWindow = .seconds(2)
+            $0.redis.whenAway = .send
+            $0.redis.awayAfter = .seconds(5)
+        }
+        defer { bench.shard.leave() }
+        bench.group.cachedEnd = 0
+        redis.isAway = true
+        try bench.bring((1, "score"), (1, "score"))
+        bench.wait(milliseconds: 6900)
+        #expect(bench.sent.isEmpty && bench.superseded == 1)
+        bench.wait(milliseconds: 300)
+        #expect(bench.sent == [1])
     }
 }

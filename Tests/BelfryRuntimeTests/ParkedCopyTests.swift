@@ -37,6 +37,7 @@ import Testing
     private let copy = ParkedCopy(
         sourceTopic: "push.requests",
         sourceOffset: 77,
+        sourceTimestamp: 1_800_000_000_123,
         environment: "sandbox",
         tokens: TokenRuns("0-3,9"),
         writer: "1f"
@@ -50,7 +51,7 @@ import Testing
         #expect(
             text(Array(headers.dropFirst(3))) == [
                 "source-topic=push.requests", "source-partition=3", "source-offset=77", "environment=sandbox",
-                "parked-by=1f", "token-indices=0-3,9",
+                "parked-by=1f", "source-timestamp=1800000000123", "token-indices=0-3,9",
             ]
         )
         #expect(read(headers) == copy)
@@ -60,7 +61,9 @@ import Testing
     func allTokens() {
         var whole = copy
         whole.tokens = nil
-        let headers = written(whole, [("token-indices", Array("5".utf8)), ("parked-by", [1])])
+        whole.sourceTimestamp = nil
+        let theirs = [("token-indices", Array("5".utf8)), ("parked-by", [1]), ("source-timestamp", Array("6".utf8))]
+        let headers = written(whole, theirs)
         #expect(read(headers) == whole)
     }
 

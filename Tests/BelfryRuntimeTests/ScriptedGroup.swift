@@ -1,9 +1,11 @@
 import Logging
 import NIOCore
 import NIOEmbedded
+import PipelineCore
 
 @testable import BelfryRuntime
 @testable import KafkaClient
+@testable import RedisClient
 
 /// A member of a group that remembers what a shard answers.
 final class ScriptedGroup: GroupConsumer {
@@ -96,6 +98,82 @@ final class SilentProducer: MessageProducer {
     func close(flushMilliseconds: Int32) {}
 }
 
+/// Reads from push.parked what it was given.
+final class ScriptedReader: PartitionReader {
+    var batches: [KafkaBatch] = []
+    /// Where it was told to begin, each time.
+    private(set) var begins: [Int64] = []
+
+    func begin(_ place: KafkaTopicPartition, at offset: Int64) throws(KafkaError) {
+        begins.append(offset)
+    }
+
+    func stop(_ place: KafkaTopicPartition) {}
+
+    func read(_ place: KafkaTopicPartition, max: Int) -> KafkaBatch? {
+        batches.isEmpty ? nil : batches.removeFirst()
+    }
+
+    func close() {}
+}
+
+/// Knows nothing of any token, and answers for windows what it is told; while it is away nothing is answered in time.
+final class ScriptedRedis: RedisPipeline {
+    var isAway = false
+    /// The answer of ``CoalesceScript``: milliseconds.
+    var window: Int64 = 0
+    private(set) var windowQuestions = 0
+    private let eventLoop: EmbeddedEventLoop
+    private static let timeout = TimeAmount.seconds(1)
+
+    init(on eventLoop: EmbeddedEventLoop) {
+        self.eventLoop = eventLoop
+    }
+
+    var isReady: Bool { !isAway }
+
+    func start() {}
+
+    func send(
+        slot: RedisSlot,
+        _ write: (inout RedisCommandWriter) -> Void,
+        _ completion: @escaping RedisConnection.Completion
+    ) {
+        answer(.init(kind: .null, count: 0, value: 0), completion)
+    }
+
+    func evaluate(
+        _ script: RedisScript,
+        slot: RedisSlot,
+        keyCount: Int,
+        argumentCount: Int,
+        _ write: (inout RedisCommandWriter) -> Void,
+        _ completion: @escaping RedisConnection.Completion
+    ) {
+        let isWindow = script.digest == CoalesceScript.coalesce.digest
+        if isWindow { windowQuestions += 1 }
+        answer(.init(kind: isWindow ? .integer : .null, count: 0, value: isWindow ? window : 0), completion)
+    }
+
+    private func answer(_ node: ReplyArena.Node, _ completion: @escaping RedisConnection.Completion) {
+        guard !isAway else {
+            _ = eventLoop.scheduleTask(in: Self.timeout) { completion(.failure(.timeout(after: Self.timeout))) }
+            return
+        }
+        eventLoop.execute {
+            var arena = ReplyArena(limitBytes: 1 << 10)
+            defer { arena.deallocate() }
+            guard let root = arena.reserve(nodes: 1) else { return completion(.failure(.closed)) }
+            arena.set(root, node)
+            withUnsafePointer(to: &arena) {
+                completion(.success(RedisReply(arena: $0, index: root, generation: $0.pointee.generation)))
+            }
+        }
+    }
+
+    func close() {}
+}
+
 /// No way to any gateway.
 final class ShutDoor: GatewayDoor {
     func connector(environment: String, bundleID: String, lane: Int) -> (any GatewayConnecting)? { nil }
@@ -126,6 +204,7 @@ extension WorkerShard {
         producer: SilentProducer = SilentProducer(),
         redis: (any RedisPipeline)? = nil,
         gateways: any GatewayDoor = ShutDoor(),
+        reader: ScriptedReader = ScriptedReader(),
         on eventLoop: EmbeddedEventLoop
     ) -> WorkerShard {
         WorkerShard(
@@ -144,7 +223,7 @@ extension WorkerShard {
             producer: producer,
             redis: redis,
             gateways: gateways,
-            makeReader: { () throws(KafkaError) in throw KafkaError.closed("reader") },
+            makeReader: { reader },
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
     }

@@ -43,6 +43,8 @@ extension Auditor {
             check(isAccepted, 2, "\(name(number)) is presumed wrongly, though the gateway is punctual")
         case .tombstoned:
             checkSilence(of: number)
+        case .superseded:
+            check(mayBeSuperseded(number), 1, "\(name(number)) is superseded, but nothing newer was published")
         case .unknown:
             check(options.policy == .giveUp, 2, "\(name(number)) is given up against the policy")
             tokens[notifications[number].token].isExempt = true
@@ -52,6 +54,34 @@ extension Auditor {
         // What was accepted once was refused, or left out, when it was sent again: the older one may be the last.
         let isAcceptance = outcome.kind == .confirmed || outcome.kind == .presumed
         if isAccepted, !isAcceptance { tokens[notifications[number].token].isExempt = true }
+    }
+
+    /// Whether a newer one of its token and coalescing key was published.
+    private func mayBeSuperseded(_ number: Int) -> Bool {
+        let record = world.plan.records[notifications[number].record]
+        guard record.coalescingKey > 0 else { return false }
+        return published[[notifications[number].token, record.coalescingKey], default: []].contains { other in
+            isNewer(other, than: number)
+        }
+    }
+
+    /// Whether one notification of a token and coalescing key may supersede another.
+    func isNewer(_ number: Int, than other: Int) -> Bool {
+        // Records of one token lie in one partition, in the order in which they are planned.
+        let stamps = [number, other].map { number in
+            let record = notifications[number].record
+            return (World.unixMilliseconds(of: world.plan.records[record]), record)
+        }
+        return stamps[0] > stamps[1]
+    }
+
+    /// A record was published.
+    func published(_ record: Int) {
+        let key = world.plan.records[record].coalescingKey
+        guard key > 0 else { return }
+        for number in firstOf[record]..<end(of: record) {
+            published[[notifications[number].token, key], default: []].append(number)
+        }
     }
 
     /// A token that lives is not called dead.
@@ -126,8 +156,8 @@ extension Auditor {
             return check(false, 1, "\(name(number)) is \(word), but its outcome is not stored")
         }
         // Presumed by policy, or where a gateway withholds its answer, it may be lost; that is what presumed means.
-        guard options.isPunctual, options.policy == .resend else { return }
-        check(entry.accepted > 0, 1, "\(name(number)) is \(word), but nobody has accepted or refused it")
+        guard options.isPunctual, options.policy == .resend, entry.accepted == 0 else { return }
+        check(mayBeSuperseded(number), 1, "\(name(number)) is \(word), but nobody has accepted or refused it")
     }
 
     /// Nothing is left to do.

@@ -74,16 +74,21 @@ extension Auditor {
     }
 
     func noteOrder(of number: Int, token: Int, wasAccepted: Bool) {
-        // One with an outcome is sent again because that was not committed; it may have been refused before.
-        if isAcceptanceKnown, !tokens[token].isExempt, !wasAccepted, notifications[number].outcomeAt == nil {
+        let key = world.plan.records[notifications[number].record].coalescingKey
+        let newest = sequences[token][key].newest
+        // One with an outcome is sent again because that was not committed; it may have been refused before. Of one with a
+        // coalescing key nobody may have heard that it was superseded.
+        if isAcceptanceKnown, !tokens[token].isExempt, !wasAccepted, key == 0, notifications[number].outcomeAt == nil {
             check(
-                number > tokens[token].newest,
+                number > newest,
                 4,
-                "\(name(number)) was first accepted after record \(notifications[max(0, tokens[token].newest)].record)"
+                "\(name(number)) was first accepted after record \(notifications[max(0, newest)].record)"
             )
         }
-        tokens[token].last = number
-        tokens[token].newest = max(tokens[token].newest, number)
+        sequences[token][key].last = number
+        sequences[token][key].newest = max(newest, number)
+        let stamped = sequences[token][key].newestStamped
+        if stamped < 0 || isNewer(number, than: stamped) { sequences[token][key].newestStamped = number }
     }
 
     /// Where what was not accepted may be taken for accepted, it may be met again after newer ones, or be left out when what
@@ -92,12 +97,15 @@ extension Auditor {
 
     func closeOrder() {
         guard isAcceptanceKnown else { return }
-        for (ordinal, token) in tokens.enumerated() where !token.isExempt && token.newest >= 0 {
-            check(
-                token.last == token.newest,
-                4,
-                "token \(ordinal): the last accepted is \(name(token.last)), not the newest, \(name(token.newest))"
-            )
+        for (ordinal, token) in tokens.enumerated() where !token.isExempt {
+            for sequence in sequences[ordinal] where sequence.newest >= 0 {
+                // Those that waited together went by their stamps, others by their offsets.
+                check(
+                    sequence.last == sequence.newest || sequence.last == sequence.newestStamped,
+                    4,
+                    "token \(ordinal): the last accepted is \(name(sequence.last)), the newest \(name(sequence.newest))"
+                )
+            }
         }
     }
 

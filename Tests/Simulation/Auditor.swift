@@ -40,11 +40,16 @@ final class Auditor {
         var aliveSince: VirtualTime = 0
         /// When the gateway last refused it.
         var refusedAt: VirtualTime = 0
-        /// The notification accepted last, and the newest one.
-        var last = -1
-        var newest = -1
         /// Order cannot be asked for: a counted exception met one of its notifications.
         var isExempt = false
+    }
+
+    /// What a token got of those notifications among which order holds: of one coalescing key, or without one.
+    struct Sequence {
+        /// The notification accepted last, the newest one, and the one with the newest stamp.
+        var last = -1
+        var newest = -1
+        var newestStamped = -1
     }
 
     /// Who has a partition.
@@ -73,6 +78,10 @@ final class Auditor {
     /// Index of the first notification of each record.
     var firstOf: [Int] = []
     var tokens = Array(repeating: Token(), count: World.tokenCount)
+    /// Of each token, by coalescing key.
+    var sequences: [[Sequence]]
+    /// Of each token and coalescing key, what was published.
+    var published: [[Int]: [Int]] = [:]
     var owners: [Int32: Ownership] = [:]
     /// Everything below was found to be accounted for, by partition.
     var auditedEnd: [Int32: Int] = [:]
@@ -89,6 +98,8 @@ final class Auditor {
     init(world: World) {
         self.world = world
         options = world.plan.options
+        let ofOne = Array(repeating: Sequence(), count: options.coalescingKeys + 1)
+        sequences = Array(repeating: ofOne, count: World.tokenCount)
         fetches = Array(repeating: nil, count: world.plan.records.count)
         for (record, entry) in world.plan.records.enumerated() {
             firstOf.append(notifications.count)

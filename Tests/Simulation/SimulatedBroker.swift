@@ -48,7 +48,13 @@ final class SimulatedBroker {
     }
 
     /// Stores a record of push.requests; offsets have holes.
-    func publish(_ ordinal: Int, key: [UInt8], value: [UInt8], partition: Int32) {
+    func publish(
+        _ ordinal: Int,
+        key: [UInt8],
+        value: [UInt8],
+        timestampMilliseconds: Int64,
+        partition: Int32
+    ) {
         let next = (partitions[Int(partition)].last?.record.offset ?? -1) + 1
         let offset = next + Int64(world.dice.chance(10) ? world.dice.pick(1...5) : 0)
         let record = KafkaRecord(
@@ -56,7 +62,8 @@ final class SimulatedBroker {
             partition: partition,
             offset: offset,
             key: key,
-            value: value
+            value: value,
+            timestampMilliseconds: timestampMilliseconds
         )
         let time = world.clock.now + roundTrip()
         partitions[Int(partition)].append(Stored(record: record, time: time, ordinal: ordinal))
@@ -73,6 +80,7 @@ final class SimulatedBroker {
             offset: Int64(parked[Int(partition)].count),
             key: copy.key,
             value: copy.value,
+            timestampMilliseconds: Int64(world.clock.now / .milliseconds(1)),
             headers: copy.headers.map { (name: $0.0, value: $0.1) }
         )
         parked[Int(partition)].append(record)

@@ -62,12 +62,18 @@ extension World {
     static func request(_ ordinal: Int, _ record: WorldPlan.Record) -> [UInt8] {
         var request = PushSendRequest()
         request.requestID = "r\(ordinal)"
+        if record.coalescingKey > 0 { request.coalescingKey = "c\(record.coalescingKey)" }
         request.payload = Data(#"{"aps":{"alert":"Hello"},"r":\#(ordinal)}"#.utf8)
         request.packedTokens = Data(
             record.tokens.flatMap { tokens[Self.ordinal(topic: record.topic, key: record.key, token: $0)] }
         )
         // A message of a few hundred bytes can be encoded.
         return (try? request.serializedBytes()) ?? []
+    }
+
+    /// When a record says that it was published.
+    static func unixMilliseconds(of record: WorldPlan.Record) -> Int64 {
+        1_800_000_000_000 + Int64((record.time - min(record.time, record.backdated)) / .milliseconds(1))
     }
 
     /// UNIX seconds of a moment.

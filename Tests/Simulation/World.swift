@@ -139,11 +139,13 @@ final class World {
 
     func publish(_ ordinal: Int) {
         unpublished -= 1
+        auditor.published(ordinal)
         let record = plan.records[ordinal]
         broker.publish(
             ordinal,
             key: Self.key(of: record),
             value: Self.request(ordinal, record),
+            timestampMilliseconds: Self.unixMilliseconds(of: record),
             partition: partition(ofRecord: ordinal)
         )
         offsets[ordinal] = broker.end(of: partition(ofRecord: ordinal)) - 1

@@ -33,6 +33,8 @@ struct WorldPlan: Sendable, Equatable {
         var buffer = 16_384
         /// Invalid tokens, of a hundred.
         var invalidTokens = 2
+        /// Coalescing keys in use; 0: none.
+        var coalescingKeys = 0
         /// Answers are never withheld for longer than the window, nor reads.
         var isPunctual = true
     }
@@ -45,6 +47,10 @@ struct WorldPlan: Sendable, Equatable {
         var key: Int
         /// Ordinals of tokens of that topic and key.
         var tokens: [Int]
+        /// 0: none.
+        var coalescingKey = 0
+        /// How much older it says it is than it is.
+        var backdated: VirtualTime = 0
     }
 
     static let topics = 3
@@ -57,14 +63,14 @@ struct WorldPlan: Sendable, Equatable {
         var dice = Dice(seed: seed)
         let options = Options(&dice)
         self.options = options
-        records = Self.records(&dice)
+        records = Self.records(&dice, coalescingKeys: options.coalescingKeys)
         let end = records.last?.time ?? 0
         faults = (0..<dice.pick(5...10)).map { _ in Fault(&dice, within: end, options) }.sorted { $0.time < $1.time }
     }
 
     var notificationCount: Int { records.reduce(0) { $0 + $1.tokens.count } }
 
-    private static func records(_ dice: inout Dice) -> [Record] {
+    private static func records(_ dice: inout Dice, coalescingKeys: Int) -> [Record] {
         var records: [Record] = []
         var count = 0
         var time: VirtualTime = .milliseconds(100)
@@ -76,7 +82,12 @@ struct WorldPlan: Sendable, Equatable {
             for _ in 0..<(dice.chance(80) ? dice.pick(1...4) : dice.pick(5...12)) {
                 tokens.insert(dice.pick(0...tokensPerKey - 1))
             }
-            records.append(Record(time: time, topic: dice.pick(0...topics - 1), key: key, tokens: tokens.sorted()))
+            var record = Record(time: time, topic: dice.pick(0...topics - 1), key: key, tokens: tokens.sorted())
+            if coalescingKeys > 0, dice.chance(50) {
+                record.coalescingKey = dice.pick(1...coalescingKeys)
+                record.backdated = dice.chance(20) ? dice.time(1...300) : 0
+            }
+            records.append(record)
             count += tokens.count
         }
         return records
@@ -103,6 +114,7 @@ extension WorldPlan.Options {
         invalidTokens = dice.chance(30) ? 0 : dice.pick(1...8)
         // Without acknowledgements silence counts while bytes may still lie here.
         isPunctual = dice.chance(85) && tellsAcknowledgements
+        coalescingKeys = dice.chance(40) ? dice.pick(1...2) : 0
         // Little room for what is done beyond a position.
         metadataBytes = dice.chance(50) ? dice.pick(200...500) : 4096
     }

@@ -8,8 +8,15 @@ import Testing
 /// The auditor notices when a rule is broken: each test breaks one.
 @Suite struct AuditorTests {
     /// A plan whose worlds publish every outcome and in which silence can be trusted.
-    private static func plan() -> WorldPlan {
+    ///
+    /// - Parameter coalescingKey: of all records; 0: none.
+    private static func plan(coalescingKey: Int = 0) -> WorldPlan {
         var plan = WorldPlan(seed: 1)
+        plan.options.coalescingKeys = coalescingKey
+        for index in plan.records.indices {
+            plan.records[index].coalescingKey = coalescingKey
+            plan.records[index].backdated = 0
+        }
         plan.options.publishesAll = true
         plan.options.isPunctual = true
         plan.options.policy = .resend
@@ -22,8 +29,12 @@ import Testing
     private var partition: Int32 { world.partition(ofRecord: 0) }
 
     private func outcome(_ kind: PushOutcomeKind, token: Int = 0) -> PushOutcome {
+        outcome(kind, token: token, in: world)
+    }
+
+    private func outcome(_ kind: PushOutcomeKind, token: Int = 0, in world: World) -> PushOutcome {
         var outcome = PushOutcome()
-        outcome.sourcePartition = partition
+        outcome.sourcePartition = world.partition(ofRecord: 0)
         outcome.sourceOffset = world.offset(ofRecord: 0) ?? -1
         outcome.tokenIndex = UInt32(token)
         outcome.kind = kind
@@ -88,24 +99,46 @@ import Testing
         #expect(auditor.violation?.invariant == 3)
     }
 
-    @Test("4: a first sending overtakes, and the last accepted is not the newest")
-    func order() {
+    /// The next notification to the token of the first.
+    private func second(in world: World) throws -> Int {
+        let all = world.auditor.notifications
+        return try #require(all.indices.dropFirst().first { all[$0].token == all[0].token })
+    }
+
+    @Test("1: a notification is superseded, though nothing newer of its key was published")
+    func unfoundedSuperseding() throws {
+        let keyed = World(Self.plan(coalescingKey: 1))
+        let newer = keyed.auditor.notifications[try second(in: keyed)].record
+        for record in 0...newer { keyed.publish(record) }
+        keyed.auditor.stored(outcome(.superseded, in: keyed), by: 1, producedAt: World.start)
+        #expect(keyed.auditor.violation == nil)
+
+        let early = World(Self.plan(coalescingKey: 1))
+        early.publish(0)
+        early.auditor.stored(outcome(.superseded, in: early), by: 1, producedAt: World.start)
+        #expect(early.auditor.violation?.invariant == 1)
+    }
+
+    @Test("4: the last accepted, of one coalescing key or without one, is not the newest", arguments: [0, 1])
+    func last(coalescingKey: Int) throws {
+        let world = World(Self.plan(coalescingKey: coalescingKey))
+        let auditor = world.auditor
         let token = auditor.notifications[0].token
-        let others = auditor.notifications.indices.dropFirst()
-        guard let later = others.first(where: { auditor.notifications[$0].token == token })
-        else { return #expect(Bool(false), "a token gets several notifications") }
         auditor.noteOrder(of: 0, token: token, wasAccepted: false)
-        auditor.noteOrder(of: later, token: token, wasAccepted: false)
+        auditor.noteOrder(of: try second(in: world), token: token, wasAccepted: false)
         auditor.closeOrder()
         #expect(auditor.violation == nil)
         auditor.noteOrder(of: 0, token: token, wasAccepted: true)
         auditor.closeOrder()
         #expect(auditor.violation?.invariant == 4)
+    }
 
-        let other = World(Self.plan()).auditor
-        other.noteOrder(of: later, token: token, wasAccepted: false)
-        other.noteOrder(of: 0, token: token, wasAccepted: false)
-        #expect(other.violation?.invariant == 4)
+    @Test("4: a first sending overtakes")
+    func overtaken() throws {
+        let token = auditor.notifications[0].token
+        auditor.noteOrder(of: try second(in: world), token: token, wasAccepted: false)
+        auditor.noteOrder(of: 0, token: token, wasAccepted: false)
+        #expect(auditor.violation?.invariant == 4)
     }
 
     @Test("5: a tombstone for a token that no gateway refused")

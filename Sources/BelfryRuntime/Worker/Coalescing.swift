@@ -32,6 +32,9 @@ struct Coalescing {
 
     subscript(ticket: UInt64) -> Waiting? { waiting[ticket] }
 
+    /// Whether anything of a sender waits.
+    func hasAny(ofTopic sender: Int32) -> Bool { waiting.values.contains { $0.notification.sender == sender } }
+
     /// A number for a request that arrives.
     mutating func nextTicket() -> UInt64 {
         tickets += 1

@@ -90,6 +90,17 @@ final class PreparedBatch {
         fingerprints.append(fingerprint)
     }
 
+    /// What a notification is coalesced by, if it is.
+    func coalescible(at index: Int) -> Coalescible? {
+        var low = 0
+        var high = coalescibles.count
+        while low < high {
+            let middle = (low + high) / 2
+            if coalescibles[middle].index < index { low = middle + 1 } else { high = middle }
+        }
+        return low < coalescibles.count && coalescibles[low].index == index ? coalescibles[low] : nil
+    }
+
     /// Keeps a view that owns memory which notifications point into.
     func keep(_ view: SendRequestView) {
         if view.ownsStorage { views.append(view) }

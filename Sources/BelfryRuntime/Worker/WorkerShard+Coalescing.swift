@@ -14,12 +14,15 @@ extension WorkerShard {
     func coalescingKey(
         of request: SendRequestView,
         _ message: KafkaMessageView,
-        returns: Bool
-    ) -> (key: SipHash, publishedAt: Int64)? {
-        guard !request.coalescingKey.isEmpty, !returns else { return nil }
+        _ copy: ParkedCopy?
+    ) -> (key: SipHash, stamp: Coalescer.Stamp)? {
+        guard !request.coalescingKey.isEmpty else { return nil }
         coalescing.isUsed = true
         let key = RequestFingerprint.key(coalescingKey: request.coalescingKey)
-        return (key, max(0, message.timestampMilliseconds ?? 0))
+        // A copy is as old as what it is one of.
+        let publishedAt = copy == nil ? message.timestampMilliseconds : copy?.sourceTimestamp
+        let offset = copy?.sourceOffset ?? message.offset
+        return (key, Coalescer.Stamp(milliseconds: max(0, publishedAt ?? 0), offset: offset, token: 0))
     }
 
     /// Remembers how far its partitions were taken in with a batch.
@@ -48,32 +51,57 @@ extension WorkerShard {
         of sender: TopicSender,
         _ partition: PartitionState
     ) -> Bool {
-        let notification = batch.notifications[coalescible.index]
-        let ticket = coalescing.nextTicket()
-        let subject = Coalescer.Subject(topic: sender.index, fingerprint: coalescible.fingerprint)
+        arrive(
+            coalescing.nextTicket(),
+            .init(batch: batch, coalescible: coalescible),
+            window: hasWindow(sender, partition) ? .unknown : .none,
+            waits: waits(of: batch.notifications[coalescible.index], sender, partition)
+        )
+    }
+
+    /// A request that was due waits for a window, with what has come meanwhile.
+    func waitOn(_ ticket: UInt64, _ window: Coalescer.Window) {
+        guard let waiting = coalescing[ticket] else { return }
+        _ = arrive(ticket, waiting, window: window, waits: [])
+    }
+
+    private func arrive(
+        _ ticket: UInt64,
+        _ waiting: Coalescing.Waiting,
+        window: Coalescer.Window,
+        waits: @autoclosure () -> [Coalescer.Wait]
+    ) -> Bool {
+        let notification = waiting.notification
         let request = Coalescer.Request(
             ticket: ticket,
             assignment: notification.reference.assignment,
-            stamp: coalescible.stamp,
+            stamp: waiting.coalescible.stamp,
             expiration: notification.expiration
         )
-        let window = sender.coalescingWindow > .zero ? Coalescer.Window.unknown : .none
         let arrival = coalescing.machine.arrive(
             request,
-            of: subject,
+            of: subject(of: waiting),
             now: now,
             window: window,
-            waits: waits(of: notification, sender, partition)
+            waits: waits()
         )
         if arrival == .passes { return false }
-        coalescing.keep(ticket, .init(batch: batch, coalescible: coalescible))
+        if coalescing[ticket] == nil { coalescing.keep(ticket, waiting) }
         switch arrival {
-        case .opens(let group) where window == .unknown:
-            openWindow(of: group, subject, coalescible.stamp, checksum: notification.checksum)
-        case .joins(let superseded): for ticket in superseded { endWaiting(of: ticket, .superseded) }
+        case .opens(let group) where window == .unknown: openWindow(of: group, with: ticket)
+        case .joins(let superseded): endSuperseded(superseded)
         case .passes, .opens: break
         }
         return true
+    }
+
+    func subject(of waiting: Coalescing.Waiting) -> Coalescer.Subject {
+        Coalescer.Subject(topic: waiting.notification.sender, fingerprint: waiting.coalescible.fingerprint)
+    }
+
+    /// Whether what is to be sent has a window. What is parked will have it when it returns.
+    private func hasWindow(_ sender: TopicSender, _ partition: PartitionState) -> Bool {
+        sender.coalescingWindow > .zero && goesToLane(of: sender, partition)
     }
 
     private func waits(
@@ -82,16 +110,28 @@ extension WorkerShard {
         _ partition: PartitionState
     ) -> [Coalescer.Wait] {
         var waits: [Coalescer.Wait] = []
-        let place = KafkaTopicPartition(topic: partition.topic, partition: partition.partition)
-        if !partition.isPaused, let end = consumer.cachedWatermarks(place)?.high {
+        if let end = backlogEnd(of: partition) {
             waits.append(.init(.backlog(assignment: partition.assignment), until: UInt64(max(0, end))))
         }
         let number = sender.affinity.lane(checksum: notification.checksum)
         let lane = sender.ownLanes[number]
-        if !sender.detours, lane.machine.waitingCount > 0 {
+        if sender.breaker.isClosed, lane.machine.waitingCount > 0, goesToLane(of: sender, partition) {
             waits.append(.init(.lane(topic: sender.index, number: number), until: lane.machine.log.tail))
         }
         return waits
+    }
+
+    /// Where what may bring newer requests ends, a lag where it has all been read; nil: nothing does.
+    private func backlogEnd(of partition: PartitionState) -> Int64? {
+        if let lag = partition.lag { return returns(lag) ? .max : nil }
+        let place = KafkaTopicPartition(topic: partition.topic, partition: partition.partition)
+        return partition.isPaused ? nil : consumer.cachedWatermarks(place)?.high
+    }
+
+    /// Whether more of a lag is being read. While a topic is probed, what is there is needed for that.
+    private func returns(_ lag: PartitionState.Lag) -> Bool {
+        guard let sender = senders.sender(topicHash: lag.topic), sender.breaker.isClosed else { return false }
+        return !lag.owner.parking.places.isCaughtUp(lag.topic) && wants(lag.topic, of: lag.owner)
     }
 
     private func position(of gate: Coalescer.Gate) -> UInt64 {
@@ -99,6 +139,7 @@ extension WorkerShard {
         case .backlog(let assignment):
             // While no more is taken in, nothing newer can come.
             guard let partition = partitions[Int(assignment)], !partition.isPaused else { return .max }
+            if let lag = partition.lag { return returns(lag) ? 0 : .max }
             if prepared.isEmpty {
                 let isAtRest = rest == nil && partition.movedAt + ShardLimits.backlogStandstillTicks <= coalescing.ticks
                 return isAtRest ? .max : UInt64(max(0, partition.frontier.nextOffset ?? 0))
@@ -106,7 +147,7 @@ extension WorkerShard {
             return UInt64(max(0, partition.passedOffset))
         case .lane(let topic, let number):
             let sender = senders.senders[Int(topic)]
-            return sender.detours ? .max : sender.ownLanes[number].machine.sentEnd
+            return sender.breaker.isClosed ? sender.ownLanes[number].machine.sentEnd : .max
         }
     }
 
@@ -122,13 +163,24 @@ extension WorkerShard {
             coalescing.machine.passed(gate, upTo: position(of: gate))
         }
         let settled = coalescing.machine.takeDue(now: now, unixSeconds: settings.unixMilliseconds() / 1000)
-        for ticket in settled.superseded { endWaiting(of: ticket, .superseded) }
+        endSuperseded(settled.superseded)
         for ticket in settled.expired { endWaiting(of: ticket, .expired) }
-        for due in settled.due {
-            if due.hadWindow { endWindow(with: due) } else { release(due.ticket) }
-        }
+        for due in settled.due { goOn(with: due) }
         closeCopy()
         return !settled.due.isEmpty
+    }
+
+    private func goOn(with due: Coalescer.Due) {
+        guard let waiting = coalescing[due.ticket],
+            let partition = partitions[Int(waiting.notification.reference.assignment)],
+            hasWindow(senders.senders[Int(due.subject.topic)], partition)
+        else { return release(due.ticket) }
+        // One without came when its topic was parked.
+        if due.hadWindow { endWindow(with: due) } else { waitOn(due.ticket, .unknown) }
+    }
+
+    private func endSuperseded(_ tickets: [UInt64]) {
+        for ticket in tickets { endWaiting(of: ticket, .superseded) }
     }
 
     func endWaiting(of ticket: UInt64, _ outcome: OutcomeKind) {

@@ -23,19 +23,23 @@ extension WorkerShard {
     }
 
     /// A group's first request has come: finds out when its window ends.
-    func openWindow(of group: UInt64, _ subject: Coalescer.Subject, _ stamp: Coalescer.Stamp, checksum: UInt32) {
-        ask(.init(purpose: .open(group: group), subject: subject, stamp: stamp, checksum: checksum, askedAt: now))
+    func openWindow(of group: UInt64, with ticket: UInt64) {
+        ask(.open(group: group), ticket)
     }
 
     /// A window is over, and it is known which request would be sent.
     func endWindow(with due: Coalescer.Due) {
-        guard let checksum = coalescing[due.ticket]?.notification.checksum else { return }
+        ask(.end(ticket: due.ticket), due.ticket)
+    }
+
+    private func ask(_ purpose: Question.Purpose, _ ticket: UInt64) {
+        guard let waiting = coalescing[ticket] else { return }
         ask(
             .init(
-                purpose: .end(ticket: due.ticket),
-                subject: due.subject,
-                stamp: due.stamp,
-                checksum: checksum,
+                purpose: purpose,
+                subject: subject(of: waiting),
+                stamp: waiting.coalescible.stamp,
+                checksum: waiting.notification.checksum,
                 askedAt: now
             )
         )
@@ -103,29 +107,8 @@ extension WorkerShard {
                 endWaiting(of: ticket, .superseded)
             } else {
                 // Another shard has sent in this window, or clocks differ.
-                waitOn(ticket, windowEndsAt: end)
+                waitOn(ticket, .ends(end))
             }
-        }
-    }
-
-    /// A request that was due waits for another window, with what has come meanwhile.
-    private func waitOn(_ ticket: UInt64, windowEndsAt end: MonotonicTime) {
-        guard let waiting = coalescing[ticket] else { return }
-        let notification = waiting.notification
-        let arrival = coalescing.machine.arrive(
-            .init(
-                ticket: ticket,
-                assignment: notification.reference.assignment,
-                stamp: waiting.coalescible.stamp,
-                expiration: notification.expiration
-            ),
-            of: .init(topic: notification.sender, fingerprint: waiting.coalescible.fingerprint),
-            now: now,
-            window: .ends(end),
-            waits: []
-        )
-        if case .joins(let superseded) = arrival {
-            for ticket in superseded { endWaiting(of: ticket, .superseded) }
         }
     }
 

@@ -13,6 +13,16 @@ extension WorkerShard {
         var partitions: [Int32: PartitionState]
     }
 
+    /// A message that is a parked copy.
+    struct Returning {
+        var copy: ParkedCopy
+        /// Its writer had the partition then.
+        var counts: Bool
+
+        /// Whether it brings one of the source's notifications back.
+        func isToDo(_ token: UInt32) -> Bool { counts && copy.tokens?.contains(token) ?? true }
+    }
+
     /// Takes the next messages, those left over first; nil if there are none.
     func nextMessages() -> Rest? {
         if let rest {
@@ -58,7 +68,7 @@ extension WorkerShard {
 
     /// Queues the notifications of one message.
     ///
-    /// - Parameter isToDo: of a parked copy, which of the source's notifications it brings back.
+    /// - Parameter returning: whose copy the message is, if it is one.
     func take(
         _ message: KafkaMessageView,
         at index: Int,
@@ -67,9 +77,9 @@ extension WorkerShard {
         batch: KafkaBatch,
         unixSeconds: Int64,
         now: MonotonicTime,
-        where isToDo: ((_ token: UInt32) -> Bool)? = nil
+        returning: Returning? = nil
     ) {
-        if isToDo == nil { counters.records += 1 }
+        if returning == nil { counters.records += 1 }
         let request: SendRequestView
         do throws(RecordRefusal) {
             request = try decode(message)
@@ -79,7 +89,7 @@ extension WorkerShard {
             return reject(record, of: partition, tokens: 1, reason: error.reason, detail: error.detail)
         }
         let record = enter(message, at: index, tokens: request.tokenCount, of: partition, batch: batch, now: now)
-        if let isToDo { leaveOut(record, tokens: request.tokenCount, of: partition, where: isToDo) }
+        if let returning { leaveOut(record, tokens: request.tokenCount, of: partition, where: returning.isToDo) }
         let found: SenderDirectory.Found
         let payload: (offset: Int, bytes: Int)
         do throws(RecordRefusal) {
@@ -103,7 +113,7 @@ extension WorkerShard {
             partition.requestKeys.append(key, for: record)
             requestKey = key
         }
-        let coalescing = coalescingKey(of: request, message, returns: isToDo != nil)
+        let coalescing = coalescingKey(of: request, message, returning?.copy)
         let isExpired = request.expiration != 0 && Int64(request.expiration) < unixSeconds
         for token in 0..<request.tokenCount {
             let reference = NotificationReference(
@@ -111,7 +121,7 @@ extension WorkerShard {
                 record: record,
                 token: UInt32(truncatingIfNeeded: token)
             )
-            if !partition.alreadyDone.isEmpty || isToDo != nil,
+            if !partition.alreadyDone.isEmpty || returning != nil,
                 partition.frontier.isDone(record, token: reference.token)
             {
                 continue
@@ -144,17 +154,13 @@ extension WorkerShard {
             } else {
                 prepared.append(notification)
             }
-            if let coalescing {
-                let stamp = Coalescer.Stamp(
-                    milliseconds: coalescing.publishedAt,
-                    offset: message.offset,
-                    token: reference.token
-                )
+            if var coalescing {
+                coalescing.stamp.token = reference.token
                 prepared.coalescibles.append(
                     Coalescible(
                         index: prepared.notifications.count - 1,
                         fingerprint: RequestFingerprint(token: view.bytes, key: coalescing.key),
-                        stamp: stamp
+                        stamp: coalescing.stamp
                     )
                 )
             }

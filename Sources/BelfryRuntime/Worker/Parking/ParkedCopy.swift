@@ -8,6 +8,8 @@ struct ParkedCopy: Equatable {
     var sourceTopic: String
     /// Of the source record; its partition has the same number as the copy's.
     var sourceOffset: Int64
+    /// Of the source record, UNIX milliseconds; nil: it had none.
+    var sourceTimestamp: Int64?
     var environment: String
     /// Nil: all.
     var tokens: TokenRuns?
@@ -17,10 +19,13 @@ struct ParkedCopy: Equatable {
     private static let topicName = "source-topic"
     private static let partitionName = "source-partition"
     private static let offsetName = "source-offset"
+    private static let timestampName = "source-timestamp"
     private static let environmentName = "environment"
     private static let tokensName = "token-indices"
     private static let writerName = "parked-by"
-    private static let names = [topicName, partitionName, offsetName, environmentName, tokensName, writerName]
+    private static let names = [
+        topicName, partitionName, offsetName, timestampName, environmentName, tokensName, writerName,
+    ]
 
     /// The headers of a copy of a source record.
     func headers(of message: KafkaMessageView) -> [(String, [UInt8])] {
@@ -36,6 +41,7 @@ struct ParkedCopy: Equatable {
             (Self.environmentName, Array(environment.utf8)),
             (Self.writerName, Array(writer.utf8)),
         ]
+        if let sourceTimestamp { headers.append((Self.timestampName, Array("\(sourceTimestamp)".utf8))) }
         if let tokens { headers.append((Self.tokensName, Array(tokens.text.utf8))) }
         return headers
     }
@@ -58,6 +64,7 @@ extension ParkedCopy {
         }
         sourceTopic = topic
         sourceOffset = offset
+        sourceTimestamp = text(Self.timestampName).flatMap { Int64($0) }
         self.environment = environment
         self.writer = writer
     }

@@ -58,6 +58,7 @@ extension WorkerShard {
         prepared.isEmpty
             && sender.lanes.allSatisfy { $0.machine.inFlightCount == 0 && $0.machine.waitingCount == 0 }
             && activePartitions.allSatisfy { $0.parking.isCaughtUp(sender.topicHash) }
+            && !coalescing.hasAny(ofTopic: sender.index)
     }
 
     private func noteChange(of sender: TopicSender) {

@@ -22,15 +22,12 @@ extension WorkerShard {
         of sender: TopicSender,
         _ partition: PartitionState
     ) -> Bool {
-        // What returns goes into the lanes whatever comes.
-        guard partition.lag == nil else { return false }
+        guard !goesToLane(of: sender, partition) else {
+            if partition.lag == nil { noteFollower(notification.reference, of: sender.topicHash, in: partition) }
+            return false
+        }
         let topic = sender.topicHash
-        adopt(topic, in: partition)
         guard !partition.parking.isCaughtUp(topic) else {
-            guard partition.parking.handsOver.contains(sender.index) else {
-                noteFollower(notification.reference, of: topic, in: partition)
-                return false
-            }
             park(notification.reference, of: sender)
             return true
         }
@@ -45,6 +42,14 @@ extension WorkerShard {
         return true
     }
 
+    /// Whether a topic's notifications of a partition go into their lanes now.
+    func goesToLane(of sender: TopicSender, _ partition: PartitionState) -> Bool {
+        // What returns does so whatever comes.
+        guard sender.detours, partition.lag == nil else { return true }
+        adopt(sender.topicHash, in: partition)
+        return partition.parking.isCaughtUp(sender.topicHash) && !partition.parking.handsOver.contains(sender.index)
+    }
+
     /// Everything that was parked has come back: what was held follows it.
     func releaseHeld(of partition: PartitionState) {
         for (topic, held) in partition.parking.held.sorted(by: { $0.key < $1.key })
@@ -55,8 +60,15 @@ extension WorkerShard {
             }
             for each in held {
                 let notification = each.batch.notifications[each.index]
+                let sender = senders.senders[Int(notification.sender)]
+                // What came back of its key may wait still, and is older.
+                if let coalescible = each.batch.coalescible(at: each.index),
+                    waits(coalescible, in: each.batch, of: sender, partition)
+                {
+                    continue
+                }
                 if coalescing.isUsed { noteLateFollower(notification.reference, of: topic, in: partition) }
-                append(notification, of: each.batch, to: senders.senders[Int(notification.sender)])
+                append(notification, of: each.batch, to: sender)
             }
         }
     }
@@ -214,6 +226,7 @@ extension WorkerShard {
         let copy = ParkedCopy(
             sourceTopic: settings.names.requests,
             sourceOffset: message.offset,
+            sourceTimestamp: message.timestampMilliseconds,
             environment: senders.senders[Int(sender)].environment,
             tokens: partition.frontier.tokens(of: record).map { tokens.isAll(of: $0) } ?? false ? nil : tokens,
             writer: partition.parking.writer

@@ -55,7 +55,7 @@ extension WorkerShard {
 
     // MARK: Who takes
 
-    private func wants(_ topic: UInt64, of partition: PartitionState) -> Bool {
+    func wants(_ topic: UInt64, of partition: PartitionState) -> Bool {
         guard let sender = senders.sender(topicHash: topic) else { return true }
         return hasRoom(sender, for: partition.parking.lags[topic], share: 2)
     }
@@ -97,9 +97,17 @@ extension WorkerShard {
                 source: copy.sourceOffset,
                 writer: copy.writer
             )
-            take(message, at: index, of: lag, into: prepared, batch: batch, unixSeconds: unixSeconds, now: now) {
-                counts && copy.tokens?.contains($0) ?? true
-            }
+            let returning = Returning(copy: copy, counts: counts)
+            take(
+                message,
+                at: index,
+                of: lag,
+                into: prepared,
+                batch: batch,
+                unixSeconds: unixSeconds,
+                now: now,
+                returning: returning
+            )
             if prepared.returning.last !== lag { prepared.returning.append(lag) }
             if prepared.notifications.count >= ShardLimits.notificationsPerBatch {
                 queue(prepared)
@@ -186,6 +194,7 @@ extension WorkerShard {
         guard let lag = partition.parking.lags[topic], lag.frontier.nextOffset != nil else { return }
         partitions[Int(lag.assignment)] = nil
         lag.phase = .revoking
+        coalescing.forget(assignment: lag.assignment)
         if lastSource?.assignment == lag.assignment { lastSource = nil }
         for lane in sender.lanes { lane.machine.forget(assignment: lag.assignment) }
         let cursor = lag.cursor
