@@ -4,11 +4,17 @@ import Synchronization
 /// Keeps the messages of warnings and errors, for tests.
 final class LogLines: Sendable {
     private let lines = Mutex<[String]>([])
+    private let news = AsyncStream<String>.makeStream()
 
     var messages: [String] { lines.withLock { $0 } }
 
     var logger: Logger {
         Logger(label: "test") { _ in Handler(lines: self) }
+    }
+
+    /// Returns when one more line with this message is there. For one caller.
+    func next(_ message: String) async {
+        for await line in news.stream where line == message { return }
     }
 
     private struct Handler: LogHandler {
@@ -23,6 +29,7 @@ final class LogLines: Sendable {
 
         func log(event: LogEvent) {
             lines.lines.withLock { $0.append(event.message.description) }
+            lines.news.continuation.yield(event.message.description)
         }
     }
 }

@@ -141,7 +141,7 @@ import Testing
         settings.endpoint = RedisEndpoint(host: "127.0.0.1", port: server.port)
         settings.durability = policy
         let lines = LogLines()
-        try await RedisStartCheck(settings, logger: lines.logger).check()
+        try await RedisDurabilityCheck(settings, logger: lines.logger).check()
         return lines.messages
     }
 
@@ -176,10 +176,76 @@ import Testing
         #expect(lines == ["it could not be checked whether Redis keeps what it acknowledges"])
     }
 
+    private static let warning = "Redis may lose what it has acknowledged"
+
+    @Test("a server that comes back set up worse is warned of, and ends no role in mid-run, with either policy")
+    func comesBack() async throws {
+        for policy in RedisDurabilityPolicy.allCases {
+            let server = try RedisServerProcess(arguments: ["--appendonly", "yes", "--maxmemory-policy", "noeviction"])
+            var settings = RedisSettings()
+            settings.endpoint = RedisEndpoint(host: "127.0.0.1", port: server.port)
+            settings.durability = policy
+            let lines = LogLines()
+            try await RedisDurabilityCheck(settings, logger: lines.logger).run {
+                try await checked(server)
+                #expect(lines.messages.isEmpty)
+                server.kill()
+                let next = try RedisServerProcess(port: server.port)
+                await lines.next(Self.warning)
+                withExtendedLifetime(next) {}
+            }
+            #expect(lines.messages == [Self.warning])
+        }
+    }
+
+    @Test("a server is warned of once for each history of its data, however often its connection is lost")
+    func onceForEach() async throws {
+        let server = try RedisServerProcess()
+        var settings = RedisSettings()
+        settings.endpoint = RedisEndpoint(host: "127.0.0.1", port: server.port)
+        let lines = LogLines()
+        try await RedisDurabilityCheck(settings, logger: lines.logger).run {
+            await lines.next(Self.warning)
+            let name = try await checked(server)
+            _ = try server.command("CLIENT", "KILL", "ID", name)
+            // Three sections at the start, three of the same on the next connection.
+            try asked(server, times: 6)
+            server.kill()
+            let next = try RedisServerProcess(port: server.port)
+            await lines.next(Self.warning)
+            withExtendedLifetime(next) {}
+        }
+        #expect(lines.messages == [Self.warning, Self.warning])
+    }
+
+    /// Returns when the check has begun to ask the server; the number of its connection.
+    @discardableResult
+    private func checked(_ server: RedisServerProcess) async throws -> String {
+        while true {
+            for line in try server.command("CLIENT", "LIST").split(separator: "\n") {
+                guard line.contains(" name=belfry-check "), line.contains(" cmd=info ") else { continue }
+                return String(line.split(separator: " ").first { $0.hasPrefix("id=") }?.dropFirst(3) ?? "")
+            }
+        }
+    }
+
+    /// Returns when the server has answered INFO so often, the questions of this one apart.
+    private func asked(_ server: RedisServerProcess, times: Int) throws {
+        var own = 0
+        while true {
+            let line = try server.command("INFO", "commandstats").split(whereSeparator: \.isNewline)
+                .first { $0.hasPrefix("cmdstat_info:calls=") }
+            let calls = line?.dropFirst(19).prefix { $0.isNumber } ?? ""
+            // Each is counted when it has been answered.
+            if (Int(calls) ?? 0) - own >= times { return }
+            own += 1
+        }
+    }
+
     @Test("the check ends with the role that it was made beside, however long Redis is away")
     func cancelled() async throws {
         var settings = RedisSettings()
         settings.endpoint = RedisEndpoint(host: "127.0.0.1", port: try freePort())
-        try await RedisStartCheck(settings, logger: LogLines().logger).run {}
+        try await RedisDurabilityCheck(settings, logger: LogLines().logger).run {}
     }
 }

@@ -14,7 +14,7 @@ public struct HarvesterRole: Service {
     private let configuration: BelfryConfiguration
     private let applier: ApplierRole
     private let sources: [FeedbackConnection.Source]
-    private let startCheck: RedisStartCheck
+    private let durability: RedisDurabilityCheck
     private let logger: Logger
 
     /// What the role tells those who operate it.
@@ -38,7 +38,7 @@ public struct HarvesterRole: Service {
             batch: Self.batch,
             logger: logger
         )
-        startCheck = try RedisStartCheck(configuration.redis, logger: logger)
+        durability = try RedisDurabilityCheck(configuration.redis, logger: logger)
         let certificates = try CertificateDirectory(path: configuration.certificates.directory)
         var sources: [FeedbackConnection.Source] = []
         for environment in configuration.environments {
@@ -61,7 +61,7 @@ public struct HarvesterRole: Service {
 
     /// Runs until a graceful shutdown, which lets a reading finish and commits the batch in hand.
     public func run() async throws {
-        try await startCheck.run { try await harvest() }
+        try await durability.run { try await harvest() }
     }
 
     private func harvest() async throws {

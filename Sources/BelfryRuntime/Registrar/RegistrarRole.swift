@@ -11,7 +11,7 @@ public struct RegistrarRole: Service {
     private let configuration: BelfryConfiguration
     private let applier: ApplierRole
     private let decoder: RegistrationDecoder
-    private let startCheck: RedisStartCheck
+    private let durability: RedisDurabilityCheck
     private let logger: Logger
 
     /// What the role tells those who operate it.
@@ -32,7 +32,7 @@ public struct RegistrarRole: Service {
             batch: configuration.registrar.batch,
             logger: logger
         )
-        startCheck = try RedisStartCheck(configuration.redis, logger: logger)
+        durability = try RedisDurabilityCheck(configuration.redis, logger: logger)
         decoder = RegistrationDecoder(
             environments: configuration.environments.map(\.name),
             tokenBytes: 32...(configuration.environments.map(\.tokenLimitBytes).max() ?? 32)
@@ -41,7 +41,7 @@ public struct RegistrarRole: Service {
 
     /// Runs until a graceful shutdown, which finishes and commits the batch in hand.
     public func run() async throws {
-        try await startCheck.run { try await register() }
+        try await durability.run { try await register() }
     }
 
     private func register() async throws {

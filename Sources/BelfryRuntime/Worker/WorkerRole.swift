@@ -11,7 +11,7 @@ public struct WorkerRole: Service {
     private let configuration: BelfryConfiguration
     private let settings: ShardSettings
     private let redis: RedisCluster.Configuration?
-    private let startCheck: RedisStartCheck?
+    private let durability: RedisDurabilityCheck?
     private let logger: Logger
 
     /// What the role tells those who operate it.
@@ -28,7 +28,8 @@ public struct WorkerRole: Service {
             Int64(Date().timeIntervalSince1970 * 1000)
         }
         redis = configuration.worker.tokenState ? try configuration.redis.servers(name: "belfry-worker") : nil
-        startCheck = configuration.worker.tokenState ? try RedisStartCheck(configuration.redis, logger: logger) : nil
+        durability =
+            configuration.worker.tokenState ? try RedisDurabilityCheck(configuration.redis, logger: logger) : nil
         operations = WorkerOperations(
             certificates: configuration.environments.flatMap { environment in
                 certificates.bundleIDs(in: environment).compactMap { bundleID in
@@ -61,8 +62,8 @@ public struct WorkerRole: Service {
 
     /// Runs until a graceful shutdown, which drains, confirms, commits and leaves the group.
     public func run() async throws {
-        guard let startCheck else { return try await work() }
-        try await startCheck.run { try await work() }
+        guard let durability else { return try await work() }
+        try await durability.run { try await work() }
     }
 
     private func work() async throws {

@@ -1,0 +1,94 @@
+import Logging
+import NIOCore
+import NIOPosix
+import RedisClient
+import ServiceLifecycle
+
+/// Looks whether the servers keep what they acknowledge: at the start of a role, and while it runs at each that comes back with
+/// another history of its data, or takes over from another. Whoever is found later is warned of only: a role that gives up in
+/// mid-run would help nobody.
+struct RedisDurabilityCheck: Sendable {
+    private let servers: RedisCluster.Configuration
+    private let policy: RedisDurabilityPolicy
+    private let logger: Logger
+
+    /// - Throws: an error that names the file: a certificate or the trust roots cannot be loaded.
+    init(_ settings: RedisSettings, logger: Logger) throws {
+        servers = try settings.servers(name: "belfry-check")
+        policy = settings.durability
+        self.logger = logger
+    }
+
+    /// Runs `role`. With `refuse` only after a first look at all masters, for which it waits as long as Redis is away; with
+    /// `warn` beside it.
+    ///
+    /// - Throws: `ToolError.configuration` (exit code 78) that names servers and settings; what `role` throws.
+    func run(_ role: () async throws -> Void) async throws {
+        let inquiry = try await begin()
+        defer { inquiry.eventLoop.execute { inquiry.value.close() } }
+        if policy == .refuse { try await cancelWhenGracefulShutdown { try await refuse(firstVerdicts(of: inquiry)) } }
+        try await role()
+    }
+
+    /// Looks at every master once.
+    func check() async throws {
+        let inquiry = try await begin()
+        defer { inquiry.eventLoop.execute { inquiry.value.close() } }
+        let verdicts = try await firstVerdicts(of: inquiry)
+        if policy == .refuse { try refuse(verdicts) }
+    }
+
+    private func begin() async throws -> NIOLoopBound<DurabilityInquiry> {
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+        return try await eventLoop.submit { [servers, policy, logger] in
+            let inquiry = DurabilityInquiry(servers, eventLoop: eventLoop, logger: logger) { server, verdict, isFirst in
+                // That is what the refusal says.
+                if policy == .refuse, isFirst, case .bad = verdict { return }
+                logger.report(verdict, of: server)
+            }
+            inquiry.start()
+            return NIOLoopBound(inquiry, eventLoop: eventLoop)
+        }.get()
+    }
+
+    private func firstVerdicts(
+        of inquiry: NIOLoopBound<DurabilityInquiry>
+    ) async throws -> [(RedisAddress, RedisDurability)] {
+        try await withTaskCancellationHandler {
+            try await inquiry.eventLoop.flatSubmit { inquiry.value.firstVerdicts }.get()
+        } onCancel: {
+            inquiry.eventLoop.execute { inquiry.value.close() }
+        }
+    }
+
+    private func refuse(_ verdicts: [(RedisAddress, RedisDurability)]) throws {
+        let refusals = verdicts.compactMap { server, verdict -> String? in
+            guard case .bad(let faults) = verdict else { return nil }
+            return "\(server): \(faults.joined(separator: "; "))"
+        }
+        guard !refusals.isEmpty else { return }
+        throw ToolError.configuration(
+            "Redis may lose what it has acknowledged, which redis.durability refuses: "
+                + refusals.joined(separator: ", ")
+        )
+    }
+}
+
+extension Logger {
+    fileprivate func report(_ verdict: RedisDurability, of server: RedisAddress) {
+        switch verdict {
+        case .good:
+            break
+        case .bad(let faults):
+            warning(
+                "Redis may lose what it has acknowledged",
+                metadata: ["redis": "\(server)", "settings": "\(faults.joined(separator: "; "))"]
+            )
+        case .unknown(let reason):
+            warning(
+                "it could not be checked whether Redis keeps what it acknowledges",
+                metadata: ["redis": "\(server)", "reason": "\(reason)"]
+            )
+        }
+    }
+}
