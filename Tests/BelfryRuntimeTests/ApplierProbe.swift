@@ -20,6 +20,7 @@ final class ApplierProbe: Sendable {
     /// The messages of warnings and errors.
     private let complaints: AsyncStream<String>
     private let state: NIOLoopBound<State>
+    private let topic: String
 
     private struct State {
         var applier: RecordApplier
@@ -31,6 +32,7 @@ final class ApplierProbe: Sendable {
     ///   - deadLetterBroker: where dead letters go, if not to the source's broker.
     ///   - replayPorts: servers of the state, after whose fail-over what was applied is applied again; nil: the one at
     ///     `redisPort`, and nothing is.
+    ///   - keeper: set, it applies push.tombstones.
     ///   - decoder: what is to read records that are those of the real topic.
     ///   - onDecode: called for each record taken, before anything of it is applied, on the event loop.
     init(
@@ -39,6 +41,7 @@ final class ApplierProbe: Sendable {
         redisPort: Int = 0,
         replayPorts: [Int]? = nil,
         properties: [KafkaSettings.Property] = [],
+        keeper: TombstoneDecoder? = nil,
         decoder: RegistrationDecoder? = nil,
         onDecode: @escaping @Sendable (_ value: String) -> Void = { _ in }
     ) async throws {
@@ -49,10 +52,13 @@ final class ApplierProbe: Sendable {
         let logger = Logger(label: "test") { _ in ComplaintHandler { complained.yield($0) } }
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         self.eventLoop = eventLoop
+        let topic = keeper == nil ? Self.source : TopicNames().tombstones
+        self.topic = topic
         state = try await eventLoop.submit {
             let servers = replayPorts.map { Self.servers($0, on: eventLoop) }
             let clients = try Self.clients(
-                consumingFrom: broker,
+                consuming: topic,
+                from: broker,
                 producingTo: deadLetterBroker ?? broker,
                 properties: properties,
                 redis: servers ?? RedisConnection(configuration: Self.redis(port: redisPort), eventLoop: eventLoop)
@@ -60,17 +66,19 @@ final class ApplierProbe: Sendable {
             let applier = RecordApplier(
                 eventLoop: eventLoop,
                 clients: clients,
-                source: Self.source,
+                source: topic,
                 names: TopicNames(),
                 batchLimit: 100,
                 logger: logger,
                 patience: .hours(1),
                 replay: servers.map {
-                    RecordReplay(redis: $0, window: .seconds(600), topic: Self.source, logger: logger)
-                }
+                    RecordReplay(redis: $0, window: .seconds(600), topic: topic, logger: logger)
+                },
+                publishes: keeper == nil
             ) { message throws(RecordRefusal) in
                 let value = String(decoding: message.value, as: UTF8.self)
                 onDecode(value)
+                if let keeper { return try keeper.changes(for: message) }
                 if let decoder { return try decoder.changes(for: message) }
                 guard !value.hasPrefix("bad") else { throw RecordRefusal(reason: "is-bad", detail: "it says so") }
                 return [.of(Array(value.utf8), .register(at: 1, TokenTexts()))]
@@ -99,8 +107,8 @@ final class ApplierProbe: Sendable {
     /// What the group has committed; nil: nothing. A commit that was begun before is seen: both take the same way.
     var committed: Int64? {
         get async throws {
-            try await eventLoop.submit { [state] in
-                let place = KafkaTopicPartition(topic: Self.source, partition: 0)
+            try await eventLoop.submit { [state, topic] in
+                let place = KafkaTopicPartition(topic: topic, partition: 0)
                 let offset = try state.value.consumer.committed([place], timeoutMilliseconds: 10_000)[0].offset
                 return offset == KafkaOffset.none ? nil : offset
             }.get()
@@ -159,7 +167,8 @@ final class ApplierProbe: Sendable {
     }
 
     private static func clients(
-        consumingFrom source: String,
+        consuming topic: String,
+        from source: String,
         producingTo target: String,
         properties: [KafkaSettings.Property],
         redis: any RedisPipeline
@@ -171,7 +180,7 @@ final class ApplierProbe: Sendable {
         let consumer = try KafkaConsumer(
             properties: settings.consumerProperties(clientID: "test"),
             group: group,
-            topics: [Self.source]
+            topics: [topic]
         )
         settings.brokers = target
         settings.properties = [.init(name: "reconnect.backoff.max.ms", value: "100")] + properties

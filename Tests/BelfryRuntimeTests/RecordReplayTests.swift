@@ -1,4 +1,6 @@
+import Foundation
 import KafkaClient
+import PushSchemas
 import RedisClient
 import TestSupport
 import Testing
@@ -71,6 +73,49 @@ import Testing
         }
     }
 
+    @Test("A server that comes back empty is told again whom gateways called invalid, except who was forgotten since")
+    func tombstones() async throws {
+        try await withBroker { broker in
+            let (dead, other, forgotten) = (Array("dead".utf8), Array("other".utf8), Array("forgotten".utf8))
+            let key = { TombstonePublisher.key(bundleID: TokenStore.bundleID, token: $0) }
+            func publish(_ token: [UInt8], _ reason: PushTombstoneReason) throws {
+                let tombstone = PushTombstone.with {
+                    $0.token = Data(token)
+                    $0.bundleID = TokenStore.bundleID
+                    $0.environment = TokenStore.environment
+                    $0.tombstonedAt = 7
+                    $0.reason = reason
+                }
+                try fill(broker, TopicNames().tombstones, [(key(token), try tombstone.serializedBytes())])
+            }
+            let server = try RedisServerProcess()
+            let probe = try await ApplierProbe(
+                broker: broker.bootstrapServers,
+                replayPorts: [server.port],
+                keeper: TombstoneDecoder(environments: [TokenStore.environment])
+            )
+            // A batch of which nothing is to be applied is committed, too.
+            try publish(other, .feedback)
+            await probe.commit()
+            try publish(dead, .invalid)
+            try publish(forgotten, .invalid)
+            try fill(broker, TopicNames().tombstones, [(key(forgotten), nil)])
+            try await probe.applied(3)
+            #expect(try await probe.counters.tombstones == 0)
+            server.kill()
+
+            let next = try RedisServerProcess(port: server.port)
+            try await probe.applied(6)
+            let store = try await TokenStore(port: next.port)
+            let records = try await store.records([dead, other, forgotten])
+            #expect(records.map { $0?.reason } == [.invalid, nil, nil])
+            #expect(records[0]?.tombstonedAt == 7)
+            #expect(try await probe.counters == .init(applied: 6))
+            try await store.close()
+            try await probe.beginStop().get()
+        }
+    }
+
     /// The tokens that the servers know.
     private func count(_ ports: [Int]) throws -> Int {
         var settings = RedisSettings()
@@ -88,15 +133,14 @@ import Testing
     }
 
     private func fill(_ broker: EmbeddedBroker, _ values: [String]) throws {
+        try fill(broker, ApplierProbe.source, values.map { (Array("key".utf8), Array($0.utf8)) })
+    }
+
+    private func fill(_ broker: EmbeddedBroker, _ topic: String, _ records: [(key: [UInt8], value: [UInt8]?)]) throws {
         let producer = try KafkaProducer(properties: ["bootstrap.servers": broker.bootstrapServers, "linger.ms": "200"])
         defer { producer.close() }
-        for value in values {
-            try producer.produce(
-                topic: ApplierProbe.source,
-                key: Array("key".utf8),
-                value: Array(value.utf8),
-                headers: []
-            )
+        for record in records {
+            try producer.produce(topic: topic, key: record.key, value: record.value, headers: [])
         }
         try producer.flush(timeoutMilliseconds: 30_000)
     }

@@ -23,6 +23,7 @@ import Testing
             isRedisReady: true,
             sweep: .init(counters: sweep, hasLease: true)
         )
+        report.kept.applied = 4
         change(&report)
         return report
     }
@@ -32,7 +33,8 @@ import Testing
         arguments: [
             "belfry_registrar_applied_total 5", "belfry_registrar_dead_letters_total 2",
             "belfry_registrar_refused_total{reason=\"token-length\"} 2",
-            "belfry_registrar_tombstones_published_total 3", "belfry_registrar_unacknowledged_tombstones 1",
+            "belfry_registrar_tombstones_published_total 3", "belfry_registrar_tombstones_kept_total 4",
+            "belfry_registrar_unacknowledged_tombstones 1",
             "belfry_registrar_assigned_partitions 2", "belfry_registrar_lag_records{partition=\"0\"} 9",
             "belfry_retention_lease_held 1", "belfry_retention_looked_at_total 7",
             "belfry_retention_swept_total{kind=\"tombstone\"} 4", "belfry_retention_swept_total{kind=\"idle\"} 0",

@@ -201,6 +201,21 @@ import Testing
         }
     }
 
+    @Test("Who was forgotten is so again if a gateway called it invalid before, and has not registered since")
+    func forgottenAgain() async throws {
+        try await withTokenStore { store async throws in
+            let forget = { TokenChange.of(Self.token, .forgetInvalid(at: $0)) }
+            try await apply([register(5, "de"), tombstone(10, .invalid), forget(9)], in: store)
+            #expect(try await state(in: store)?.tombstonedAt == 10, "called invalid later")
+            #expect(try await deaths([forget(10)], in: store) == [false])
+            #expect(try await state(in: store) == nil)
+            try await apply([forget(10), tombstone(10, .feedback), forget(11)], in: store)
+            #expect(try await state(in: store) == State(reason: .feedback, tombstonedAt: 10), "somebody else said so")
+            try await apply([tombstone(12, .invalid), register(12, "fr"), forget(13)], in: store)
+            #expect(try await state(in: store) == State(registeredAt: 12, locale: "fr"), "it lives")
+        }
+    }
+
     // MARK: Helpers
 
     private func register(_ at: UInt32, _ locale: String = "", _ timeZone: String = "") -> TokenChange {

@@ -12,6 +12,8 @@ struct ApplierRole: Sendable {
     var groupID: String
     var topic: String
     var batch: Int
+    /// Whether push.tombstones hears of changes.
+    var publishes = true
     var logger: Logger
 
     /// Starts on `eventLoop`; returns what stops it.
@@ -63,6 +65,7 @@ struct ApplierRole: Sendable {
             batchLimit: batch,
             logger: logger,
             replay: replay(servers),
+            publishes: publishes,
             decode: decode
         )
         let logger = logger

@@ -26,7 +26,7 @@ final class RecordApplier {
 
     private(set) var counters = Counters()
 
-    private let eventLoop: any EventLoop
+    let eventLoop: any EventLoop
     let consumer: KafkaConsumer
     private let producer: KafkaProducer
     let redis: any RedisPipeline
@@ -38,6 +38,7 @@ final class RecordApplier {
     private let source: String
     private let deadLetters: String
     private let batchLimit: Int
+    private let publishes: Bool
     private let decode: Decode
 
     private var current: Batch?
@@ -67,6 +68,7 @@ final class RecordApplier {
         var isForeign = false
     }
 
+    /// - Parameter publishes: whether readers of push.tombstones are to hear of changes; not of those that stand there already.
     init(
         eventLoop: any EventLoop,
         clients: RoleClients,
@@ -76,6 +78,7 @@ final class RecordApplier {
         logger: Logger,
         patience: TimeAmount = .seconds(10),
         replay: RecordReplay? = nil,
+        publishes: Bool = true,
         decode: @escaping Decode
     ) {
         self.eventLoop = eventLoop
@@ -90,6 +93,7 @@ final class RecordApplier {
         self.batchLimit = batchLimit
         self.logger = logger
         self.patience = patience
+        self.publishes = publishes
         self.decode = decode
     }
 
@@ -210,6 +214,8 @@ final class RecordApplier {
         current = Batch(records: records, pending: changes.count + faults.count, ends: ends)
         for change in changes { apply(change) }
         for fault in faults { publishDeadLetter(at: fault.index) }
+        // It may ask for nothing.
+        finishIfDone()
     }
 
     private func apply(_ change: TokenChange) {
@@ -218,6 +224,7 @@ final class RecordApplier {
             switch result {
             case .success(let facts):
                 counters.applied += 1
+                guard publishes else { return finishOne() }
                 tombstones.publish(change, facts) { [weak self] in self?.finishOne() }
             case .failure(let error):
                 logger.warning("token state could not be changed; trying again", metadata: ["error": "\(error)"])
@@ -227,10 +234,12 @@ final class RecordApplier {
     }
 
     private func finishOne() {
-        guard var batch = current else { return }
-        batch.pending -= 1
-        current = batch
-        guard batch.pending == 0 else { return }
+        current?.pending -= 1
+        finishIfDone()
+    }
+
+    private func finishIfDone() {
+        guard let batch = current, batch.pending == 0 else { return }
         current = nil
         if !batch.isForeign { commit(batch.ends) }
         if stopped != nil { return finishStop() }

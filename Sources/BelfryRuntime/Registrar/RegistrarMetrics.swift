@@ -29,6 +29,11 @@ struct RegistrarMetrics {
         .gauge,
         "Records of push.tombstones that the broker has not acknowledged."
     )
+    private var kept = MetricFamily(
+        "belfry_registrar_tombstones_kept_total",
+        .counter,
+        "Tombstones of push.tombstones, of tokens that a gateway called invalid, that Redis has acknowledged once more."
+    )
     private var assigned = MetricFamily(
         "belfry_registrar_assigned_partitions",
         .gauge,
@@ -71,6 +76,7 @@ struct RegistrarMetrics {
                 refused.add(count, Label("reason", reason))
             }
             tombstones.add(report.applied.tombstones)
+            kept.add(report.kept.applied)
             pending.add(report.pendingTombstones)
             assigned.add(report.partitions.count)
             for partition in report.partitions {
@@ -82,7 +88,7 @@ struct RegistrarMetrics {
 
     var families: [MetricFamily] {
         [
-            applied, deadLetters, refused, tombstones, pending, assigned, lag, sweeping, lookedAt, swept, spared,
+            applied, deadLetters, refused, tombstones, kept, pending, assigned, lag, sweeping, lookedAt, swept, spared,
             unreadable,
             completed, lastCompleted,
         ]

@@ -1,6 +1,8 @@
 /// What a registrar has done and where it stands, at one moment.
 struct RegistrarReport: Sendable, Equatable {
     var applied: RecordApplier.Counters
+    /// By push.tombstones.
+    var kept = RecordApplier.Counters()
     /// Records of push.tombstones that the broker has not acknowledged.
     var pendingTombstones: Int
     var partitions: [Partition]

@@ -6,10 +6,13 @@ import NIOPosix
 import RedisClient
 import ServiceLifecycle
 
-/// The registrar: registrations of push.registrations into the token state in Redis, and the sweep of what is too old.
+/// The registrar: registrations of push.registrations into the token state in Redis, again what a fail-over lost of the workers'
+/// tombstones, and the sweep of what is too old.
 public struct RegistrarRole: Service {
     private let configuration: BelfryConfiguration
     private let applier: ApplierRole
+    /// Applies push.tombstones; nil: nothing is applied again.
+    private let keeper: ApplierRole?
     private let decoder: RegistrationDecoder
     private let durability: RedisDurabilityCheck
     private let logger: Logger
@@ -18,6 +21,7 @@ public struct RegistrarRole: Service {
     public let operations = RegistrarOperations()
 
     private static let sweepID = "belfry-registrar-sweep"
+    private static let keeperID = "belfry-registrar-tombstones"
 
     /// - Throws: an error that names the key: configuration is wrong (exit code 78).
     public init(_ configuration: BelfryConfiguration, logger: Logger) throws {
@@ -32,10 +36,25 @@ public struct RegistrarRole: Service {
             batch: configuration.registrar.batch,
             logger: logger
         )
+        keeper = try Self.keeper(configuration, logger: logger)
         durability = try RedisDurabilityCheck(configuration.redis, logger: logger)
         decoder = RegistrationDecoder(
             environments: configuration.environments.map(\.name),
             tokenBytes: 32...(configuration.environments.map(\.tokenLimitBytes).max() ?? 32)
+        )
+    }
+
+    private static func keeper(_ configuration: BelfryConfiguration, logger: Logger) throws -> ApplierRole? {
+        guard configuration.redis.replay > .zero else { return nil }
+        return ApplierRole(
+            configuration: configuration,
+            redis: try configuration.redis.servers(name: keeperID),
+            clientID: keeperID,
+            groupID: configuration.registrar.groupID + "-tombstones",
+            topic: TopicNames().tombstones,
+            batch: configuration.registrar.batch,
+            publishes: false,
+            logger: logger
         )
     }
 
@@ -50,29 +69,44 @@ public struct RegistrarRole: Service {
         let applying = try await applier.start(on: eventLoop) { [decoder] message throws(RecordRefusal) in
             try decoder.changes(for: message)
         }
+        let tombstones = TombstoneDecoder(environments: configuration.environments.map(\.name))
+        let keeping = try await keeper?.start(on: eventLoop) { message throws(RecordRefusal) in
+            try tombstones.changes(for: message)
+        }
         let running = try await eventLoop.submit {
-            NIOLoopBound(Running(applier: applying.value, sweep: try makeSweep(on: eventLoop)), eventLoop: eventLoop)
+            NIOLoopBound(
+                Running(applier: applying.value, keeper: keeping?.value, sweep: try makeSweep(on: eventLoop)),
+                eventLoop: eventLoop
+            )
         }.get()
         operations.observe(running)
         try? await gracefulShutdown()
         operations.observe(nil)
         try await eventLoop.submit { running.value.sweep?.stop() }.get()
-        try await eventLoop.flatSubmit { running.value.applier.stop() }.get()
+        try await eventLoop.flatSubmit { running.value.stop() }.get()
         try await group.shutdownGracefully()
     }
 
     /// What works on the thread.
     struct Running {
         var applier: RecordApplier
+        /// Applies push.tombstones; nil: nothing is applied again.
+        var keeper: RecordApplier?
         /// Nil: nothing is ever swept.
         var sweep: Sweeping?
+
+        func stop() -> EventLoopFuture<Void> {
+            let appliers = [applier, keeper].compactMap(\.self)
+            return .andAllSucceed(appliers.map { $0.stop() }, on: applier.eventLoop)
+        }
 
         func report() -> RegistrarReport {
             RegistrarReport(
                 applied: applier.counters,
+                kept: keeper?.counters ?? .init(),
                 pendingTombstones: applier.pendingTombstones,
                 partitions: applier.partitions,
-                isRedisReady: applier.isRedisReady,
+                isRedisReady: applier.isRedisReady && keeper?.isRedisReady ?? true,
                 sweep: sweep.map { .init(counters: $0.sweep.counters, hasLease: $0.sweep.hasLease) }
             )
         }

@@ -1,6 +1,6 @@
 /// One atomic change of a token's state; what each does is said by its script in ``TokenScripts``.
 ///
-/// A change may be made again, and changes of one token in any order.
+/// A change may be made again, and changes of one token in any order; only `forgetInvalid` comes behind what it takes back.
 struct TokenChange: Equatable, Sendable {
     enum Kind: Equatable, Sendable {
         /// The app registered the token at this time, UNIX seconds.
@@ -9,6 +9,8 @@ struct TokenChange: Equatable, Sendable {
         case describe(at: UInt32, TokenTexts)
         /// The token was found dead, or was given up, at this time, UNIX seconds.
         case tombstone(at: UInt32, TokenRecord.Reason)
+        /// The token had been forgotten at this time, UNIX seconds: a tombstone of a gateway that is not later goes.
+        case forgetInvalid(at: UInt32)
     }
 
     var environment: String

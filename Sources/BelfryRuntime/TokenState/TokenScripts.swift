@@ -75,6 +75,20 @@ enum TokenScripts {
     /// ARGV: buckets, token. Removes everything about the token; answers with a string, how many records that were.
     static let forget = RedisScript(agreed + "return tostring(redis.call('HDEL', KEYS[2], ARGV[2]))")
 
+    /// ARGV: buckets, token, forgotten at. Removes everything about a token that is dead because a gateway called it invalid, no
+    /// later than that; another tombstone, and a token that lives, is news since.
+    static let forgetInvalid = RedisScript(
+        change(
+            """
+            if reason == 2 and tombstoned > registered and tombstoned <= tonumber(ARGV[3]) then
+              redis.call('HDEL', KEYS[2], ARGV[2])
+              registered, tombstoned, reason = 0, 0, 0
+            end
+            return answer(0)
+            """
+        )
+    )
+
     /// ARGV: buckets, token, the record as it was read. Removes it if it has not changed since; answers with a string, how many
     /// records that were.
     static let sweep = RedisScript(

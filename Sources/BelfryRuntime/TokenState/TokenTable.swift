@@ -130,6 +130,9 @@ final class TokenTable {
         case .tombstone(let at, let reason):
             script = TokenScripts.tombstone
             arguments = [.number(Int(at)), .number(Int(reason.rawValue))]
+        case .forgetInvalid(let at):
+            script = TokenScripts.forgetInvalid
+            arguments = [.number(Int(at))]
         }
         let place = Place(of: change.token)
         call(script, change.token, at: place, in: space, arguments: arguments) { result in
