@@ -282,8 +282,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "BelfryRuntime", "Demo", "KafkaClient", "PipelineCore", "PushSchemas", "Sandbox", "TestSupport",
-                "belfry",
+                "BelfryRuntime", "Demo", "KafkaClient", "PipelineCore", "PushSchemas", "Sandbox", "TLSTransport",
+                "TestSupport", "belfry",
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ],
             swiftSettings: strict

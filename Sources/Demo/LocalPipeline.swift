@@ -14,6 +14,8 @@ public final class LocalPipeline {
         public var kafkaProperties = ""
         /// URL of a Redis server to use; nil: one is started.
         public var redis: String?
+        /// More keys of the configuration's section `redis`, each behind a comma.
+        public var redisSettings = ""
         /// Which outcomes are published: all, failures or none.
         public var outcomes = "all"
         /// More lines for the configuration, at its top level.
@@ -238,7 +240,7 @@ public final class LocalPipeline {
         let ports = sandboxPorts ?? SandboxPorts()
         let text = """
             kafka: {brokers: "\(brokers)", properties: {session.timeout.ms: "6000", heartbeat.interval.ms: "1000"\(options.kafkaProperties)}}
-            redis: {url: "\(redisURL)"}
+            redis: {url: "\(redisURL)"\(options.redisSettings)}
             environments:
               sandbox:
                 gateways: [\(gateway)]

@@ -56,17 +56,13 @@ import Testing
         try await withBroker { broker in
             let cluster = try RedisClusterProcess()
             let ports = cluster.servers.map(\.port)
-            // The replicas are cut off, and what is on its way to them is gone.
-            let (masters, replicas) = (cluster.servers.prefix(3), cluster.servers.suffix(3))
-            for replica in replicas { replica.pause() }
-            for master in masters { _ = try master.command("CLIENT", "KILL", "TYPE", "replica") }
+            try cluster.cutReplicas()
             let probe = try await ApplierProbe(broker: broker.bootstrapServers, replayPorts: ports)
             try fill(broker, (0..<60).map { "token-\($0)" })
             await probe.commit()
             #expect(try await probe.committed == 60)
             #expect(try count(ports) == 60)
-            masters[0].kill()
-            for replica in replicas { replica.resume() }
+            cluster.failOver()
             try await probe.applied(120)
             #expect(try count(Array(ports.dropFirst())) == 60)
             try await probe.beginStop().get()

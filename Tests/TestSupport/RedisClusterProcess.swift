@@ -7,8 +7,10 @@ public final class RedisClusterProcess: Sendable {
 
     /// Starts it and returns when all slots are served and all replicas are in step.
     ///
-    /// - Parameter nodeTimeoutMilliseconds: after this silence of a master, and about a second, its replica takes over.
-    public init(nodeTimeoutMilliseconds: Int = 1000, arguments: [String] = []) throws {
+    /// - Parameters:
+    ///   - nodeTimeoutMilliseconds: after this silence of a master, and about a second, its replica takes over.
+    ///   - tls: for servers that are to be had over TLS only, by clients and by each other.
+    public init(nodeTimeoutMilliseconds: Int = 1000, arguments: [String] = [], tls: RedisTLSFiles? = nil) throws {
         var servers: [RedisServerProcess] = []
         for _ in 0..<(2 * Self.masterCount) {
             servers.append(
@@ -18,20 +20,45 @@ public final class RedisClusterProcess: Sendable {
                         "--cluster-enabled", "yes", "--cluster-node-timeout", "\(nodeTimeoutMilliseconds)",
                         // Otherwise a replica waits for others to share the transfer with.
                         "--repl-diskless-sync-delay", "0",
-                    ] + arguments
+                        // It takes over however long ago it last heard of its master.
+                        "--cluster-replica-validity-factor", "0",
+                    ] + arguments,
+                    tls: tls
                 )
             )
         }
         self.servers = servers
         let creation = try printed(
-            by: ["redis-cli", "--cluster", "create"] + servers.map { "127.0.0.1:\($0.port)" }
-                + ["--cluster-replicas", "1", "--cluster-yes"]
+            by: ["redis-cli"] + (tls?.clientArguments ?? []) + ["--cluster", "create"]
+                + servers.map { "127.0.0.1:\($0.port)" } + ["--cluster-replicas", "1", "--cluster-yes"]
         )
         for (number, server) in servers.enumerated() {
             try server.waitForLog("Cluster state changed: ok", "the cluster was not made: \(creation)")
             guard number >= Self.masterCount else { continue }
             try server.waitForLog("sync: Finished with success", "a replica is not in step: \(creation)")
         }
+    }
+
+    /// URLs of all servers, comma-separated.
+    ///
+    /// - Parameter credentials: `user:password`.
+    public func urls(credentials: String? = nil) -> String {
+        servers.map { $0.url(credentials: credentials) }.joined(separator: ",")
+    }
+
+    public var masters: ArraySlice<RedisServerProcess> { servers.prefix(Self.masterCount) }
+
+    /// The replicas stand still, and what is on its way to them is gone: whatever is written from now on, a master that is
+    /// killed takes with it.
+    public func cutReplicas() throws {
+        for replica in servers.suffix(Self.masterCount) { replica.pause() }
+        for master in masters { _ = try master.command("CLIENT", "KILL", "TYPE", "replica") }
+    }
+
+    /// Kills a master that has heard of no replica since ``cutReplicas()``, and lets one take over.
+    public func failOver() {
+        masters[0].kill()
+        for replica in servers.suffix(Self.masterCount) { replica.resume() }
     }
 
     /// The server that serves the slot, as most see it.

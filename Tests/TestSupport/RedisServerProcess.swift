@@ -11,6 +11,7 @@ public final class RedisServerProcess: Sendable {
     }
 
     public let port: Int
+    private let tls: RedisTLSFiles?
     private let processID: pid_t
     private let directory: String
     private let output: Int32
@@ -19,14 +20,21 @@ public final class RedisServerProcess: Sendable {
 
     /// Starts a server and returns when it is ready.
     ///
-    /// - Parameter port: nil picks a free one; after a kill, the old one makes it a restart.
-    public init(port: Int? = nil, arguments: [String] = []) throws {
+    /// - Parameters:
+    ///   - port: nil picks a free one; after a kill, the old one makes it a restart.
+    ///   - tls: for a server that is to be had over TLS only.
+    public init(port: Int? = nil, arguments: [String] = [], tls: RedisTLSFiles? = nil) throws {
+        self.tls = tls
         var problem = ""
         // A port that was free may be taken by the time the server binds it.
         for _ in 0..<5 {
             let candidate = try port ?? freePort()
             let directory = try makeDirectory()
-            let (processID, output) = try spawn(port: candidate, directory: directory, arguments: arguments)
+            let (processID, output) = try spawn(
+                port: candidate,
+                directory: directory,
+                arguments: arguments + (tls?.serverArguments(port: candidate) ?? [])
+            )
             let log = read(output, until: "Ready to accept connections")
             if log.ready {
                 self.port = candidate
@@ -81,7 +89,12 @@ public final class RedisServerProcess: Sendable {
 
     /// What redis-cli prints when it is told to run a command on this server.
     public func command(_ words: String...) throws -> String {
-        try printed(by: ["redis-cli", "-p", "\(port)"] + words)
+        try printed(by: ["redis-cli", "-p", "\(port)"] + (tls?.clientArguments ?? []) + words)
+    }
+
+    /// - Parameter credentials: `user:password`.
+    public func url(credentials: String? = nil) -> String {
+        "\(tls == nil ? "redis" : "rediss")://\(credentials.map { $0 + "@" } ?? "")127.0.0.1:\(port)"
     }
 }
 
