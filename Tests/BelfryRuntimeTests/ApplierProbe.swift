@@ -2,6 +2,7 @@ import KafkaClient
 import Logging
 import NIOCore
 import NIOPosix
+import PipelineCore
 import RedisClient
 import Synchronization
 
@@ -22,6 +23,17 @@ final class ApplierProbe: Sendable {
     private let state: NIOLoopBound<State>
     private let topic: String
 
+    /// Stands still unless it is set.
+    final class Clock: Sendable {
+        private let seconds = Atomic<UInt64>(0)
+
+        var now: MonotonicTime { MonotonicTime(nanoseconds: seconds.load(ordering: .acquiring) * 1_000_000_000) }
+
+        func set(seconds: UInt64) {
+            self.seconds.store(seconds, ordering: .releasing)
+        }
+    }
+
     private struct State {
         var applier: RecordApplier
         var consumer: KafkaConsumer
@@ -32,6 +44,7 @@ final class ApplierProbe: Sendable {
     ///   - deadLetterBroker: where dead letters go, if not to the source's broker.
     ///   - replayPorts: servers of the state, after whose fail-over what was applied is applied again; nil: the one at
     ///     `redisPort`, and nothing is.
+    ///   - clock: by which something was applied lately.
     ///   - keeper: set, it applies push.tombstones.
     ///   - decoder: what is to read records that are those of the real topic.
     ///   - onDecode: called for each record taken, before anything of it is applied, on the event loop.
@@ -41,6 +54,7 @@ final class ApplierProbe: Sendable {
         redisPort: Int = 0,
         replayPorts: [Int]? = nil,
         properties: [KafkaSettings.Property] = [],
+        clock: Clock = Clock(),
         keeper: TombstoneDecoder? = nil,
         decoder: RegistrationDecoder? = nil,
         onDecode: @escaping @Sendable (_ value: String) -> Void = { _ in }
@@ -72,7 +86,7 @@ final class ApplierProbe: Sendable {
                 logger: logger,
                 patience: .hours(1),
                 replay: servers.map {
-                    RecordReplay(redis: $0, window: .seconds(600), topic: topic, logger: logger)
+                    RecordReplay(redis: $0, window: .seconds(600), topic: topic, logger: logger, now: { clock.now })
                 },
                 publishes: keeper == nil
             ) { message throws(RecordRefusal) in

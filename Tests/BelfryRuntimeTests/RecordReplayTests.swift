@@ -25,6 +25,42 @@ import Testing
         }
     }
 
+    @Test("What was applied longer ago than the window is not applied again")
+    func window() async throws {
+        try await withBroker { broker in
+            let clock = ApplierProbe.Clock()
+            let server = try RedisServerProcess()
+            let probe = try await ApplierProbe(
+                broker: broker.bootstrapServers,
+                replayPorts: [server.port],
+                clock: clock
+            )
+            try fill(broker, ["a", "b", "c"])
+            try await probe.applied(3)
+            clock.set(seconds: 700)
+            try fill(broker, ["d", "e"])
+            try await probe.applied(5)
+            server.kill()
+            let next = try RedisServerProcess(port: server.port)
+            try await probe.applied(7)
+            #expect(try count([next.port]) == 2)
+            try await probe.beginStop().get()
+        }
+    }
+
+    @Test("A server that does not tell its replication ID is written to all the same, and warned of")
+    func silent() async throws {
+        try await withBroker { broker in
+            let server = try RedisServerProcess(arguments: ["--rename-command", "INFO", "hidden"])
+            let probe = try await ApplierProbe(broker: broker.bootstrapServers, replayPorts: [server.port])
+            try fill(broker, ["a", "b"])
+            try await probe.applied(2)
+            await probe.complaints("Redis does not tell its replication ID: after a fail-over nothing is applied again")
+            #expect(try count([server.port]) == 2)
+            try await probe.beginStop().get()
+        }
+    }
+
     @Test(
         "A role that restarts in the same moment does not hide it; one that finds the same servers begins where it stopped"
     )

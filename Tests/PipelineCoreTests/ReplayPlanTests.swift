@@ -69,8 +69,32 @@ struct ReplayPlanTests {
         }
         var plan = ReplayPlan(window: .seconds(600))
         _ = plan.observed(["x"], isComplete: true)
+        // A commit that was set back by hand.
+        let setBack = plan.begin(0, committed: 30, metadata: metadata, now: at(0))
+        #expect(setBack == 30)
         let unmarked = plan.begin(0, committed: 100, metadata: "something else", now: at(0))
         #expect(unmarked == 100)
+    }
+
+    @Test("a mark names the masters of the last whole look, shortened, and knows them again")
+    func namesOfServers() throws {
+        let (first, second) = (String(repeating: "a", count: 40), String(repeating: "b", count: 40))
+        var plan = ReplayPlan(window: .seconds(600))
+        _ = plan.observed([first, second], isComplete: true)
+        let before = plan.begin(
+            0,
+            committed: 9,
+            metadata: ReplayMark(servers: [first, second], start: 1).metadata,
+            now: at(0)
+        )
+        #expect(before == 9)
+        _ = plan.observed([second], isComplete: false)
+        var mark = try #require(ReplayMark(plan.metadata(0, offset: 10, now: at(1))))
+        #expect(mark.servers == [first, second].map { String($0.prefix(12)) })
+        // One has left for good.
+        _ = plan.observed([second], isComplete: true)
+        mark = try #require(ReplayMark(plan.metadata(0, offset: 10, now: at(1))))
+        #expect(mark.servers == [String(second.prefix(12))])
     }
 
     @Test("what the one before applied just now is within the window of who takes over")
@@ -101,7 +125,9 @@ struct ReplayPlanTests {
     func twice() throws {
         var plan = plan("a")
         _ = plan.observed(["b"], isComplete: true)
-        let isNews = plan.observed(["c"], isComplete: true)
+        var isNews = plan.observed(["b"], isComplete: true)
+        #expect(!isNews, "it is known, and due")
+        isNews = plan.observed(["c"], isComplete: true)
         #expect(isNews)
         plan.beganAgain()
         let mark = try #require(ReplayMark(plan.metadata(0, offset: 100, now: at(1))))
