@@ -114,18 +114,25 @@ extension Duration {
 }
 
 extension KafkaWatermarks {
+    /// Two questions, with half the time each.
     init(querying place: KafkaTopicPartition, of handle: KafkaHandle, timeoutMilliseconds: Int32) throws(KafkaError) {
-        var low: Int64 = -1
-        var high: Int64 = -1
-        let code = rd_kafka_query_watermark_offsets(
-            handle.pointer,
-            place.topic,
-            place.partition,
-            &low,
-            &high,
-            timeoutMilliseconds
-        )
-        guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw KafkaError(code, "watermarks of \(place)") }
+        let timeout = timeoutMilliseconds / 2
+        let low = try Self.ask(handle, place, KafkaOffset.beginning, timeoutMilliseconds: timeout)
+        let high = try Self.ask(handle, place, KafkaOffset.end, timeoutMilliseconds: timeout)
         self.init(low: low, high: high)
+    }
+
+    /// Not `rd_kafka_query_watermark_offsets`: that keeps to its time-out only until it knows the partition's leader, and then
+    /// waits for as long as that does not answer.
+    private static func ask(
+        _ handle: KafkaHandle,
+        _ place: KafkaTopicPartition,
+        _ time: Int64,
+        timeoutMilliseconds: Int32
+    ) throws(KafkaError) -> Int64 {
+        let list = KafkaPartitionList([KafkaPartitionOffset(place, offset: time)])
+        let code = rd_kafka_offsets_for_times(handle.pointer, list.pointer, timeoutMilliseconds)
+        if let failure = list.failure(code, "watermarks") { throw failure }
+        return list.offsets[0].offset
     }
 }

@@ -64,4 +64,24 @@ struct KafkaReaderTests {
         #expect(offsets == [3, 4])
         #expect(end == 5)
     }
+
+    @Test("a broker that went away is not waited for beyond the time-out", arguments: BrokerKind.allCases)
+    func watermarksOfNobody(kind: BrokerKind) throws {
+        let broker = try TestBroker(kind, isOwn: true)
+        defer { broker.close() }
+        try broker.fill(0..<5)
+        let reader = try KafkaReader(properties: ["bootstrap.servers": broker.bootstrapServers])
+        defer { reader.close() }
+        #expect(try reader.watermarks(of: broker.places[0], timeoutMilliseconds: 30_000).high == 5)
+        broker.goDown()
+        // It knows the leader, who does not answer.
+        #expect(throws: KafkaError.self) { try reader.watermarks(of: broker.places[0], timeoutMilliseconds: 500) }
+        try broker.comeBack()
+        let deadline = ContinuousClock.now + Self.limit
+        var marks: KafkaWatermarks?
+        while marks == nil, ContinuousClock.now < deadline {
+            marks = try? reader.watermarks(of: broker.places[0], timeoutMilliseconds: 5_000)
+        }
+        #expect(marks?.low == 0 && marks?.high == 5)
+    }
 }
