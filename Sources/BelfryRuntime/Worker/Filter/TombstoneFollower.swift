@@ -13,16 +13,15 @@ final class TombstoneFollower {
     private static let interval = TimeAmount.milliseconds(20)
     private static let recordsAtOnce = 10_000
     private static let questionTimeoutMilliseconds: Int32 = 5_000
+    private static let beginsAgain: Logger.Message = "push.tombstones is read from its beginning again"
 
     private let eventLoop: any EventLoop
-    private let reader: KafkaReader
+    private let reader: any TopicReader
     private let topic: String
     private let partitions: Int
     private let filters: TombstoneFilters
     private let logger: Logger
-    /// Nil until the partitions' beginnings are known.
-    private var progress: FollowedTopic?
-    private var nextQuestion = MonotonicTime(nanoseconds: 0)
+    private var progress: FollowedTopic
     private var timer: RepeatedTask?
     private var isKnownComplete = false
     private var unreadable = 0
@@ -30,7 +29,7 @@ final class TombstoneFollower {
     /// - Parameter partitions: how many the topic has.
     init(
         eventLoop: any EventLoop,
-        reader: KafkaReader,
+        reader: any TopicReader,
         topic: String,
         partitions: Int,
         filters: TombstoneFilters,
@@ -42,6 +41,8 @@ final class TombstoneFollower {
         self.partitions = partitions
         self.filters = filters
         self.logger = logger
+        // Several may fail before what is known is too old.
+        progress = FollowedTopic(partitions: partitions, interval: filters.maxAge / 4)
     }
 
     func start() {
@@ -58,15 +59,15 @@ final class TombstoneFollower {
 
     private var now: MonotonicTime { MonotonicTime(nanoseconds: eventLoop.now.uptimeNanoseconds) }
 
-    private func turn() {
-        if progress == nil { begin() }
-        for partition in 0..<partitions where progress != nil {
+    /// Asks if it is time to, and takes what was fetched. Called by itself again and again once started.
+    func turn() {
+        if progress.isQuestionDue(now: now) { ask() }
+        for partition in 0..<partitions {
             while let batch = reader.read(place(partition), max: Self.recordsAtOnce) {
                 take(batch, partition)
                 batch.release()
             }
         }
-        askForEnds()
         report()
     }
 
@@ -74,39 +75,37 @@ final class TombstoneFollower {
         KafkaTopicPartition(topic: topic, partition: Int32(partition))
     }
 
-    /// Begins all partitions where the topic begins now.
-    private func begin() {
-        guard nextQuestion <= now, let marks = watermarks() else { return }
-        nextQuestion = now
+    /// Asks what the partitions hold, and begins where the answer says.
+    private func ask() {
+        let askedAt = now
+        let wasLost = progress.isLost
         do throws(KafkaError) {
-            for (partition, mark) in marks.enumerated() { try reader.begin(place(partition), at: mark.low) }
-            progress = FollowedTopic(starts: marks.map(\.low))
+            guard case .begin(let starts) = progress.answered(try extents(), askedAt: askedAt) else { return }
+            if !wasLost { logger.warning(Self.beginsAgain, metadata: ["offsets": "\(starts)"]) }
+            begin(at: starts)
+        } catch {
+            logger.warning("the ends of push.tombstones are not known", metadata: ["error": "\(error)"])
+            progress.notAnswered(now: now, isGone: error.isUnknownTopicOrPartition)
+        }
+    }
+
+    private func extents() throws(KafkaError) -> [FollowedTopic.Extent] {
+        var extents: [FollowedTopic.Extent] = []
+        for partition in 0..<partitions {
+            let timeout = Self.questionTimeoutMilliseconds
+            let marks = try reader.watermarks(of: place(partition), timeoutMilliseconds: timeout)
+            extents.append(.init(start: marks.low, end: marks.high))
+        }
+        return extents
+    }
+
+    private func begin(at starts: [Int64]) {
+        do throws(KafkaError) {
+            for (partition, offset) in starts.enumerated() { try reader.begin(place(partition), at: offset) }
         } catch {
             logger.error("push.tombstones cannot be read; trying again", metadata: ["error": "\(error)"])
+            progress.lost(now: now)
         }
-    }
-
-    /// Asks now and then where the partitions end: what is read to there is complete as of the question.
-    private func askForEnds() {
-        let now = now
-        guard progress != nil, nextQuestion <= now, let marks = watermarks() else { return }
-        progress?.asked(at: now, ends: marks.map(\.high))
-    }
-
-    /// What every partition holds; nil if the broker does not say so now.
-    private func watermarks() -> [KafkaWatermarks]? {
-        nextQuestion = now + filters.maxAge / 4
-        var marks: [KafkaWatermarks] = []
-        for partition in 0..<partitions {
-            do throws(KafkaError) {
-                let timeout = Self.questionTimeoutMilliseconds
-                marks.append(try reader.watermarks(of: place(partition), timeoutMilliseconds: timeout))
-            } catch {
-                logger.warning("the ends of push.tombstones are not known", metadata: ["error": "\(error)"])
-                return nil
-            }
-        }
-        return marks
     }
 
     private func take(_ batch: KafkaBatch, _ partition: Int) {
@@ -114,26 +113,23 @@ final class TombstoneFollower {
             let message = batch[index]
             if let error = message.error {
                 if error.isPartitionEnd {
-                    progress?.advance(partition, to: message.offset)
+                    progress.advance(partition, to: message.offset)
                 } else {
-                    restart(partition, error)
+                    lose(partition, error)
                 }
                 continue
             }
             merge(message)
-            progress?.advance(partition, to: message.offset + 1)
+            progress.advance(partition, to: message.offset + 1)
         }
     }
 
-    /// The reader cannot go on where it is: compaction or retention took what it was about to read.
-    private func restart(_ partition: Int, _ error: KafkaError) {
-        logger.warning(
-            "push.tombstones is read from its beginning again",
-            metadata: ["partition": "\(partition)", "error": "\(error)"]
-        )
+    /// The reader cannot go on where it is: retention took what it was about to read, or the topic is another one.
+    private func lose(_ partition: Int, _ error: KafkaError) {
+        guard !progress.isLost else { return }
+        logger.warning(Self.beginsAgain, metadata: ["partition": "\(partition)", "error": "\(error)"])
         // All of it: nothing is known to be complete until then.
-        progress = nil
-        nextQuestion = now + .seconds(1)
+        progress.lost(now: now)
     }
 
     private func merge(_ message: KafkaMessageView) {
@@ -168,7 +164,7 @@ final class TombstoneFollower {
     }
 
     private func report() {
-        filters.complete(asOf: progress?.completeAsOf)
+        filters.complete(asOf: progress.completeAsOf)
         let isComplete = filters.isComplete(now: now)
         guard isComplete != isKnownComplete else { return }
         isKnownComplete = isComplete

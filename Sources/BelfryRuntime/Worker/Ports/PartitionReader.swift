@@ -9,3 +9,10 @@ protocol PartitionReader: AnyObject {
 }
 
 extension KafkaReader: PartitionReader {}
+
+/// What a follower of a whole topic needs: also to ask what its partitions hold.
+protocol TopicReader: PartitionReader {
+    func watermarks(of place: KafkaTopicPartition, timeoutMilliseconds: Int32) throws(KafkaError) -> KafkaWatermarks
+}
+
+extension KafkaReader: TopicReader {}
