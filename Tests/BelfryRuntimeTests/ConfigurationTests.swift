@@ -85,6 +85,9 @@ struct ConfigurationTests {
               park-probe-base: 5s
               park-probe-cap: 4m
               token-state: true
+              tombstone-filter: false
+              filter-max-age: 45s
+              filter-memory: 1048577
               dedupe-window: 6h
               coalescing-window: 3s
               stop-timeout: 1m
@@ -114,6 +117,9 @@ struct ConfigurationTests {
         expected.parkAfter = .seconds(90)
         expected.parkProbeBase = .seconds(5)
         expected.parkProbeCap = .seconds(240)
+        expected.tombstoneFilter = false
+        expected.filterMaxAge = .seconds(45)
+        expected.filterMemoryBytes = 1_048_577
         expected.dedupeWindow = .seconds(21_600)
         expected.coalescingWindow = .seconds(3)
         expected.stopTimeout = .seconds(60)

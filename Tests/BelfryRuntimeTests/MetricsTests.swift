@@ -45,13 +45,13 @@ import Testing
         )
     }
 
-    private func lines(_ reports: [ShardReport]) -> [String] {
+    private func lines(_ reports: [ShardReport], filter: WorkerMetrics.Filter? = nil) -> [String] {
         let certificate = WorkerMetrics.Certificate(
             bundleID: "com.example.news",
             environment: "sandbox",
             notAfter: 9
         )
-        return MetricsText.render(WorkerMetrics(reports, certificates: [certificate]).families)
+        return MetricsText.render(WorkerMetrics(reports, certificates: [certificate], filter: filter).families)
             .split(separator: "\n").map(String.init)
     }
 
@@ -95,6 +95,18 @@ import Testing
         #expect(text.contains("belfry_notifications_total 15"))
         #expect(text.contains("belfry_oldest_unconfirmed_age_seconds 1.5"))
         #expect(text.contains("belfry_open_connections{topic=\"com.example.news\",environment=\"sandbox\"} 6"))
+    }
+
+    @Test("the filter of dead tokens tells its age once it has one, what it holds and takes, and what did not fit")
+    func filter() {
+        var filter = WorkerMetrics.Filter(age: nil, entries: 3, bytes: 4096, givenUp: 1)
+        let lines = lines([report()], filter: filter)
+        #expect(!lines.contains { $0.hasPrefix("belfry_tombstone_filter_age_seconds") })
+        #expect(lines.contains("belfry_tombstone_filter_entries 3"))
+        #expect(lines.contains("belfry_tombstone_filter_bytes 4096"))
+        #expect(lines.contains("belfry_tombstone_filters_given_up 1"))
+        filter.age = .milliseconds(1500)
+        #expect(self.lines([report()], filter: filter).contains("belfry_tombstone_filter_age_seconds 1.5"))
     }
 
     @Test("a label value cannot break out of its quotes, nor help text out of its line")

@@ -49,6 +49,39 @@ import Testing
         #expect(!filter.contains(hash(1)))
         filter.forget(hash(1))
         #expect(filter.count == 0)
+        _ = filter.merge(hash(2), registeredAt: 6400, tombstonedAt: 6400)
+        #expect(!filter.contains(hash(2)), "in the same second the token lives")
+    }
+
+    @Test("A token whose hash has none of the bits that are kept is as good as another, and so is who collides with it")
+    func emptyHash() {
+        let filter = TombstoneFilter()
+        // Where an empty one has its first and second word.
+        let (none, first, second) = (0 as UInt64, 256 << 26 as UInt64, 257 << 26 as UInt64)
+        for hash in [none, first, second] { _ = filter.merge(hash, registeredAt: 0, tombstonedAt: 1) }
+        #expect(filter.contains(none) && filter.contains(first) && filter.contains(second))
+        filter.forget(none)
+        #expect(!filter.contains(none) && filter.contains(first) && filter.contains(second))
+        _ = filter.merge(none, registeredAt: 0, tombstonedAt: 1)
+        #expect(filter.contains(none) && filter.count == 3)
+    }
+
+    @Test("One that may not grow is given up: it calls every token dead, and takes nothing any more")
+    func givenUp() {
+        let filter = TombstoneFilter()
+        let room = 2 * TombstoneFilter.firstBytes
+        var replaced = 0
+        for number in 0..<384 where filter.merge(hash(number), registeredAt: 0, tombstonedAt: 1, roomBytes: room) != nil
+        {
+            replaced += 1
+        }
+        #expect(replaced == 1 && !filter.isGivenUp && filter.bytes == room && !filter.contains(hash(1000)))
+        #expect(filter.merge(hash(384), registeredAt: 0, tombstonedAt: 1, roomBytes: room) != nil, "to be freed")
+        #expect(filter.isGivenUp && filter.bytes == 0 && filter.count == 0 && filter.contains(hash(1000)))
+        #expect(filter.merge(hash(385), registeredAt: 0, tombstonedAt: 1, roomBytes: room) == nil)
+        _ = filter.merge(hash(1), registeredAt: 9, tombstonedAt: 0)
+        filter.forget(hash(2))
+        #expect(filter.contains(hash(1)) && filter.contains(hash(2)) && filter.count == 0)
     }
 
     @Test("Times up to the last second that a word can say are kept")
@@ -78,6 +111,18 @@ import Testing
         for number in 200_000..<300_000 { _ = filter.merge(hash(number), registeredAt: 0, tombstonedAt: 1) }
         #expect((0..<100_000).count { filter.contains(hash($0)) } < 100)
         #expect((200_000..<300_000).allSatisfy { filter.contains(hash($0)) })
+    }
+
+    @Test("Tombstones that come and go leave room for others, and take no more memory")
+    func churn() {
+        let filter = TombstoneFilter()
+        var replaced = 0
+        // Fewer than it has words, more than it fills of them.
+        for number in 0..<250 {
+            if filter.merge(hash(number), registeredAt: 0, tombstonedAt: 1) != nil { replaced += 1 }
+            filter.forget(hash(number))
+        }
+        #expect(replaced == 1 && filter.bytes == TombstoneFilter.firstBytes && filter.count == 0)
     }
 
     @Test("Many threads read while one writes, and never miss what was there before they began")

@@ -50,6 +50,11 @@ extension WorkerSettings {
         tokenState = section.boolean("token-state", default: tokenState)
         tombstoneFilter = section.boolean("tombstone-filter", default: tombstoneFilter)
         filterMaxAge = section.duration("filter-max-age", in: .seconds(1)...(.seconds(3600)), default: filterMaxAge)
+        filterMemoryBytes = section.integer(
+            "filter-memory",
+            in: 1_048_576...1_099_511_627_776,
+            default: filterMemoryBytes
+        )
         dedupeWindow = section.duration("dedupe-window", in: .zero...(.seconds(86_400)), default: dedupeWindow)
         coalescingWindow = section.duration("coalescing-window", in: coalescingWindows, default: coalescingWindow)
         if dedupeWindow > .zero, !tokenState {

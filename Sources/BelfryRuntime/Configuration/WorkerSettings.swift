@@ -54,6 +54,9 @@ public struct WorkerSettings: Sendable, Equatable {
     public var tombstoneFilter = true
     /// How old what is kept may be before Redis is asked for every token.
     public var filterMaxAge = Duration.seconds(30)
+    /// Most memory for what is kept: 11 to 22 bytes a dead token, 32 while a bundle's part grows. What does not fit is given up,
+    /// and Redis asked for every token of the bundle; this holds a hundred million.
+    public var filterMemoryBytes = 2 << 30
     /// For how long it is remembered that a request arrived at a token, so that it is not sent to it again; zero: not at all.
     public var dedupeWindow = Duration.zero
     /// A device gets at most one notification per coalescing key in so long a time, the newest at its end; zero: what does

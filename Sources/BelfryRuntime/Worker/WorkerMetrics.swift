@@ -90,6 +90,16 @@ struct WorkerMetrics {
         .gauge,
         "Dead tokens that the filter holds."
     )
+    private var filterBytes = MetricFamily(
+        "belfry_tombstone_filter_bytes",
+        .gauge,
+        "Memory that the filter of dead tokens takes."
+    )
+    private var filtersGivenUp = MetricFamily(
+        "belfry_tombstone_filters_given_up",
+        .gauge,
+        "Bundles without a filter of dead tokens, since it would take too much memory."
+    )
     private var deadLetters = MetricFamily("belfry_dead_letters_total", .counter, "Dead letters acknowledged.")
     private var commits = MetricFamily("belfry_commits_total", .counter, "Commits the broker acknowledged.")
     private var recordsLost = MetricFamily(
@@ -139,11 +149,16 @@ struct WorkerMetrics {
         /// Since the time as of which it is complete; nil: it is not.
         var age: Duration?
         var entries: Int
+        var bytes: Int
+        /// Bundles without a filter.
+        var givenUp: Int
     }
 
     init(_ reports: [ShardReport], certificates: [Certificate], filter: Filter? = nil) {
         if let filter {
             filterEntries.add(filter.entries)
+            filterBytes.add(filter.bytes)
+            filtersGivenUp.add(filter.givenUp)
             if let age = filter.age { filterAge.raise(to: Double(age.wholeNanoseconds) / 1e9) }
         }
         for certificate in certificates {
@@ -161,8 +176,8 @@ struct WorkerMetrics {
             lag, age, uncommitted, unacknowledged, coalescing, partitions, inFlight, waiting, open, parked, parkedLag,
             handedOver,
             returned, foreignParked, expiry, records,
-            notifications, sent, sentWithoutState, lookUps, filterAge, filterEntries, deadLetters, commits, recordsLost,
-            beyondEnd, outcomes, connects,
+            notifications, sent, sentWithoutState, lookUps, filterAge, filterEntries, filterBytes, filtersGivenUp,
+            deadLetters, commits, recordsLost, beyondEnd, outcomes, connects,
             disconnects,
             responses, resent,
             presumedWrong, probation,

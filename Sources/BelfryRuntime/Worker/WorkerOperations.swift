@@ -29,7 +29,12 @@ public final class WorkerOperations: OperationsSource {
     private func filterReport() -> WorkerMetrics.Filter? {
         guard let filters = filters.withLock({ $0 }) else { return nil }
         let now = MonotonicTime(nanoseconds: NIODeadline.now().uptimeNanoseconds)
-        return .init(age: filters.completeSince.map { $0.elapsed(until: now) }, entries: filters.count)
+        return .init(
+            age: filters.completeSince.map { $0.elapsed(until: now) },
+            entries: filters.count,
+            bytes: filters.bytes,
+            givenUp: filters.givenUp
+        )
     }
 
     private func reports() async -> [ShardReport] {

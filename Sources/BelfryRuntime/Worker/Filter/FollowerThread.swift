@@ -22,8 +22,10 @@ final class FollowerThread {
         self.logger = logger
         filters = TombstoneFilters(
             maxAge: configuration.worker.filterMaxAge,
+            memoryBytes: configuration.worker.filterMemoryBytes,
             writer: group.next(),
-            readers: readers
+            readers: readers,
+            logger: logger
         ) { environment, bundleID in
             settings.environments[environment]?.contexts[bundleID] != nil
         }

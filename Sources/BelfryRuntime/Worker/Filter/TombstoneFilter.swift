@@ -4,7 +4,11 @@ import Synchronization
 ///
 /// It may call a token dead that is not (a word has 38 bits of the token's hash, so with ten million tombstones one living
 /// token in about ten thousand; and one that registered within about a minute of its tombstone), never one alive whose
-/// tombstone it was told of. So whoever finds a token here asks Redis, and whoever does not need not.
+/// tombstone it was told of; only a dead token that shares those bits with another is forgotten when that one comes back. So
+/// whoever finds a token here asks Redis, and whoever does not need not.
+///
+/// It takes 11 to 22 bytes a tombstone, and 32 while it grows. One that may not grow is given up: it calls every token dead
+/// from then on, and takes nothing.
 ///
 /// Records of a token are merged by maximum: a tombstone stays until a registration at or after it. One thread writes, any number
 /// reads at the same time without waiting.
@@ -15,6 +19,8 @@ final class TombstoneFilter: Sendable {
     private static let timeMask: UInt64 = (1 << 26) - 1
     private static let unitSeconds: UInt64 = 64
     private static let firstWords = 256
+    /// What an empty one takes.
+    static let firstBytes = firstWords * MemoryLayout<UInt64>.stride
 
     /// The words of a filter at one size. Freed when nobody refers to it any more.
     final class Table: @unchecked Sendable {
@@ -28,13 +34,15 @@ final class TombstoneFilter: Sendable {
             mask = count - 1
         }
 
+        var bytes: Int { (mask + 1) * MemoryLayout<UInt64>.stride }
+
         deinit {
             words.deinitialize(count: mask + 1)
             words.deallocate()
         }
     }
 
-    /// The present ``Table``, unmanaged: readers must not pay for counting references.
+    /// The present ``Table``, unmanaged: readers must not pay for counting references. 0: given up.
     private let present: Atomic<UInt>
     /// Written by the writer alone; atomic so that metrics may read it.
     private let entries = Atomic<Int>(0)
@@ -47,11 +55,17 @@ final class TombstoneFilter: Sendable {
     }
 
     deinit {
-        Self.unmanaged(present.load(ordering: .acquiring)).release()
+        Self.table(present.load(ordering: .acquiring))?.release()
     }
 
     /// Tombstones held.
     var count: Int { entries.load(ordering: .relaxed) }
+
+    /// What it takes. The writer's thread.
+    var bytes: Int { Self.table(present.load(ordering: .relaxed))?._withUnsafeGuaranteedRef { $0.bytes } ?? 0 }
+
+    /// Whether it calls every token dead, since it might not grow. Any thread.
+    var isGivenUp: Bool { present.load(ordering: .relaxed) == 0 }
 
     /// What stands for a token: 64 well mixed bits.
     static func hash(_ token: UnsafeRawBufferPointer) -> UInt64 {
@@ -73,8 +87,9 @@ final class TombstoneFilter: Sendable {
     ///
     /// - Parameter hash: see ``hash(_:)``.
     func contains(_ hash: UInt64) -> Bool {
+        guard let table = Self.table(present.load(ordering: .acquiring)) else { return true }
         // Neither the table nor its owner changes hands: no reference is counted.
-        Self.unmanaged(present.load(ordering: .acquiring))._withUnsafeGuaranteedRef { table in
+        return table._withUnsafeGuaranteedRef { table in
             let key = Self.key(hash)
             var index = Self.home(key, mask: table.mask)
             while true {
@@ -91,28 +106,30 @@ final class TombstoneFilter: Sendable {
     /// - Parameters:
     ///   - registeredAt: UNIX seconds of its last registration; 0: none is known.
     ///   - tombstonedAt: UNIX seconds at which it was found dead; 0: it was not.
-    /// - Returns: a table that has been replaced by a larger one. It must be kept until no reader can still be inside
+    ///   - roomBytes: what another table may take beside the present one; if it would take more the filter is given up.
+    /// - Returns: a table that has been replaced, or given up. It must be kept until no reader can still be inside
     ///   ``contains(_:)``.
-    func merge(_ hash: UInt64, registeredAt: UInt32, tombstonedAt: UInt32) -> Table? {
+    func merge(_ hash: UInt64, registeredAt: UInt32, tombstonedAt: UInt32, roomBytes: Int = .max) -> Table? {
+        guard let table = Self.table(present.load(ordering: .relaxed))?.takeUnretainedValue() else { return nil }
         if tombstonedAt > registeredAt {
             let time = (UInt64(tombstonedAt) + Self.unitSeconds - 1) / Self.unitSeconds
-            return insert(hash, time: min(time, Self.timeMask))
+            return insert(hash, time: min(time, Self.timeMask), into: table, roomBytes: roomBytes)
         }
         // Everything in a word's unit is at or before its end.
         let outlived = UInt64(registeredAt) / Self.unitSeconds
-        remove(hash) { $0 <= outlived }
+        remove(hash, from: table) { $0 <= outlived }
         return nil
     }
 
     /// Nothing is known of a token any more. The writer's thread.
     func forget(_ hash: UInt64) {
-        remove(hash) { _ in true }
+        guard let table = Self.table(present.load(ordering: .relaxed))?.takeUnretainedValue() else { return }
+        remove(hash, from: table) { _ in true }
     }
 
     // MARK: The writer
 
-    private func insert(_ hash: UInt64, time: UInt64) -> Table? {
-        let table = Self.unmanaged(present.load(ordering: .relaxed)).takeUnretainedValue()
+    private func insert(_ hash: UInt64, time: UInt64, into table: Table, roomBytes: Int) -> Table? {
         let key = Self.key(hash)
         var index = Self.home(key, mask: table.mask)
         while true {
@@ -121,7 +138,7 @@ final class TombstoneFilter: Sendable {
                 table.words[index].store(key | time, ordering: .relaxed)
                 entries.add(1, ordering: .relaxed)
                 used.add(1, ordering: .relaxed)
-                return used.load(ordering: .relaxed) * 4 > (table.mask + 1) * 3 ? grow(table) : nil
+                return used.load(ordering: .relaxed) * 4 > (table.mask + 1) * 3 ? grow(table, roomBytes) : nil
             }
             if word & ~Self.timeMask == key {
                 let known = word & Self.timeMask
@@ -133,8 +150,7 @@ final class TombstoneFilter: Sendable {
         }
     }
 
-    private func remove(_ hash: UInt64, where isOutlived: (_ time: UInt64) -> Bool) {
-        let table = Self.unmanaged(present.load(ordering: .relaxed)).takeUnretainedValue()
+    private func remove(_ hash: UInt64, from table: Table, where isOutlived: (_ time: UInt64) -> Bool) {
         let key = Self.key(hash)
         var index = Self.home(key, mask: table.mask)
         while true {
@@ -150,10 +166,14 @@ final class TombstoneFilter: Sendable {
         }
     }
 
-    /// Twice the room, or the same if it was full of what was removed.
-    private func grow(_ old: Table) -> Table {
-        let size = old.mask + 1
-        let table = Table(words: count * 2 > size ? size * 2 : size)
+    /// Twice the room, or the same if it was full of what was removed; none at all if that is too much.
+    private func grow(_ old: Table, _ roomBytes: Int) -> Table {
+        let size = count * 2 > old.mask + 1 ? (old.mask + 1) * 2 : old.mask + 1
+        guard size * MemoryLayout<UInt64>.stride <= roomBytes else {
+            entries.store(0, ordering: .relaxed)
+            return replace(old, by: nil)
+        }
+        let table = Table(words: size)
         var used = 0
         for index in 0...old.mask {
             let word = old.words[index].load(ordering: .relaxed)
@@ -164,14 +184,19 @@ final class TombstoneFilter: Sendable {
             used += 1
         }
         self.used.store(used, ordering: .relaxed)
-        present.store(UInt(bitPattern: Unmanaged.passRetained(table).toOpaque()), ordering: .releasing)
-        // The caller's from now on.
+        return replace(old, by: table)
+    }
+
+    /// Returns `old`, which is the caller's from now on.
+    private func replace(_ old: Table, by new: Table?) -> Table {
+        let bits = new.map { UInt(bitPattern: Unmanaged.passRetained($0).toOpaque()) } ?? 0
+        present.store(bits, ordering: .releasing)
         return Unmanaged.passUnretained(old).takeRetainedValue()
     }
 
-    private static func unmanaged(_ bits: UInt) -> Unmanaged<Table> {
-        guard let pointer = UnsafeRawPointer(bitPattern: bits) else { preconditionFailure("there is always a table") }
-        return Unmanaged<Table>.fromOpaque(pointer)
+    @inline(__always)
+    private static func table(_ bits: UInt) -> Unmanaged<Table>? {
+        UnsafeRawPointer(bitPattern: bits).map(Unmanaged<Table>.fromOpaque)
     }
 
     private static func key(_ hash: UInt64) -> UInt64 {

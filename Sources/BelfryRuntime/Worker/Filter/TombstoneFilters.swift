@@ -1,3 +1,4 @@
+import Logging
 import NIOCore
 import PipelineCore
 import Synchronization
@@ -7,6 +8,9 @@ import Synchronization
 ///
 /// A token that is not found here, while the filters are complete, is not asked of Redis. One that is found is, so an old filter
 /// may cost a needless send but never a wrong silence.
+///
+/// Their memory is bounded. A filter that would have to grow beyond the bound is given up until the worker starts again: Redis
+/// is asked for every token of its bundle.
 final class TombstoneFilters: Sendable {
     private struct Name: Hashable {
         var environment: String
@@ -15,9 +19,13 @@ final class TombstoneFilters: Sendable {
 
     /// How long what was read may be behind what was published.
     let maxAge: Duration
+    /// Most bytes of all filters together, with what they grow out of.
+    private let memoryBytes: Int
     private let filters = Mutex<[Name: TombstoneFilter]>([:])
     /// ``MonotonicTime`` of the event loops' clock as of which everything published is known; 0: not yet.
     private let completeAsOf = Atomic<UInt64>(0)
+    private let bytesTaken = Atomic<Int>(0)
+    private let logger: Logger
     /// Where filters are written.
     private let writer: any EventLoop
     /// Where they are read.
@@ -30,13 +38,17 @@ final class TombstoneFilters: Sendable {
     ///   - isSentFor: whether the worker has a certificate for a bundle in an environment: others are not kept.
     init(
         maxAge: Duration,
+        memoryBytes: Int,
         writer: any EventLoop,
         readers: [any EventLoop],
+        logger: Logger,
         isSentFor: @escaping @Sendable (_ environment: String, _ bundleID: String) -> Bool
     ) {
         self.maxAge = maxAge
+        self.memoryBytes = memoryBytes
         self.writer = writer
         self.readers = readers
+        self.logger = logger
         self.isSentFor = isSentFor
     }
 
@@ -46,6 +58,7 @@ final class TombstoneFilters: Sendable {
             let name = Name(environment: environment, bundleID: bundleID)
             if let known = filters[name] { return known }
             let filter = TombstoneFilter()
+            bytesTaken.add(TombstoneFilter.firstBytes, ordering: .relaxed)
             filters[name] = filter
             return filter
         }
@@ -65,6 +78,12 @@ final class TombstoneFilters: Sendable {
 
     /// Tombstones held. Any thread.
     var count: Int { filters.withLock { $0.values.reduce(0) { $0 + $1.count } } }
+
+    /// What all filters take. Any thread.
+    var bytes: Int { bytesTaken.load(ordering: .relaxed) }
+
+    /// Filters that were given up for want of memory. Any thread.
+    var givenUp: Int { filters.withLock { $0.values.count { $0.isGivenUp } } }
 
     /// A shard knows of a change before push.tombstones brings it here.
     ///
@@ -88,12 +107,21 @@ final class TombstoneFilters: Sendable {
     func merge(environment: String, bundleID: String, token: [UInt8], _ facts: TokenFacts) {
         writer.assertInEventLoop()
         guard isSentFor(environment, bundleID) else { return }
-        let old = filter(environment: environment, bundleID: bundleID).merge(
+        let filter = filter(environment: environment, bundleID: bundleID)
+        let old = filter.merge(
             token.withUnsafeBytes { TombstoneFilter.hash($0) },
             registeredAt: facts.registeredAt,
-            tombstonedAt: facts.tombstonedAt
+            tombstonedAt: facts.tombstonedAt,
+            roomBytes: memoryBytes - bytes
         )
-        if let old { retire(old) }
+        guard let old else { return }
+        if filter.isGivenUp {
+            logger.warning(
+                "the filter of dead tokens would take too much memory; Redis is asked for every token of the bundle",
+                metadata: ["environment": "\(environment)", "topic": "\(bundleID)", "bytes": "\(memoryBytes)"]
+            )
+        }
+        retire(old, replacedBy: filter.bytes)
     }
 
     /// Nothing is known of a token any more. Its record names no environment.
@@ -109,9 +137,10 @@ final class TombstoneFilters: Sendable {
     }
 
     /// Keeps a table until every reader has left what it was doing when the table was replaced.
-    private func retire(_ table: TombstoneFilter.Table) {
-        EventLoopFuture.andAllComplete(readers.map { $0.submit {} }, on: writer).whenComplete { _ in
-            withExtendedLifetime(table) {}
+    private func retire(_ table: TombstoneFilter.Table, replacedBy bytes: Int) {
+        bytesTaken.add(bytes, ordering: .relaxed)
+        EventLoopFuture.andAllComplete(readers.map { $0.submit {} }, on: writer).whenComplete { [self] _ in
+            bytesTaken.subtract(table.bytes, ordering: .relaxed)
         }
     }
 }
