@@ -284,8 +284,10 @@ let package = Package(
             dependencies: [
                 "BelfryRuntime", "Demo", "KafkaClient", "PipelineCore", "PushSchemas", "Sandbox", "TLSTransport",
                 "TestSupport", "belfry",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
-            ],
+            ] + nio,
             swiftSettings: strict
         ),
     ]

@@ -203,6 +203,7 @@ extension WorkerShard {
         configuration: BelfryConfiguration = BelfryConfiguration(),
         producer: SilentProducer = SilentProducer(),
         redis: (any RedisPipeline)? = nil,
+        filters: TombstoneFilters? = nil,
         gateways: any GatewayDoor = ShutDoor(),
         reader: ScriptedReader = ScriptedReader(),
         on eventLoop: EmbeddedEventLoop
@@ -222,6 +223,7 @@ extension WorkerShard {
             consumer: group,
             producer: producer,
             redis: redis,
+            filters: filters,
             gateways: gateways,
             makeReader: { reader },
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })

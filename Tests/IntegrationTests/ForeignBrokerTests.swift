@@ -53,13 +53,18 @@ extension IntegrationTests {
 
 extension ForeignBroker {
     /// Ends it and starts it again once its port is free: its own children take a while to end.
-    fileprivate func restart() throws {
+    func restart() throws {
         stop()
+        try waitUntilGone()
+        try start()
+    }
+
+    /// After it was stopped.
+    func waitUntilGone() throws {
         let deadline = ContinuousClock.now + patience
         while isReachable {
             guard ContinuousClock.now < deadline else { throw Failure(description: "the broker did not end") }
         }
-        try start()
     }
 
     private var isReachable: Bool {

@@ -1,0 +1,158 @@
+import KafkaClient
+import NIOCore
+import NIOEmbedded
+import PipelineCore
+import RedisClient
+import Testing
+
+@testable import BelfryRuntime
+
+/// Which tokens a shard asks of Redis, beside a filter of dead tokens.
+@Suite("Look-ups of a shard with a filter")
+struct FilteredLookupTests {
+    /// Counts what it is asked and never answers.
+    private final class CountingRedis: RedisPipeline {
+        private(set) var asked = 0
+        var isReady: Bool { true }
+
+        func start() {}
+
+        func send(
+            slot: RedisSlot,
+            _ write: (inout RedisCommandWriter) -> Void,
+            _ completion: @escaping RedisConnection.Completion
+        ) {
+            asked += 1
+        }
+
+        func evaluate(
+            _ script: RedisScript,
+            slot: RedisSlot,
+            keyCount: Int,
+            argumentCount: Int,
+            _ write: (inout RedisCommandWriter) -> Void,
+            _ completion: @escaping RedisConnection.Completion
+        ) {
+            asked += 1
+        }
+
+        func close() {}
+    }
+
+    private final class Bench {
+        static let maxAge = Duration.seconds(30)
+
+        let eventLoop = EmbeddedEventLoop()
+        let redis = CountingRedis()
+        let filters: TombstoneFilters
+        let shard: WorkerShard
+        private let bytes: UnsafeMutableRawBufferPointer
+
+        init(memoryBytes: Int = .max) throws {
+            filters = TombstoneFilters(
+                maxAge: Self.maxAge,
+                memoryBytes: memoryBytes,
+                writer: eventLoop,
+                readers: [eventLoop],
+                logger: LogLines().logger
+            ) { _, _ in true }
+            var configuration = BelfryConfiguration()
+            configuration.environments = [EnvironmentSettings(name: TokenStore.environment, gateways: [])]
+            shard = WorkerShard.scripted(
+                ScriptedGroup(),
+                configuration: configuration,
+                redis: redis,
+                filters: filters,
+                gateways: SilentDoor(eventLoop),
+                on: eventLoop
+            )
+            // Token N: 32 times N.
+            bytes = .allocate(byteCount: 32 * 256, alignment: 1)
+            for index in bytes.indices { bytes[index] = UInt8(index / 32) }
+            eventLoop.advanceTime(by: .seconds(1))
+            try Array(TokenStore.bundleID.utf8).withUnsafeBytes { key in
+                let nameless = UnsafeRawBufferPointer(start: nil, count: 0)
+                _ = try shard.senders.find(key: key, environment: nameless) { index, environment, bundleID in
+                    shard.makeSender(index: index, environment: environment, bundleID: bundleID)
+                }
+            }
+        }
+
+        deinit { bytes.deallocate() }
+
+        var now: MonotonicTime { MonotonicTime(nanoseconds: eventLoop.now.uptimeNanoseconds) }
+
+        /// How many of a batch of tokens Redis is asked for.
+        func asked(for tokens: UInt8...) -> Int {
+            let batch = PreparedBatch(source: KafkaBatch([]), number: 1)
+            for (index, token) in tokens.enumerated() {
+                batch.append(
+                    PreparedNotification(
+                        reference: .init(assignment: 0, record: 0, token: UInt32(index)),
+                        token: UnsafeRawBufferPointer(rebasing: bytes[Int(token) * 32..<Int(token) * 32 + 32]),
+                        checksum: 0,
+                        sender: 0,
+                        payloadOffset: 0,
+                        payloadBytes: 0,
+                        priority: .immediate,
+                        expiration: 0
+                    )
+                )
+            }
+            let before = redis.asked
+            shard.prepared = [batch]
+            shard.requestTokenState()
+            shard.prepared = []
+            return redis.asked - before
+        }
+
+        func kill(_ token: UInt8) {
+            let change = TokenChange.death(token)
+            filters.merge(
+                environment: change.environment,
+                bundleID: change.bundleID,
+                token: change.token,
+                .dead(at: 1)
+            )
+        }
+
+        func wait(_ duration: Duration) { eventLoop.advanceTime(by: .nanoseconds(Int64(duration.wholeNanoseconds))) }
+    }
+
+    @Test("Redis is asked for every token until the filter is complete, and then for those that it holds")
+    func complete() throws {
+        let bench = try Bench()
+        defer { bench.shard.leave() }
+        bench.kill(2)
+        #expect(bench.asked(for: 1, 2, 3) == 3)
+        bench.filters.complete(asOf: bench.now)
+        #expect(bench.asked(for: 1, 2, 3) == 1)
+        #expect(bench.asked(for: 1, 3) == 0)
+        #expect(bench.shard.counters.lookUps == 4)
+    }
+
+    @Test("Beyond its longest age Redis is asked for every token again, until it is younger")
+    func stale() throws {
+        let bench = try Bench()
+        defer { bench.shard.leave() }
+        bench.kill(2)
+        bench.filters.complete(asOf: bench.now)
+        bench.wait(Bench.maxAge)
+        #expect(bench.asked(for: 1, 2, 3) == 1)
+        bench.wait(.nanoseconds(1))
+        #expect(bench.asked(for: 1, 2, 3) == 3)
+        bench.filters.complete(asOf: bench.now)
+        #expect(bench.asked(for: 1, 2, 3) == 1)
+    }
+
+    @Test("A bundle whose filter was given up is asked for like one without")
+    func givenUp() throws {
+        let bench = try Bench(memoryBytes: TombstoneFilter.firstBytes)
+        defer { bench.shard.leave() }
+        bench.filters.complete(asOf: bench.now)
+        #expect(bench.asked(for: 1, 200) == 0)
+        for token in 2...194 as ClosedRange<UInt8> { bench.kill(token) }
+        #expect(bench.filters.givenUp == 1)
+        #expect(bench.asked(for: 1, 200) == 2)
+    }
+}
