@@ -40,7 +40,7 @@ build: deps ## build everything, tests and benchmarks included
 	swift build $(SWIFT_FLAGS) --build-tests
 
 test: build ## run all tests
-	@Tests/run.sh $(SWIFT_FLAGS) $(if $(FILTER),--filter '$(FILTER)')
+	@Tests/run.sh $(BIN)/belfryPackageTests.xctest '$(FILTER)'
 
 demo: build ## run the whole story from Kafka to a device and back, and check the books
 	@$(BIN)/belfry demo $(if $(KAFKA),--kafka '$(KAFKA)') $(if $(REDIS),--redis '$(REDIS)') $(ARGS)

@@ -1,20 +1,52 @@
 #!/usr/bin/env bash
-# Runs the tests that were built, with the arguments of `swift test`. Thousands of lines go by, so what failed is said
-# once more at the end; a test that was skipped is a failure too.
+# Runs the tests that were built. Thousands of lines go by, so what failed is said once more at the end; a test that was
+# skipped is a failure too, and a run that found none.
+# Usage: Tests/run.sh BUNDLE [FILTER], BUNDLE being the executable that holds all tests.
+#
+# Most tests wait for processes and sockets, so two runs share the machine: the program as a whole, and its parts. In each
+# one test follows the other: beside a thousand tests at once on two cores, whatever waits for a socket may wait for a minute.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-log=.build/test.log
-result=0
-# One after the other: beside a thousand tests at once on two cores, whatever waits for a socket may wait for a minute.
-swift test "$@" --skip-build --no-parallel 2>&1 | tee "$log" || result=$?
+bundle=$1
+filter=${2:-}
+log=.build/test
+# What follows looks at the beginnings of lines; into a pipe, too, they would be coloured.
+export NO_COLOR=1
 
-if grep -qE '^. (Test|Suite) .* skipped' "$log"; then
+# run NAME ARGUMENTS...
+run() {
+    "$bundle" --testing-library swift-testing --no-parallel "${@:2}" 2>&1 | tee "$log-$1.log"
+}
+
+result=0
+if [[ -n $filter ]]; then
+    names=(chosen)
+    run chosen --filter "$filter" || result=$?
+else
+    names=(whole parts)
+    run whole --filter '^IntegrationTests\.' &
+    whole=$!
+    run parts --skip '^IntegrationTests\.' || result=$?
+    wait "$whole" || result=$?
+fi
+
+logs=("${names[@]/#/$log-}")
+logs=("${logs[@]/%/.log}")
+for each in "${logs[@]}"; do
+    if ! grep -qE '^. Test run with [1-9][0-9]* test' "$each"; then
+        printf '\n%s: no test has run, or the run has not come to its end\n' "$each"
+        result=1
+    fi
+done
+if grep -qE '^. (Test|Suite) .* skipped' "${logs[@]}"; then
     result=1
 fi
 if ((result != 0)); then
     printf '\n== what failed, or did not run\n'
-    grep -E '^✘|^. (Test|Suite) .* skipped|^(error|fatal error):|Fatal error:|unexpected signal' "$log" | cut -c -400 |
-        sort | uniq -c | head -n 60
+    grep -hE '^✘|^. (Test|Suite) .* skipped|^(error|fatal error):|Fatal error:|unexpected signal' "${logs[@]}" |
+        cut -c -400 | sort | uniq -c | head -n 60
 fi
+printf '\n'
+grep -hE '^. Test run with' "${logs[@]}" || true
 exit "$result"
