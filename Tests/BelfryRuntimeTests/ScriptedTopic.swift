@@ -11,6 +11,8 @@ final class ScriptedTopic: TopicReader {
         var start: Int64 = 0
         var records: [KafkaRecord] = []
         var end: Int64 = 0
+        /// What stands in place of a message once the records before it were read; told once.
+        var notice: (code: Int32, offset: Int64)?
     }
 
     static let name = "push.tombstones"
@@ -30,6 +32,11 @@ final class ScriptedTopic: TopicReader {
     init(partitions: Int = 1) {
         self.partitions = Array(repeating: Partition(), count: partitions)
     }
+
+    /// `RD_KAFKA_RESP_ERR__PARTITION_EOF`.
+    static let partitionEnd: Int32 = -191
+    /// `RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET`.
+    static let outOfRange: Int32 = -140
 
     static let gone = KafkaError(
         code: 3,
@@ -70,9 +77,24 @@ final class ScriptedTopic: TopicReader {
     func read(_ place: KafkaTopicPartition, max: Int) -> KafkaBatch? {
         guard failure == nil, let position = positions[place.partition] else { return nil }
         let records = partitions[Int(place.partition)].records.filter { $0.offset >= position }.prefix(max)
-        guard let last = records.last else { return nil }
+        guard let last = records.last else { return takeNotice(place) }
         positions[place.partition] = last.offset + 1
         return KafkaBatch(Array(records))
+    }
+
+    private func takeNotice(_ place: KafkaTopicPartition) -> KafkaBatch? {
+        guard let notice = partitions[Int(place.partition)].notice else { return nil }
+        partitions[Int(place.partition)].notice = nil
+        let record = KafkaRecord(
+            topic: Self.name,
+            partition: place.partition,
+            offset: notice.offset,
+            key: nil,
+            value: nil
+        )
+        let batch = KafkaBatch([record])
+        batch.messages[0].pointee.err = .init(rawValue: notice.code)
+        return batch
     }
 
     func watermarks(of place: KafkaTopicPartition, timeoutMilliseconds: Int32) throws(KafkaError) -> KafkaWatermarks {
@@ -85,43 +107,5 @@ final class ScriptedTopic: TopicReader {
 
     func close() {
         isClosed = true
-    }
-}
-
-extension TokenChange {
-    /// The death of a token of 32 equal bytes.
-    static func death(
-        _ token: UInt8,
-        bundleID: String = TokenStore.bundleID,
-        environment: String = TokenStore.environment
-    ) -> TokenChange {
-        TokenChange(
-            environment: environment,
-            bundleID: bundleID,
-            token: Array(repeating: token, count: 32),
-            kind: .tombstone(at: 1, .feedback)
-        )
-    }
-}
-
-extension TokenFacts {
-    static func dead(at tombstonedAt: UInt32, registeredAt: UInt32 = 0) -> TokenFacts {
-        TokenFacts(registeredAt: registeredAt, tombstonedAt: tombstonedAt, reason: .feedback, wasRevived: false)
-    }
-
-    static func revived(at registeredAt: UInt32) -> TokenFacts {
-        TokenFacts(registeredAt: registeredAt, tombstonedAt: 0, reason: .none, wasRevived: true)
-    }
-}
-
-extension TombstoneFilters {
-    /// Whether a token of 32 equal bytes is to be asked of Redis.
-    func holds(
-        _ token: UInt8,
-        bundleID: String = TokenStore.bundleID,
-        environment: String = TokenStore.environment
-    ) -> Bool {
-        let hash = Array(repeating: token, count: 32).withUnsafeBytes { TombstoneFilter.hash($0) }
-        return filter(environment: environment, bundleID: bundleID).contains(hash)
     }
 }

@@ -215,6 +215,42 @@ struct TombstoneFollowerTests {
         #expect(bench.filters.count == 6)
     }
 
+    @Test("The end of a partition may lie behind its last record, where something was that is no record")
+    func partitionEnd() {
+        let bench = Bench { topic in
+            topic.append(.death(1), .dead(at: 1))
+            topic.partitions[0].end = 3
+        }
+        defer { bench.stop() }
+        bench.wait(seconds: 1)
+        #expect(!bench.isTrusted)
+        bench.topic.partitions[0].notice = (ScriptedTopic.partitionEnd, 3)
+        bench.wait(seconds: 1)
+        #expect(bench.isTrusted && bench.topic.begins.count == 1 && bench.log.messages.isEmpty)
+    }
+
+    @Test("An offset that is out of range: nothing is trusted until all was read from the beginning, with one line")
+    func outOfRange() {
+        let bench = Bench(partitions: 2) { topic in
+            topic.append(.death(1), .dead(at: 1))
+            topic.append(.death(2), .dead(at: 1), to: 1)
+        }
+        defer { bench.stop() }
+        #expect(bench.isTrusted)
+        bench.topic.partitions[0].notice = (ScriptedTopic.outOfRange, 1)
+        bench.topic.partitions[1].notice = (ScriptedTopic.outOfRange, 1)
+        bench.eventLoop.advanceTime(by: .milliseconds(100))
+        #expect(!bench.isTrusted && bench.filters.completeSince == nil)
+        #expect(bench.log.messages == ["push.tombstones is read from its beginning again", Self.tooOld])
+        // What is left of it.
+        bench.topic.partitions[0].start = 5
+        bench.topic.partitions[0].end = 5
+        bench.topic.append(.death(3), .dead(at: 1))
+        bench.wait(seconds: 1)
+        #expect(bench.topic.begins == [[0: 0, 1: 0], [0: 5, 1: 0]])
+        #expect(bench.isTrusted && bench.filters.holds(3) && bench.filters.count == 3)
+    }
+
     @Test("Nobody trusts a filter that is followed no longer")
     func stops() {
         let bench = Bench()
