@@ -185,7 +185,9 @@ import Testing
     /// Publishes in one request: the embedded broker hands out one produced batch per fetch, and the tests are about one
     /// batch.
     private func fill(_ broker: EmbeddedBroker, _ values: [String]) throws {
-        let producer = try KafkaProducer(properties: ["bootstrap.servers": broker.bootstrapServers, "linger.ms": "200"])
+        // All of them come in one batch, however busy the machine is: a flush does not wait for the rest of the time.
+        let properties: KafkaProperties = ["bootstrap.servers": broker.bootstrapServers, "linger.ms": "5000"]
+        let producer = try KafkaProducer(properties: properties)
         defer { producer.close() }
         for value in values {
             try producer.produce(

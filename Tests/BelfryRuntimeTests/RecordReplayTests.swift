@@ -169,7 +169,9 @@ import Testing
     }
 
     private func fill(_ broker: EmbeddedBroker, _ topic: String, _ records: [(key: [UInt8], value: [UInt8]?)]) throws {
-        let producer = try KafkaProducer(properties: ["bootstrap.servers": broker.bootstrapServers, "linger.ms": "200"])
+        // All of them come in one batch, however busy the machine is: a flush does not wait for the rest of the time.
+        let properties: KafkaProperties = ["bootstrap.servers": broker.bootstrapServers, "linger.ms": "5000"]
+        let producer = try KafkaProducer(properties: properties)
         defer { producer.close() }
         for record in records {
             try producer.produce(topic: topic, key: record.key, value: record.value, headers: [])
