@@ -130,4 +130,53 @@ import Testing
         #expect(machine.leaseAnswered(.refused, now: now) == [.close])
         #expect(machine.ended(failed: true, now: now) == [.report(.init(failure: .leaseLost)), .releaseLease])
     }
+
+    /// Lets time go by, deadline by deadline, until something else is to be done than to renew the lease.
+    ///
+    /// - Parameter renews: whether Redis answers.
+    private func wait(
+        _ machine: inout HarvestStateMachine,
+        renews: Bool
+    ) throws -> (effects: [HarvestStateMachine.Effect], time: MonotonicTime)? {
+        for _ in 0..<100 {
+            let now = try #require(machine.deadline)
+            let effects = machine.timerFired(now: now)
+            guard effects == [.holdLease] else {
+                if !effects.isEmpty { return (effects, now) }
+                continue
+            }
+            if renews { #expect(machine.leaseAnswered(.held, now: now) == []) }
+        }
+        return nil
+    }
+
+    @Test("A connection that does not come about in time is given up")
+    func unreachable() throws {
+        let start = MonotonicTime(nanoseconds: 5)
+        var machine = HarvestStateMachine(settings: HarvestWorld.settings, due: start)
+        #expect(machine.timerFired(now: start) == [.checkBroker])
+        #expect(machine.brokerAnswered(true, now: start) == [.holdLease])
+        #expect(machine.leaseAnswered(.held, now: start) == [.connect])
+        let end = try #require(try wait(&machine, renews: true))
+        #expect(end.effects == [.close] && end.time == start + HarvestWorld.settings.connectTimeout)
+        let report = machine.ended(failed: true, now: end.time)
+        #expect(report == [.report(.init(failure: .unreachable)), .releaseLease])
+    }
+
+    @Test("A lease that Redis does not renew ends the reading when it is not ours for sure any more")
+    func expired() throws {
+        var (machine, start) = try listening()
+        #expect(machine.received(bytes: 38, now: start) == [.publish(bytes: 38)])
+        let end = try #require(try wait(&machine, renews: false))
+        #expect(end.effects == [.close] && end.time == start + .seconds(9))
+    }
+
+    @Test("A stop ends a reading that goes on for too long")
+    func stopped() throws {
+        var (machine, start) = try listening()
+        #expect(machine.received(bytes: 38, now: start) == [.publish(bytes: 38)])
+        #expect(machine.stop(now: start) == [])
+        let end = try #require(try wait(&machine, renews: true))
+        #expect(end.effects == [.close] && end.time == start + HarvestWorld.settings.stopPatience)
+    }
 }
