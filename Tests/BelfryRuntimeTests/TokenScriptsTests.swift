@@ -180,6 +180,10 @@ import Testing
             #expect(try await state(in: store) == State(registeredAt: 5, locale: "de", badge: .max))
             try await apply([tombstone(6), register(7, "de")], in: store)
             #expect(try await state(in: store) == State(registeredAt: 7, locale: "de", badge: .max))
+            let keys = TokenKeys(environment: TokenStore.environment, bundleID: TokenStore.bundleID)
+            let tag = TokenKeys.tag(checksum: Self.token.withUnsafeBytes { CRC32.checksum($0) })
+            let memory = keys.badgeMemory(of: [UInt8](repeating: 1, count: 12), tag: tag)
+            #expect((1...3_600_000).contains(try await store.timeToLive(of: memory)), "not for ever")
         }
     }
 
