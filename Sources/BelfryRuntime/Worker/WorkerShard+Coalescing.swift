@@ -4,9 +4,9 @@ import PushSchemas
 
 /// Between token state and the lanes: requests with a coalescing key wait for newer ones while there is a reason to.
 ///
-/// Without a window that is a backlog: more of the partition was there when the request came, or frames of its lane have not
-/// been written. So what would wait anyway waits where it can be superseded. Requests without a key pass those that wait;
-/// what waits holds its offset.
+/// Without a window that is a backlog: more of the partition, or of what returns from push.parked, was there when the request
+/// came, or frames of its lane have not been written. So what would wait anyway waits where it can be superseded. Requests
+/// without a key pass those that wait; what waits holds its offset.
 extension WorkerShard {
     // MARK: Taking in
 
