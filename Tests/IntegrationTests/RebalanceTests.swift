@@ -51,6 +51,8 @@ extension IntegrationTests {
                     WorkerLog.partitions(of: frozen).count == 1 && WorkerLog.partitions(of: other).count == 1
                 }
                 try kafka.deliver(try records.record(to: records.tokens))
+                // When one of them leaves, too.
+                try kafka.wait(for: "commits") { try uncovered(kafka, pipeline, all) == 0 }
                 #expect(pipeline.stopWorkers() == [0, 0])
                 #expect(try uncovered(kafka, pipeline, all) == 0, "no commit of what was lost took anything back")
                 let gateway = try await pipeline.sandbox.stats()
