@@ -73,13 +73,8 @@ final class CoalescingBench {
     ///
     /// - Parameter works: it is known to work, else to be probed.
     func makeSender(works: Bool) throws {
-        try Array(Self.bundleID.utf8).withUnsafeBytes { key in
-            let nameless = UnsafeRawBufferPointer(start: nil, count: 0)
-            let found = try shard.senders.find(key: key, environment: nameless) { index, environment, bundleID in
-                shard.makeSender(index: index, environment: environment, bundleID: bundleID)
-            }
-            if works { found.sender.breaker.accepted(1) }
-        }
+        let sender = try shard.addSender(Self.bundleID)
+        if works { sender.breaker.accepted(1) }
     }
 
     /// The next records of the partition, in one batch: each a token and a coalescing key.

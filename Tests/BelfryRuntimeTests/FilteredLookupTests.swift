@@ -10,45 +10,18 @@ import Testing
 /// Which tokens a shard asks of Redis, beside a filter of dead tokens.
 @Suite("Look-ups of a shard with a filter")
 struct FilteredLookupTests {
-    /// Counts what it is asked and never answers.
-    private final class CountingRedis: RedisPipeline {
-        private(set) var asked = 0
-        var isReady: Bool { true }
-
-        func start() {}
-
-        func send(
-            slot: RedisSlot,
-            _ write: (inout RedisCommandWriter) -> Void,
-            _ completion: @escaping RedisConnection.Completion
-        ) {
-            asked += 1
-        }
-
-        func evaluate(
-            _ script: RedisScript,
-            slot: RedisSlot,
-            keyCount: Int,
-            argumentCount: Int,
-            _ write: (inout RedisCommandWriter) -> Void,
-            _ completion: @escaping RedisConnection.Completion
-        ) {
-            asked += 1
-        }
-
-        func close() {}
-    }
-
     private final class Bench {
         static let maxAge = Duration.seconds(30)
 
         let eventLoop = EmbeddedEventLoop()
-        let redis = CountingRedis()
+        let redis: ScriptedRedis
         let filters: TombstoneFilters
         let shard: WorkerShard
         private let bytes: UnsafeMutableRawBufferPointer
 
         init(memoryBytes: Int = .max) throws {
+            redis = ScriptedRedis(on: eventLoop)
+            redis.isMute = true
             filters = TombstoneFilters(
                 maxAge: Self.maxAge,
                 memoryBytes: memoryBytes,
@@ -70,12 +43,7 @@ struct FilteredLookupTests {
             bytes = .allocate(byteCount: 32 * 256, alignment: 1)
             for index in bytes.indices { bytes[index] = UInt8(index / 32) }
             eventLoop.advanceTime(by: .seconds(1))
-            try Array(TokenStore.bundleID.utf8).withUnsafeBytes { key in
-                let nameless = UnsafeRawBufferPointer(start: nil, count: 0)
-                _ = try shard.senders.find(key: key, environment: nameless) { index, environment, bundleID in
-                    shard.makeSender(index: index, environment: environment, bundleID: bundleID)
-                }
-            }
+            try shard.addSender(TokenStore.bundleID)
         }
 
         deinit { bytes.deallocate() }
@@ -83,15 +51,18 @@ struct FilteredLookupTests {
         var now: MonotonicTime { MonotonicTime(nanoseconds: eventLoop.now.uptimeNanoseconds) }
 
         /// How many of a batch of tokens Redis is asked for.
-        func asked(for tokens: UInt8...) -> Int {
+        func asked(for tokens: UInt8...) -> Int { asked(for: tokens.map { (0, $0) }) }
+
+        /// - Parameter tokens: each of the topic with that number.
+        func asked(for tokens: [(topic: Int32, token: UInt8)]) -> Int {
             let batch = PreparedBatch(source: KafkaBatch([]), number: 1)
-            for (index, token) in tokens.enumerated() {
+            for (index, (topic, token)) in tokens.enumerated() {
                 batch.append(
                     PreparedNotification(
                         reference: .init(assignment: 0, record: 0, token: UInt32(index)),
                         token: UnsafeRawBufferPointer(rebasing: bytes[Int(token) * 32..<Int(token) * 32 + 32]),
-                        checksum: 0,
-                        sender: 0,
+                        checksum: UInt32(token),
+                        sender: topic,
                         payloadOffset: 0,
                         payloadBytes: 0,
                         priority: .immediate,
@@ -99,11 +70,11 @@ struct FilteredLookupTests {
                     )
                 )
             }
-            let before = redis.asked
+            let before = redis.questions
             shard.prepared = [batch]
             shard.requestTokenState()
             shard.prepared = []
-            return redis.asked - before
+            return redis.questions - before
         }
 
         func kill(_ token: UInt8) {
@@ -143,6 +114,28 @@ struct FilteredLookupTests {
         #expect(bench.asked(for: 1, 2, 3) == 3)
         bench.filters.complete(asOf: bench.now)
         #expect(bench.asked(for: 1, 2, 3) == 1)
+    }
+
+    @Test("Each token of a mixed batch is judged by what is known of its own topic")
+    func mixed() throws {
+        let bench = try Bench()
+        defer { bench.shard.leave() }
+        let other = try bench.shard.addSender("com.example.weather")
+        bench.kill(2)
+        other.refusedTokens.insert([UInt8](repeating: 5, count: 32), checksum: 5, refusedAt: 1)
+        bench.filters.complete(asOf: bench.now)
+        #expect(bench.asked(for: [(0, 2), (1, 2), (0, 2), (1, 5), (0, 5), (1, 5)]) == 4)
+        #expect(bench.asked(for: [(1, 2), (0, 5), (1, 1), (0, 1)]) == 0)
+    }
+
+    @Test("A token that the gateway refused a moment ago is asked for: it may have registered since")
+    func refused() throws {
+        let bench = try Bench()
+        defer { bench.shard.leave() }
+        bench.filters.complete(asOf: bench.now)
+        bench.shard.senders.senders[0].refusedTokens
+            .insert([UInt8](repeating: 3, count: 32), checksum: 3, refusedAt: 1)
+        #expect(bench.asked(for: 1, 3, 2) == 1)
     }
 
     @Test("A bundle whose filter was given up is asked for like one without")

@@ -117,20 +117,27 @@ final class ScriptedReader: PartitionReader {
     func close() {}
 }
 
-/// Knows nothing of any token, and answers for windows what it is told; while it is away nothing is answered in time.
+/// Knows nothing of any token, and answers for windows what it is told. While it is away nothing is answered in time; while it
+/// is mute, nothing before it is closed.
 final class ScriptedRedis: RedisPipeline {
     var isAway = false
+    var isMute = false
     /// The answer of ``CoalesceScript``: milliseconds.
     var window: Int64 = 0
+    private(set) var questions = 0
     private(set) var windowQuestions = 0
     private let eventLoop: EmbeddedEventLoop
+    private var unanswered: [RedisConnection.Completion] = []
+    private var isClosed = false
     private static let timeout = TimeAmount.seconds(1)
+    /// Whoever asks a closed connection more often than that asks for ever.
+    private static let patience = 100
 
     init(on eventLoop: EmbeddedEventLoop) {
         self.eventLoop = eventLoop
     }
 
-    var isReady: Bool { !isAway }
+    var isReady: Bool { !isAway && !isClosed }
 
     func start() {}
 
@@ -156,22 +163,34 @@ final class ScriptedRedis: RedisPipeline {
     }
 
     private func answer(_ node: ReplyArena.Node, _ completion: @escaping RedisConnection.Completion) {
-        guard !isAway else {
+        questions += 1
+        if isClosed {
+            if questions < Self.patience { completion(.failure(.closed)) }
+        } else if isMute {
+            unanswered.append(completion)
+        } else if isAway {
             _ = eventLoop.scheduleTask(in: Self.timeout) { completion(.failure(.timeout(after: Self.timeout))) }
-            return
-        }
-        eventLoop.execute {
-            var arena = ReplyArena(limitBytes: 1 << 10)
-            defer { arena.deallocate() }
-            guard let root = arena.reserve(nodes: 1) else { return completion(.failure(.closed)) }
-            arena.set(root, node)
-            withUnsafePointer(to: &arena) {
-                completion(.success(RedisReply(arena: $0, index: root, generation: $0.pointee.generation)))
-            }
+        } else {
+            eventLoop.execute { Self.reply(node, completion) }
         }
     }
 
-    func close() {}
+    private static func reply(_ node: ReplyArena.Node, _ completion: RedisConnection.Completion) {
+        var arena = ReplyArena(limitBytes: 1 << 10)
+        defer { arena.deallocate() }
+        guard let root = arena.reserve(nodes: 1) else { return completion(.failure(.closed)) }
+        arena.set(root, node)
+        withUnsafePointer(to: &arena) {
+            completion(.success(RedisReply(arena: $0, index: root, generation: $0.pointee.generation)))
+        }
+    }
+
+    func close() {
+        isClosed = true
+        let unanswered = unanswered
+        self.unanswered = []
+        for completion in unanswered { completion(.failure(.closed)) }
+    }
 }
 
 /// No way to any gateway.
@@ -228,5 +247,16 @@ extension WorkerShard {
             makeReader: { reader },
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
+    }
+
+    /// Makes a topic's sender in the one environment that is configured, as its first request does.
+    @discardableResult
+    func addSender(_ bundleID: String) throws -> TopicSender {
+        try Array(bundleID.utf8).withUnsafeBytes { key in
+            let nameless = UnsafeRawBufferPointer(start: nil, count: 0)
+            return try senders.find(key: key, environment: nameless) { index, environment, bundleID in
+                makeSender(index: index, environment: environment, bundleID: bundleID)
+            }.sender
+        }
     }
 }

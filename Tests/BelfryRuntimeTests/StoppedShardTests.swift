@@ -8,51 +8,11 @@ import Testing
 
 @Suite("A shard that has stopped")
 struct StoppedShardTests {
-    /// Answers nothing until it is closed, and then at once that it is closed.
-    private final class SilentRedis: RedisPipeline {
-        private(set) var asked = 0
-        private var waiting: [RedisConnection.Completion] = []
-        private var isClosed = false
-
-        /// Whoever asks a closed connection more often than that asks for ever.
-        static let patience = 100
-
-        var isReady: Bool { !isClosed }
-
-        func start() {}
-
-        func send(
-            slot: RedisSlot,
-            _ write: (inout RedisCommandWriter) -> Void,
-            _ completion: @escaping RedisConnection.Completion
-        ) {
-            asked += 1
-            if isClosed, asked < Self.patience { completion(.failure(.closed)) } else { waiting.append(completion) }
-        }
-
-        func evaluate(
-            _ script: RedisScript,
-            slot: RedisSlot,
-            keyCount: Int,
-            argumentCount: Int,
-            _ write: (inout RedisCommandWriter) -> Void,
-            _ completion: @escaping RedisConnection.Completion
-        ) {
-            send(slot: slot, write, completion)
-        }
-
-        func close() {
-            isClosed = true
-            let waiting = waiting
-            self.waiting = []
-            for completion in waiting { completion(.failure(.closed)) }
-        }
-    }
-
     @Test("what Redis did not answer before the end is not asked for again")
     func asksNothing() throws {
         let eventLoop = EmbeddedEventLoop()
-        let redis = SilentRedis()
+        let redis = ScriptedRedis(on: eventLoop)
+        redis.isMute = true
         var configuration = BelfryConfiguration()
         configuration.environments = [EnvironmentSettings(name: "sandbox", gateways: [])]
         let shard = WorkerShard.scripted(
@@ -63,7 +23,7 @@ struct StoppedShardTests {
             on: eventLoop
         )
         shard.start()
-        try addSender(to: shard)
+        try shard.addSender("com.example.news")
         let batch = PreparedBatch(source: KafkaBatch([]), number: 1)
         batch.append(
             PreparedNotification(
@@ -79,32 +39,9 @@ struct StoppedShardTests {
         )
         shard.prepared.append(batch)
         shard.requestTokenState()
-        #expect(redis.asked == 1)
+        #expect(redis.questions == 1)
         shard.leave()
         eventLoop.run()
-        #expect(redis.asked == 1)
-    }
-
-    /// Never connects.
-    private final class SilentDoor: GatewayDoor, GatewayConnecting {
-        let eventLoop: any EventLoop
-
-        init(_ eventLoop: any EventLoop) {
-            self.eventLoop = eventLoop
-        }
-
-        func connector(environment: String, bundleID: String, lane: Int) -> (any GatewayConnecting)? { self }
-        func connect(_ lane: GatewayLane, attempt: Int) {}
-        func placeName(of attempt: Int) -> String { "nowhere" }
-        func noteFailure() {}
-    }
-
-    private func addSender(to shard: WorkerShard) throws {
-        try Array("com.example.news".utf8).withUnsafeBytes { key in
-            let nameless = UnsafeRawBufferPointer(start: nil, count: 0)
-            _ = try shard.senders.find(key: key, environment: nameless) { index, environment, bundleID in
-                shard.makeSender(index: index, environment: environment, bundleID: bundleID)
-            }
-        }
+        #expect(redis.questions == 1)
     }
 }
