@@ -74,9 +74,7 @@ extension WorkerShard {
     private func questions(of batch: PreparedBatch, now: MonotonicTime) -> Questions {
         var questions = Questions()
         if let filters, filters.isComplete(now: now) {
-            for (index, notification) in batch.notifications.enumerated() where mayBeDead(notification) {
-                questions.tokens.append(index)
-            }
+            questions.tokens = tokensThatMayBeDead(in: batch)
         } else {
             questions.tokens = Array(batch.notifications.indices)
         }
@@ -85,13 +83,31 @@ extension WorkerShard {
         return questions
     }
 
-    private func mayBeDead(_ notification: PreparedNotification) -> Bool {
-        let sender = senders.senders[Int(notification.sender)]
-        guard let deadTokens = sender.deadTokens else { return true }
-        if deadTokens.contains(TombstoneFilter.hash(notification.token)) { return true }
-        // It may have registered since the gateway refused it, which only Redis can tell.
-        return !sender.refusedTokens.isEmpty
-            && sender.refusedTokens.contains(notification.token, checksum: notification.checksum)
+    /// Indices of notifications.
+    private func tokensThatMayBeDead(in batch: PreparedBatch) -> [Int] {
+        var indices: [Int] = []
+        // Most batches are of one topic, and most topics have nobody refused.
+        var topic: Int32?
+        var deadTokens = TombstoneFilter.Contents.everyToken
+        var hasRefused = false
+        for (index, notification) in batch.notifications.enumerated() {
+            if notification.sender != topic {
+                topic = notification.sender
+                let sender = senders.senders[Int(notification.sender)]
+                deadTokens = sender.deadTokens?.contents ?? .everyToken
+                hasRefused = !sender.refusedTokens.isEmpty
+            }
+            if deadTokens.contains(TombstoneFilter.hash(notification.token)) || hasRefused && wasRefused(notification) {
+                indices.append(index)
+            }
+        }
+        return indices
+    }
+
+    /// It may have registered since the gateway refused it, which only Redis can tell.
+    private func wasRefused(_ notification: PreparedNotification) -> Bool {
+        senders.senders[Int(notification.sender)].refusedTokens
+            .contains(notification.token, checksum: notification.checksum)
     }
 
     private func ask(_ redis: any RedisPipeline, _ questions: Questions, of batch: PreparedBatch) {

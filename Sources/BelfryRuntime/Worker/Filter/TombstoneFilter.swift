@@ -83,23 +83,43 @@ final class TombstoneFilter: Sendable {
         return mixed(hash ^ last)
     }
 
-    /// Whether a token may be dead. Any thread.
-    ///
-    /// - Parameter hash: see ``hash(_:)``.
-    func contains(_ hash: UInt64) -> Bool {
-        guard let table = Self.table(present.load(ordering: .acquiring)) else { return true }
-        // Neither the table nor its owner changes hands: no reference is counted.
-        return table._withUnsafeGuaranteedRef { table in
-            let key = Self.key(hash)
-            var index = Self.home(key, mask: table.mask)
+    /// What a filter holds now, for a run of questions: none of them counts a reference, so that they may wait for memory together.
+    /// Valid until its thread goes back to its event loop.
+    struct Contents {
+        /// Nil: every token is called dead.
+        fileprivate let words: UnsafeMutablePointer<Atomic<UInt64>>?
+        fileprivate let mask: Int
+
+        /// Those of a filter that was given up.
+        static var everyToken: Contents { Contents(words: nil, mask: 0) }
+
+        /// Whether a token may be dead.
+        ///
+        /// - Parameter hash: see ``TombstoneFilter/hash(_:)``.
+        @inline(__always)
+        func contains(_ hash: UInt64) -> Bool {
+            guard let words else { return true }
+            let key = TombstoneFilter.key(hash)
+            var index = TombstoneFilter.home(key, mask: mask)
             while true {
-                let word = table.words[index].load(ordering: .relaxed)
+                let word = words[index].load(ordering: .relaxed)
                 if word == 0 { return false }
-                if word & ~Self.timeMask == key { return word & Self.timeMask != 0 }
-                index = (index &+ 1) & table.mask
+                if word & ~TombstoneFilter.timeMask == key { return word & TombstoneFilter.timeMask != 0 }
+                index = (index &+ 1) & mask
             }
         }
     }
+
+    /// See ``Contents``. Any thread.
+    var contents: Contents {
+        guard let table = Self.table(present.load(ordering: .acquiring)) else { return .everyToken }
+        return table._withUnsafeGuaranteedRef { Contents(words: $0.words, mask: $0.mask) }
+    }
+
+    /// Whether a token may be dead. Any thread.
+    ///
+    /// - Parameter hash: see ``hash(_:)``.
+    func contains(_ hash: UInt64) -> Bool { contents.contains(hash) }
 
     /// Merges what is known of a token. The writer's thread.
     ///
@@ -171,6 +191,7 @@ final class TombstoneFilter: Sendable {
         let size = count * 2 > old.mask + 1 ? (old.mask + 1) * 2 : old.mask + 1
         guard size * MemoryLayout<UInt64>.stride <= roomBytes else {
             entries.store(0, ordering: .relaxed)
+            used.store(0, ordering: .relaxed)
             return replace(old, by: nil)
         }
         let table = Table(words: size)
