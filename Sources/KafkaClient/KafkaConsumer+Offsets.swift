@@ -114,25 +114,33 @@ extension Duration {
 }
 
 extension KafkaWatermarks {
-    /// Two questions, with half the time each.
-    init(querying place: KafkaTopicPartition, of handle: KafkaHandle, timeoutMilliseconds: Int32) throws(KafkaError) {
+    /// Those of several partitions, in their order: two questions to each broker that leads some, with half the time each.
+    static func query(
+        _ places: [KafkaTopicPartition],
+        of handle: KafkaHandle,
+        timeoutMilliseconds: Int32
+    ) throws(KafkaError) -> [KafkaWatermarks] {
         let timeout = timeoutMilliseconds / 2
-        let low = try Self.ask(handle, place, KafkaOffset.beginning, timeoutMilliseconds: timeout)
-        let high = try Self.ask(handle, place, KafkaOffset.end, timeoutMilliseconds: timeout)
-        self.init(low: low, high: high)
+        let low = try ask(handle, places, KafkaOffset.beginning, timeoutMilliseconds: timeout)
+        let high = try ask(handle, places, KafkaOffset.end, timeoutMilliseconds: timeout)
+        return zip(low, high).map { KafkaWatermarks(low: $0, high: $1) }
+    }
+
+    init(querying place: KafkaTopicPartition, of handle: KafkaHandle, timeoutMilliseconds: Int32) throws(KafkaError) {
+        self = try Self.query([place], of: handle, timeoutMilliseconds: timeoutMilliseconds)[0]
     }
 
     /// Not `rd_kafka_query_watermark_offsets`: that keeps to its time-out only until it knows the partition's leader, and then
     /// waits for as long as that does not answer.
     private static func ask(
         _ handle: KafkaHandle,
-        _ place: KafkaTopicPartition,
+        _ places: [KafkaTopicPartition],
         _ time: Int64,
         timeoutMilliseconds: Int32
-    ) throws(KafkaError) -> Int64 {
-        let list = KafkaPartitionList([KafkaPartitionOffset(place, offset: time)])
+    ) throws(KafkaError) -> [Int64] {
+        let list = KafkaPartitionList(places.map { KafkaPartitionOffset($0, offset: time) })
         let code = rd_kafka_offsets_for_times(handle.pointer, list.pointer, timeoutMilliseconds)
         if let failure = list.failure(code, "watermarks") { throw failure }
-        return list.offsets[0].offset
+        return list.offsets.map(\.offset)
     }
 }

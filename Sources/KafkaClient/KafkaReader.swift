@@ -82,13 +82,15 @@ public final class KafkaReader {
         return count > 0 ? fetched.batch(count, handle: handle) : nil
     }
 
-    /// Asks the broker what the partition holds; waits at most `timeoutMilliseconds`.
+    /// Asks the brokers what partitions hold, all in one go; waits at most `timeoutMilliseconds`.
+    ///
+    /// - Returns: as many, in the same order.
     public func watermarks(
-        of place: KafkaTopicPartition,
+        of places: [KafkaTopicPartition],
         timeoutMilliseconds: Int32
-    ) throws(KafkaError) -> KafkaWatermarks {
-        guard let handle else { throw KafkaError.closed("watermarks of \(place)") }
-        return try KafkaWatermarks(querying: place, of: handle, timeoutMilliseconds: timeoutMilliseconds)
+    ) throws(KafkaError) -> [KafkaWatermarks] {
+        guard let handle else { throw KafkaError.closed("watermarks") }
+        return try KafkaWatermarks.query(places, of: handle, timeoutMilliseconds: timeoutMilliseconds)
     }
 
     /// Idempotent. Batches may outlive it.

@@ -97,12 +97,17 @@ final class ScriptedTopic: TopicReader {
         return batch
     }
 
-    func watermarks(of place: KafkaTopicPartition, timeoutMilliseconds: Int32) throws(KafkaError) -> KafkaWatermarks {
+    func watermarks(
+        of places: [KafkaTopicPartition],
+        timeoutMilliseconds: Int32
+    ) throws(KafkaError) -> [KafkaWatermarks] {
         questions += 1
         onQuestion()
         if let failure { throw failure }
-        let partition = partitions[Int(place.partition)]
-        return KafkaWatermarks(low: partition.start, high: partition.end)
+        return places.map { place in
+            let partition = partitions[Int(place.partition)]
+            return KafkaWatermarks(low: partition.start, high: partition.end)
+        }
     }
 
     func close() {

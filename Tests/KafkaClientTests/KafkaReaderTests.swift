@@ -65,6 +65,24 @@ struct KafkaReaderTests {
         #expect(end == 5)
     }
 
+    @Test("several partitions are asked about at once and answered in their order", arguments: BrokerKind.allCases)
+    func watermarksOfMany(kind: BrokerKind) throws {
+        let broker = try TestBroker(kind, partitions: 3)
+        defer { broker.close() }
+        try broker.fill(0..<1, partition: 0)
+        try broker.fill(0..<3, partition: 2)
+        let reader = try KafkaReader(properties: ["bootstrap.servers": broker.bootstrapServers])
+        defer { reader.close() }
+        let places = [2, 0, 1].map { broker.places[$0] }
+        let marks = try reader.watermarks(of: places, timeoutMilliseconds: 30_000)
+        #expect(marks.map(\.low) == [0, 0, 0])
+        #expect(marks.map(\.high) == [3, 1, 0])
+        #expect(throws: KafkaError.self) {
+            let nowhere = KafkaTopicPartition(topic: broker.topic, partition: 3)
+            return try reader.watermarks(of: [broker.places[0], nowhere], timeoutMilliseconds: 10_000)
+        }
+    }
+
     @Test("a broker that went away is not waited for beyond the time-out", arguments: BrokerKind.allCases)
     func watermarksOfNobody(kind: BrokerKind) throws {
         let broker = try TestBroker(kind, isOwn: true)
@@ -72,15 +90,15 @@ struct KafkaReaderTests {
         try broker.fill(0..<5)
         let reader = try KafkaReader(properties: ["bootstrap.servers": broker.bootstrapServers])
         defer { reader.close() }
-        #expect(try reader.watermarks(of: broker.places[0], timeoutMilliseconds: 30_000).high == 5)
+        #expect(try reader.watermarks(of: [broker.places[0]], timeoutMilliseconds: 30_000).map(\.high) == [5])
         broker.goDown()
         // It knows the leader, who does not answer.
-        #expect(throws: KafkaError.self) { try reader.watermarks(of: broker.places[0], timeoutMilliseconds: 500) }
+        #expect(throws: KafkaError.self) { try reader.watermarks(of: [broker.places[0]], timeoutMilliseconds: 500) }
         try broker.comeBack()
         let deadline = ContinuousClock.now + Self.limit
         var marks: KafkaWatermarks?
         while marks == nil, ContinuousClock.now < deadline {
-            marks = try? reader.watermarks(of: broker.places[0], timeoutMilliseconds: 5_000)
+            marks = try? reader.watermarks(of: [broker.places[0]], timeoutMilliseconds: 5_000)[0]
         }
         #expect(marks?.low == 0 && marks?.high == 5)
     }

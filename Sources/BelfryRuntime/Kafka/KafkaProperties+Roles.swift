@@ -37,6 +37,14 @@ extension KafkaSettings {
         return adding(to: all)
     }
 
+    /// What follows all of push.tombstones: with time for the broker to wait in, since it has news of thousands of tokens or none.
+    func followerProperties(clientID: String) -> KafkaProperties {
+        var all = common(clientID: clientID)
+        all["queued.max.messages.kbytes"] = "4096"
+        all["fetch.wait.max.ms"] = "500"
+        return adding(to: all)
+    }
+
     /// What a role's producer is made with: every message is acknowledged by all in-sync replicas, in order, once, and tried
     /// for as long as it takes.
     func producerProperties(clientID: String) -> KafkaProperties {

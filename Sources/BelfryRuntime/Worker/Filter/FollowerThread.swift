@@ -35,7 +35,7 @@ final class FollowerThread {
     func start(partitions: Int) async throws {
         let eventLoop = group.next()
         follower = try await eventLoop.submit { [kafka, topic, logger, filters] in
-            let reader = try KafkaReader(properties: kafka.readerProperties(clientID: Self.clientID))
+            let reader = try KafkaReader(properties: kafka.followerProperties(clientID: Self.clientID))
             reader.onError = { logger.report($0, of: "reader of push.tombstones") }
             let follower = TombstoneFollower(
                 eventLoop: eventLoop,

@@ -10,7 +10,7 @@ import PushSchemas
 /// Runs on an event loop of its own, for it waits for the broker's answers. Its owner stops it.
 final class TombstoneFollower {
     /// How often it looks for what was fetched.
-    private static let interval = TimeAmount.milliseconds(20)
+    private static let interval = TimeAmount.milliseconds(50)
     private static let recordsAtOnce = 10_000
     private static let questionTimeoutMilliseconds: Int32 = 5_000
     private static let beginsAgain: Logger.Message = "push.tombstones is read from its beginning again"
@@ -90,13 +90,9 @@ final class TombstoneFollower {
     }
 
     private func extents() throws(KafkaError) -> [FollowedTopic.Extent] {
-        var extents: [FollowedTopic.Extent] = []
-        for partition in 0..<partitions {
-            let timeout = Self.questionTimeoutMilliseconds
-            let marks = try reader.watermarks(of: place(partition), timeoutMilliseconds: timeout)
-            extents.append(.init(start: marks.low, end: marks.high))
-        }
-        return extents
+        let places = (0..<partitions).map(place)
+        return try reader.watermarks(of: places, timeoutMilliseconds: Self.questionTimeoutMilliseconds)
+            .map { FollowedTopic.Extent(start: $0.low, end: $0.high) }
     }
 
     private func begin(at starts: [Int64]) {

@@ -42,7 +42,8 @@ extension WorkerShard {
         return true
     }
 
-    /// Whether a topic's notifications of a partition go into their lanes now.
+    /// Whether a topic's notifications of a partition go into their lanes now. Asking takes up what no commit names of the
+    /// topic, see ``adopt(_:in:)``.
     func goesToLane(of sender: TopicSender, _ partition: PartitionState) -> Bool {
         // What returns does so whatever comes.
         guard sender.detours, partition.lag == nil else { return true }

@@ -12,7 +12,10 @@ extension KafkaReader: PartitionReader {}
 
 /// What a follower of a whole topic needs: also to ask what its partitions hold.
 protocol TopicReader: PartitionReader {
-    func watermarks(of place: KafkaTopicPartition, timeoutMilliseconds: Int32) throws(KafkaError) -> KafkaWatermarks
+    func watermarks(
+        of places: [KafkaTopicPartition],
+        timeoutMilliseconds: Int32
+    ) throws(KafkaError) -> [KafkaWatermarks]
 }
 
 extension KafkaReader: TopicReader {}
