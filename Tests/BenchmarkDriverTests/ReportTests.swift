@@ -24,11 +24,19 @@ struct ReportTests {
         #expect(samples([9, 1, 5]).spread == [1, 9])
     }
 
-    @Test("The worker is judged by the medians' ratio, and not at all without a limit")
+    @Test("A ratio is the median of the rounds' ratios, whatever the machine's speed was in each")
+    func ratio() {
+        #expect(samples([]).medianRatio(to: samples([])) == 0)
+        #expect(samples([1, 10, 100]).medianRatio(to: samples([2, 5, 200])) == 0.5)
+        #expect(samples([1, 10]).medianRatio(to: samples([2])) == 0.5)
+        #expect(samples([1, 10]).medianRatio(to: samples([0, 5])) == 2)
+    }
+
+    @Test("The worker is judged by its ratio, and not at all without a limit")
     func limit() {
         var report = Report(scenario: "single", notifications: 1)
         report.worker.cpuMicroseconds = samples([1.5, 1.6, 99])
-        report.floor.cpuMicroseconds = samples([0.4, 0.5, 0.6])
+        report.floor.cpuMicroseconds = samples([0.6, 0.5, 0.4])
         #expect(report.isWithin(limit: 3.2))
         #expect(!report.isWithin(limit: 3.1))
         #expect(report.isWithin(limit: 0))

@@ -16,6 +16,14 @@ struct Samples {
         return sorted.count.isMultiple(of: 2) ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[middle]
     }
 
+    /// The median of the rounds' ratios to another measure of the same rounds: what was measured together is compared with each
+    /// other, since a machine is not as fast in every round. 0 without any.
+    func medianRatio(to other: Samples) -> Double {
+        var ratios = Samples()
+        for (value, rival) in zip(values, other.values) where rival > 0 { ratios.add(value / rival) }
+        return ratios.median
+    }
+
     /// Smallest and largest value.
     var spread: [Double] {
         [values.min() ?? 0, values.max() ?? 0]
@@ -40,9 +48,7 @@ struct Report {
     var residentMiB = 0.0
 
     /// How many times the floor's CPU time the worker takes.
-    var ratio: Double {
-        floor.cpuMicroseconds.median > 0 ? worker.cpuMicroseconds.median / floor.cpuMicroseconds.median : 0
-    }
+    var ratio: Double { worker.cpuMicroseconds.medianRatio(to: floor.cpuMicroseconds) }
 
     /// Whether the ratio keeps to a limit; 0 means that there is none.
     func isWithin(limit: Double) -> Bool {

@@ -19,9 +19,7 @@ struct SandboxReport {
     }
 
     /// How many times the raw sink's CPU time a notification takes.
-    var ratio: Double {
-        floor.cpuMicroseconds.median > 0 ? sandbox.cpuMicroseconds.median / floor.cpuMicroseconds.median : 0
-    }
+    var ratio: Double { sandbox.cpuMicroseconds.medianRatio(to: floor.cpuMicroseconds) }
 
     /// The targets that the result misses, in words.
     var missedTargets: [String] {

@@ -14,12 +14,9 @@ struct TokensReport {
     /// The worker with a filter, and as its floor the one without token state.
     var sending: Report?
 
-    var lookUpRatio: Double { rawRate.median > 0 ? lookUpRate.median / rawRate.median : 0 }
+    var lookUpRatio: Double { lookUpRate.medianRatio(to: rawRate) }
 
-    var filterRatio: Double {
-        guard let sending, sending.floor.rate.median > 0 else { return 0 }
-        return sending.worker.rate.median / sending.floor.rate.median
-    }
+    var filterRatio: Double { sending.map { $0.worker.rate.medianRatio(to: $0.floor.rate) } ?? 0 }
 
     /// The targets that the result misses, in words.
     var missedTargets: [String] {
