@@ -30,14 +30,6 @@ struct RedisDurabilityCheck: Sendable {
         try await role()
     }
 
-    /// Looks at every master once.
-    func check() async throws {
-        let inquiry = try await begin()
-        defer { inquiry.eventLoop.execute { inquiry.value.close() } }
-        let verdicts = try await firstVerdicts(of: inquiry)
-        if policy == .refuse { try refuse(verdicts) }
-    }
-
     private func begin() async throws -> NIOLoopBound<DurabilityInquiry> {
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         return try await eventLoop.submit { [servers, policy, logger] in
