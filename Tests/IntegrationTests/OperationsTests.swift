@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import PushSchemas
 import Testing
 
 @testable import BelfryRuntime
@@ -43,6 +44,75 @@ extension IntegrationTests {
                 try pipeline.startRedis()
                 try await wait(for: "readiness to come back", kafka) { try await get("readyz", address).status == 200 }
             }
+        }
+
+        @Test("a registrar shows what it did and what waits, and that it waits for Redis when that is away")
+        func registrar() async throws {
+            try await withPipeline {
+                $0.configuration = "operations: {listen: '127.0.0.1:0'}"
+            } _: { pipeline, kafka in
+                let registrar = try pipeline.startRegistrar()
+                try kafka.wait(for: "the endpoint") { WorkerLog.operationsAddress(of: registrar) != nil }
+                let address = try #require(WorkerLog.operationsAddress(of: registrar))
+                func expect(
+                    _ applied: Double,
+                    tombstones: Double,
+                    refused: Double? = nil,
+                    lag: Double = 0
+                ) async throws {
+                    var expected: [String: Double] = [
+                        "belfry_registrar_applied_total": applied,
+                        "belfry_registrar_dead_letters_total": refused ?? 0,
+                        "belfry_registrar_tombstones_published_total": tombstones,
+                        "belfry_registrar_unacknowledged_tombstones": 0,
+                        "belfry_registrar_assigned_partitions": 2,
+                    ]
+                    expected["belfry_registrar_refused_total{reason=\"value-undecodable\"}"] = refused
+                    var shown: [String: Double] = [:]
+                    var shownLag: Double?
+                    try? await wait(for: "\(applied) applied", kafka) {
+                        let samples = try await metrics(address)
+                        shown = samples.filter { expected[$0.key] != nil }
+                        shownLag = registrarLag(samples)
+                        return shown == expected && shownLag == lag
+                    }
+                    #expect(shown == expected)
+                    #expect(shownLag == lag)
+                }
+                try await expect(0, tombstones: 0)
+
+                let tokens = try pipeline.tokens(of: news, first: 0, count: 3)
+                try kafka.register(tokens, bundleID: news, at: 1000)
+                try await expect(3, tombstones: 0)
+                let farewell = PushRegistration.with {
+                    $0.kind = .unregister
+                    $0.token = .with { $0.raw = Data(tokens[2]) }
+                    $0.registeredAt = 2000
+                }
+                try kafka.publish(topic: "push.registrations", key: news, value: try farewell.serializedBytes())
+                try kafka.publish(topic: "push.registrations", key: news, value: Array("nonsense".utf8))
+                try await expect(4, tombstones: 1, refused: 1)
+                #expect(try await get("readyz", address) == (200, Ready(ready: true, obstacles: [])))
+
+                pipeline.stopRedis()
+                try await wait(for: "readiness to go", kafka) { try await get("readyz", address).status == 503 }
+                #expect(try await get("readyz", address).answer.obstacles == ["the registrar waits for Redis"])
+                try kafka.register([tokens[0]], bundleID: news, at: 3000)
+                try await expect(4, tombstones: 1, refused: 1, lag: 1)
+                try pipeline.startRedis()
+                try await wait(for: "readiness to come back", kafka) { try await get("readyz", address).status == 200 }
+                // All of it once more: a server that starts anew may have lost something.
+                try await wait(for: "what waited", kafka) {
+                    let samples = try await metrics(address)
+                    return registrarLag(samples) == 0 && samples["belfry_registrar_applied_total"] ?? 0 >= 10
+                }
+            }
+        }
+
+        /// Of both partitions; nil while one is not known.
+        private func registrarLag(_ samples: [String: Double]) -> Double? {
+            let lags = [0, 1].compactMap { samples["belfry_registrar_lag_records{partition=\"\($0)\"}"] }
+            return lags.count == 2 ? lags[0] + lags[1] : nil
         }
 
         @Test("an address that cannot be had ends the role with a message that names the key")

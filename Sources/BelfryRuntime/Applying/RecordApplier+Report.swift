@@ -3,14 +3,12 @@ import KafkaClient
 // What an applier tells those who operate it.
 
 extension RecordApplier {
-    /// The assigned partitions, with what waits in them.
+    /// The assigned partitions, with what has not been applied of them: what is in hand waits as well.
     var partitions: [RegistrarReport.Partition] {
         consumer.assignedPartitions.map { place in
-            let next = (try? consumer.positions([place]))?.first?.offset
-            let lag = consumer.cachedWatermarks(place).flatMap { watermarks -> Int64? in
-                guard let next, next >= 0 else { return nil }
-                return max(0, watermarks.high - max(next, watermarks.low))
-            }
+            let watermarks = consumer.cachedWatermarks(place)
+            let next = nextOffsets[place.partition]
+            let lag = next.flatMap { next in watermarks.map { max(0, $0.high - max(next, $0.low)) } }
             return .init(number: place.partition, lagRecords: lag)
         }
     }

@@ -49,6 +49,8 @@ final class RecordApplier {
     private var isStopped = false
     private var ticking: RepeatedTask?
     private var awaitingPositions: [KafkaTopicPartition] = []
+    /// By partition, the first offset that has not been applied; ``KafkaOffset/beginning``: none has.
+    private(set) var nextOffsets: [Int32: Int64] = [:]
 
     /// How long a revocation, and a stop, waits for the batch in hand: changes are idempotent, so all that giving up costs
     /// is that who takes over applies them again.
@@ -146,6 +148,7 @@ final class RecordApplier {
             let positions = try consumer.committed(awaitingPositions, timeoutMilliseconds: 5_000)
             let starts = try replay?.starts(positions, in: consumer) ?? positions.map(\.startPosition)
             awaitingPositions = []
+            for start in starts { nextOffsets[start.partition] = start.offset }
             try consumer.completeAssign(starts)
         } catch {
             logger.warning("partitions could not be assigned", metadata: ["error": "\(error)"])
@@ -241,7 +244,10 @@ final class RecordApplier {
     private func finishIfDone() {
         guard let batch = current, batch.pending == 0 else { return }
         current = nil
-        if !batch.isForeign { commit(batch.ends) }
+        if !batch.isForeign {
+            nextOffsets.merge(batch.ends) { $1 }
+            commit(batch.ends)
+        }
         if stopped != nil { return finishStop() }
         if isRevoking { finishRevocation() }
         eventLoop.assumeIsolated().execute { [weak self] in self?.turn() }

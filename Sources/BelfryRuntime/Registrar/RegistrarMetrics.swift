@@ -42,7 +42,7 @@ struct RegistrarMetrics {
     private var lag = MetricFamily(
         "belfry_registrar_lag_records",
         .gauge,
-        "Records of push.registrations that wait, by partition."
+        "Records of push.registrations that have not been applied, by partition."
     )
     private var sweeping = MetricFamily(
         "belfry_retention_lease_held",

@@ -13,7 +13,7 @@ struct RegistrarReport: Sendable, Equatable {
     /// An assigned partition of push.registrations.
     struct Partition: Sendable, Equatable {
         var number: Int32
-        /// Records that wait; nil: not known yet.
+        /// Records that have not been applied; nil: not known yet.
         var lagRecords: Int64?
     }
 
