@@ -182,22 +182,12 @@ import Testing
         try await body(broker)
     }
 
-    /// Publishes in one request: the embedded broker hands out one produced batch per fetch, and the tests are about one
-    /// batch.
     private func fill(_ broker: EmbeddedBroker, _ values: [String]) throws {
-        // All of them come in one batch, however busy the machine is: a flush does not wait for the rest of the time.
-        let properties: KafkaProperties = ["bootstrap.servers": broker.bootstrapServers, "linger.ms": "5000"]
-        let producer = try KafkaProducer(properties: properties)
-        defer { producer.close() }
-        for value in values {
-            try producer.produce(
-                topic: ApplierProbe.source,
-                key: Array("key".utf8),
-                value: Array(value.utf8),
-                headers: [("content-type", Array("application/json".utf8)), ("other", [1])]
-            )
-        }
-        try producer.flush(timeoutMilliseconds: 30_000)
+        try broker.publishBatch(
+            to: ApplierProbe.source,
+            values.map { (Array("key".utf8), Array($0.utf8)) },
+            headers: [("content-type", Array("application/json".utf8)), ("other", [1])]
+        )
     }
 
     /// Keys that Redis does not have.

@@ -118,7 +118,7 @@ import Testing
                     $0.tombstonedAt = 7
                     $0.reason = reason
                 }
-                try fill(broker, TopicNames().tombstones, [(key(token), try tombstone.serializedBytes())])
+                try broker.publishBatch(to: TopicNames().tombstones, [(key(token), try tombstone.serializedBytes())])
             }
             let server = try RedisServerProcess()
             let probe = try await ApplierProbe(
@@ -131,7 +131,7 @@ import Testing
             await probe.commit()
             try publish(dead, .invalid)
             try publish(forgotten, .invalid)
-            try fill(broker, TopicNames().tombstones, [(key(forgotten), nil)])
+            try broker.publishBatch(to: TopicNames().tombstones, [(key(forgotten), nil)])
             try await probe.applied(3)
             #expect(try await probe.counters.tombstones == 0)
             server.kill()
@@ -165,17 +165,6 @@ import Testing
     }
 
     private func fill(_ broker: EmbeddedBroker, _ values: [String]) throws {
-        try fill(broker, ApplierProbe.source, values.map { (Array("key".utf8), Array($0.utf8)) })
-    }
-
-    private func fill(_ broker: EmbeddedBroker, _ topic: String, _ records: [(key: [UInt8], value: [UInt8]?)]) throws {
-        // All of them come in one batch, however busy the machine is: a flush does not wait for the rest of the time.
-        let properties: KafkaProperties = ["bootstrap.servers": broker.bootstrapServers, "linger.ms": "5000"]
-        let producer = try KafkaProducer(properties: properties)
-        defer { producer.close() }
-        for record in records {
-            try producer.produce(topic: topic, key: record.key, value: record.value, headers: [])
-        }
-        try producer.flush(timeoutMilliseconds: 30_000)
+        try broker.publishBatch(to: ApplierProbe.source, values.map { (Array("key".utf8), Array($0.utf8)) })
     }
 }
