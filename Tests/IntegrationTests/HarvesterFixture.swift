@@ -44,6 +44,11 @@ struct HarvesterWatch {
         Int(try await metrics()["\(name){topic=\"\(topic)\",environment=\"sandbox\"\(more)}"] ?? 0)
     }
 
+    /// Tuples of all topics that it has applied.
+    func applied() async throws -> Int {
+        Int(try await metrics().reduce(0) { $1.key.hasPrefix("belfry_feedback_applied_total") ? $0 + $1.value : $0 })
+    }
+
     /// Returns when a topic's list stands at a step.
     func wait(for step: HarvestStateMachine.Step, of topic: String) async throws {
         try await wait(for: "step \(step)") {
