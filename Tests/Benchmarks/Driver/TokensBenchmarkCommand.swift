@@ -15,7 +15,7 @@ struct TokensBenchmarkCommand: ParsableCommand {
     var lookups = 500_000
 
     @Option(help: "Rounds; the results are the medians of their ratios. Even: each contender is first in half of them.")
-    var rounds = 6
+    var rounds = 12
 
     @Option(help: "Notifications per round of sending.")
     var notifications = 300_000
