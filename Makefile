@@ -27,6 +27,9 @@ SEED ?=
 # How long to fuzz, shared by the targets.
 SECONDS ?= 60
 
+# What is set for one command stays out of the environment: a build plans everything anew when that differs from the last.
+unexport MAKEFLAGS MFLAGS MAKEOVERRIDES JOBS KAFKA REDIS ARGS FILTER SEEDS SEED SECONDS
+
 help: ## list the commands
 	@echo 'make COMMAND, one of:'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
