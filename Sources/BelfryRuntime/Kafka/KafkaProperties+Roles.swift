@@ -29,19 +29,13 @@ extension KafkaSettings {
 
     private static let memberName = "group.instance.id"
 
-    /// What reads push.parked beside a role's consumer: without a group, and with little prefetch, for it is rarely far behind.
-    func readerProperties(clientID: String) -> KafkaProperties {
+    /// What reads beside a role's consumer: without a group, and with little prefetch, for it is rarely far behind.
+    ///
+    /// - Parameter waitMilliseconds: how long the broker keeps a fetch that finds nothing new.
+    func readerProperties(clientID: String, waitMilliseconds: Int) -> KafkaProperties {
         var all = common(clientID: clientID)
         all["queued.max.messages.kbytes"] = "4096"
-        all["fetch.wait.max.ms"] = "20"
-        return adding(to: all)
-    }
-
-    /// What follows all of push.tombstones: with time for the broker to wait in, since it has news of thousands of tokens or none.
-    func followerProperties(clientID: String) -> KafkaProperties {
-        var all = common(clientID: clientID)
-        all["queued.max.messages.kbytes"] = "4096"
-        all["fetch.wait.max.ms"] = "500"
+        all["fetch.wait.max.ms"] = "\(waitMilliseconds)"
         return adding(to: all)
     }
 

@@ -156,7 +156,9 @@ public struct WorkerRole: Service {
             filters: filters,
             gateways: TLSGatewayDoor(settings: settings, eventLoop: eventLoop),
             makeReader: { [kafka = configuration.kafka] () throws(KafkaError) in
-                let reader = try KafkaReader(properties: kafka.readerProperties(clientID: "\(clientID)-parked"))
+                let reader = try KafkaReader(
+                    properties: kafka.readerProperties(clientID: "\(clientID)-parked", waitMilliseconds: 20)
+                )
                 reader.onError = { logger.report($0, of: "reader of push.parked") }
                 return reader
             },

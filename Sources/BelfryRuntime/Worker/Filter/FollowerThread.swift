@@ -35,7 +35,10 @@ final class FollowerThread {
     func start(partitions: Int) async throws {
         let eventLoop = group.next()
         follower = try await eventLoop.submit { [kafka, topic, logger, filters] in
-            let reader = try KafkaReader(properties: kafka.followerProperties(clientID: Self.clientID))
+            // There is news of thousands of tokens or none.
+            let reader = try KafkaReader(
+                properties: kafka.readerProperties(clientID: Self.clientID, waitMilliseconds: 500)
+            )
             reader.onError = { logger.report($0, of: "reader of push.tombstones") }
             let follower = TombstoneFollower(
                 eventLoop: eventLoop,
