@@ -139,21 +139,31 @@ import Testing
     private func check(
         _ arguments: [String],
         _ policy: RedisDurabilityPolicy = .refuse,
-        role: (LogLines) async throws -> Void = { _ in }
+        role: (RedisServerProcess, LogLines) async throws -> Void = { _, _ in }
     ) async throws -> [String] {
         let server = try RedisServerProcess(arguments: arguments)
         var settings = RedisSettings()
         settings.endpoint = RedisEndpoint(host: "127.0.0.1", port: server.port)
         settings.durability = policy
         let lines = LogLines()
-        try await RedisDurabilityCheck(settings, logger: lines.logger).run { try await role(lines) }
+        try await RedisDurabilityCheck(settings, logger: lines.logger).run { try await role(server, lines) }
         return lines.messages
     }
 
-    @Test("a server with an append-only file that evicts nothing is fine")
+    @Test("a server with an append-only file that evicts nothing is fine, with either policy")
     func durable() async throws {
-        let lines = try await check(["--appendonly", "yes", "--maxmemory-policy", "noeviction"])
-        #expect(lines.isEmpty)
+        for policy in RedisDurabilityPolicy.allCases {
+            let good = ["--appendonly", "yes", "--maxmemory-policy", "noeviction"]
+            let lines = try await check(good, policy) { server, _ in
+                // Three sections, and again on the next connection: what was to be said of the first look has been by then.
+                try asked(server, times: 3)
+                let name = try await checked(server)
+                _ = try server.command("CONFIG", "RESETSTAT")
+                _ = try server.command("CLIENT", "KILL", "ID", name)
+                try asked(server, times: 3)
+            }
+            #expect(lines.isEmpty)
+        }
     }
 
     @Test("one that keeps nothing, or evicts, is warned of, or refused as wrong configuration that names the setting")
@@ -161,10 +171,10 @@ import Testing
         for (arguments, setting) in [
             ([], "appendonly is no"), (["--appendonly", "yes", "--maxmemory-policy", "allkeys-lru"], "allkeys-lru"),
         ] as [([String], String)] {
-            let lines = try await check(arguments, .warn) { await $0.next(Self.warning) }
+            let lines = try await check(arguments, .warn) { await $1.next(Self.warning) }
             #expect(lines == [Self.warning])
             do {
-                _ = try await check(arguments) { _ in Issue.record("the role began") }
+                _ = try await check(arguments) { _, _ in Issue.record("the role began") }
                 Issue.record("it was not refused")
             } catch {
                 #expect("\(error)".contains(setting) && "\(error)".contains("127.0.0.1:"))
