@@ -1,5 +1,4 @@
 import Foundation
-import FoundationNetworking
 import KafkaClient
 import Logging
 import NIOCore
@@ -195,12 +194,12 @@ extension IntegrationTests {
                 var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 1))
                 try kafka.deliver(try records.record(to: records.tokens))
 
-                let address = try #require(WorkerLog.operationsAddress(of: worker))
+                let operations = try OperationsClient(of: worker, kafka)
                 broker.stop()
                 try broker.waitUntilGone()
                 try worker.waitForLogLine(with: "the filter of dead tokens is too old", within: patience)
-                let (before, tooOld) = try (Self.completions(of: worker), await Self.age(at: address))
-                #expect(tooOld > 1)
+                let before = Self.completions(of: worker)
+                #expect(try #require(await operations.metrics()["belfry_tombstone_filter_age_seconds"]) > 1)
 
                 try broker.start()
                 try kafka.wait(for: "the filter to be complete again", within: patienceSeconds) {
@@ -220,16 +219,6 @@ extension IntegrationTests {
 
         private static func completions(of worker: ChildProcess) -> Int {
             worker.log.components(separatedBy: complete).count - 1
-        }
-
-        /// As the worker's metrics tell it, in seconds.
-        private static func age(at address: String) async throws -> Double {
-            let url = try #require(URL(string: "http://\(address)/metrics"))
-            let (body, _) = try await URLSession.shared.data(from: url)
-            let name = "belfry_tombstone_filter_age_seconds "
-            let lines = String(decoding: body, as: UTF8.self).split(separator: "\n")
-            let line = try #require(lines.first { $0.hasPrefix(name) })
-            return try #require(Double(line.dropFirst(name.count)))
         }
     }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import FoundationNetworking
 import KafkaClient
 import PipelineCore
 import PushSchemas
@@ -9,44 +8,24 @@ import PushSchemas
 /// What a harvester shows at its operations endpoint.
 struct HarvesterWatch {
     let process: ChildProcess
-    let address: String
+    private let operations: OperationsClient
 
     init(_ pipeline: LocalPipeline, _ kafka: DemoKafka) throws {
         process = try pipeline.startHarvester()
-        var found: String?
-        try kafka.wait(for: "the harvester's endpoint") { [process] in
-            found = WorkerLog.operationsAddress(of: process)
-            return found != nil || !process.isRunning
-        }
-        guard let found else { throw ChildProcess.Failure(description: "no harvester: \(process.log)") }
-        address = found
+        operations = try OperationsClient(of: process, kafka)
     }
 
     func isReady() async throws -> Bool {
-        guard let url = URL(string: "http://\(address)/readyz") else { return false }
-        let (_, response) = try await URLSession.shared.data(from: url)
-        return (response as? HTTPURLResponse)?.statusCode == 200
-    }
-
-    /// The samples by name and labels.
-    func metrics() async throws -> [String: Double] {
-        guard let url = URL(string: "http://\(address)/metrics") else { return [:] }
-        let (body, _) = try await URLSession.shared.data(from: url)
-        var samples: [String: Double] = [:]
-        for line in String(decoding: body, as: UTF8.self).split(separator: "\n") where !line.hasPrefix("#") {
-            guard let space = line.lastIndex(of: " ") else { continue }
-            samples[String(line[..<space])] = Double(line[line.index(after: space)...])
-        }
-        return samples
+        try await operations.readiness().status == 200
     }
 
     func sample(_ name: String, _ topic: String, _ more: String = "") async throws -> Int {
-        Int(try await metrics()["\(name){topic=\"\(topic)\",environment=\"sandbox\"\(more)}"] ?? 0)
+        Int(try await operations.metrics()["\(name){topic=\"\(topic)\",environment=\"sandbox\"\(more)}"] ?? 0)
     }
 
     /// Tuples of all topics that it has applied.
     func applied() async throws -> Int {
-        Int(try await metrics().reduce(0) { $1.key.hasPrefix("belfry_feedback_applied_total") ? $0 + $1.value : $0 })
+        Int(try await operations.metrics()["belfry_feedback_applied_total"] ?? 0)
     }
 
     /// Returns when a topic's list stands at a step.

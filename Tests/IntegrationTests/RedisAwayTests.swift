@@ -1,5 +1,4 @@
 import Foundation
-import FoundationNetworking
 import PushSchemas
 import Testing
 
@@ -112,10 +111,7 @@ extension IntegrationTests {
                 var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 1))
                 try kafka.deliver(try records.record(to: records.tokens))
                 #expect(kafka.lastKind == .presumed)
-                let address = try #require(WorkerLog.operationsAddress(of: worker))
-                let url = try #require(URL(string: "http://\(address)/readyz"))
-                let (_, response) = try await URLSession.shared.data(from: url)
-                #expect((response as? HTTPURLResponse)?.statusCode == 200)
+                #expect(try await OperationsClient(of: worker, kafka).readiness().status == 200)
             }
         }
     }
