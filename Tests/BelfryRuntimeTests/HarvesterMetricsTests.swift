@@ -29,6 +29,7 @@ import Testing
             ],
             retries: 8,
             applied: .init(applied: 80, deadLetters: 1, refused: ["feedback-token-length": 1]),
+            partitions: [.init(number: 3, lagRecords: 9), .init(number: 4, lagRecords: nil)],
             isRedisReady: true
         )
     }
@@ -47,6 +48,7 @@ import Testing
             "belfry_feedback_step{L,step=\"publishing\"} 1", "belfry_feedback_step{L,step=\"waiting\"} 0",
             "belfry_feedback_retries_total 8", "belfry_feedback_applied_total 80",
             "belfry_feedback_refused_total{reason=\"feedback-token-length\"} 1",
+            "belfry_feedback_lag_records{partition=\"3\"} 9",
         ]
     )
     func series(line: String) {

@@ -1,5 +1,4 @@
 import Foundation
-import FoundationNetworking
 import PushSchemas
 import Testing
 
@@ -8,11 +7,6 @@ import Testing
 
 extension IntegrationTests {
     struct OperationsTests {
-        private struct Ready: Decodable, Equatable {
-            var ready: Bool
-            var obstacles: [String]
-        }
-
         @Test("a worker shows what it does, and that it waits for Redis when that is away")
         func endpoint() async throws {
             try await withPipeline {
@@ -23,8 +17,8 @@ extension IntegrationTests {
                 var records = Records(tokens: [strange] + (try pipeline.tokens(of: news, first: 0, count: 9)))
                 try kafka.deliver(try records.record(to: records.tokens))
 
-                let address = try #require(WorkerLog.operationsAddress(of: worker))
-                let samples = try await metrics(address)
+                let operations = try OperationsClient(of: worker, kafka)
+                let samples = try await operations.metrics()
                 #expect(samples["belfry_notifications_total"] == 10)
                 #expect(samples["belfry_outcomes_total{kind=\"rejected\"}"] == 1)
                 let topic = "topic=\"\(news)\",environment=\"sandbox\""
@@ -35,14 +29,14 @@ extension IntegrationTests {
                 #expect(samples["belfry_oldest_unconfirmed_age_seconds"] == 0, "all have their outcome")
                 let days = try #require(samples["belfry_certificate_expiry_timestamp_seconds{\(topic)}"])
                 #expect(days > Date().timeIntervalSince1970)
-                #expect(try await get("readyz", address) == (200, Ready(ready: true, obstacles: [])))
+                #expect(try await operations.readiness() == (200, .init(ready: true, obstacles: [])))
 
                 pipeline.stopRedis()
-                try await wait(for: "readiness to go", kafka) { try await get("readyz", address).status == 503 }
-                let (_, away) = try await get("readyz", address)
+                try await wait(for: "readiness to go", kafka) { try await operations.readiness().status == 503 }
+                let (_, away) = try await operations.readiness()
                 #expect(away.obstacles.allSatisfy { $0.hasSuffix("waits for Redis") } && !away.obstacles.isEmpty)
                 try pipeline.startRedis()
-                try await wait(for: "readiness to come back", kafka) { try await get("readyz", address).status == 200 }
+                try await wait(for: "readiness to come back", kafka) { try await operations.readiness().status == 200 }
             }
         }
 
@@ -52,8 +46,7 @@ extension IntegrationTests {
                 $0.configuration = "operations: {listen: '127.0.0.1:0'}"
             } _: { pipeline, kafka in
                 let registrar = try pipeline.startRegistrar()
-                try kafka.wait(for: "the endpoint") { WorkerLog.operationsAddress(of: registrar) != nil }
-                let address = try #require(WorkerLog.operationsAddress(of: registrar))
+                let operations = try OperationsClient(of: registrar, kafka)
                 func expect(
                     _ applied: Double,
                     tombstones: Double,
@@ -71,9 +64,9 @@ extension IntegrationTests {
                     var shown: [String: Double] = [:]
                     var shownLag: Double?
                     try? await wait(for: "\(applied) applied", kafka) {
-                        let samples = try await metrics(address)
+                        let samples = try await operations.metrics()
                         shown = samples.filter { expected[$0.key] != nil }
-                        shownLag = registrarLag(samples)
+                        shownLag = lagOfBothPartitions("belfry_registrar_lag_records", samples)
                         return shown == expected && shownLag == lag
                     }
                     #expect(shown == expected)
@@ -92,26 +85,62 @@ extension IntegrationTests {
                 try kafka.publish(topic: "push.registrations", key: news, value: try farewell.serializedBytes())
                 try kafka.publish(topic: "push.registrations", key: news, value: Array("nonsense".utf8))
                 try await expect(4, tombstones: 1, refused: 1)
-                #expect(try await get("readyz", address) == (200, Ready(ready: true, obstacles: [])))
+                #expect(try await operations.readiness() == (200, .init(ready: true, obstacles: [])))
 
                 pipeline.stopRedis()
-                try await wait(for: "readiness to go", kafka) { try await get("readyz", address).status == 503 }
-                #expect(try await get("readyz", address).answer.obstacles == ["the registrar waits for Redis"])
+                try await wait(for: "readiness to go", kafka) { try await operations.readiness().status == 503 }
+                #expect(try await operations.readiness().answer.obstacles == ["the registrar waits for Redis"])
                 try kafka.register([tokens[0]], bundleID: news, at: 3000)
                 try await expect(4, tombstones: 1, refused: 1, lag: 1)
                 try pipeline.startRedis()
-                try await wait(for: "readiness to come back", kafka) { try await get("readyz", address).status == 200 }
+                try await wait(for: "readiness to come back", kafka) { try await operations.readiness().status == 200 }
                 // All of it once more: a server that starts anew may have lost something.
                 try await wait(for: "what waited", kafka) {
-                    let samples = try await metrics(address)
-                    return registrarLag(samples) == 0 && samples["belfry_registrar_applied_total"] ?? 0 >= 10
+                    let samples = try await operations.metrics()
+                    return lagOfBothPartitions("belfry_registrar_lag_records", samples) == 0
+                        && samples["belfry_registrar_applied_total"] ?? 0 >= 10
                 }
             }
         }
 
-        /// Of both partitions; nil while one is not known.
-        private func registrarLag(_ samples: [String: Double]) -> Double? {
-            let lags = [0, 1].compactMap { samples["belfry_registrar_lag_records{partition=\"\($0)\"}"] }
+        @Test("a harvester shows what is safe and not applied, and that it waits for Redis when that is away")
+        func harvester() async throws {
+            try await withPipeline {
+                $0.configuration = "operations: {listen: '127.0.0.1:0'}"
+            } _: { pipeline, kafka in
+                let operations = try OperationsClient(of: try pipeline.startHarvester(), kafka)
+                func wait(forApplied applied: Double, lag: Double) async throws {
+                    try await self.wait(for: "\(applied) tuples applied and \(lag) not", kafka) {
+                        let samples = try await operations.metrics()
+                        return samples["belfry_feedback_applied_total"] == applied
+                            && lagOfBothPartitions("belfry_feedback_lag_records", samples) == lag
+                    }
+                }
+                let tokens = try pipeline.tokens(of: news, first: 0, count: 3)
+                let second = unixSeconds() - 600
+                try await wait(forApplied: 0, lag: 0)
+                for token in tokens.prefix(2) { try kafka.publishFeedback(token, bundleID: news, at: second) }
+                try await wait(forApplied: 2, lag: 0)
+                #expect(try await operations.readiness() == (200, .init(ready: true, obstacles: [])))
+
+                pipeline.stopRedis()
+                try await self.wait(for: "readiness to go", kafka) { try await operations.readiness().status == 503 }
+                #expect(try await operations.readiness().answer.obstacles == ["the harvester waits for Redis"])
+                try kafka.publishFeedback(tokens[2], bundleID: news, at: second)
+                try await wait(forApplied: 2, lag: 1)
+                try pipeline.startRedis()
+                // All of it once more: a server that starts anew may have lost something.
+                try await self.wait(for: "what waited", kafka) {
+                    let samples = try await operations.metrics()
+                    return lagOfBothPartitions("belfry_feedback_lag_records", samples) == 0
+                        && samples["belfry_feedback_applied_total"] ?? 0 >= 5
+                }
+            }
+        }
+
+        /// Nil while that of one is not known.
+        private func lagOfBothPartitions(_ name: String, _ samples: [String: Double]) -> Double? {
+            let lags = [0, 1].compactMap { samples["\(name){partition=\"\($0)\"}"] }
             return lags.count == 2 ? lags[0] + lags[1] : nil
         }
 
@@ -135,29 +164,6 @@ extension IntegrationTests {
                 }
                 kafka.pump()
             }
-        }
-
-        private func fetch(_ path: String, _ address: String) async throws -> (status: Int, body: Data) {
-            let url = try #require(URL(string: "http://\(address)/\(path)"))
-            let (data, response) = try await URLSession.shared.data(from: url)
-            return ((response as? HTTPURLResponse)?.statusCode ?? 0, data)
-        }
-
-        private func get(_ path: String, _ address: String) async throws -> (status: Int, answer: Ready) {
-            let (status, body) = try await fetch(path, address)
-            return (status, try JSONDecoder().decode(Ready.self, from: body))
-        }
-
-        /// The samples by name and labels.
-        private func metrics(_ address: String) async throws -> [String: Double] {
-            let (status, body) = try await fetch("metrics", address)
-            #expect(status == 200)
-            var samples: [String: Double] = [:]
-            for line in String(decoding: body, as: UTF8.self).split(separator: "\n") where !line.hasPrefix("#") {
-                let space = try #require(line.lastIndex(of: " "))
-                samples[String(line[..<space])] = Double(line[line.index(after: space)...])
-            }
-            return samples
         }
     }
 }

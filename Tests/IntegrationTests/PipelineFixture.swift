@@ -61,6 +61,16 @@ extension DemoKafka {
         try waitForOutcomes()
     }
 
+    /// Publishes a tuple of the feedback service, as a harvester does.
+    func publishFeedback(_ token: [UInt8], bundleID: String, at timestamp: Int64) throws {
+        let tuple = PushFeedbackTuple.with {
+            $0.environment = "sandbox"
+            $0.token = Data(token)
+            $0.timestamp = UInt32(timestamp)
+        }
+        try publish(topic: "push.feedback", key: bundleID, value: try tuple.serializedBytes())
+    }
+
     /// As ``wait(for:within:_:)``, for conditions that can fail.
     func wait(for what: String, until condition: () throws -> Bool) throws {
         var failure: (any Error)?

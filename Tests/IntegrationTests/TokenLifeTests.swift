@@ -88,23 +88,15 @@ extension IntegrationTests {
                 defer { inspector.close() }
                 let tokens = try pipeline.tokens(of: news, first: 0, count: 3)
                 let second = unixSeconds() - 600
-                func feedback(_ token: [UInt8], at timestamp: Int64) throws {
-                    let tuple = PushFeedbackTuple.with {
-                        $0.environment = "sandbox"
-                        $0.token = Data(token)
-                        $0.timestamp = UInt32(timestamp)
-                    }
-                    try kafka.publish(topic: "push.feedback", key: news, value: try tuple.serializedBytes())
-                }
                 try pipeline.startRegistrar()
                 try pipeline.startHarvester()
                 // Tokens 0 and 2 register first, token 1 after its feedback. All tuples go through one partition, in order:
                 // the tombstone of token 2 says that the tuple of token 0 was judged.
                 try kafka.register([tokens[0], tokens[2]], bundleID: news, at: second)
                 try kafka.wait(for: "registrations") { try inspector.count().registered == 2 }
-                try feedback(tokens[1], at: second)
-                try feedback(tokens[0], at: second)
-                try feedback(tokens[2], at: second + 1)
+                try kafka.publishFeedback(tokens[1], bundleID: news, at: second)
+                try kafka.publishFeedback(tokens[0], bundleID: news, at: second)
+                try kafka.publishFeedback(tokens[2], bundleID: news, at: second + 1)
                 try kafka.wait(for: "tombstones") { try inspector.count().tombstoned == 2 }
                 try kafka.register([tokens[1]], bundleID: news, at: second)
                 try kafka.wait(for: "the registration") { try inspector.count().registered == 3 }

@@ -3,8 +3,15 @@ import KafkaClient
 // What an applier tells those who operate it.
 
 extension RecordApplier {
+    /// An assigned partition of the topic that is applied.
+    struct Partition: Sendable, Equatable {
+        var number: Int32
+        /// Records that have not been applied; nil: not known yet.
+        var lagRecords: Int64?
+    }
+
     /// The assigned partitions, with what has not been applied of them: what is in hand waits as well.
-    var partitions: [RegistrarReport.Partition] {
+    var partitions: [Partition] {
         consumer.assignedPartitions.map { place in
             let watermarks = consumer.cachedWatermarks(place)
             let next = nextOffsets[place.partition]

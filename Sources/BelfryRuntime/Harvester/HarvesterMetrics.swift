@@ -57,6 +57,11 @@ struct HarvesterMetrics {
         .counter,
         "Tuples that were not applied and became dead letters, by reason."
     )
+    private var lag = MetricFamily(
+        "belfry_feedback_lag_records",
+        .gauge,
+        "Records of push.feedback that have not been applied, by partition."
+    )
 
     init(_ reports: [HarvesterReport]) {
         for report in reports {
@@ -66,13 +71,16 @@ struct HarvesterMetrics {
             for (reason, count) in report.applied.refused.sorted(by: { $0.key < $1.key }) {
                 refused.add(count, Label("reason", reason))
             }
+            for partition in report.partitions {
+                if let records = partition.lagRecords { lag.add(records, Label("partition", "\(partition.number)")) }
+            }
         }
     }
 
     var families: [MetricFamily] {
         [
             age, readings, failures, tuples, acknowledged, unacknowledged, retries, cut, lease, leasesRefused, step,
-            applied, refused,
+            applied, refused, lag,
         ]
     }
 

@@ -19,6 +19,8 @@ struct HarvesterReport: Sendable, Equatable {
     /// Tuples published again after a refusal.
     var retries: Int
     var applied: RecordApplier.Counters
+    /// Of push.feedback.
+    var partitions: [RecordApplier.Partition]
     var isRedisReady: Bool
 }
 

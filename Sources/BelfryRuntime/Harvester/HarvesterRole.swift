@@ -98,6 +98,7 @@ public struct HarvesterRole: Service {
                 lists: harvest.lists.map { $0.report(now: now) },
                 retries: harvest.retries,
                 applied: applier.counters,
+                partitions: applier.partitions,
                 isRedisReady: redis.isReady
             )
         }
