@@ -54,7 +54,19 @@ struct FilteredLookupTests {
         func asked(for tokens: UInt8...) -> Int { asked(for: tokens.map { (0, $0) }) }
 
         /// - Parameter tokens: each of the topic with that number.
-        func asked(for tokens: [(topic: Int32, token: UInt8)]) -> Int {
+        func asked(for tokens: [(topic: Int32, token: UInt8)]) -> Int { ask(for: batch(of: tokens)) }
+
+        /// How many of a batch Redis is asked for now.
+        func ask(for batch: PreparedBatch) -> Int {
+            let before = redis.questions
+            shard.prepared = [batch]
+            shard.requestTokenState()
+            shard.prepared = []
+            eventLoop.run()
+            return redis.questions - before
+        }
+
+        func batch(of tokens: [(topic: Int32, token: UInt8)]) -> PreparedBatch {
             let batch = PreparedBatch(source: KafkaBatch([]), number: 1)
             for (index, (topic, token)) in tokens.enumerated() {
                 batch.append(
@@ -70,11 +82,7 @@ struct FilteredLookupTests {
                     )
                 )
             }
-            let before = redis.questions
-            shard.prepared = [batch]
-            shard.requestTokenState()
-            shard.prepared = []
-            return redis.questions - before
+            return batch
         }
 
         func kill(_ token: UInt8) {
@@ -136,6 +144,44 @@ struct FilteredLookupTests {
         bench.shard.senders.senders[0].refusedTokens
             .insert([UInt8](repeating: 3, count: 32), checksum: 3, refusedAt: 1)
         #expect(bench.asked(for: 1, 3, 2) == 1)
+    }
+
+    @Test("What was asked in vain is asked again, not at once; and who was dead, for they may have registered since")
+    func again() throws {
+        let bench = try Bench()
+        defer { bench.shard.leave() }
+        bench.redis.isMute = false
+        bench.redis.room = 2
+        let batch = bench.batch(of: (1...5).map { (0, $0) })
+        // Who is answered for is not known, which a script is asked for in turn.
+        #expect(bench.ask(for: batch) == 5 + 2)
+        batch.deaths = [0: .feedback]
+        bench.redis.room = 3
+        #expect(bench.ask(for: batch) == 0, "it would be refused again")
+        bench.wait(.seconds(1))
+        #expect(bench.ask(for: batch) == 4 + 3)
+        bench.wait(.seconds(1))
+        bench.redis.room = .max
+        #expect(bench.ask(for: batch) == 1 + 1)
+        var isKnown = false
+        if case .known = batch.lookup { isKnown = true }
+        #expect(isKnown)
+        #expect(batch.deaths.isEmpty)
+        #expect(bench.ask(for: batch) == 0)
+    }
+
+    @Test("A connection that is back is asked at once")
+    func back() throws {
+        let bench = try Bench()
+        defer { bench.shard.leave() }
+        bench.redis.room = 0
+        let batch = bench.batch(of: [(0, 1)])
+        #expect(bench.ask(for: batch) == 1)
+        bench.redis.room = .max
+        bench.shard.prepared = [batch]
+        bench.shard.redisConnected()
+        bench.shard.prepared = []
+        #expect(bench.redis.questions == 2)
     }
 
     @Test("A bundle whose filter was given up is asked for like one without")

@@ -118,10 +118,12 @@ final class ScriptedReader: PartitionReader {
 }
 
 /// Knows nothing of any token, and answers for windows what it is told. While it is away nothing is answered in time; while it
-/// is mute, nothing before it is closed.
+/// is mute, nothing before it is closed. What it has no room for is refused at once.
 final class ScriptedRedis: RedisPipeline {
     var isAway = false
     var isMute = false
+    /// For how many more questions, calls of scripts apart.
+    var room = Int.max
     /// The answer of ``CoalesceScript``: milliseconds.
     var window: Int64 = 0
     private(set) var questions = 0
@@ -146,6 +148,11 @@ final class ScriptedRedis: RedisPipeline {
         _ write: (inout RedisCommandWriter) -> Void,
         _ completion: @escaping RedisConnection.Completion
     ) {
+        guard room > 0 else {
+            questions += 1
+            return completion(.failure(.server(prefix: "ERR", message: "no room")))
+        }
+        room -= 1
         answer(.init(kind: .null, count: 0, value: 0), completion)
     }
 

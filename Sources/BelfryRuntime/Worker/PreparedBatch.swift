@@ -34,6 +34,16 @@ struct Coalescible {
 /// Owns the bytes its notifications point into: the consumed batch, views with storage of their own, and the arena of
 /// stripped payloads. Belongs to one shard's thread.
 final class PreparedBatch {
+    /// What of a batch only Redis can tell.
+    struct Questions {
+        /// Indices in `notifications` of those whose token may be dead.
+        var tokens: [Int] = []
+        /// Indices of those with a request id.
+        var requests: [Int] = []
+
+        var isEmpty: Bool { tokens.isEmpty && requests.isEmpty }
+    }
+
     /// Where the batch's token state stands.
     enum Lookup {
         /// Not asked for, or asked for in vain: ask (again).
@@ -60,8 +70,10 @@ final class PreparedBatch {
     var lookupDue: MonotonicTime?
     /// Goes on although the token state is not known.
     var isWithoutState = false
-    /// One of the replies asked for was an error.
-    var lookupFailed = false
+    /// What was asked in vain; nil: nothing was asked yet.
+    var unanswered: Questions?
+    /// Not before that it is asked again; nil: at any time.
+    var askAgainAt: MonotonicTime?
 
     /// The lags of which it brings notifications back.
     var returning: [PartitionState] = []

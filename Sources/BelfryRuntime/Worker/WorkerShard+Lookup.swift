@@ -9,12 +9,12 @@ extension WorkerShard {
     func requestTokenState() {
         let now = now
         for batch in prepared {
-            guard case .needed = batch.lookup else { continue }
+            guard case .needed = batch.lookup, batch.askAgainAt.map({ $0 <= now }) ?? true else { continue }
             guard let redis else {
                 batch.lookup = .known
                 continue
             }
-            let questions = questions(of: batch, now: now)
+            let questions = againQuestions(of: batch) ?? questions(of: batch, now: now)
             guard !questions.isEmpty else {
                 batch.lookup = .known
                 continue
@@ -35,6 +35,7 @@ extension WorkerShard {
     /// A connection to Redis came up, which it does with an answer.
     func redisConnected() {
         noteAnswer()
+        for batch in prepared { batch.askAgainAt = nil }
         requestTokenState()
     }
 
@@ -60,26 +61,23 @@ extension WorkerShard {
         batch.lookup = .known
     }
 
-    /// What of a batch only Redis can tell.
-    private struct Questions {
-        /// Indices of notifications whose token may be dead.
-        var tokens: [Int] = []
-        /// Indices of those with a request id.
-        var requests: [Int] = []
-
-        var isEmpty: Bool { tokens.isEmpty && requests.isEmpty }
+    /// What had no answer, so that a batch of more questions than the client takes at once gets ahead; and who was dead, for they
+    /// may have registered meanwhile. Nil: nothing was asked yet.
+    private func againQuestions(of batch: PreparedBatch) -> PreparedBatch.Questions? {
+        guard var questions = batch.unanswered else { return nil }
+        questions.tokens += batch.deaths.keys
+        return questions
     }
 
     /// With a filter that is complete, only tokens that it holds are asked for.
-    private func questions(of batch: PreparedBatch, now: MonotonicTime) -> Questions {
-        var questions = Questions()
+    private func questions(of batch: PreparedBatch, now: MonotonicTime) -> PreparedBatch.Questions {
+        var questions = PreparedBatch.Questions()
         if let filters, filters.isComplete(now: now) {
             questions.tokens = tokensThatMayBeDead(in: batch)
         } else {
             questions.tokens = Array(batch.notifications.indices)
         }
         questions.requests = batch.fingerprints.indices.filter { batch.fingerprints[$0] != nil }
-        counters.lookUps += questions.tokens.count
         return questions
     }
 
@@ -110,11 +108,12 @@ extension WorkerShard {
             .contains(notification.token, checksum: notification.checksum)
     }
 
-    private func ask(_ redis: any RedisPipeline, _ questions: Questions, of batch: PreparedBatch) {
+    private func ask(_ redis: any RedisPipeline, _ questions: PreparedBatch.Questions, of batch: PreparedBatch) {
         batch.lookup = .asked(pendingReplies: questions.tokens.count + questions.requests.count)
-        batch.lookupFailed = false
+        counters.lookUps += questions.tokens.count
+        batch.unanswered = .init()
+        batch.askAgainAt = nil
         batch.deaths = [:]
-        batch.repetitions = []
         for index in questions.tokens {
             let notification = batch.notifications[index]
             let sender = senders.senders[Int(notification.sender)]
@@ -138,7 +137,10 @@ extension WorkerShard {
                 key.write(fingerprint, checksum: notification.checksum, into: room)
             }
         } _: { [weak self] result in
-            if case .success(let reply) = result, !reply.isNull { batch.repetitions.insert(index) }
+            switch result {
+            case .success(let reply): if !reply.isNull { batch.repetitions.insert(index) }
+            case .failure: batch.unanswered?.requests.append(index)
+            }
             self?.answerArrived(result.map { _ in }, of: batch)
         }
     }
@@ -156,12 +158,16 @@ extension WorkerShard {
         of batch: PreparedBatch,
         _ index: Int
     ) {
-        if case .success(let value?) = result, case .asked = batch.lookup {
+        switch result {
+        case .success(let value?):
+            guard case .asked = batch.lookup else { break }
             if let reason = TokenRecord.reasonOfDeath(value) {
                 batch.deaths[index] = reason
             } else {
                 tokenLives(batch.notifications[index], value)
             }
+        case .success(nil): break
+        case .failure: batch.unanswered?.tokens.append(index)
         }
         answerArrived(result.map { _ in }, of: batch)
     }
@@ -172,19 +178,21 @@ extension WorkerShard {
         case .failure: redisPatience.failed(now: now)
         }
         guard case .asked(let pending) = batch.lookup else { return }
-        if case .failure(let error) = result {
-            // Reading changes nothing, so it can simply be asked again; until then the batch waits, and with it its
-            // partitions.
-            if !batch.lookupFailed {
-                logger.warning("token state could not be read", metadata: ["error": "\(error)"])
-            }
-            batch.lookupFailed = true
+        if case .failure(let error) = result, batch.askAgainAt == nil {
+            logger.warning("token state could not be read", metadata: ["error": "\(error)"])
+            // Reading changes nothing, so it can simply be asked again; until then the batch waits, and with it its partitions.
+            // Not at once: what was refused would be refused again, before the event loop has looked at its sockets.
+            batch.askAgainAt = now + ShardLimits.retryInterval
         }
         guard pending == 1 else {
             batch.lookup = .asked(pendingReplies: pending - 1)
             return
         }
-        batch.lookup = batch.lookupFailed ? .needed : .known
+        guard batch.unanswered?.isEmpty ?? true else {
+            batch.lookup = .needed
+            return
+        }
+        batch.lookup = .known
         // Behind the reply's other completions, so that one turn serves them all.
         eventLoop.assumeIsolated().execute { [weak self] in self?.turn() }
     }
