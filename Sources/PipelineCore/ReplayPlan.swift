@@ -76,9 +76,9 @@ public struct ReplayPlan: Sendable {
     }
 
     /// What to commit beside `offset`.
-    public mutating func metadata(_ partition: Int32, offset: Int64, now: MonotonicTime) -> String {
+    public func metadata(_ partition: Int32, offset: Int64) -> String {
         guard let settled, !settled.isEmpty else { return "" }
-        return ReplayMark(servers: settled, start: partitions[partition]?.start(now: now) ?? offset).metadata
+        return ReplayMark(servers: settled, start: partitions[partition]?.start ?? offset).metadata
     }
 
     /// The partition was given back.
@@ -91,14 +91,10 @@ public struct ReplayPlan: Sendable {
     /// Whether records are to be applied again.
     public var isDue: Bool { changed != nil }
 
-    /// Where to begin again, by partition; those in which nothing was applied lately are left out.
-    public mutating func starts(now: MonotonicTime) -> [Int32: Int64] {
-        var starts: [Int32: Int64] = [:]
-        for partition in partitions.keys { starts[partition] = partitions[partition]?.start(now: now) }
-        return starts
-    }
+    /// Where to begin again, by partition.
+    public var starts: [Int32: Int64] { partitions.compactMapValues(\.start) }
 
-    /// Consuming goes on from where ``starts(now:)`` said: what is committed from now on was applied to the new servers.
+    /// Consuming goes on from where ``starts`` said: what is committed from now on was applied to the new servers.
     public mutating func beganAgain() {
         if let changed { settled = changed }
         changed = nil

@@ -9,7 +9,7 @@ import Synchronization
 @testable import BelfryRuntime
 
 /// A ``RecordApplier`` with real clients, for tests. Records are registrations of the key that their value names, or
-/// `bad…`.
+/// `bad…`, which is judged good when it is decoded once more.
 final class ApplierProbe: Sendable {
     static let source = "push.registrations"
     static let deadLetters = "push.dead-letters"
@@ -69,6 +69,7 @@ final class ApplierProbe: Sendable {
         let topic = keeper == nil ? Self.source : TopicNames().tombstones
         self.topic = topic
         state = try await eventLoop.submit {
+            var refused: Set<String> = []
             let servers = replayPorts.map { Self.servers($0, on: eventLoop) }
             let clients = try Self.clients(
                 consuming: topic,
@@ -94,7 +95,9 @@ final class ApplierProbe: Sendable {
                 onDecode(value)
                 if let keeper { return try keeper.changes(for: message) }
                 if let decoder { return try decoder.changes(for: message) }
-                guard !value.hasPrefix("bad") else { throw RecordRefusal(reason: "is-bad", detail: "it says so") }
+                if value.hasPrefix("bad"), refused.insert(value).inserted {
+                    throw RecordRefusal(reason: "is-bad", detail: "it says so")
+                }
                 return [.of(Array(value.utf8), .register(at: 1, TokenTexts()))]
             }
             clients.consumer.onAssigned = { [unowned applier] in applier.assign($0) }

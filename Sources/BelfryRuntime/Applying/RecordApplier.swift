@@ -42,6 +42,8 @@ final class RecordApplier {
     private let decode: Decode
 
     private var current: Batch?
+    /// Changes that are made once more in a second.
+    private var failed: [TokenChange] = []
     private var isRevoking = false
     private var revocations = 0
     private var revoking: [KafkaTopicPartition] = []
@@ -62,6 +64,8 @@ final class RecordApplier {
         /// Changes and dead letters without an acknowledgement.
         var pending: Int
         var ends: [Int32: Int64]
+        /// Why messages cannot be used, by index.
+        var refusals: [Int: RecordRefusal]
         /// Messages of dead letters to hand over again, by index.
         var waiting: [Int] = []
         /// Those whose dead letters the broker refused for their size.
@@ -191,7 +195,8 @@ final class RecordApplier {
     private func take(_ records: KafkaBatch) {
         var ends: [Int32: Int64] = [:]
         var changes: [TokenChange] = []
-        var faults: [(index: Int, error: RecordRefusal)] = []
+        var first: RecordRefusal?
+        var refusals: [Int: RecordRefusal] = [:]
         for index in 0..<records.count {
             let message = records[index]
             if let error = message.error {
@@ -202,21 +207,22 @@ final class RecordApplier {
             do throws(RecordRefusal) {
                 changes += try decode(message)
             } catch {
-                faults.append((index, error))
+                if refusals.isEmpty { first = error }
+                refusals[index] = error
                 counters.refused[error.reason, default: 0] += 1
             }
         }
         guard !ends.isEmpty else { return }
-        if let fault = faults.first {
+        if let first {
             logger.warning(
                 "records that cannot be used are dead letters",
-                metadata: ["count": "\(faults.count)", "first": "\(fault.error.reason): \(fault.error.detail)"]
+                metadata: ["count": "\(refusals.count)", "first": "\(first.reason): \(first.detail)"]
             )
         }
         replay?.applying(records)
-        current = Batch(records: records, pending: changes.count + faults.count, ends: ends)
+        current = Batch(records: records, pending: changes.count + refusals.count, ends: ends, refusals: refusals)
         for change in changes { apply(change) }
-        for fault in faults { publishDeadLetter(at: fault.index) }
+        for index in refusals.keys.sorted() { publishDeadLetter(at: index) }
         // It may ask for nothing.
         finishIfDone()
     }
@@ -230,10 +236,24 @@ final class RecordApplier {
                 guard publishes else { return finishOne() }
                 tombstones.publish(change, facts) { [weak self] in self?.finishOne() }
             case .failure(let error):
-                logger.warning("token state could not be changed; trying again", metadata: ["error": "\(error)"])
-                eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in self?.apply(change) }
+                if failed.isEmpty {
+                    eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in self?.retryFailed(error) }
+                }
+                failed.append(change)
             }
         }
+    }
+
+    /// - Parameter first: why the first of them failed.
+    private func retryFailed(_ first: RedisError) {
+        guard !isStopped else { return }
+        let again = failed
+        failed = []
+        logger.warning(
+            "token state could not be changed; trying again",
+            metadata: ["count": "\(again.count)", "first": "\(first)"]
+        )
+        for change in again { apply(change) }
     }
 
     private func finishOne() {
@@ -278,24 +298,15 @@ final class RecordApplier {
     // MARK: Dead letters
 
     private func publishDeadLetter(at index: Int) {
-        guard let batch = current else { return }
+        guard let batch = current, let refusal = batch.refusals[index] else { return }
         let message = batch.records[index]
-        let detail: String
-        let reason: String
-        do throws(RecordRefusal) {
-            _ = try decode(message)
-            return
-        } catch {
-            reason = error.reason
-            detail = error.detail
-        }
         do throws(KafkaError) {
             let isCut = batch.tooLarge.contains(index)
             try DeadLetter(
                 source: source,
                 offset: message.offset,
-                reason: reason,
-                detail: detail,
+                reason: refusal.reason,
+                detail: refusal.detail,
                 tokenIndex: nil,
                 cutBytes: isCut ? ShardLimits.cutBytes : nil
             ).publish(message, to: deadLetters, through: producer, opaque: UInt64(index))

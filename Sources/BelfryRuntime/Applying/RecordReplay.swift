@@ -151,7 +151,7 @@ final class RecordReplay {
     }
 
     func metadata(_ partition: Int32, offset: Int64) -> String {
-        plan.metadata(partition, offset: offset, now: now())
+        plan.metadata(partition, offset: offset)
     }
 
     func end(_ partitions: [KafkaTopicPartition]) {
@@ -165,7 +165,7 @@ final class RecordReplay {
         guard plan.isDue else { return }
         do throws(KafkaError) {
             var positions: [KafkaPartitionOffset] = []
-            for (partition, offset) in plan.starts(now: now()).sorted(by: { $0.key < $1.key }) {
+            for (partition, offset) in plan.starts.sorted(by: { $0.key < $1.key }) {
                 let place = KafkaTopicPartition(topic: topic, partition: partition)
                 let low = try low(of: place, in: consumer)
                 positions.append(KafkaPartitionOffset(place, offset: max(low, offset)))
