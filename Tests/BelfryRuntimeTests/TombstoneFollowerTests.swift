@@ -84,6 +84,19 @@ struct TombstoneFollowerTests {
         #expect(bench.log.messages == ["a record of push.tombstones cannot be read"], "once")
     }
 
+    @Test("A turn takes a part of a long topic, so that the loop's other work has its own; the rest follows at once")
+    func longTopic() {
+        let bench = Bench(starts: false) { topic in
+            for _ in 0..<2500 { topic.append(.death(1), .dead(at: 1)) }
+            topic.append(.death(2), .dead(at: 1))
+        }
+        defer { bench.stop() }
+        bench.follower.turn()
+        #expect(bench.filters.holds(1) && !bench.filters.holds(2))
+        bench.eventLoop.advanceTime(by: .milliseconds(1))
+        #expect(bench.filters.holds(2))
+    }
+
     @Test("A reader that cannot begin is tried again at the pace of questions, with a line each")
     func cannotBegin() {
         let bench = Bench { topic in

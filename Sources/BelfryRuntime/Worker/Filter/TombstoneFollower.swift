@@ -11,7 +11,8 @@ import PushSchemas
 final class TombstoneFollower {
     /// How often it looks for what was fetched.
     private static let interval = TimeAmount.milliseconds(50)
-    private static let recordsAtOnce = 10_000
+    /// Of each partition in one turn: other work of the loop waits as long, and what the filters have replaced is in memory.
+    private static let recordsAtOnce = 1_000
     private static let questionTimeoutMilliseconds: Int32 = 5_000
     private static let beginsAgain: Logger.Message = "push.tombstones is read from its beginning again"
 
@@ -23,6 +24,8 @@ final class TombstoneFollower {
     private let logger: Logger
     private var progress: FollowedTopic
     private var timer: RepeatedTask?
+    /// The turn for which more is there already.
+    private var next: Scheduled<Void>?
     private var isKnownComplete = false
     private var unreadable = 0
 
@@ -53,6 +56,7 @@ final class TombstoneFollower {
     func stop() {
         eventLoop.preconditionInEventLoop()
         timer?.cancel()
+        next?.cancel()
         filters.complete(asOf: nil)
         reader.close()
     }
@@ -62,13 +66,19 @@ final class TombstoneFollower {
     /// Asks if it is time to, and takes what was fetched. Called by itself again and again once started.
     func turn() {
         if progress.isQuestionDue(now: now) { ask() }
+        var hasRead = false
         for partition in 0..<partitions {
-            while let batch = reader.read(place(partition), max: Self.recordsAtOnce) {
-                take(batch, partition)
-                batch.release()
-            }
+            guard let batch = reader.read(place(partition), max: Self.recordsAtOnce) else { continue }
+            take(batch, partition)
+            batch.release()
+            hasRead = true
         }
         report()
+        guard hasRead, next == nil else { return }
+        next = eventLoop.assumeIsolated().scheduleTask(in: .microseconds(50)) { [weak self] in
+            self?.next = nil
+            self?.turn()
+        }
     }
 
     private func place(_ partition: Int) -> KafkaTopicPartition {
