@@ -43,7 +43,11 @@ import Testing
             ("\(hex),0", "registered at \"0\"; allowed: UNIX seconds, 1...4294967295"),
             ("\(hex),4294967296", "registered at \"4294967296\"; allowed: UNIX seconds, 1...4294967295"),
             ("\(hex),1,2,3,4", "5 fields; allowed: token, registered at, locale, time zone"),
-            ("\(hex),1,\(String(repeating: "x", count: 65))", "the locale has 65 bytes; allowed: 64"),
+            ("\(hex),1,\(String(repeating: "x", count: 36))", "the locale has 36 bytes; allowed: 35"),
+            (
+                "\(hex),1,\(String(repeating: "x", count: 35)),Mars/Arcadia",
+                "the time zone has 12 bytes; allowed: an IANA name, or 9"
+            ),
         ]
     )
     func faults(text: String, message: String) {
@@ -137,7 +141,8 @@ import Testing
             ) throws -> Int {
                 let lines = try LineStream(path: path)
                 let template = try Self.order.template()
-                checkpoint.source = RegistrationFile(path: path, order: Self.order).source(of: lines, template)
+                checkpoint.source = RegistrationFile(path: path, order: Self.order)
+                    .source(of: lines, template, settings)
                 change(&checkpoint.source)
                 try checkpoint.write(beside: path)
                 var file = RegistrationFile(path: path, order: Self.order)

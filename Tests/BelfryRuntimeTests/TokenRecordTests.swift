@@ -53,8 +53,10 @@ import Testing
                 record.reason = .feedback
             }
             if Bool.random(using: &generator) { record.badge = .random(in: 0 ... .max, using: &generator) }
-            record.texts.locale = ["", "de", "zh-Hant"].randomElement(using: &generator) ?? ""
-            record.texts.timeZone = ["", "Europe/Berlin", "UTC", "Nowhere/Land"].randomElement(using: &generator) ?? ""
+            record.texts = TokenTexts(
+                locale: ["", "de", "zh-Hant"].randomElement(using: &generator) ?? "",
+                timeZone: ["", "Europe/Berlin", "UTC", "Nowhere/Land"].randomElement(using: &generator) ?? ""
+            )
             let bytes = record.bytes
             let read = self.record(bytes)
             #expect(read == record)
@@ -68,6 +70,17 @@ import Testing
         #expect(record([64] + Self.fixed.dropFirst()) == nil)
         #expect(record([0x81] + Self.fixed.dropFirst()) == nil)
         #expect(record(Self.fixed.dropLast() + [200]) == nil)
+    }
+
+    @Test("A locale is cut between two characters, a time zone without a number kept whole or not at all")
+    func longTexts() {
+        let locale = String(repeating: "x", count: 34)
+        let long = TokenTexts(locale: locale + "é", timeZone: "Etc/Unknown")
+        #expect(long.locale == locale && long.timeZone.isEmpty)
+        #expect(TokenTexts(locale: locale + "x", timeZone: "Asia/Ho_Chi_Minh").timeZone == "Asia/Ho_Chi_Minh")
+        let zone = String(repeating: "z", count: 42)
+        #expect(TokenTexts(locale: "de", timeZone: zone).timeZone == zone)
+        #expect(TokenTexts(locale: "de", timeZone: zone + "z").timeZone.isEmpty)
     }
 
     @Test("A time zone's number of a newer version is a zone that is not known")

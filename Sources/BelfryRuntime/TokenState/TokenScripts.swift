@@ -52,19 +52,19 @@ enum TokenScripts {
     )
 
     /// KEYS[3]: remembers the request that asked; ARGV: buckets, token, what is added (or `=` and the number that is set),
-    /// milliseconds for which the request is remembered. Answers with the badge to send, as a string in decimal; to a
-    /// request that asks again, with the same.
+    /// milliseconds for which the request is remembered. Answers with an array: the badge to send, as a string in decimal, to a
+    /// request that asks again the same; and how many tokens the bucket has.
     static let badge = RedisScript(
         change(
             """
             local given = redis.call('GET', KEYS[3])
-            if given then return given end
+            if given then return {given, redis.call('HLEN', KEYS[2])} end
             local set = string.match(ARGV[3], '^=(%d+)$')
             badge = math.max(0, math.min(4294967295, set and tonumber(set) or (badge or 0) + tonumber(ARGV[3])))
             write(0)
             given = string.format('%.0f', badge)
             redis.call('SET', KEYS[3], given, 'PX', ARGV[4])
-            return given
+            return {given, redis.call('HLEN', KEYS[2])}
             """
         )
     )
@@ -166,10 +166,14 @@ enum TokenScripts {
         local function answer(revived)
           return {registered, tombstoned, reason, revived, redis.call('HLEN', KEYS[2])}
         end
+        local function order(text)
+          -- Strings compare by the server's locale; digits of bytes do not.
+          return (string.gsub(text, '.', function(byte) return string.format('%02x', string.byte(byte)) end))
+        end
         local function describe(at)
           local last = math.max(registered, described)
           local newKinds = tonumber(ARGV[4])
-          if at > last or (at == last and (newKinds > kinds or (newKinds == kinds and ARGV[5] > texts))) then
+          if at > last or (at == last and (newKinds > kinds or (newKinds == kinds and order(ARGV[5]) > order(texts)))) then
             kinds, texts = newKinds, ARGV[5]
           end
           described = math.max(last, at)

@@ -98,14 +98,22 @@ final class TokenTable {
         }
     }
 
-    /// Reads a token's record for those who have time; nil: nothing is known of it, or in a form that is not known here.
+    /// Reads a token's record for those who have time; nil: nothing is known of it. One of a form that is not known here is an error.
     func read(
         _ token: [UInt8],
         in space: Space,
         _ completion: @escaping (Result<TokenRecord?, RedisError>) -> Void
     ) {
         call(TokenScripts.read, token, at: Place(of: token), in: space, arguments: []) { result in
-            completion(result.map { $0.isNull ? nil : TokenRecord($0.bytes) })
+            completion(
+                result.flatMap { reply in
+                    if reply.isNull { return .success(nil) }
+                    guard let record = TokenRecord(reply.bytes) else {
+                        return .failure(.server(prefix: "BELFRY", message: "a token record of a later version"))
+                    }
+                    return .success(record)
+                }
+            )
         }
     }
 
@@ -173,9 +181,10 @@ final class TokenTable {
         ) { result in
             completion(
                 result.flatMap { reply in
-                    guard let badge = reply.string.flatMap({ UInt32($0) }) else {
-                        return .failure(.server(prefix: "BELFRY", message: "an answer without badge"))
-                    }
+                    guard reply.count == 2, let badge = reply[0].string.flatMap({ UInt32($0) }),
+                        let tokens = reply[1].integer
+                    else { return .failure(.server(prefix: "BELFRY", message: "an answer without badge")) }
+                    if tokens > TokenBuckets.splitAbove { self.split(place.tag, of: space) }
                     return .success(badge)
                 }
             )

@@ -2,13 +2,18 @@
 ///
 /// A time zone of ``TimeZoneCodes`` takes two bytes, another its text.
 struct TokenTexts: Equatable, Sendable {
-    /// Longest text kept, bytes; what is longer is cut.
-    static let limitBytes = 64
+    /// Longest locale kept, bytes: what RFC 5646, 4.4.1, finds enough for any tag in use. A longer one is cut.
+    static let localeLimitBytes = 35
+    /// Longest text kept of a time zone without a code, beside the longest locale, bytes. One that has no room is not kept: a part of a
+    /// name is no name.
+    ///
+    /// So the fullest record has 64 bytes, the most that a server with stock settings keeps in the compact form.
+    static let zoneLimitBytes = 9
 
     /// BCP 47 tag; empty: not known.
-    var locale = ""
+    private(set) var locale = ""
     /// IANA name; empty: not known.
-    var timeZone = ""
+    private(set) var timeZone = ""
 
     /// The flags of the record that say which texts follow.
     var flags: UInt8 {
@@ -33,8 +38,29 @@ struct TokenTexts: Equatable, Sendable {
     }
 
     init(locale: String = "", timeZone: String = "") {
-        self.locale = locale
-        self.timeZone = timeZone
+        self.locale = Self.cut(locale)
+        // What the locale leaves of the room is the zone's.
+        let room = Self.zoneLimitBytes + Self.localeLimitBytes - self.locale.utf8.count
+        if timeZone.utf8.count <= room || TimeZoneCodes.code(of: timeZone) != nil { self.timeZone = timeZone }
+    }
+
+    /// Cuts between two Unicode scalars, to which indices are rounded.
+    private static func cut(_ locale: String) -> String {
+        guard locale.utf8.count > localeLimitBytes else { return locale }
+        return String(locale[..<locale.utf8.index(locale.startIndex, offsetBy: localeLimitBytes)])
+    }
+
+    /// What of the texts there was no room for, for a person to read.
+    static func faults(locale: String, timeZone: String) -> [String] {
+        let kept = TokenTexts(locale: locale, timeZone: timeZone)
+        var faults: [String] = []
+        if kept.locale != locale {
+            faults.append("the locale has \(locale.utf8.count) bytes; allowed: \(localeLimitBytes)")
+        }
+        if kept.timeZone != timeZone {
+            faults.append("the time zone has \(timeZone.utf8.count) bytes; allowed: an IANA name, or \(zoneLimitBytes)")
+        }
+        return faults
     }
 
     /// Reads the end of a record; nil if it is not of this form.
@@ -56,9 +82,8 @@ struct TokenTexts: Equatable, Sendable {
     }
 
     private static func append(_ text: String, to bytes: inout [UInt8]) {
-        let text = text.utf8.prefix(limitBytes)
-        bytes.append(UInt8(text.count))
-        bytes += text
+        bytes.append(UInt8(text.utf8.count))
+        bytes += text.utf8
     }
 
     private static func takeText(_ rest: inout Slice<UnsafeRawBufferPointer>) -> String? {

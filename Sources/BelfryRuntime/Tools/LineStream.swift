@@ -1,6 +1,6 @@
 import Glibc
 
-/// The lines of a file, read piece by piece: a file of any size, in memory as large as its longest line.
+/// The lines of a file, read piece by piece: memory depends neither on the file nor on its longest line.
 struct LineStream: ~Copyable {
     /// Longest line, bytes; of a longer one the beginning is handed over.
     static let limitBytes = 4096
@@ -75,6 +75,10 @@ struct LineStream: ~Copyable {
                 start = end
                 return true
             }
+            // Of a long line the beginning is enough.
+            let excess = max(0, end - start - Self.limitBytes)
+            end -= excess
+            offset += Int64(excess)
             let pending = end - start
             try fill()
             searched = start + pending
@@ -102,7 +106,6 @@ struct LineStream: ~Copyable {
             buffer.replaceSubrange(0..<(end - start), with: buffer[start..<end])
             (start, end) = (0, end - start)
         }
-        if end == buffer.count { buffer += [UInt8](repeating: 0, count: buffer.count) }
         while true {
             let room = buffer.count - end
             let place = end

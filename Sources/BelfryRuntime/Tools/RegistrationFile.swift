@@ -67,7 +67,7 @@ public struct RegistrationFile {
         let template = try order.template()
         let lengths = 32...max(32, order.tokenLimitBytes)
         var lines = try LineStream(path: path)
-        var place = RegistrationCheckpoint(source: source(of: lines, template))
+        var place = RegistrationCheckpoint(source: source(of: lines, template, settings))
         if !restarts, let found = RegistrationCheckpoint.read(beside: path, of: place.source) { place = found }
         try lines.seek(to: place.offset)
         let firstLine = place.lines + 1
@@ -138,14 +138,15 @@ public struct RegistrationFile {
 
     func source(
         of lines: borrowing LineStream,
-        _ template: RegistrationBatcher.Template
+        _ template: RegistrationBatcher.Template,
+        _ settings: KafkaSettings
     ) -> RegistrationCheckpoint.Source {
         let beginning = lines.beginning(RegistrationCheckpoint.beginningBytes)
         return .init(
             size: lines.size,
             modifiedAt: lines.modifiedAt,
             beginning: beginning.withUnsafeBytes { CRC32.checksum($0) },
-            order: "\(template)"
+            order: "\(template) of \(order.tokenLimitBytes) bytes to \(settings.brokers)"
         )
     }
 

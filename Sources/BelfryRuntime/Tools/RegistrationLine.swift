@@ -40,6 +40,8 @@ struct RegistrationLine: Equatable, Sendable {
         }
         if fields.count > 1 { line.locale = try self.text(fields[1], "locale") }
         if fields.count > 2 { line.timeZone = try self.text(fields[2], "time zone") }
+        let faults = TokenTexts.faults(locale: line.locale ?? "", timeZone: line.timeZone ?? "")
+        guard faults.isEmpty else { throw Fault(message: faults.joined(separator: "; ")) }
         return line
     }
 
@@ -73,9 +75,6 @@ struct RegistrationLine: Equatable, Sendable {
         if bytes.isEmpty { return nil }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw Fault(message: "the \(name) is not UTF-8")
-        }
-        guard bytes.count <= TokenTexts.limitBytes else {
-            throw Fault(message: "the \(name) has \(bytes.count) bytes; allowed: \(TokenTexts.limitBytes)")
         }
         return text
     }

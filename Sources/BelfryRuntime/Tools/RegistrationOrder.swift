@@ -60,6 +60,8 @@ public struct RegistrationOrder: Equatable, Sendable {
     /// What all records have in common, checked.
     func template() throws(ToolError) -> RegistrationBatcher.Template {
         var faults = PublishOrder.faults(bundleID: bundleID, spread: spread)
+        faults += TokenTexts.faults(locale: locale, timeZone: timeZone)
+        if registeredAt == 0 { faults.append("registered at: found 0; allowed: UNIX seconds, 1...\(UInt32.max)") }
         var template = RegistrationBatcher.Template(bundleID: bundleID)
         if let replaces {
             if kind != .register { faults.append("replaces: allowed only where a token is registered") }
