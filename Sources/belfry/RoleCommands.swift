@@ -26,7 +26,7 @@ struct WorkerCommand: AsyncParsableCommand {
 struct RegistrarCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "registrar",
-        abstract: "Keep the token state in Redis: registrations and feedback; runs until SIGTERM or SIGINT."
+        abstract: "Keep the token state in Redis: registrations and retention; runs until SIGTERM or SIGINT."
     )
 
     @OptionGroup var options: ConfigurationOptions

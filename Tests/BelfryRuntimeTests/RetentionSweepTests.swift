@@ -64,7 +64,7 @@ import Testing
                     redis: redis,
                     tombstones: tombstones,
                     settings: settings,
-                    limits: .init(lease: .milliseconds(600), pause: .hours(1), retry: .milliseconds(20)),
+                    limits: .init(lease: .seconds(3), pause: .hours(1), retry: .milliseconds(20)),
                     owner: owner,
                     logger: logger,
                     now: { RetentionSweepTests.now }
@@ -113,10 +113,12 @@ import Testing
         }
 
         func stop() async throws {
-            try await eventLoop.submit { [state] in
-                state.value.sweep.stop()
-                state.value.redis.close()
+            try await eventLoop.flatSubmit { [state, eventLoop] in
+                let promise = eventLoop.makePromise(of: Void.self)
+                state.value.sweep.stop { promise.succeed() }
+                return promise.futureResult
             }.get()
+            try await eventLoop.submit { [state] in state.value.redis.close() }.get()
         }
     }
 
@@ -208,6 +210,8 @@ import Testing
         #expect(try await !second.hasLease)
         #expect(try await second.counters == .init())
         try await first.stop()
+        let next = try await store.command(Array("GET".utf8), Array(RetentionSweep.leaseKey.utf8))
+        #expect(next != "one", "given back, not left to run out")
         try await second.wait { try await $0.counters.completed == 1 }
         #expect(try await second.hasLease)
         try await second.stop()
@@ -250,6 +254,24 @@ import Testing
         #expect(found == Set(stride(from: 0, to: 300, by: 3).map { tokens[$0] }))
         inspector.close()
         withExtendedLifetime(cluster) {}
+    }
+
+    @Test("A lease is ours until another has it, or it has run out: an answer that is missing ends nothing")
+    func term() {
+        func at(_ second: UInt64) -> MonotonicTime { MonotonicTime(nanoseconds: second * 1_000_000_000) }
+        var term = Lease.Term(duration: .seconds(60))
+        let missing = Result<Bool, RedisError>.failure(.server(prefix: "ERR", message: ""))
+        func answered(_ answer: Result<Bool, RedisError>, at askedAt: UInt64, now: UInt64) -> Bool {
+            term.answered(answer, askedAt: at(askedAt), now: at(now))
+        }
+        #expect(!answered(missing, at: 0, now: 1))
+        #expect(answered(.success(true), at: 10, now: 15))
+        #expect(answered(missing, at: 40, now: 69))
+        #expect(!answered(missing, at: 60, now: 70))
+        #expect(answered(.success(true), at: 80, now: 81))
+        #expect(!answered(.success(false), at: 90, now: 91))
+        #expect(!answered(missing, at: 92, now: 93))
+        #expect(!answered(.success(true), at: 100, now: 160), "an answer that took too long is none")
     }
 
     @Test("A lease is held by its owner, again and again, until it gives it back; another's is left alone")

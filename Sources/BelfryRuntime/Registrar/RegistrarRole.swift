@@ -82,7 +82,6 @@ public struct RegistrarRole: Service {
         operations.observe(running)
         try? await gracefulShutdown()
         operations.observe(nil)
-        try await eventLoop.submit { running.value.sweep?.stop() }.get()
         try await eventLoop.flatSubmit { running.value.stop() }.get()
         try await group.shutdownGracefully()
     }
@@ -97,7 +96,8 @@ public struct RegistrarRole: Service {
 
         func stop() -> EventLoopFuture<Void> {
             let appliers = [applier, keeper].compactMap(\.self)
-            return .andAllSucceed(appliers.map { $0.stop() }, on: applier.eventLoop)
+            let stops = appliers.map { $0.stop() } + [sweep].compactMap { $0?.stop(on: applier.eventLoop) }
+            return .andAllSucceed(stops, on: applier.eventLoop)
         }
 
         func report() -> RegistrarReport {
@@ -118,10 +118,14 @@ public struct RegistrarRole: Service {
         var producer: KafkaProducer
         var redis: RedisCluster
 
-        func stop() {
-            sweep.stop()
-            producer.close()
-            redis.close()
+        /// Succeeds when the lease is given back, as far as Redis can be told.
+        func stop(on eventLoop: any EventLoop) -> EventLoopFuture<Void> {
+            let promise = eventLoop.makePromise(of: Void.self)
+            sweep.stop { promise.succeed() }
+            return promise.futureResult.assumeIsolated().map {
+                producer.close()
+                redis.close()
+            }.nonisolated()
         }
     }
 

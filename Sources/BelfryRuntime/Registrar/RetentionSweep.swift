@@ -50,6 +50,7 @@ final class RetentionSweep {
     private let rule: RetentionRule
     private let limits: Limits
     private let lease: Lease
+    private var term: Lease.Term
     private let logger: Logger
     private let now: () -> Int64
     private let scanKeys: Int
@@ -93,6 +94,7 @@ final class RetentionSweep {
         // A step looks at about a tenth of a second's worth of tokens, which lie in buckets of about 64.
         scanKeys = min(100, max(1, settings.rate / 640))
         lease = Lease(redis, key: Self.leaseKey, owner: owner, duration: limits.lease)
+        term = Lease.Term(duration: limits.lease)
     }
 
     func start() {
@@ -105,24 +107,30 @@ final class RetentionSweep {
         ]
     }
 
-    /// Stops where it is; the lease is free as soon as the server has heard of it.
-    func stop() {
-        guard !isStopped else { return }
+    /// Stops where it is, and gives the lease back.
+    ///
+    /// - Parameter done: called once, when the server has heard of it, or cannot.
+    func stop(_ done: @escaping () -> Void) {
+        guard !isStopped else { return done() }
         isStopped = true
         for task in ticking { task.cancel() }
         end()
-        if hasLease { lease.release {} }
+        guard hasLease else { return done() }
         hasLease = false
+        lease.release(done)
     }
 
     private func tick() {
+        let askedAt = clock()
         lease.hold { [weak self] result in
             guard let self, !isStopped else { return }
-            // Without an answer it may have run out: another one may begin.
-            hasLease = (try? result.get()) ?? false
+            // A sweep of many tokens takes hours, in which a server may well be away for a moment.
+            hasLease = term.answered(result, askedAt: askedAt, now: clock())
             if hasLease { beginIfDue() } else { end() }
         }
     }
+
+    private func clock() -> MonotonicTime { MonotonicTime(nanoseconds: NIODeadline.now().uptimeNanoseconds) }
 
     // MARK: One sweep
 
@@ -169,7 +177,10 @@ final class RetentionSweep {
                 }
             case .failure(let error):
                 // A server that is none any more has given its buckets to others: the next sweep finds what this one missed.
-                if !redis.masterAddresses.contains(server) { self.position?.servers.removeFirst() }
+                if !redis.masterAddresses.contains(server) {
+                    self.position?.servers.removeFirst()
+                    self.position?.cursor = "0"
+                }
                 retry(error, number)
             }
         }
@@ -179,7 +190,7 @@ final class RetentionSweep {
         guard number == generation else { return }
         if cursor == "0" { position?.servers.removeFirst() }
         position?.cursor = cursor
-        let time = MonotonicTime(nanoseconds: NIODeadline.now().uptimeNanoseconds)
+        let time = clock()
         pace.looked(at: lookedAt, now: time)
         let wait = TimeAmount.nanoseconds(Int64(clamping: pace.wait(now: time).wholeNanoseconds))
         eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in self?.scan(number) }

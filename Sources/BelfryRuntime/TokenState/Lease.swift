@@ -1,3 +1,4 @@
+import PipelineCore
 import RedisClient
 
 /// A key in Redis that one process at a time holds for a while, named by its owner. On the event loop of its Redis client.
@@ -43,6 +44,29 @@ final class Lease {
             writer.argument(Int(duration / .milliseconds(1)))
         } _: { result in
             answered(result.map { $0.integer == 1 })
+        }
+    }
+
+    /// Until when a lease is ours, by the answers to ``Lease/hold(_:)``.
+    struct Term {
+        let duration: Duration
+        private var until: MonotonicTime?
+
+        init(duration: Duration) {
+            self.duration = duration
+        }
+
+        /// An answer has come, or was not to be had, which says nothing: what is ours is ours for as long as it lasts.
+        ///
+        /// - Parameter askedAt: from then on it lasts, at least.
+        /// - Returns: whether it is ours.
+        mutating func answered(_ answer: Result<Bool, RedisError>, askedAt: MonotonicTime, now: MonotonicTime) -> Bool {
+            switch answer {
+            case .success(true): until = askedAt + duration
+            case .success(false): until = nil
+            case .failure: break
+            }
+            return until.map { now < $0 } ?? false
         }
     }
 
