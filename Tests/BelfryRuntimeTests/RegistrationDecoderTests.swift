@@ -104,6 +104,7 @@ import Testing
     @Test("Every registration that cannot be used is refused with its reason")
     func refused() throws {
         let json = ("content-type", Array("application/json".utf8))
+        let now = Int64(Date().timeIntervalSince1970)
         let table: [(reason: String, record: TestRecord)] = [
             ("value-empty", TestRecord(key: Self.key, value: [])),
             ("value-empty", TestRecord(key: Self.key, value: nil)),
@@ -130,6 +131,17 @@ import Testing
                 "timestamp-out-of-range",
                 TestRecord(key: Self.key, value: try registration { $0.registeredAt = 1 << 32 })
             ),
+            (
+                "timestamp-in-future",
+                TestRecord(key: Self.key, value: try registration { $0.registeredAt = now + 3700 })
+            ),
+            (
+                "timestamp-in-future",
+                TestRecord(
+                    key: Self.key,
+                    value: try registration { ($0.kind, $0.registeredAt) = (.unregister, Int64(UInt32.max)) }
+                )
+            ),
         ]
         try withConsumed(table.map(\.record)) { messages in
             #expect(messages.count == table.count)
@@ -146,7 +158,11 @@ import Testing
         let records = [
             TestRecord(key: Self.key, value: try registration { $0.token.raw = Data(count: 100) }),
             TestRecord(key: Self.key, value: try registration { $0.registeredAt = 1 }),
-            TestRecord(key: Self.key, value: try registration { $0.registeredAt = Int64(UInt32.max) }),
+            // Not quite what is refused: the clock goes on.
+            TestRecord(
+                key: Self.key,
+                value: try registration { $0.registeredAt = Int64(Date().timeIntervalSince1970) + 3590 }
+            ),
         ]
         try withConsumed(records) { messages in
             for message in messages { #expect(throws: Never.self) { try decoder.changes(for: message) } }
@@ -208,6 +224,11 @@ import Testing
                 )
             ),
             ("tuple-incomplete", TestRecord(key: key, value: try tuple { $0.environment = "" })),
+            ("environment-unknown", TestRecord(key: key, value: try tuple { $0.environment = "}" })),
+            (
+                "environment-unknown",
+                TestRecord(key: key, value: try tuple { $0.environment = String(repeating: "a", count: 33) })
+            ),
         ]
         try withConsumed(table.map(\.record)) { messages in
             #expect(messages.count == table.count)

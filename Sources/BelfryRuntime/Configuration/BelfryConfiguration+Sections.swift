@@ -119,16 +119,12 @@ extension KafkaSettings {
 extension EnvironmentSettings {
     fileprivate init?(name: String, in parent: ConfigurationSection, resolve: (String) -> String) {
         let section = parent.section(name)
-        let isNameCharacter: (UInt8) -> Bool = { byte in
-            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || byte == UInt8(ascii: "-")
-                || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-        }
-        if !(1...32).contains(name.utf8.count) || !name.utf8.allSatisfy(isNameCharacter) {
+        if !EnvironmentSettings.isName(name) {
             parent.report(
                 name,
                 parent.origin(of: name),
                 found: "the name \"\(name)\"",
-                allowed: "a name of 1...32 letters a-z, digits and hyphens"
+                allowed: EnvironmentSettings.nameRule
             )
         }
         let transport = section.value(

@@ -28,4 +28,15 @@ public struct EnvironmentSettings: Sendable, Equatable {
         self.name = name
         self.gateways = gateways
     }
+
+    static let nameRule = "a name of 1...32 letters a-z, digits and hyphens"
+
+    /// Whether an environment may be called that.
+    static func isName(_ text: String) -> Bool {
+        (1...32).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || byte == UInt8(ascii: "-")
+                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+            }
+    }
 }

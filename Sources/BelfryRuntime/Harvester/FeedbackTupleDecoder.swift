@@ -46,6 +46,13 @@ struct FeedbackTupleDecoder: Sendable {
         guard !tuple.environment.isEmpty else {
             throw RecordRefusal(reason: "tuple-incomplete", detail: "the tuple names no environment")
         }
+        // Part of a key in Redis. It may be one that is configured elsewhere only.
+        guard EnvironmentSettings.isName(tuple.environment) else {
+            throw RecordRefusal(
+                reason: "environment-unknown",
+                detail: "environment '\(tuple.environment.prefix(40))'; allowed: \(EnvironmentSettings.nameRule)"
+            )
+        }
         let refusal = FeedbackTupleRule.judge(
             tokenBytes: tuple.token.count,
             tokenLimitBytes: tokenLimits[tuple.environment],

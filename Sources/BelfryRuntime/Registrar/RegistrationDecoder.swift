@@ -60,7 +60,13 @@ struct RegistrationDecoder {
         return name
     }
 
+    /// How far a producer's clock may be ahead of what stamps its records, seconds.
+    private static let toleranceSeconds: Int64 = 3600
+
     /// UNIX seconds: as the registration says, else when its record was published.
+    ///
+    /// What is dated later than its record would win over all that comes until then. The record's time is what judges it, so that
+    /// one that is applied later, or again, is judged the same.
     private func time(of registration: PushRegistration, _ message: KafkaMessageView) throws(RecordRefusal) -> UInt32 {
         let seconds =
             registration.registeredAt == 0 ? (message.timestampMilliseconds ?? 0) / 1000 : registration.registeredAt
@@ -68,6 +74,14 @@ struct RegistrationDecoder {
             throw RecordRefusal(
                 reason: "timestamp-out-of-range",
                 detail: "'registered_at' is \(registration.registeredAt); UNIX seconds, 1...\(UInt32.max), are allowed"
+            )
+        }
+        if let published = message.timestampMilliseconds.map({ $0 / 1000 }),
+            Int64(seconds) - Self.toleranceSeconds > published
+        {
+            throw RecordRefusal(
+                reason: "timestamp-in-future",
+                detail: "'registered_at' is \(seconds), later than the record, which is of \(published)"
             )
         }
         return seconds
