@@ -48,6 +48,12 @@ public final class EmbeddedBroker {
         }
     }
 
+    /// Leaves a partition without a leader: what a broker that is gone, and had the only copy, looks like.
+    public func removeLeader(of topic: String, partition: Int32) {
+        guard let cluster else { return }
+        rd_kafka_mock_partition_set_leader(cluster, topic, partition, -1)
+    }
+
     /// Ends the cluster and its clients' connections. Idempotent.
     public func close() {
         guard let cluster else { return }

@@ -35,18 +35,8 @@ public final class KafkaAdmin {
 
     /// Every topic of the cluster with its number of partitions. Creates none.
     public func partitionCounts(timeoutMilliseconds: Int32) throws(KafkaError) -> [String: Int] {
-        let handle = try openHandle("list of topics")
-        var metadata: UnsafePointer<rd_kafka_metadata>?
-        // All topics: asking for one by name makes some brokers create it.
-        let code = rd_kafka_metadata(handle.pointer, 1, nil, &metadata, timeoutMilliseconds)
-        guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else { throw unreachable(code, handle) }
-        defer { rd_kafka_metadata_destroy(metadata) }
         var counts: [String: Int] = [:]
-        for index in 0..<Int(metadata.pointee.topic_cnt) {
-            let topic = metadata.pointee.topics[index]
-            guard topic.err == RD_KAFKA_RESP_ERR_NO_ERROR else { continue }
-            counts[String(cString: topic.topic)] = Int(topic.partition_cnt)
-        }
+        try forEachTopic(timeoutMilliseconds) { counts[$0] = $1.count }
         return counts
     }
 
@@ -55,9 +45,50 @@ public final class KafkaAdmin {
     /// - Throws: `KafkaError`, with `isUnknownTopicOrPartition` if the topic does not exist.
     public func partitionCount(of topic: String, timeoutMilliseconds: Int32) throws(KafkaError) -> Int {
         guard let count = try partitionCounts(timeoutMilliseconds: timeoutMilliseconds)[topic] else {
-            throw KafkaError(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, "topic \(topic)", detail: "it does not exist")
+            throw Self.missing(topic)
         }
         return count
+    }
+
+    /// Whether a topic can be written to, as far as the brokers tell: each of its partitions has a leader.
+    ///
+    /// - Throws: `KafkaError` that names a partition without one; with `isUnknownTopicOrPartition` if the topic does not exist.
+    public func checkLeaders(of topic: String, timeoutMilliseconds: Int32) throws(KafkaError) {
+        var isThere = false
+        var leaderless: Int32?
+        try forEachTopic(timeoutMilliseconds) { name, partitions in
+            guard name == topic else { return }
+            isThere = true
+            leaderless = partitions.first { $0.leader < 0 }?.id
+        }
+        guard isThere else { throw Self.missing(topic) }
+        guard let leaderless else { return }
+        throw KafkaError(
+            RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
+            "topic \(topic)",
+            detail: "partition \(leaderless) has no leader"
+        )
+    }
+
+    private static func missing(_ topic: String) -> KafkaError {
+        KafkaError(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, "topic \(topic)", detail: "it does not exist")
+    }
+
+    private func forEachTopic(
+        _ timeoutMilliseconds: Int32,
+        _ body: (_ name: String, _ partitions: UnsafeBufferPointer<rd_kafka_metadata_partition>) -> Void
+    ) throws(KafkaError) {
+        let handle = try openHandle("list of topics")
+        var metadata: UnsafePointer<rd_kafka_metadata>?
+        // All topics: asking for one by name makes some brokers create it.
+        let code = rd_kafka_metadata(handle.pointer, 1, nil, &metadata, timeoutMilliseconds)
+        guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else { throw unreachable(code, handle) }
+        defer { rd_kafka_metadata_destroy(metadata) }
+        for index in 0..<Int(metadata.pointee.topic_cnt) {
+            let topic = metadata.pointee.topics[index]
+            guard topic.err == RD_KAFKA_RESP_ERR_NO_ERROR else { continue }
+            body(String(cString: topic.topic), .init(start: topic.partitions, count: Int(topic.partition_cnt)))
+        }
     }
 
     /// What a partition holds.

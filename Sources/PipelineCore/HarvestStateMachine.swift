@@ -112,12 +112,11 @@ extension HarvestStateMachine {
             phase = .checking
             return [.checkBroker]
         case .reading:
-            var effects = closeIfDue(now: now)
-            if leaseAskedAt == nil, renewalDue <= now {
-                leaseAskedAt = now
-                effects.append(.holdLease)
-            }
-            return effects
+            let effects = closeIfDue(now: now)
+            // A close may end the reading at once, which gives the lease back; if it does not, the timer is due again.
+            guard effects.isEmpty, leaseAskedAt == nil, renewalDue <= now else { return effects }
+            leaseAskedAt = now
+            return [.holdLease]
         case .waiting, .checking, .asking, .releasing, .stopped:
             return []
         }

@@ -54,6 +54,25 @@ struct KafkaAdminTests {
         try admin.checkReachable(timeoutMilliseconds: 10_000)
     }
 
+    @Test("a topic with a partition that nobody leads cannot be written to")
+    func leaders() throws {
+        let broker = try EmbeddedBroker(topics: [("whole", 3), ("broken", 3)])
+        defer { broker.close() }
+        let admin = try KafkaAdmin(properties: ["bootstrap.servers": broker.bootstrapServers])
+        defer { admin.close() }
+        try admin.checkLeaders(of: "broken", timeoutMilliseconds: 10_000)
+        broker.removeLeader(of: "broken", partition: 1)
+        let error = #expect(throws: KafkaError.self) {
+            try admin.checkLeaders(of: "broken", timeoutMilliseconds: 10_000)
+        }
+        #expect(error?.message.contains("partition 1 has no leader") == true)
+        try admin.checkLeaders(of: "whole", timeoutMilliseconds: 10_000)
+        let missing = #expect(throws: KafkaError.self) {
+            try admin.checkLeaders(of: "none", timeoutMilliseconds: 10_000)
+        }
+        #expect(missing?.isUnknownTopicOrPartition == true)
+    }
+
     @Test("a broker that cannot be reached is named, with the reason")
     func unreachable() throws {
         let admin = try KafkaAdmin(properties: ["bootstrap.servers": unreachableBroker])

@@ -131,6 +131,22 @@ import Testing
         #expect(machine.ended(failed: true, now: now) == [.report(.init(failure: .leaseLost)), .releaseLease])
     }
 
+    @Test("Who closes does not ask for the lease in the same breath, for it may be given back before")
+    func sleptThrough() throws {
+        for closesAtOnce in [true, false] {
+            var (machine, now) = try listening()
+            // Suspended until the lease, and what renews it, were due long ago.
+            now = now + .seconds(60)
+            #expect(machine.timerFired(now: now) == [.close])
+            if closesAtOnce {
+                #expect(machine.ended(failed: true, now: now) == [.report(.init(failure: .leaseLost)), .releaseLease])
+            } else {
+                #expect(try #require(machine.deadline) <= now)
+                #expect(machine.timerFired(now: now) == [.holdLease])
+            }
+        }
+    }
+
     /// Lets time go by, deadline by deadline, until something else is to be done than to renew the lease.
     ///
     /// - Parameter renews: whether Redis answers.

@@ -8,7 +8,7 @@ protocol BrokerCheck: AnyObject {
     func check(_ answered: @escaping ((any Error)?) -> Void)
 }
 
-/// Asks the brokers, on a thread of its own, for the topic's partitions. Runs on `eventLoop`.
+/// Asks the brokers, on a thread of its own, whether the topic's partitions can be written to. Runs on `eventLoop`.
 final class KafkaBrokerCheck: BrokerCheck {
     private let eventLoop: any EventLoop
     private let properties: KafkaProperties
@@ -31,7 +31,7 @@ final class KafkaBrokerCheck: BrokerCheck {
         let answer = NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) { [properties, topic] in
             let admin = try KafkaAdmin(properties: properties)
             defer { admin.close() }
-            _ = try admin.partitionCount(of: topic, timeoutMilliseconds: Self.timeoutMilliseconds)
+            try admin.checkLeaders(of: topic, timeoutMilliseconds: Self.timeoutMilliseconds)
         }
         answer.assumeIsolated().whenComplete { [self] result in
             let asked = waiting
