@@ -122,6 +122,21 @@ public struct Coalescer: Sendable {
         var candidates: [Request]
         var holds: Holds
         var hasWindow: Bool
+
+        /// - Returns: whom that supersedes, which may be the request itself.
+        mutating func join(_ request: Request) -> [UInt64] {
+            let place = candidates.firstPlace { request.stamp < $0.stamp }
+            // Of those that are newer the first expires last.
+            if place < candidates.count, candidates[place].supersedes(request) { return [request.ticket] }
+            // Of those that are older the last expires first. One of the same stamp is the same request once more.
+            let end = candidates.firstPlace { !($0.stamp < request.stamp) }
+            var start = end
+            while start > 0, request.supersedes(candidates[start - 1]) { start -= 1 }
+            let superseded = candidates[start..<end].map(\.ticket)
+            candidates.insert(request, at: place)
+            candidates.removeSubrange(start..<end)
+            return superseded
+        }
     }
 
     /// How long a group waits for a backlog.
@@ -160,7 +175,7 @@ public struct Coalescer: Sendable {
         window: Window,
         waits: @autoclosure () -> [Wait]
     ) -> Arrival {
-        if let number = open[subject] { return .joins(superseded: join(request, number)) }
+        if let number = open[subject] { return .joins(superseded: groups[number]?.join(request) ?? []) }
         let waits = waits()
         var holds: Holds = window == .none ? [] : .window
         for wait in waits { holds.insert(wait.gate.hold) }
@@ -236,25 +251,6 @@ public struct Coalescer: Sendable {
 
     // MARK: Private helpers
 
-    /// - Returns: whom that supersedes, which may be the request itself.
-    private mutating func join(_ request: Request, _ number: UInt64) -> [UInt64] {
-        guard var group = groups[number] else { return [] }
-        if group.candidates.contains(where: { Self.supersedes($0, request) }) { return [request.ticket] }
-        let superseded = group.candidates.filter { Self.supersedes(request, $0) }.map(\.ticket)
-        group.candidates.removeAll { Self.supersedes(request, $0) }
-        let place = group.candidates.firstIndex { request.stamp < $0.stamp } ?? group.candidates.endIndex
-        group.candidates.insert(request, at: place)
-        groups[number] = group
-        return superseded
-    }
-
-    /// Whether one takes another's place whenever their group is closed: it is newer, and has not expired unless the other
-    /// has, too.
-    private static func supersedes(_ newer: Request, _ older: Request) -> Bool {
-        older.stamp < newer.stamp
-            && (newer.expiration == 0 || older.expiration != 0 && newer.expiration >= older.expiration)
-    }
-
     private mutating func lift(_ hold: Holds, of number: UInt64) {
         guard let holds = groups[number]?.holds, !holds.isEmpty else { return }
         groups[number]?.holds.remove(hold)
@@ -272,6 +268,27 @@ public struct Coalescer: Sendable {
             windows = WindowHeap()
         }
         return group
+    }
+}
+
+extension Coalescer.Request {
+    /// Whether it takes another's place whenever their group is closed: it is newer, and has not expired unless the other has,
+    /// too.
+    fileprivate func supersedes(_ older: Self) -> Bool {
+        older.stamp < stamp && (expiration == 0 || older.expiration != 0 && expiration >= older.expiration)
+    }
+}
+
+extension [Coalescer.Request] {
+    /// The first place at which something holds that holds from there on; the end if it never does.
+    fileprivate func firstPlace(where holds: (Element) -> Bool) -> Int {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if holds(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
     }
 }
 
