@@ -84,23 +84,37 @@ extension WorkerShard {
     /// Indices of notifications.
     private func tokensThatMayBeDead(in batch: PreparedBatch) -> [Int] {
         var indices: [Int] = []
-        // Most batches are of one topic, and most topics have nobody refused.
-        var topic: Int32?
-        var deadTokens = TombstoneFilter.Contents.everyToken
-        var hasRefused = false
-        for (index, notification) in batch.notifications.enumerated() {
-            if notification.sender != topic {
-                topic = notification.sender
-                let sender = senders.senders[Int(notification.sender)]
-                deadTokens = sender.deadTokens?.contents ?? .everyToken
-                hasRefused = !sender.refusedTokens.isEmpty
+        let notifications = batch.notifications
+        var start = 0
+        while start < notifications.count {
+            // Most batches are of one topic, and most topics have nobody refused.
+            let topic = notifications[start].sender
+            let end = notifications[start...].firstIndex { $0.sender != topic } ?? notifications.count
+            let sender = senders.senders[Int(topic)]
+            let deadTokens = sender.deadTokens?.contents ?? .everyToken
+            let hasRefused = !sender.refusedTokens.isEmpty
+            for first in stride(from: start, to: end, by: Self.probesAtOnce) {
+                let part = first..<min(first + Self.probesAtOnce, end)
+                withUnsafeTemporaryAllocation(of: TombstoneFilter.Contents.Probe.self, capacity: part.count) { probes in
+                    for index in part {
+                        let probe = deadTokens.probe(TombstoneFilter.hash(notifications[index].token))
+                        probes.initializeElement(at: index - first, to: probe)
+                    }
+                    for index in part
+                    where deadTokens.contains(probes[index - first])
+                        || hasRefused && wasRefused(notifications[index])
+                    {
+                        indices.append(index)
+                    }
+                }
             }
-            if deadTokens.contains(TombstoneFilter.hash(notification.token)) || hasRefused && wasRefused(notification) {
-                indices.append(index)
-            }
+            start = end
         }
         return indices
     }
+
+    /// As many as fit on the stack.
+    private static let probesAtOnce = 64
 
     /// It may have registered since the gateway refused it, which only Redis can tell.
     private func wasRefused(_ notification: PreparedNotification) -> Bool {

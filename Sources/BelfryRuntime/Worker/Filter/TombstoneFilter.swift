@@ -97,15 +97,35 @@ final class TombstoneFilter: Sendable {
         ///
         /// - Parameter hash: see ``TombstoneFilter/hash(_:)``.
         @inline(__always)
-        func contains(_ hash: UInt64) -> Bool {
+        func contains(_ hash: UInt64) -> Bool { contains(probe(hash)) }
+
+        /// The first word that a question meets. Several are best fetched before any is asked about: the answer branches on the
+        /// word, so that each would wait for memory on its own.
+        struct Probe {
+            fileprivate var hash: UInt64
+            fileprivate var word: UInt64
+        }
+
+        /// - Parameter hash: see ``TombstoneFilter/hash(_:)``.
+        @inline(__always)
+        func probe(_ hash: UInt64) -> Probe {
+            guard let words else { return Probe(hash: hash, word: 0) }
+            let place = TombstoneFilter.home(TombstoneFilter.key(hash), mask: mask)
+            return Probe(hash: hash, word: words[place].load(ordering: .relaxed))
+        }
+
+        /// Whether the token of a probe may be dead.
+        @inline(__always)
+        func contains(_ probe: Probe) -> Bool {
             guard let words else { return true }
-            let key = TombstoneFilter.key(hash)
+            let key = TombstoneFilter.key(probe.hash)
             var index = TombstoneFilter.home(key, mask: mask)
+            var word = probe.word
             while true {
-                let word = words[index].load(ordering: .relaxed)
                 if word == 0 { return false }
                 if word & ~TombstoneFilter.timeMask == key { return word & TombstoneFilter.timeMask != 0 }
                 index = (index &+ 1) & mask
+                word = words[index].load(ordering: .relaxed)
             }
         }
     }
