@@ -155,6 +155,19 @@ import Testing
             #expect(try firstLine { $0.modifiedAt += 1 } == 1)
             #expect(try firstLine { $0.beginning ^= 1 } == 1)
             #expect(try firstLine { $0.order += "x" } == 1)
+
+            func order(_ order: RegistrationOrder, _ settings: KafkaSettings) throws -> String {
+                let lines = try LineStream(path: path)
+                let template = try order.template()
+                return RegistrationFile(path: path, order: order).source(of: lines, template, settings).order
+            }
+            var elsewhere = settings
+            elsewhere.brokers = "elsewhere:9092"
+            var longer = Self.order
+            longer.tokenLimitBytes += 1
+            let same = try order(Self.order, settings)
+            #expect(try order(Self.order, elsewhere) != same)
+            #expect(try order(longer, settings) != same)
         }
     }
 

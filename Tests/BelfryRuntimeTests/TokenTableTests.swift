@@ -1,4 +1,5 @@
 import PushSchemas
+import RedisClient
 import TestSupport
 import Testing
 
@@ -114,6 +115,15 @@ import Testing
             ]
             try await register(tokens, in: store)
             #expect(registrations(try await store.lookUps(tokens)) == [1, 2, 3, 4, 5])
+        }
+    }
+
+    @Test("A record of a later version is an error to who asks for it, not nothing")
+    func laterVersion() async throws {
+        try await withTokenStore { store async throws in
+            let token = Self.tokens(1, seed: 6)[0]
+            try await store.set(token, [64] + [UInt8](repeating: 0, count: 8))
+            await #expect(throws: RedisError.self) { _ = try await store.records([token]) }
         }
     }
 

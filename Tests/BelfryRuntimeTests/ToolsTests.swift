@@ -225,6 +225,25 @@ struct OrderTests {
         #expect(faults(long).isEmpty)
     }
 
+    @Test("What a registrar would refuse, cut or leave out of a registration is told before anything is published")
+    func registration() throws {
+        var order = RegistrationOrder(bundleID: "a.b", tokens: .listed([]))
+        order.registeredAt = 0
+        order.locale = String(repeating: "x", count: 36)
+        order.timeZone = "Mars/Arcadia"
+        let error = #expect(throws: ToolError.self) { _ = try order.template() }
+        guard case .invalidInput(let lines) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(
+            lines == [
+                "the locale has 36 bytes; allowed: 35", "the time zone has 12 bytes; allowed: an IANA name, or 9",
+                "registered at: found 0; allowed: UNIX seconds, 1...4294967295",
+            ]
+        )
+    }
+
     @Test("An empty topic is a mistake of its own")
     func emptyTopic() {
         var order = order(payload: #"{"aps":{}}"#)
