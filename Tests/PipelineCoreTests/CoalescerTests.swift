@@ -118,6 +118,19 @@ import Testing
         }
     }
 
+    @Test("All that a request supersedes leave their group with it")
+    func several() {
+        var coalescer = Coalescer(patience: .seconds(5))
+        let waits = [Coalescer.Wait(backlog, until: 1)]
+        _ = coalescer.comes(request(1, at: 10, expiration: 400), subject(1), start, .none, waits)
+        for (ticket, expiration) in [(2, 300), (3, 200), (4, 100)] as [(UInt64, UInt32)] {
+            let come = request(ticket, at: Int64(ticket) * 10, expiration: expiration)
+            #expect(coalescer.comes(come, subject(1), start, .none, []) == .joins(superseded: []))
+        }
+        let last = request(5, at: 50, expiration: 300)
+        #expect(coalescer.comes(last, subject(1), start, .none, []) == .joins(superseded: [2, 3, 4]))
+    }
+
     @Test("Where all have expired nothing is due")
     func allExpired() {
         var coalescer = Coalescer(patience: .seconds(5))
