@@ -150,6 +150,9 @@ struct TrustServerTests {
     func revokedWhileRunning() async throws {
         try await RunningSandbox.run { sandbox in
             let before = try await sandbox.connect(to: sandbox.server.ports.gateway)
+            // Being connected does not mean that the service has looked at the certificate.
+            before.send(Frame.command2(identifier: 0, token: try sandbox.token(2)))
+            try await sandbox.wait(for: #""accepted":1"#)
             try Sandbox.revoke(pkiDirectory: sandbox.pki.directory, topics: [Self.topic])
             for port in [sandbox.server.ports.gateway, sandbox.server.ports.feedback] {
                 let end = try await sandbox.connect(to: port).end.get()
