@@ -10,8 +10,6 @@ public enum FeedbackTupleRule {
         case timestampAbsurd = "feedback-timestamp-absurd"
     }
 
-    /// How far the service's clock may be ahead of the harvester's, seconds.
-    public static let toleranceSeconds: Int64 = 3600
     /// The day the service was opened, 2009-06-17, UNIX seconds.
     public static let firstTimestamp: UInt32 = 1_245_196_800
     /// Lengths of tokens: 32 [13], up to 100 [later].
@@ -31,7 +29,7 @@ public enum FeedbackTupleRule {
         let limit = tokenLimitBytes ?? Self.tokenBytes.upperBound
         guard tokenBytes >= Self.tokenBytes.lowerBound, tokenBytes <= limit else { return .tokenLength }
         guard timestamp >= firstTimestamp else { return .timestampAbsurd }
-        guard Int64(timestamp) - toleranceSeconds <= harvestedAt else { return .timestampInFuture }
+        guard !ForeignClock.isTooFarAhead(timestamp, of: harvestedAt) else { return .timestampInFuture }
         return nil
     }
 }

@@ -72,7 +72,7 @@ struct HarvesterMetrics {
                 refused.add(count, Label("reason", reason))
             }
             for partition in report.partitions {
-                if let records = partition.lagRecords { lag.add(records, Label("partition", "\(partition.number)")) }
+                lag.addLag(partition.lagRecords, partition: partition.number)
             }
         }
     }

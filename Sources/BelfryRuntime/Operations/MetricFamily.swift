@@ -53,6 +53,11 @@ public struct MetricFamily: Sendable, Equatable {
         }
     }
 
+    /// Adds how many records a partition lags by, unless it is not known yet: no sample says so, a 0 would deny it.
+    mutating func addLag(_ records: Int64?, partition: Int32) {
+        if let records { add(records, Label("partition", "\(partition)")) }
+    }
+
     /// Raises the series with these labels to at least `value`: of what several shards report, the highest counts.
     public mutating func raise(to value: Double, _ labels: Label...) {
         if let index = samples.firstIndex(where: { $0.labels == labels }) {

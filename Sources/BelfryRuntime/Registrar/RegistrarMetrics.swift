@@ -80,7 +80,7 @@ struct RegistrarMetrics {
             pending.add(report.pendingTombstones)
             assigned.add(report.partitions.count)
             for partition in report.partitions {
-                if let records = partition.lagRecords { lag.add(records, Label("partition", "\(partition.number)")) }
+                lag.addLag(partition.lagRecords, partition: partition.number)
             }
             if let sweep = report.sweep { add(sweep) }
         }

@@ -1,4 +1,5 @@
 import KafkaClient
+import PipelineCore
 import PushSchemas
 
 /// What a record of push.registrations asks of the token state.
@@ -60,13 +61,7 @@ struct RegistrationDecoder {
         return name
     }
 
-    /// How far a producer's clock may be ahead of what stamps its records, seconds.
-    private static let toleranceSeconds: Int64 = 3600
-
     /// UNIX seconds: as the registration says, else when its record was published.
-    ///
-    /// What is dated later than its record would win over all that comes until then. The record's time is what judges it, so that
-    /// one that is applied later, or again, is judged the same.
     private func time(of registration: PushRegistration, _ message: KafkaMessageView) throws(RecordRefusal) -> UInt32 {
         let seconds =
             registration.registeredAt == 0 ? (message.timestampMilliseconds ?? 0) / 1000 : registration.registeredAt
@@ -77,7 +72,7 @@ struct RegistrationDecoder {
             )
         }
         if let published = message.timestampMilliseconds.map({ $0 / 1000 }),
-            Int64(seconds) - Self.toleranceSeconds > published
+            ForeignClock.isTooFarAhead(seconds, of: published)
         {
             throw RecordRefusal(
                 reason: "timestamp-in-future",

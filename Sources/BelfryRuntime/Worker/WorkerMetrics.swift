@@ -186,7 +186,7 @@ struct WorkerMetrics {
 
     private mutating func add(_ report: ShardReport) {
         for partition in report.partitions {
-            if let records = partition.lagRecords { lag.add(records, Label("partition", "\(partition.number)")) }
+            lag.addLag(partition.lagRecords, partition: partition.number)
             uncommitted.add(partition.uncommitted)
             if partition.parkedRecords > 0 {
                 parkedLag.add(partition.parkedRecords, Label("partition", "\(partition.number)"))

@@ -75,7 +75,7 @@ final class TombstoneFollower {
         }
         report()
         guard hasRead, next == nil else { return }
-        next = eventLoop.assumeIsolated().scheduleTask(in: .microseconds(50)) { [weak self] in
+        next = eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.socketTurn) { [weak self] in
             self?.next = nil
             self?.turn()
         }
