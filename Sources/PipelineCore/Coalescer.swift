@@ -125,11 +125,11 @@ public struct Coalescer: Sendable {
 
         /// - Returns: whom that supersedes, which may be the request itself.
         mutating func join(_ request: Request) -> [UInt64] {
-            let place = candidates.firstPlace { request.stamp < $0.stamp }
+            let place = candidates.partitioningIndex { request.stamp < $0.stamp }
             // Of those that are newer the first expires last.
             if place < candidates.count, candidates[place].supersedes(request) { return [request.ticket] }
             // Of those that are older the last expires first. One of the same stamp is the same request once more.
-            let end = candidates.firstPlace { !($0.stamp < request.stamp) }
+            let end = candidates.partitioningIndex { !($0.stamp < request.stamp) }
             var start = end
             while start > 0, request.supersedes(candidates[start - 1]) { start -= 1 }
             let superseded = candidates[start..<end].map(\.ticket)
@@ -276,19 +276,6 @@ extension Coalescer.Request {
     /// too.
     fileprivate func supersedes(_ older: Self) -> Bool {
         older.stamp < stamp && (expiration == 0 || older.expiration != 0 && expiration >= older.expiration)
-    }
-}
-
-extension [Coalescer.Request] {
-    /// The first place at which something holds that holds from there on; the end if it never does.
-    fileprivate func firstPlace(where holds: (Element) -> Bool) -> Int {
-        var low = 0
-        var high = count
-        while low < high {
-            let middle = (low + high) / 2
-            if holds(self[middle]) { high = middle } else { low = middle + 1 }
-        }
-        return low
     }
 }
 

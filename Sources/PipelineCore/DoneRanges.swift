@@ -46,13 +46,8 @@ public struct DoneRanges: Equatable, Sendable {
     }
 
     public func contains(_ position: Position) -> Bool {
-        var low = 0
-        var high = runs.count
-        while low < high {
-            let middle = (low + high) / 2
-            if runs[middle].upperBound <= position { low = middle + 1 } else { high = middle }
-        }
-        return low < runs.count && runs[low].contains(position)
+        let place = runs.partitioningIndex { $0.upperBound > position }
+        return place < runs.count && runs[place].contains(position)
     }
 
     // MARK: Text

@@ -29,13 +29,9 @@ public struct RecordMarks: Sendable {
     public func contains(_ record: UInt32) -> Bool {
         guard let first = runs.first?.first else { return false }
         let distance = record &- first
-        var low = 0
-        var high = runs.count
-        while high - low > 1 {
-            let middle = (low + high) / 2
-            if runs[middle].first &- first <= distance { low = middle } else { high = middle }
-        }
-        return record &- runs[low].first < runs[low].count
+        // The first run is never beyond the record, for its own distance is 0.
+        let run = runs[runs.partitioningIndex { $0.first &- first > distance } - 1]
+        return record &- run.first < run.count
     }
 
     /// Forgets the runs that end before a record.

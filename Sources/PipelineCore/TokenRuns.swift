@@ -30,13 +30,8 @@ public struct TokenRuns: Equatable, Sendable {
     }
 
     public func contains(_ token: UInt32) -> Bool {
-        var low = 0
-        var high = runs.count
-        while low < high {
-            let middle = (low + high) / 2
-            if runs[middle].upperBound <= token { low = middle + 1 } else { high = middle }
-        }
-        return low < runs.count && runs[low].contains(token)
+        let place = runs.partitioningIndex { $0.upperBound > token }
+        return place < runs.count && runs[place].contains(token)
     }
 
     // MARK: Text

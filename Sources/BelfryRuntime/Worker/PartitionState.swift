@@ -117,13 +117,8 @@ final class PartitionState {
         // Runs follow each other without a gap, and there is one for each small batch behind a frontier that stands still.
         guard let first = runs.first?.firstRecord else { return nil }
         let distance = record &- first
-        var low = 0
-        var high = runs.count
-        while high - low > 1 {
-            let middle = (low + high) / 2
-            if runs[middle].firstRecord &- first <= distance { low = middle } else { high = middle }
-        }
-        let run = runs[low]
+        // The first run is never beyond the record, for its own distance is 0.
+        let run = runs[runs.partitioningIndex { $0.firstRecord &- first > distance } - 1]
         guard record &- run.firstRecord < run.count else { return nil }
         return (run.batch, run.firstIndex + Int(record &- run.firstRecord))
     }

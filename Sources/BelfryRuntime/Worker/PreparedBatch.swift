@@ -104,13 +104,8 @@ final class PreparedBatch {
 
     /// What a notification is coalesced by, if it is.
     func coalescible(at index: Int) -> Coalescible? {
-        var low = 0
-        var high = coalescibles.count
-        while low < high {
-            let middle = (low + high) / 2
-            if coalescibles[middle].index < index { low = middle + 1 } else { high = middle }
-        }
-        return low < coalescibles.count && coalescibles[low].index == index ? coalescibles[low] : nil
+        let place = coalescibles.partitioningIndex { $0.index >= index }
+        return place < coalescibles.count && coalescibles[place].index == index ? coalescibles[place] : nil
     }
 
     /// Keeps a view that owns memory which notifications point into.
