@@ -195,7 +195,6 @@ final class RecordApplier {
     private func take(_ records: KafkaBatch) {
         var ends: [Int32: Int64] = [:]
         var changes: [TokenChange] = []
-        var first: RecordRefusal?
         var refusals: [Int: RecordRefusal] = [:]
         for index in 0..<records.count {
             let message = records[index]
@@ -207,13 +206,13 @@ final class RecordApplier {
             do throws(RecordRefusal) {
                 changes += try decode(message)
             } catch {
-                if refusals.isEmpty { first = error }
                 refusals[index] = error
                 counters.refused[error.reason, default: 0] += 1
             }
         }
         guard !ends.isEmpty else { return }
-        if let first {
+        let refused = refusals.keys.sorted()
+        if let first = refused.first.flatMap({ refusals[$0] }) {
             logger.warning(
                 "records that cannot be used are dead letters",
                 metadata: ["count": "\(refusals.count)", "first": "\(first.reason): \(first.detail)"]
@@ -222,7 +221,7 @@ final class RecordApplier {
         replay?.applying(records)
         current = Batch(records: records, pending: changes.count + refusals.count, ends: ends, refusals: refusals)
         for change in changes { apply(change) }
-        for index in refusals.keys.sorted() { publishDeadLetter(at: index) }
+        for index in refused { publishDeadLetter(at: index) }
         // It may ask for nothing.
         finishIfDone()
     }
