@@ -48,7 +48,7 @@ struct FilteredLookupTests {
 
         deinit { bytes.deallocate() }
 
-        var now: MonotonicTime { MonotonicTime(nanoseconds: eventLoop.now.uptimeNanoseconds) }
+        var now: MonotonicTime { MonotonicTime(eventLoop.now) }
 
         /// How many of a batch of tokens Redis is asked for.
         func asked(for tokens: UInt8...) -> Int { asked(for: tokens.map { (0, $0) }) }

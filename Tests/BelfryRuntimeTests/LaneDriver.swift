@@ -105,7 +105,7 @@ final class LaneDriver: GatewayLaneDelegate {
         lane?.tick(now: now)
     }
 
-    private var now: MonotonicTime { MonotonicTime(nanoseconds: NIODeadline.now().uptimeNanoseconds) + lead }
+    private var now: MonotonicTime { MonotonicTime(.now()) + lead }
 
     /// What a stop does: what waits is not sent, what is in flight is to be proven.
     func finish() {

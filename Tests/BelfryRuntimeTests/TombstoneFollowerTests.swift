@@ -44,7 +44,7 @@ struct TombstoneFollowerTests {
             eventLoop.run()
         }
 
-        var now: MonotonicTime { MonotonicTime(nanoseconds: eventLoop.now.uptimeNanoseconds) }
+        var now: MonotonicTime { MonotonicTime(eventLoop.now) }
         var isTrusted: Bool { filters.isComplete(now: now) }
 
         func wait(seconds: Int64) { eventLoop.advanceTime(by: .seconds(seconds)) }

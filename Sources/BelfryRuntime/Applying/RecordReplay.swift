@@ -26,7 +26,7 @@ final class RecordReplay {
         window: Duration,
         topic: String,
         logger: Logger,
-        now: @escaping () -> MonotonicTime = { MonotonicTime(nanoseconds: NIODeadline.now().uptimeNanoseconds) }
+        now: @escaping () -> MonotonicTime = { MonotonicTime(.now()) }
     ) {
         self.redis = redis
         self.topic = topic

@@ -21,7 +21,7 @@ public final class HarvesterOperations: OperationsSource {
     }
 
     private func reports() async -> [HarvesterReport] {
-        await parts.ask { $0.report(now: .init(nanoseconds: NIODeadline.now().uptimeNanoseconds)) }
+        await parts.ask { $0.report(now: .init(.now())) }
     }
 }
 

@@ -65,7 +65,7 @@ final class ListHarvest {
         broker: any BrokerCheck,
         lease: any FeedbackLease,
         logger: Logger,
-        clock: @escaping () -> MonotonicTime = { .init(nanoseconds: NIODeadline.now().uptimeNanoseconds) },
+        clock: @escaping () -> MonotonicTime = { .init(.now()) },
         onReading: @escaping (Result) -> Void = { _ in },
         publish: @escaping Publish
     ) {

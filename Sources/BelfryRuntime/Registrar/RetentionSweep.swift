@@ -121,16 +121,14 @@ final class RetentionSweep {
     }
 
     private func tick() {
-        let askedAt = clock()
+        let askedAt = MonotonicTime(.now())
         lease.hold { [weak self] result in
             guard let self, !isStopped else { return }
             // A sweep of many tokens takes hours, in which a server may well be away for a moment.
-            hasLease = term.answered(result, askedAt: askedAt, now: clock())
+            hasLease = term.answered(result, askedAt: askedAt, now: MonotonicTime(.now()))
             if hasLease { beginIfDue() } else { end() }
         }
     }
-
-    private func clock() -> MonotonicTime { MonotonicTime(nanoseconds: NIODeadline.now().uptimeNanoseconds) }
 
     // MARK: One sweep
 
@@ -190,7 +188,7 @@ final class RetentionSweep {
         guard number == generation else { return }
         if cursor == "0" { position?.servers.removeFirst() }
         position?.cursor = cursor
-        let time = clock()
+        let time = MonotonicTime(.now())
         pace.looked(at: lookedAt, now: time)
         let wait = TimeAmount.nanoseconds(Int64(clamping: pace.wait(now: time).wholeNanoseconds))
         eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in self?.scan(number) }

@@ -73,7 +73,7 @@ final class GatewayLane {
         machine = LaneStateMachine(limits: limits)
     }
 
-    var now: MonotonicTime { MonotonicTime(nanoseconds: eventLoop.now.uptimeNanoseconds) }
+    var now: MonotonicTime { MonotonicTime(eventLoop.now) }
 
     // MARK: Driven by the shard
 

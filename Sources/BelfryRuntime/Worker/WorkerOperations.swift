@@ -28,7 +28,7 @@ public final class WorkerOperations: OperationsSource {
 
     private func filterReport() -> WorkerMetrics.Filter? {
         guard let filters = filters.withLock({ $0 }) else { return nil }
-        let now = MonotonicTime(nanoseconds: NIODeadline.now().uptimeNanoseconds)
+        let now = MonotonicTime(.now())
         return .init(
             age: filters.completeSince.map { $0.elapsed(until: now) },
             entries: filters.count,

@@ -112,13 +112,13 @@ final class WorkerShard {
         self.logger = logger
         senders = SenderDirectory(environments: settings.environments.keys.sorted())
         redisPatience = TokenStorePatience(limit: settings.redisPatience)
-        let now = MonotonicTime(nanoseconds: eventLoop.now.uptimeNanoseconds)
+        let now = MonotonicTime(eventLoop.now)
         nextCommit = now
         nextRetry = now
         lastTick = now
     }
 
-    var now: MonotonicTime { MonotonicTime(nanoseconds: eventLoop.now.uptimeNanoseconds) }
+    var now: MonotonicTime { MonotonicTime(eventLoop.now) }
 
     // MARK: Running
 

@@ -61,7 +61,7 @@ final class TombstoneFollower {
         reader.close()
     }
 
-    private var now: MonotonicTime { MonotonicTime(nanoseconds: eventLoop.now.uptimeNanoseconds) }
+    private var now: MonotonicTime { MonotonicTime(eventLoop.now) }
 
     /// Asks if it is time to, and takes what was fetched. Called by itself again and again once started.
     func turn() {
