@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps build test demo bench bench-sandbox bench-badtokens bench-tokens chaos simulate fuzz lint generate clean
+.PHONY: help deps build test demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation chaos simulate fuzz lint generate clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
 JOBS ?= 2
@@ -33,8 +33,8 @@ unexport MAKEFLAGS MFLAGS MAKEOVERRIDES JOBS KAFKA REDIS ARGS FILTER SEEDS SEED 
 help: ## list the commands
 	@echo 'make COMMAND, one of:'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-	@echo 'demo and bench take KAFKA=host:port, demo also REDIS=url; both, bench-sandbox, bench-badtokens, bench-tokens and chaos'
-	@echo 'ARGS="…"; test takes FILTER=name, fuzz SECONDS=n, simulate SEEDS=n SEED=s'
+	@echo 'demo and bench take KAFKA=host:port, demo also REDIS=url; both, bench-sandbox, bench-badtokens, bench-tokens,'
+	@echo 'bench-isolation and chaos ARGS="…"; test takes FILTER=name, fuzz SECONDS=n, simulate SEEDS=n SEED=s'
 
 deps: ## install what is missing (Debian packages, .venv) and say what
 	@Deploy/dependencies.sh
@@ -64,6 +64,9 @@ bench-badtokens: build ## measure what invalid tokens among good ones cost a wor
 
 bench-tokens: build ## measure the token state: memory, look-ups, sending with the filter
 	@$(BIN)/belfry-bench tokens $(ARGS)
+
+bench-isolation: build ## measure whether one sick topic harms a healthy one
+	@$(BIN)/belfry-bench-isolation $(ARGS)
 
 chaos: build ## break the pipeline's processes for five minutes and prove that nothing is lost
 	@$(BIN)/belfry-chaos $(ARGS)

@@ -85,7 +85,7 @@ let package = Package(
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
                 .product(name: "Yams", package: "Yams"),
             ] + nio,
-            exclude: ["TokenState/README.md"],
+            exclude: ["Sender/README.md", "TokenState/README.md"],
             swiftSettings: hot
         ),
         .target(
@@ -168,6 +168,16 @@ let package = Package(
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ] + nio,
             path: "Tests/Benchmarks/BadTokens",
+            swiftSettings: strict
+        ),
+        // What one sick topic costs a healthy one.
+        .executableTarget(
+            name: "belfry-bench-isolation",
+            dependencies: [
+                "APNsProtocol", "BelfryRuntime", "Demo", "KafkaClient", "PushSchemas", "TLSTransport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ] + nio,
+            path: "Tests/Benchmarks/Isolation",
             swiftSettings: strict
         ),
         // Chaos on real processes.
@@ -263,7 +273,7 @@ let package = Package(
         .testTarget(
             name: "BenchmarkDriverTests",
             dependencies: [
-                "APNsProtocol", "BenchmarkCommon", "PushSchemas", "belfry-bench",
+                "APNsProtocol", "BenchmarkCommon", "PushSchemas", "belfry-bench", "belfry-bench-isolation",
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ],
             swiftSettings: strict

@@ -21,7 +21,7 @@ NIO = {"NIOCore", "NIOPosix"}
 IMPORTS = {
     "APNsProtocol": set(),
     "PipelineCore": {"APNsProtocol"},
-    "KafkaClient": {"CRdKafka", "Glibc", "Synchronization"} | NIO,
+    "KafkaClient": {"CRdKafka", "Dispatch", "Glibc", "Synchronization"} | NIO,
     "RedisClient": {"CHiredis", "Glibc", "Synchronization"} | NIO,
     "TLSTransport": {"COpenSSL", "Glibc", "Synchronization"} | NIO,
 }

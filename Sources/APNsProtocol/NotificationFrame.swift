@@ -7,6 +7,9 @@ public enum NotificationFrame {
     /// and of ``encodeSentinel(identifier:into:)``.
     public static let command2IdentifierOffset = 8
 
+    /// Where the token stands in a frame of ``encodeCommand2(identifier:token:payload:expiration:priority:into:)``.
+    public static let command2TokenOffset = command2IdentifierOffset + 4 + itemHeaderBytes
+
     /// The size of the frame of ``encodeSentinel(identifier:into:)``.
     public static let sentinelBytes = frameHeaderBytes + identifierItemBytes + itemHeaderBytes
 

@@ -10,6 +10,7 @@ import SwiftProtobuf
 final class DemoKafka {
     /// Where the broker put a record of push.requests.
     struct Place {
+        var key: String
         var notifications: Int
         var partition: Int32 = -1
         var offset: Int64 = -1
@@ -88,7 +89,7 @@ final class DemoKafka {
             try wait(for: "outcomes", within: 60) { books.missing < Self.lagLimit && unacknowledged < 1000 }
             var headers = record.headers
             if record.isJSON { headers.append((RecordContentType.headerName, Array("application/json".utf8))) }
-            places.append(Place(notifications: record.notifications))
+            places.append(Place(key: record.key, notifications: record.notifications))
             try produce(
                 topic: names.requests,
                 key: Array(record.key.utf8),

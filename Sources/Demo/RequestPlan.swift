@@ -97,7 +97,6 @@ struct RequestPlan {
             PlannedRecord(key: topic.bundleID, value: Array("not a request".utf8), isJSON: true, notifications: 1),
             PlannedRecord(key: topic.bundleID, value: [], isJSON: false, notifications: 1),
             encode("#3", request([token], payload: nil), isJSON: false),
-            encode("com.example.nobody", request([token], payload: nil), isJSON: false),
         ]
     }
 

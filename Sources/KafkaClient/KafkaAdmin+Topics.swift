@@ -81,7 +81,7 @@ extension KafkaAdmin {
     }
 
     /// Sends an order and waits for its event, which the caller destroys.
-    private func request(
+    func request(
         _ handle: KafkaHandle,
         _ context: String,
         _ timeoutMilliseconds: Int32,

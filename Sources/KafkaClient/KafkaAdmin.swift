@@ -104,7 +104,7 @@ public final class KafkaAdmin {
         return handle
     }
 
-    private func unreachable(_ code: rd_kafka_resp_err_t, _ handle: KafkaHandle) -> KafkaError {
+    func unreachable(_ code: rd_kafka_resp_err_t, _ handle: KafkaHandle) -> KafkaError {
         rd_kafka_poll(handle.pointer, 0)
         var reason: String?
         while let report = inbox.takeReport() {

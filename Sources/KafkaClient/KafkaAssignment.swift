@@ -15,6 +15,12 @@ struct KafkaAssignment {
     ///
     /// Kept here because librdkafka 2.0.2 jumps back when a partition is resumed that was not paused.
     private(set) var paused: Set<KafkaTopicPartition> = []
+    /// Those that were heard of since they were started last, and not of an error that stops them.
+    ///
+    /// Librdkafka 2.0.2 loses a seek without a word in a partition that it has not begun to fetch, or has stopped.
+    private(set) var running: Set<KafkaTopicPartition> = []
+    /// Those that were sent elsewhere and not heard of since: their position is their start, whatever librdkafka says.
+    private(set) var moved: Set<KafkaTopicPartition> = []
     private var known: [Key: Bool] = [:]
     /// Messages come in runs of one partition.
     private var last: (key: Key, isAssigned: Bool)?
@@ -24,6 +30,8 @@ struct KafkaAssignment {
     mutating func replace(by positions: [KafkaPartitionOffset]) {
         starts = [:]
         paused = []
+        running = []
+        moved = []
         add(positions)
     }
 
@@ -31,6 +39,8 @@ struct KafkaAssignment {
         for position in positions {
             starts[position.place] = position.offset
             paused.remove(position.place)
+            running.remove(position.place)
+            moved.remove(position.place)
         }
         forgetAddresses()
     }
@@ -38,6 +48,8 @@ struct KafkaAssignment {
     mutating func remove(_ places: [KafkaTopicPartition]) {
         for place in places { starts[place] = nil }
         paused.subtract(places)
+        running.subtract(places)
+        moved.subtract(places)
         forgetAddresses()
     }
 
@@ -55,6 +67,21 @@ struct KafkaAssignment {
         places.filter { paused.remove($0) != nil }
     }
 
+    /// Notes that a partition goes on elsewhere.
+    mutating func move(_ position: KafkaPartitionOffset) {
+        guard starts[position.place] != nil else { return }
+        starts[position.place] = position.offset
+        moved.insert(position.place)
+        forgetAddresses()
+    }
+
+    /// Notes that an error may have stopped a partition until it is started anew.
+    mutating func noteStopped(_ place: KafkaTopicPartition) {
+        running.remove(place)
+    }
+
+    /// Whether a message is of an assigned partition, which runs then.
+    ///
     /// - Parameters:
     ///   - topicAddress: stable while a partition of the topic is assigned.
     ///   - topic: its name, asked for once.
@@ -65,8 +92,13 @@ struct KafkaAssignment {
         if let answer = known[key] {
             isAssigned = answer
         } else {
-            isAssigned = starts[KafkaTopicPartition(topic: topic(), partition: partition)] != nil
+            let place = KafkaTopicPartition(topic: topic(), partition: partition)
+            isAssigned = starts[place] != nil
             known[key] = isAssigned
+            if isAssigned {
+                running.insert(place)
+                moved.remove(place)
+            }
         }
         last = (key, isAssigned)
         return isAssigned

@@ -29,10 +29,13 @@ public final class KafkaBatch {
     /// A batch of messages that no broker has delivered: for tests and simulations of what consumes.
     ///
     /// - Parameter records: of each partition in the order of their offsets.
-    public init(_ records: [KafkaRecord]) {
-        let memory = records.map(KafkaRecordMemory.init)
-        count = records.count
-        messages = .allocate(capacity: records.count)
+    public convenience init(_ records: [KafkaRecord]) {
+        self.init(records.map { KafkaRecordMemory($0) })
+    }
+
+    private init(_ memory: [KafkaRecordMemory]) {
+        count = memory.count
+        messages = .allocate(capacity: memory.count)
         for (index, record) in memory.enumerated() { messages.advanced(by: index).initialize(to: record.message) }
         owner = .memory(memory)
     }
@@ -47,6 +50,18 @@ public final class KafkaBatch {
     public subscript(index: Int) -> KafkaMessageView {
         precondition(index >= 0 && index < count, "no such message in the batch")
         return KafkaMessageView(messages[index])
+    }
+
+    /// Copies one message into a batch with memory of its own.
+    ///
+    /// A message of a broker keeps the whole fetch response it came in, perhaps megabytes, until its batch is
+    /// released. Copy a message that has to wait. Every property of its view is the same.
+    ///
+    /// - Parameter index: of a message, not of an error.
+    public func copy(of index: Int) -> KafkaBatch {
+        let message = self[index]
+        precondition(!message.isError, "an error in place of a message is not copied")
+        return withExtendedLifetime(self) { KafkaBatch([KafkaRecordMemory(copying: message)]) }
     }
 
     /// Gives the memory back before the last reference goes. Views of this batch are invalid from here on.

@@ -26,7 +26,8 @@ extension KafkaConsumer {
     /// Leaves the group and frees the client; waits for the group, `timeoutMilliseconds` at most. Idempotent.
     ///
     /// Partitions that are still assigned are given back without a call of ``onRevoked``: who wants to commit does so before.
-    /// Commits that were not answered are answered with an error (`isClosed`).
+    /// Commits and questions that were not answered are answered with an error (`isClosed`) from inside this call. It
+    /// does not wait for a question under way; the client is freed when that has ended.
     ///
     /// The time-out is a watch-dog: librdkafka 2.0.2 can hang in closing, with cooperative-sticky before the first assignment.
     /// The instance is left to itself then, for freeing it would hang too, and the group notices at the end of the session
@@ -82,5 +83,6 @@ extension KafkaConsumer {
             commit.completion?(error)
             onCommitted?(error)
         }
+        questions?.close()
     }
 }

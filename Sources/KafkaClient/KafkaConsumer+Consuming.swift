@@ -57,6 +57,7 @@ extension KafkaConsumer {
     public func start(on eventLoop: any EventLoop, onReadable: @escaping () -> Void) throws(KafkaError) {
         precondition(wakeUp == nil, "a consumer is started once")
         _ = try openHandle("start of the consumer")
+        questions = KafkaQuestions(on: eventLoop)
         wakeUp = try QueueWakeUp(
             on: eventLoop,
             queue: queue,
@@ -102,13 +103,27 @@ extension KafkaConsumer {
 
     private func isWanted(_ message: UnsafeMutablePointer<rd_kafka_message_t>) -> Bool {
         // Errors are for whoever listens, assigned or not: a topic that does not exist never is.
-        guard message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR, let topic = message.pointee.rkt else { return true }
+        guard message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR, let topic = message.pointee.rkt else {
+            noteStopped(message)
+            return true
+        }
         return assignment.contains(
             topicAddress: UInt(bitPattern: topic),
             partition: message.pointee.partition
         ) {
             String(cString: rd_kafka_topic_name(topic))
         }
+    }
+
+    /// The end of a partition stops nothing; any other error may.
+    private func noteStopped(_ message: UnsafeMutablePointer<rd_kafka_message_t>) {
+        guard message.pointee.err != RD_KAFKA_RESP_ERR__PARTITION_EOF, let topic = message.pointee.rkt else { return }
+        assignment.noteStopped(
+            KafkaTopicPartition(
+                topic: String(cString: rd_kafka_topic_name(topic)),
+                partition: message.pointee.partition
+            )
+        )
     }
 
     /// Calls the handlers. One of them may call back in, even close: so one report is taken at a time.

@@ -43,11 +43,44 @@ extension KafkaConsumer {
         var stopped: [KafkaPartitionOffset] = []
         for (position, element) in zip(positions, KafkaPartitionList.elements(of: list.pointer)) {
             switch element.err {
-            case RD_KAFKA_RESP_ERR_NO_ERROR: continue
+            case RD_KAFKA_RESP_ERR_NO_ERROR: assignment.move(position)
             case RD_KAFKA_RESP_ERR__STATE where assignment.starts[position.place] != nil: stopped.append(position)
             case let code: throw KafkaError(code, "seek in \(position.place)")
             }
         }
         if !stopped.isEmpty { try restart(stopped, handle) }
+    }
+
+    /// Goes on elsewhere, like ``seek(to:timeoutMilliseconds:)``, without waiting until the seek is done.
+    ///
+    /// Messages fetched before the seek are not returned any more. An offset that is out of range stands in place of a
+    /// message, as ever. One that was found before the seek may still be reported after it, and has stopped the
+    /// partition: seek again then.
+    ///
+    /// A partition that yielded nothing since it was assigned, or only an error, is started anew instead. In an eager
+    /// group that drops the messages fetched from all partitions, to be fetched again.
+    ///
+    /// - Throws: `KafkaError`; nothing is moved if one of the partitions is not assigned.
+    public func seekWithoutWaiting(to positions: [KafkaPartitionOffset]) throws(KafkaError) {
+        let handle = try openHandle("seek")
+        if let stranger = positions.first(where: { assignment.starts[$0.place] == nil }) {
+            throw KafkaError(RD_KAFKA_RESP_ERR__STATE, "seek in \(stranger.place)", detail: "it is not assigned")
+        }
+        // In a partition that is stopped, or not begun, a seek would be lost.
+        guard positions.allSatisfy({ assignment.running.contains($0.place) }) else {
+            return try restart(positions, handle)
+        }
+        guard !positions.isEmpty else { return }
+        let list = KafkaPartitionList(positions)
+        if let error = rd_kafka_seek_partitions(handle.pointer, list.pointer, 0) {
+            throw KafkaError(consuming: error, "seek")
+        }
+        for (position, element) in zip(positions, KafkaPartitionList.elements(of: list.pointer)) {
+            // What has begun is not finished, which is no failure here.
+            guard element.err == RD_KAFKA_RESP_ERR__IN_PROGRESS || element.err == RD_KAFKA_RESP_ERR_NO_ERROR else {
+                throw KafkaError(element.err, "seek in \(position.place)")
+            }
+            assignment.move(position)
+        }
     }
 }

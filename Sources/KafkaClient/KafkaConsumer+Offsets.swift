@@ -72,6 +72,41 @@ extension KafkaConsumer {
         timeoutMilliseconds: Int32
     ) throws(KafkaError) -> [KafkaPartitionOffset] {
         let handle = try openHandle("committed positions")
+        return try Self.committed(partitions, of: handle, timeoutMilliseconds: timeoutMilliseconds)
+    }
+
+    /// Asks for the group's committed positions without waiting: see ``committed(_:timeoutMilliseconds:)``.
+    ///
+    /// - Precondition: the consumer was started on an event loop.
+    /// - Parameters:
+    ///   - timeoutMilliseconds: for this question, which waits for earlier ones first: one is asked at a time.
+    ///   - completion: called once on the event loop, after this call has returned; by `close` with an
+    ///     error (`isClosed`).
+    public func committed(
+        _ partitions: [KafkaTopicPartition],
+        timeoutMilliseconds: Int32,
+        completion: @escaping (Result<[KafkaPartitionOffset], KafkaError>) -> Void
+    ) {
+        startedQuestions.ask(
+            "committed positions",
+            of: handle,
+            { handle throws(KafkaError) in
+                try Self.committed(partitions, of: handle, timeoutMilliseconds: timeoutMilliseconds)
+            },
+            completion: completion
+        )
+    }
+
+    private var startedQuestions: KafkaQuestions {
+        guard let questions else { preconditionFailure("a consumer is started before it is asked in the background") }
+        return questions
+    }
+
+    private static func committed(
+        _ partitions: [KafkaTopicPartition],
+        of handle: KafkaHandle,
+        timeoutMilliseconds: Int32
+    ) throws(KafkaError) -> [KafkaPartitionOffset] {
         guard !partitions.isEmpty else { return [] }
         let list = KafkaPartitionList(partitions)
         let code = rd_kafka_committed(handle.pointer, list.pointer, timeoutMilliseconds)
@@ -105,6 +140,28 @@ extension KafkaConsumer {
     ) throws(KafkaError) -> KafkaWatermarks {
         try KafkaWatermarks(querying: place, of: openHandle("watermarks"), timeoutMilliseconds: timeoutMilliseconds)
     }
+
+    /// Asks the brokers what partitions hold, without waiting: two questions to each broker that leads some.
+    ///
+    /// - Precondition: the consumer was started on an event loop.
+    /// - Parameters:
+    ///   - timeoutMilliseconds: for this question, which waits for earlier ones first: one is asked at a time.
+    ///   - completion: called once on the event loop, after this call has returned, with as many in the same order; by
+    ///     `close` with an error (`isClosed`).
+    public func watermarks(
+        of places: [KafkaTopicPartition],
+        timeoutMilliseconds: Int32,
+        completion: @escaping (Result<[KafkaWatermarks], KafkaError>) -> Void
+    ) {
+        startedQuestions.ask(
+            "watermarks",
+            of: handle,
+            { handle throws(KafkaError) in
+                try KafkaWatermarks.query(places, of: handle, timeoutMilliseconds: timeoutMilliseconds)
+            },
+            completion: completion
+        )
+    }
 }
 
 extension Duration {
@@ -120,6 +177,7 @@ extension KafkaWatermarks {
         of handle: KafkaHandle,
         timeoutMilliseconds: Int32
     ) throws(KafkaError) -> [KafkaWatermarks] {
+        guard !places.isEmpty else { return [] }
         let timeout = timeoutMilliseconds / 2
         let low = try ask(handle, places, KafkaOffset.beginning, timeoutMilliseconds: timeout)
         let high = try ask(handle, places, KafkaOffset.end, timeoutMilliseconds: timeout)

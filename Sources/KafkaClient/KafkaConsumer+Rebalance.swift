@@ -78,7 +78,8 @@ extension KafkaConsumer {
         } else {
             // An eager group's assignment changes as a whole only: the others go on where they are.
             var starts = assignment.starts
-            for position in try self.positions(assignment.partitions) where position.offset >= 0 {
+            let settled = assignment.partitions.filter { !assignment.moved.contains($0) }
+            for position in try self.positions(settled) where position.offset >= 0 {
                 starts[position.place] = position.offset
             }
             for position in positions { starts[position.place] = position.offset }

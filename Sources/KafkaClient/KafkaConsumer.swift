@@ -50,6 +50,8 @@ public final class KafkaConsumer {
     var phase = Phase.open
     var wakeUp: QueueWakeUp?
     var keepAlive: RepeatedTask?
+    /// Nil before `start`; outlives `close`, to answer who asks then.
+    var questions: KafkaQuestions?
     /// Half of the time after which librdkafka takes a consumer that is not served for dead.
     let keepAliveMilliseconds: Int64
 

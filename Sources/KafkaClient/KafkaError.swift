@@ -44,6 +44,11 @@ extension KafkaError {
         code == RD_KAFKA_RESP_ERR__TIMED_OUT.rawValue || code == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT.rawValue
             || code == RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT.rawValue
     }
+    /// The broker does not know this kind of request, or no broker serves it; asking again does not help.
+    public var isUnsupported: Bool {
+        code == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE.rawValue
+            || code == RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION.rawValue
+    }
     /// The client was closed before the answer came.
     public var isClosed: Bool { code == RD_KAFKA_RESP_ERR__DESTROY.rawValue }
 }

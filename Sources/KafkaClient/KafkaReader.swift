@@ -11,7 +11,7 @@ public final class KafkaReader {
 
     private let inbox = KafkaInbox()
     private var handle: KafkaHandle?
-    private var reading: [KafkaTopicPartition: Reading] = [:]
+    private var readings: [KafkaTopicPartition: Reading] = [:]
     private let fetched = KafkaFetchBuffer()
 
     private struct Reading {
@@ -57,28 +57,33 @@ public final class KafkaReader {
             rd_kafka_topic_destroy(topic)
             throw error
         }
-        reading[place] = Reading(topic: topic, queue: queue)
+        readings[place] = Reading(topic: topic, queue: queue)
     }
 
-    /// Reads a partition no longer. Waits for librdkafka's own threads; no broker is asked.
+    /// Reads a partition no longer. Waits for librdkafka's own threads, not for brokers, even if those are away: about
+    /// 0.2 ms, or as long as the scheduler keeps those threads from running.
     public func stop(_ place: KafkaTopicPartition) {
-        guard let old = reading.removeValue(forKey: place) else { return }
+        guard let old = readings.removeValue(forKey: place) else { return }
         rd_kafka_consume_stop(old.topic, place.partition)
         rd_kafka_queue_destroy(old.queue)
         rd_kafka_topic_destroy(old.topic)
     }
+
+    /// The partitions that are read, in order.
+    public var reading: [KafkaTopicPartition] { readings.keys.sorted() }
 
     /// What was fetched of a partition; nil when there is nothing now. An error, the end of the partition among them, stands
     /// in place of a message.
     ///
     /// - Parameter max: most messages, at least 1.
     public func read(_ place: KafkaTopicPartition, max: Int) -> KafkaBatch? {
-        guard let handle, let queue = reading[place]?.queue else { return nil }
+        // Not `readings[place]?.queue`: Swift 6.3.1 takes that for a queue in debug builds when the place is missing.
+        guard let handle, let current = readings[place] else { return nil }
         rd_kafka_poll(handle.pointer, 0)
         while let report = inbox.takeReport() {
             if case .error(let error) = report { onError?(error) }
         }
-        let count = fetched.fill(from: queue, max: max, timeoutMilliseconds: 0)
+        let count = fetched.fill(from: current.queue, max: max, timeoutMilliseconds: 0)
         return count > 0 ? fetched.batch(count, handle: handle) : nil
     }
 
@@ -95,7 +100,7 @@ public final class KafkaReader {
 
     /// Idempotent. Batches may outlive it.
     public func close() {
-        for place in reading.keys { stop(place) }
+        for place in reading { stop(place) }
         handle = nil
     }
 }

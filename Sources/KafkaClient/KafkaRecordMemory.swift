@@ -10,20 +10,56 @@ final class KafkaRecordMemory {
     let timestampMilliseconds: Int64?
     private let headers: [(name: String, value: UnsafeRawBufferPointer)]
 
-    init(_ record: KafkaRecord) {
-        topic = record.topic
-        timestampMilliseconds = record.timestampMilliseconds
-        headers = record.headers.map { ($0.name, Self.copy($0.value)) }
+    convenience init(_ record: KafkaRecord) {
+        self.init(
+            topic: record.topic,
+            partition: record.partition,
+            offset: record.offset,
+            timestampMilliseconds: record.timestampMilliseconds,
+            key: record.key.map(Self.copy),
+            value: record.value.map(Self.copy),
+            headers: record.headers.map { ($0.name, Self.copy($0.value)) }
+        )
+    }
+
+    /// A message's twin; absent stays absent, and empty stays empty.
+    convenience init(copying message: KafkaMessageView) {
+        var headers: [(name: String, value: UnsafeRawBufferPointer)] = []
+        message.forEachHeader { name, value in headers.append((name, Self.copy(value))) }
+        self.init(
+            topic: message.topic,
+            partition: message.partition,
+            offset: message.offset,
+            timestampMilliseconds: message.timestampMilliseconds,
+            key: Self.copy(message.key),
+            value: Self.copy(message.value),
+            headers: headers
+        )
+    }
+
+    /// Takes over the buffers.
+    private init(
+        topic: String,
+        partition: Int32,
+        offset: Int64,
+        timestampMilliseconds: Int64?,
+        key: UnsafeRawBufferPointer?,
+        value: UnsafeRawBufferPointer?,
+        headers: [(name: String, value: UnsafeRawBufferPointer)]
+    ) {
+        self.topic = topic
+        self.timestampMilliseconds = timestampMilliseconds
+        self.headers = headers
         message = .allocate(capacity: 1)
         message.initialize(to: rd_kafka_message_t())
         message.pointee.err = RD_KAFKA_RESP_ERR_NO_ERROR
-        message.pointee.partition = record.partition
-        message.pointee.offset = record.offset
-        if let value = record.value.map(Self.copy) {
+        message.pointee.partition = partition
+        message.pointee.offset = offset
+        if let value {
             message.pointee.payload = UnsafeMutableRawPointer(mutating: value.baseAddress)
             message.pointee.len = value.count
         }
-        if let key = record.key.map(Self.copy) {
+        if let key {
             message.pointee.key = UnsafeMutableRawPointer(mutating: key.baseAddress)
             message.pointee.key_len = key.count
         }
@@ -52,10 +88,19 @@ final class KafkaRecordMemory {
         for header in headers { body(header.name, header.value) }
     }
 
-    /// Never without an address: empty is something else than absent.
     private static func copy(_ bytes: [UInt8]) -> UnsafeRawBufferPointer {
+        bytes.withUnsafeBytes(allocate)
+    }
+
+    /// What is absent has no address, and neither has its copy.
+    private static func copy(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        bytes.baseAddress == nil ? bytes : allocate(bytes)
+    }
+
+    /// Never without an address: empty is something else than absent.
+    private static func allocate(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, bytes.count), alignment: 1)
-        memory.copyBytes(from: bytes)
+        memory.copyMemory(from: bytes)
         return UnsafeRawBufferPointer(rebasing: memory[..<bytes.count])
     }
 }

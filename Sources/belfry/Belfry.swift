@@ -18,7 +18,7 @@ struct Belfry: AsyncParsableCommand {
                 name: "Tools",
                 subcommands: [
                     PublishCommand.self, RegisterCommand.self, OutcomesCommand.self, TopicsCommand.self,
-                    TokensCommand.self, CertificatesCommand.self,
+                    TokensCommand.self, OffsetsCommand.self, CertificatesCommand.self,
                 ]
             ),
             CommandGroup(

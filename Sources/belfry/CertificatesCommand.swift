@@ -13,7 +13,8 @@ struct CertificatesCommand: ParsableCommand {
     /// `belfry certificates check`.
     struct Check: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Print each certificate with the days it has left; exit code 1 if one is not valid."
+            abstract: "Print each certificate with the days it has left, and each file that cannot be used; "
+                + "exit code 1 if there is one, or a certificate is not valid."
         )
 
         @OptionGroup var configuration: ConfigurationOptions
@@ -24,7 +25,10 @@ struct CertificatesCommand: ParsableCommand {
             let directory = try CertificateDirectory(path: loaded.certificates.directory)
             let reports = CertificateReport.all(of: directory, now: Int64(Date().timeIntervalSince1970))
             for report in reports { output.print(json: report.json, text: report.text) }
-            guard !reports.isEmpty, reports.allSatisfy(\.isUsable) else { throw ExitCode(ExitStatus.failed.rawValue) }
+            for fault in directory.faults { output.print(json: fault.json, text: fault.text) }
+            guard !reports.isEmpty, reports.allSatisfy(\.isUsable), directory.faults.isEmpty else {
+                throw ExitCode(ExitStatus.failed.rawValue)
+            }
         }
     }
 }

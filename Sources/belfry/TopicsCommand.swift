@@ -16,7 +16,7 @@ struct TopicsCreateCommand: AsyncParsableCommand {
         commandName: "create",
         abstract: "Create the topics that do not exist yet.",
         discussion: """
-            push.tombstones is compacted; push.parked has as many partitions as push.requests. Topics that exist stay \
+            push.tombstones is compacted. Topics that exist stay \
             as they are: a partition count that differs is an error, since it must never change in place.
             """
     )

@@ -10,7 +10,7 @@ import Testing
 
     @Test("The bundle comes from the certificate's subject, whatever the file is called")
     func namedBySubject() throws {
-        let files = try Files()
+        let files = try CertificateFiles()
         try files.client(Self.news).writePEM(to: files.path("zzz.pem"))
         try files.client(Self.chat).writePEM(to: files.path("\(Self.news).pem"))
         let directory = try CertificateDirectory(path: files.directory)
@@ -21,7 +21,7 @@ import Testing
 
     @Test("The production environment takes production certificates alone, every other one those for development")
     func environments() throws {
-        let files = try Files()
+        let files = try CertificateFiles()
         try files.client(Self.news, .development).writePEM(to: files.path("d.pem"))
         try files.client(Self.news, .production).writePEM(to: files.path("p.pem"))
         try files.client(Self.chat, [.development, .production]).writePEM(to: files.path("both.pem"))
@@ -38,7 +38,7 @@ import Testing
 
     @Test("Of several certificates the one that is valid longest is taken", arguments: [true, false])
     func longest(isFirst: Bool) throws {
-        let files = try Files()
+        let files = try CertificateFiles()
         let now = Int64(Date().timeIntervalSince1970)
         let old = isFirst ? "b.pem" : "a.pem"
         let new = isFirst ? "a.pem" : "b.pem"
@@ -54,7 +54,7 @@ import Testing
         arguments: ["secret", "secret\n", "secret\r\n"]
     )
     func pkcs12(passphrase: String) throws {
-        let files = try Files()
+        let files = try CertificateFiles()
         try files.client(Self.news).writePKCS12(to: files.path("push.p12"), passphrase: "secret")
         try files.write(passphrase, to: "push.passphrase")
         let directory = try CertificateDirectory(path: files.directory)
@@ -63,67 +63,67 @@ import Testing
 
     @Test("Spaces belong to a passphrase")
     func passphraseWithSpaces() throws {
-        let files = try Files()
+        let files = try CertificateFiles()
         try files.client(Self.news).writePKCS12(to: files.path("push.p12"), passphrase: " two words ")
         try files.write(" two words \n", to: "push.passphrase")
         #expect(try CertificateDirectory(path: files.directory).entries.count == 1)
     }
 
-    @Test("A PKCS#12 file without passphrase is refused, with the name of the file that is missing")
+    @Test("A PKCS#12 file without passphrase is a fault, with the name of the file that is missing")
     func missingPassphrase() throws {
-        let files = try Files()
+        let files = try CertificateFiles()
         try files.client(Self.news).writePKCS12(to: files.path("push.p12"), passphrase: "secret")
-        let error = try #require(fault(files))
+        let error = try #require(try fault(files))
         #expect(error.file == files.path("push.p12"))
         #expect(error.reason.contains("push.passphrase"))
     }
 
     @Test("A PKCS#12 file needs no passphrase where the same certificate lies beside it as PEM")
     func pemBeside() throws {
-        let files = try Files()
+        let files = try CertificateFiles()
         let identity = try files.client(Self.news)
         try identity.writePKCS12(to: files.path("push.p12"), passphrase: "secret")
         try identity.writePEM(to: files.path("push.pem"))
         #expect(try CertificateDirectory(path: files.directory).entries.map(\.file) == [files.path("push.pem")])
     }
 
-    @Test("A wrong passphrase is refused, with the name of the file, once")
+    @Test("A wrong passphrase is a fault, with the name of the file, once")
     func wrongPassphrase() throws {
-        let files = try Files()
+        let files = try CertificateFiles()
         try files.client(Self.news).writePKCS12(to: files.path("push.p12"), passphrase: "secret")
         try files.write("guess", to: "push.passphrase")
-        let error = try #require(fault(files))
+        let error = try #require(try fault(files))
         #expect(error.file == files.path("push.p12"))
         #expect("\(error)" == "\(files.path("push.p12")): the passphrase is wrong")
     }
 
-    @Test("A file that is no PKCS#12 container is refused, with its name")
+    @Test("A file that is no PKCS#12 container is a fault, with its name")
     func brokenPKCS12() throws {
-        let files = try Files()
+        let files = try CertificateFiles()
         try files.write("rubbish", to: "push.p12")
         try files.write("secret", to: "push.passphrase")
-        #expect("\(try #require(fault(files)))" == "\(files.path("push.p12")): is not a PKCS#12 container")
+        #expect("\(try #require(try fault(files)))" == "\(files.path("push.p12")): is not a PKCS#12 container")
     }
 
-    @Test("A PEM file with a key that does not fit, or cut in its middle, is refused, with its name")
+    @Test("A PEM file with a key that does not fit, or cut in its middle, is a fault, with its name")
     func brokenPEM() throws {
-        let files = try Files()
+        let files = try CertificateFiles()
         let one = String(decoding: try files.client(Self.news).pem(), as: UTF8.self)
         let other = String(decoding: try files.client(Self.chat).pem(), as: UTF8.self)
         let key = "-----BEGIN PRIVATE KEY-----"
         let certificate = one[..<(try #require(one.range(of: key)).lowerBound)]
         let foreignKey = other[(try #require(other.range(of: key)).lowerBound)...]
         try files.write(String(certificate + foreignKey), to: "push.pem")
-        var error = try #require(fault(files))
+        var error = try #require(try fault(files))
         #expect("\(error)" == "\(files.path("push.pem")): the private key does not belong to the certificate")
         try files.write(String(one.prefix(40)) + "\n" + foreignKey, to: "push.pem")
-        error = try #require(fault(files))
+        error = try #require(try fault(files))
         #expect(error.file == files.path("push.pem"))
     }
 
     @Test("What has no key is passed over: a CA, other files, other endings")
     func passedOver() throws {
-        let files = try Files()
+        let files = try CertificateFiles()
         try files.write(String(decoding: try files.authority.rootPEM(), as: UTF8.self), to: "ca.pem")
         try files.write("rubbish", to: "README")
         try files.write("rubbish", to: "stray.passphrase")
@@ -135,7 +135,7 @@ import Testing
 
     @Test("Text around the certificate may be in any encoding")
     func foreignText() throws {
-        let files = try Files()
+        let files = try CertificateFiles()
         // Latin-1, as old keychain exports have it in their names.
         let bytes = Array("friendlyName: M".utf8) + [0xFC] + Array("nchen\n".utf8) + (try files.client(Self.news).pem())
         #expect(FileManager.default.createFile(atPath: files.path("push.pem"), contents: Data(bytes)))
@@ -144,7 +144,7 @@ import Testing
 
     @Test("A directory that is not there is refused, with its name")
     func missingDirectory() throws {
-        let files = try Files()
+        let files = try CertificateFiles()
         let error = #expect(throws: CertificateDirectoryError.self) {
             try CertificateDirectory(path: files.path("nowhere"))
         }
@@ -152,24 +152,24 @@ import Testing
         #expect("\(try #require(error))".hasPrefix(files.path("nowhere") + ": "))
     }
 
-    @Test("A file that cannot be read is refused, with its name")
+    @Test("A file that cannot be read is a fault, with its name")
     func unreadable() throws {
-        let files = try Files()
+        let files = try CertificateFiles()
         // Permissions would not stop a test that runs as root; a directory in its place stops everybody.
         try FileManager.default.createDirectory(atPath: files.path("push.pem"), withIntermediateDirectories: false)
-        #expect(fault(files)?.file == files.path("push.pem"))
+        #expect(try fault(files)?.file == files.path("push.pem"))
         try FileManager.default.removeItem(atPath: files.path("push.pem"))
         try files.client(Self.news).writePKCS12(to: files.path("push.p12"), passphrase: "secret")
         try FileManager.default.createDirectory(
             atPath: files.path("push.passphrase"),
             withIntermediateDirectories: false
         )
-        #expect(fault(files)?.file == files.path("push.passphrase"))
+        #expect(try fault(files)?.file == files.path("push.passphrase"))
     }
 
     @Test("There is a TLS context for each bundle of the environment; a broken trust file is what is named")
     func contexts() throws {
-        let files = try Files()
+        let files = try CertificateFiles()
         try files.client(Self.news, .development).writePEM(to: files.path("d.pem"))
         try files.client(Self.chat, .production).writePEM(to: files.path("p.pem"))
         try files.write(String(decoding: try files.authority.rootPEM(), as: UTF8.self), to: "ca.pem")
@@ -193,45 +193,12 @@ import Testing
     private static let sandbox = EnvironmentSettings(name: "sandbox", gateways: [])
     private static let production = EnvironmentSettings(name: "production", gateways: [])
 
-    private func fault(_ files: Files) -> CertificateDirectoryError? {
-        do throws(CertificateDirectoryError) {
-            _ = try CertificateDirectory(path: files.directory)
-            return nil
-        } catch {
-            return error
-        }
-    }
-}
-
-/// A directory of one test, removed with it, and an authority to fill it.
-private final class Files {
-    let directory: String
-    let authority: CertificateAuthority
-
-    private static let sharedAuthority = Result { try CertificateAuthority() }
-
-    init() throws {
-        authority = try Self.sharedAuthority.get()
-        let url = FileManager.default.temporaryDirectory.appending(path: "belfry-certificates-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-        directory = url.path
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(atPath: directory)
-    }
-
-    func path(_ name: String) -> String { "\(directory)/\(name)" }
-
-    func write(_ text: String, to name: String) throws {
-        try Data(text.utf8).write(to: URL(fileURLWithPath: path(name)))
-    }
-
-    func client(
-        _ bundleID: String,
-        _ environments: CertificateInfo.Environments = .development,
-        validity: ClosedRange<Int64>? = nil
-    ) throws -> TLSIdentity {
-        try authority.issueClient(bundleID: bundleID, environments: environments, validity: validity)
+    /// The one fault of a directory, beside which a good certificate is loaded as ever.
+    private func fault(_ files: CertificateFiles) throws -> CertificateDirectoryError? {
+        try files.client(Self.chat).writePEM(to: files.path("good.pem"))
+        let directory = try CertificateDirectory(path: files.directory)
+        #expect(directory.entries.map(\.file) == [files.path("good.pem")])
+        #expect(directory.faults.count == 1)
+        return directory.faults.first
     }
 }

@@ -51,6 +51,22 @@ struct ConfigurationProblemTests {
                 "worker: {backoff-base: 5s, backoff-cap: 1s}",
                 "worker.backoff-base: found 5s; allowed: at most worker.backoff-cap, 1s"
             ),
+            (
+                "worker: {peer-timeout: 999ms}",
+                "worker.peer-timeout: found \"999ms\"; allowed: a duration such as 500ms, 2s, 1m or 6h, 1s...5m"
+            ),
+            (
+                "worker: {commit-patience: 0s}",
+                "worker.commit-patience: found \"0s\"; allowed: a duration such as 500ms, 2s, 1m or 6h, 1s...5m"
+            ),
+            (
+                "worker: {shard-memory: 16777215}",
+                "worker.shard-memory: found \"16777215\"; allowed: a whole number, 16777216...1099511627776"
+            ),
+            (
+                "worker: {topic-memory: 16777215}",
+                "worker.topic-memory: found \"16777215\"; allowed: a whole number, 16777216...1099511627776"
+            ),
             ("kafka: {brokers: localhost}", "kafka.brokers: found \"localhost\"; allowed: host:port, comma-separated"),
             ("kafka: {brokers: 'a:1,'}", "kafka.brokers: found \"a:1,\"; allowed: host:port, comma-separated"),
             (

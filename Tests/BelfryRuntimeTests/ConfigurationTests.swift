@@ -53,6 +53,11 @@ struct ConfigurationTests {
         #expect(configuration == expected)
         #expect(configuration.worker.confirmationWindow == .seconds(2))
         #expect(configuration.worker.stopTimeout == .seconds(30))
+        #expect(configuration.worker.peerTimeout == .seconds(10))
+        #expect(configuration.worker.commitPatience == .seconds(15), "a third of the session time-out")
+        #expect(configuration.worker.shardMemoryBytes == 268_435_456)
+        #expect(configuration.worker.topicMemoryBytes == 134_217_728)
+        #expect(configuration.worker.invalidTokenSample == 100)
         #expect(configuration.environments[0].payloadLimitBytes == 256)
     }
 
@@ -84,12 +89,17 @@ struct ConfigurationTests {
               park-after: 90s
               park-probe-base: 5s
               park-probe-cap: 4m
+              certificate-grace: 2h
               token-state: true
               tombstone-filter: false
               filter-max-age: 45s
               filter-memory: 1048577
               dedupe-window: 6h
               coalescing-window: 3s
+              peer-timeout: 7s
+              commit-patience: 12s
+              shard-memory: 33554432
+              topic-memory: 16777216
               stop-timeout: 1m
               revoke-deadline: 4s
             """
@@ -117,11 +127,16 @@ struct ConfigurationTests {
         expected.parkAfter = .seconds(90)
         expected.parkProbeBase = .seconds(5)
         expected.parkProbeCap = .seconds(240)
+        expected.certificateGrace = .seconds(7200)
         expected.tombstoneFilter = false
         expected.filterMaxAge = .seconds(45)
         expected.filterMemoryBytes = 1_048_577
         expected.dedupeWindow = .seconds(21_600)
         expected.coalescingWindow = .seconds(3)
+        expected.peerTimeout = .seconds(7)
+        expected.commitPatience = .seconds(12)
+        expected.shardMemoryBytes = 33_554_432
+        expected.topicMemoryBytes = 16_777_216
         expected.stopTimeout = .seconds(60)
         expected.revokeDeadline = .seconds(4)
         #expect(worker == expected)

@@ -17,7 +17,15 @@ struct FilteredLookupTests {
         let redis: ScriptedRedis
         let filters: TombstoneFilters
         let shard: WorkerShard
+        private(set) var topics: [Topic] = []
         private let bytes: UnsafeMutableRawBufferPointer
+        private let partition = PartitionAssignment(
+            place: KafkaTopicPartition(topic: "push.requests", partition: 0),
+            doneBelow: 0,
+            doneOfAll: DoneRanges(),
+            table: FeedTable(),
+            budget: ShardMemory(MemoryBudget(limitBytes: .max, topicLimitBytes: .max))
+        )
 
         init(memoryBytes: Int = .max) throws {
             redis = ScriptedRedis(on: eventLoop)
@@ -36,14 +44,13 @@ struct FilteredLookupTests {
                 configuration: configuration,
                 redis: redis,
                 filters: filters,
-                gateways: SilentDoor(eventLoop),
                 on: eventLoop
             )
             // Token N: 32 times N.
             bytes = .allocate(byteCount: 32 * 256, alignment: 1)
             for index in bytes.indices { bytes[index] = UInt8(index / 32) }
             eventLoop.advanceTime(by: .seconds(1))
-            try shard.addSender(TokenStore.bundleID)
+            topics = [try shard.addTopic(TokenStore.bundleID)]
         }
 
         deinit { bytes.deallocate() }
@@ -54,33 +61,63 @@ struct FilteredLookupTests {
         func asked(for tokens: UInt8...) -> Int { asked(for: tokens.map { (0, $0) }) }
 
         /// - Parameter tokens: each of the topic with that number.
-        func asked(for tokens: [(topic: Int32, token: UInt8)]) -> Int { ask(for: batch(of: tokens)) }
+        func asked(for tokens: [(topic: Int, token: UInt8)]) -> Int { ask(for: batch(of: tokens)) }
 
         /// How many of a batch Redis is asked for now.
         func ask(for batch: PreparedBatch) -> Int {
             let before = redis.questions
-            shard.prepared = [batch]
-            shard.requestTokenState()
-            shard.prepared = []
+            lookup.add(batch)
+            lookup.ask()
             eventLoop.run()
             return redis.questions - before
         }
 
-        func batch(of tokens: [(topic: Int32, token: UInt8)]) -> PreparedBatch {
+        /// Asks again where an answer is missing.
+        func askAgain() -> Int {
+            let before = redis.questions
+            lookup.ask()
+            eventLoop.run()
+            return redis.questions - before
+        }
+
+        var lookup: Lookup { shard.stages.lookup }
+
+        func addTopic(_ bundleID: String) throws { topics.append(try shard.addTopic(bundleID)) }
+
+        func refuse(_ token: UInt8, ofTopic topic: Int) {
+            shard.stages.routing.refuse(
+                TombstoneWriter.Refused(
+                    topic: topics[topic],
+                    token: [UInt8](repeating: token, count: 32),
+                    checksum: UInt32(token),
+                    ticket: 1,
+                    refusedAt: 1
+                )
+            )
+        }
+
+        func batch(of tokens: [(topic: Int, token: UInt8)]) -> PreparedBatch {
             let batch = PreparedBatch(source: KafkaBatch([]), number: 1)
-            for (index, (topic, token)) in tokens.enumerated() {
+            for (topic, token) in tokens {
+                let account = TopicAccount(topics[topic])
                 batch.append(
-                    PreparedNotification(
-                        reference: .init(assignment: 0, record: 0, token: UInt32(index)),
-                        token: UnsafeRawBufferPointer(rebasing: bytes[Int(token) * 32..<Int(token) * 32 + 32]),
-                        checksum: UInt32(token),
-                        sender: topic,
+                    PreparedRecord(
+                        feed: partition.feed(of: TopicHash(value: UInt64(10 + topic)), account: account),
+                        topic: topics[topic],
+                        number: 0,
+                        expiration: 0,
+                        priority: .immediate,
                         payloadOffset: 0,
                         payloadBytes: 0,
-                        priority: .immediate,
-                        expiration: 0
+                        notifications: batch.count..<batch.count
                     )
                 )
+                batch.append(
+                    token: UnsafeRawBufferPointer(rebasing: bytes[Int(token) * 32..<Int(token) * 32 + 32]),
+                    checksum: UInt32(token),
+                    position: 0
+                )
+                batch.closeRecord()
             }
             return batch
         }
@@ -107,7 +144,7 @@ struct FilteredLookupTests {
         bench.filters.complete(asOf: bench.now)
         #expect(bench.asked(for: 1, 2, 3) == 1)
         #expect(bench.asked(for: 1, 3) == 0)
-        #expect(bench.shard.counters.lookUps == 4)
+        #expect(bench.shard.stages.counters.lookUps == 4)
     }
 
     @Test("Beyond its longest age Redis is asked for every token again, until it is younger")
@@ -128,9 +165,9 @@ struct FilteredLookupTests {
     func mixed() throws {
         let bench = try Bench()
         defer { bench.shard.leave() }
-        let other = try bench.shard.addSender("com.example.weather")
+        try bench.addTopic("com.example.weather")
         bench.kill(2)
-        other.refusedTokens.insert([UInt8](repeating: 5, count: 32), checksum: 5, refusedAt: 1)
+        bench.refuse(5, ofTopic: 1)
         bench.filters.complete(asOf: bench.now)
         #expect(bench.asked(for: [(0, 2), (1, 2), (0, 2), (1, 5), (0, 5), (1, 5)]) == 4)
         #expect(bench.asked(for: [(1, 2), (0, 5), (1, 1), (0, 1)]) == 0)
@@ -141,8 +178,7 @@ struct FilteredLookupTests {
         let bench = try Bench()
         defer { bench.shard.leave() }
         bench.filters.complete(asOf: bench.now)
-        bench.shard.senders.senders[0].refusedTokens
-            .insert([UInt8](repeating: 3, count: 32), checksum: 3, refusedAt: 1)
+        bench.refuse(3, ofTopic: 0)
         #expect(bench.asked(for: 1, 3, 2) == 1)
     }
 
@@ -155,19 +191,16 @@ struct FilteredLookupTests {
         let batch = bench.batch(of: (1...5).map { (0, $0) })
         // Who is answered for is not known, which a script is asked for in turn.
         #expect(bench.ask(for: batch) == 5 + 2)
-        batch.deaths = [0: .feedback]
+        batch.verdicts[0] = .isDeadByFeedback
         bench.redis.room = 3
-        #expect(bench.ask(for: batch) == 0, "it would be refused again")
+        #expect(bench.askAgain() == 0, "it would be refused again")
         bench.wait(.seconds(1))
-        #expect(bench.ask(for: batch) == 4 + 3)
+        #expect(bench.askAgain() == 4 + 3)
         bench.wait(.seconds(1))
         bench.redis.room = .max
-        #expect(bench.ask(for: batch) == 1 + 1)
-        var isKnown = false
-        if case .known = batch.lookup { isKnown = true }
-        #expect(isKnown)
-        #expect(batch.deaths.isEmpty)
-        #expect(bench.ask(for: batch) == 0)
+        #expect(bench.askAgain() == 1 + 1)
+        #expect(bench.lookup.count == 0 && bench.shard.stages.counters.sent == 5, "it has gone on")
+        #expect(batch.verdicts == Array(repeating: .sends, count: 5))
     }
 
     @Test("A connection that is back is asked at once")
@@ -178,9 +211,7 @@ struct FilteredLookupTests {
         let batch = bench.batch(of: [(0, 1)])
         #expect(bench.ask(for: batch) == 1)
         bench.redis.room = .max
-        bench.shard.prepared = [batch]
         bench.shard.redisConnected()
-        bench.shard.prepared = []
         #expect(bench.redis.questions == 2)
     }
 

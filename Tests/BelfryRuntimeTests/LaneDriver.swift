@@ -51,9 +51,8 @@ final class LaneDriver: GatewayLaneDelegate {
                 connector: GatewayConnector(
                     addresses: GatewayAddresses(gateways, eventLoop: eventLoop),
                     firstTurn: 0,
-                    tls: tls,
                     timeout: .seconds(10)
-                ),
+                ) { tls },
                 random: { .random(in: .min ... .max) },
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
                 delegate: driver
@@ -131,7 +130,7 @@ final class LaneDriver: GatewayLaneDelegate {
         told.resent += verdict.resent
     }
 
-    func laneMayConnect(now: MonotonicTime, sparing: Bool) -> MonotonicTime? {
+    func laneMayConnect(_ lane: GatewayLane, now: MonotonicTime, sparing: Bool) -> MonotonicTime? {
         mayConnect ? nil : now + .seconds(1)
     }
 
@@ -139,9 +138,8 @@ final class LaneDriver: GatewayLaneDelegate {
 
     func laneDisconnected(_ lane: GatewayLane, reason: DisconnectReason) {}
 
-    func lane(_ lane: GatewayLane, answered response: ErrorResponse) -> Bool {
+    func lane(_ lane: GatewayLane, answered response: ErrorResponse) {
         told.answers += 1
-        return true
     }
 
     func laneSorts(_ lane: GatewayLane) {}

@@ -8,9 +8,7 @@ import Testing
     private func report(status: UInt8 = 8) -> ShardReport {
         var counters = WorkerCounters()
         counters.notifications = 5
-        counters.handedOver = 6
-        counters.returned = 8
-        counters.foreignParked = 9
+        counters.unreadableStates = 6
         counters.sentWithoutState = 4
         counters.outcomes.count(.duplicate)
         counters.outcomes.count(.confirmed)
@@ -22,8 +20,8 @@ import Testing
         return ShardReport(
             counters: counters,
             partitions: [
-                .init(number: 3, lagRecords: 7, uncommitted: 4, parkedRecords: 10),
-                .init(number: 4, lagRecords: nil, uncommitted: 0, parkedRecords: 0),
+                .init(number: 3, lagRecords: 7, uncommitted: 4, behind: 2, unnamed: 5, isStanding: false),
+                .init(number: 4, lagRecords: nil, uncommitted: 0, behind: 0, unnamed: 0, isStanding: true),
             ],
             topics: [
                 .init(
@@ -32,7 +30,9 @@ import Testing
                     inFlight: 3,
                     waiting: 1,
                     openConnections: 2,
-                    isParked: true,
+                    reason: "topic-refused",
+                    bytes: 12,
+                    lagRecords: 10,
                     counters: topic
                 )
             ],
@@ -46,7 +46,7 @@ import Testing
     }
 
     private func lines(_ reports: [ShardReport], filter: WorkerMetrics.Filter? = nil) -> [String] {
-        let certificate = WorkerMetrics.Certificate(
+        let certificate = CertificateStore.Certificate(
             bundleID: "com.example.news",
             environment: "sandbox",
             notAfter: 9
@@ -61,15 +61,17 @@ import Testing
             "belfry_lag_records{partition=\"3\"} 7",
             "belfry_oldest_unconfirmed_age_seconds 1.5",
             "belfry_uncommitted_notifications 4",
-            "belfry_parked_lag_records{partition=\"3\"} 10",
-            "belfry_parked_total 6",
-            "belfry_returned_total 8",
-            "belfry_foreign_parked_records_total 9",
+            "belfry_topics_behind{partition=\"3\"} 2",
+            "belfry_commit_unnamed_topics 5",
+            "belfry_standing_partitions 1",
+            "belfry_unreadable_token_states_total 6",
             "belfry_unacknowledged_publications 2",
             "belfry_coalescing_notifications 6",
             "belfry_assigned_partitions 2",
             "belfry_in_flight_notifications{topic=\"com.example.news\",environment=\"sandbox\"} 3",
-            "belfry_topic_parked{topic=\"com.example.news\",environment=\"sandbox\"} 1",
+            "belfry_topic_stopped{topic=\"com.example.news\",environment=\"sandbox\",reason=\"topic-refused\"} 1",
+            "belfry_topic_lag_records{topic=\"com.example.news\",environment=\"sandbox\"} 10",
+            "belfry_topic_held_bytes{topic=\"com.example.news\",environment=\"sandbox\"} 12",
             "belfry_connects_total{topic=\"com.example.news\",environment=\"sandbox\"} 2",
             "belfry_disconnects_total{topic=\"com.example.news\",environment=\"sandbox\",reason=\"error-response\"} 1",
             "belfry_disconnects_total{topic=\"com.example.news\",environment=\"sandbox\",reason=\"shutdown\"} 0",

@@ -9,9 +9,15 @@ import Testing
 
     private func publication(_ token: UInt32) -> Publication {
         Publication(
-            reference: .init(assignment: 1, record: 2, token: token),
-            content: .outcome(.unknown, status: 0, reason: "")
+            feed: 1,
+            record: 2,
+            content: .outcome(token: token, .unknown, status: 0, reason: "")
         )
+    }
+
+    private func token(_ publication: Publication?) -> UInt32? {
+        guard case .outcome(let token, _, _, _) = publication?.content else { return nil }
+        return token
     }
 
     @Test("A number leads to its publication until that is acknowledged, once")
@@ -19,8 +25,8 @@ import Testing
         let numbers = (0..<100).map { table.insert(publication($0)) }
         #expect(Set(numbers).count == 100)
         #expect(table.count == 100)
-        for (token, number) in numbers.enumerated() { #expect(table[number]?.reference.token == UInt32(token)) }
-        #expect(table.remove(numbers[7])?.reference.token == 7)
+        for (token, number) in numbers.enumerated() { #expect(self.token(table[number]) == UInt32(token)) }
+        #expect(token(table.remove(numbers[7])) == 7)
         #expect(table[numbers[7]] == nil)
         // A second report on the same number finds nothing, and frees nothing twice.
         #expect(table.remove(numbers[7]) == nil)
@@ -33,13 +39,13 @@ import Testing
         var live: [UInt64: UInt32] = [:]
         for token in UInt32(0)..<5_000 {
             if live.count > 50, let number = live.keys.sorted().randomElement(using: &generator) {
-                #expect(table.remove(number)?.reference.token == live.removeValue(forKey: number))
+                #expect(self.token(table.remove(number)) == live.removeValue(forKey: number))
             }
             let number = table.insert(publication(token))
             #expect(live.updateValue(token, forKey: number) == nil)
             #expect(table.count == live.count)
         }
-        for (number, token) in live { #expect(table[number]?.reference.token == token) }
+        for (number, token) in live { #expect(self.token(table[number]) == token) }
         // The numbers stay small: the table is bounded by what is under way, not by what went through it.
         #expect(live.keys.allSatisfy { $0 <= 51 })
     }

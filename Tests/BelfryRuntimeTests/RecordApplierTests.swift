@@ -87,7 +87,7 @@ import Testing
             #expect(headers["source-partition"] == "0")
             #expect(headers["source-offset"] == "1")
             #expect(headers["content-type"] == "application/json")
-            #expect(headers["token-index"] == nil)
+            #expect(headers["token-indices"] == nil)
             #expect(headers["cut-from-bytes"] == nil)
         }
     }

@@ -5,23 +5,33 @@ import PipelineCore
 
 @testable import BelfryRuntime
 @testable import KafkaClient
-@testable import RedisClient
 
-/// A member of a group that remembers what a shard answers.
+/// A member of a group that remembers what a shard answers. Questions are answered when the event loop runs.
 final class ScriptedGroup: GroupConsumer {
     /// Of every partition; nil: the broker does not answer.
     var committedOffset: Int64?
+    /// The metadata of every committed offset: no topic lags.
+    var metadata = "3;"
     /// What the broker has instead.
     var committedPositions: [KafkaTopicPartition: KafkaPartitionOffset] = [:]
-    /// Where every partition ends.
+    /// Where every partition begins, and ends.
+    var start: Int64 = 0
     var end: Int64 = 0
     /// Where every partition is known to end without asking; nil: nowhere.
     var cachedEnd: Int64?
     /// What is consumed.
     var batches: [KafkaBatch] = []
+    /// Whether commits are answered, and how.
+    var answersCommits = true
+    var commitError: KafkaError?
+    /// Set by the shard's maker.
+    var eventLoop: EmbeddedEventLoop?
     private(set) var answers: [[KafkaPartitionOffset]] = []
     private(set) var revocations = 0
     private(set) var commits: [[KafkaPartitionOffset]] = []
+    private(set) var seeks: [KafkaPartitionOffset] = []
+    private(set) var paused: Set<KafkaTopicPartition> = []
+    private var unanswered: [(KafkaError?) -> Void] = []
 
     func consumeBatch(max: Int, timeoutMilliseconds: Int32) -> KafkaBatch? {
         batches.isEmpty ? nil : batches.removeFirst()
@@ -29,16 +39,35 @@ final class ScriptedGroup: GroupConsumer {
 
     func commit(_ offsets: [KafkaPartitionOffset], completion: ((KafkaError?) -> Void)?) throws(KafkaError) {
         commits.append(offsets)
+        guard let completion else { return }
+        unanswered.append(completion)
+        if answersCommits { answerCommits() }
     }
 
-    func commitSynchronously(_ offsets: [KafkaPartitionOffset], timeoutMilliseconds: Int32) throws(KafkaError) {}
+    /// Answers the commits that were not.
+    func answerCommits() {
+        let completions = unanswered
+        unanswered = []
+        eventLoop?.execute { [commitError] in
+            for completion in completions { completion(commitError) }
+        }
+    }
 
     func committed(
         _ partitions: [KafkaTopicPartition],
-        timeoutMilliseconds: Int32
-    ) throws(KafkaError) -> [KafkaPartitionOffset] {
-        guard let committedOffset else { throw KafkaError.closed("positions") }
-        return partitions.map { committedPositions[$0] ?? KafkaPartitionOffset($0, offset: committedOffset) }
+        timeoutMilliseconds: Int32,
+        completion: @escaping (Result<[KafkaPartitionOffset], KafkaError>) -> Void
+    ) {
+        eventLoop?.execute { [self] in
+            guard let committedOffset else { return completion(.failure(KafkaError.closed("positions"))) }
+            completion(
+                .success(
+                    partitions.map {
+                        committedPositions[$0] ?? KafkaPartitionOffset($0, offset: committedOffset, metadata: metadata)
+                    }
+                )
+            )
+        }
     }
 
     func completeAssign(_ positions: [KafkaPartitionOffset]) throws(KafkaError) {
@@ -49,27 +78,48 @@ final class ScriptedGroup: GroupConsumer {
         revocations += 1
     }
 
-    func pause(_ partitions: [KafkaTopicPartition]) throws(KafkaError) {}
+    func pause(_ partitions: [KafkaTopicPartition]) throws(KafkaError) { paused.formUnion(partitions) }
 
-    func resume(_ partitions: [KafkaTopicPartition]) throws(KafkaError) {}
+    func resume(_ partitions: [KafkaTopicPartition]) throws(KafkaError) { paused.subtract(partitions) }
 
-    func seek(to positions: [KafkaPartitionOffset], timeoutMilliseconds: Int32) throws(KafkaError) {}
+    func seekWithoutWaiting(to positions: [KafkaPartitionOffset]) throws(KafkaError) { seeks += positions }
 
-    func watermarks(of place: KafkaTopicPartition, timeoutMilliseconds: Int32) throws(KafkaError) -> KafkaWatermarks {
-        KafkaWatermarks(low: 0, high: end)
+    func watermarks(
+        of places: [KafkaTopicPartition],
+        timeoutMilliseconds: Int32,
+        completion: @escaping (Result<[KafkaWatermarks], KafkaError>) -> Void
+    ) {
+        eventLoop?.execute { [self] in
+            completion(.success(places.map { _ in KafkaWatermarks(low: start, high: end) }))
+        }
     }
 
     func cachedWatermarks(_ place: KafkaTopicPartition) -> KafkaWatermarks? {
-        cachedEnd.map { KafkaWatermarks(low: 0, high: $0) }
+        cachedEnd.map { KafkaWatermarks(low: start, high: $0) }
     }
 
     func close(timeoutMilliseconds: Int32) -> Bool { true }
 }
 
-/// Takes everything, remembers it, and never reports on it.
-final class SilentProducer: MessageProducer {
-    /// Topic and headers, in the order they came.
-    private(set) var messages: [(topic: String, headers: [(String, [UInt8])])] = []
+/// Takes everything and remembers it; reports on it when polled, unless it is silent.
+final class ScriptedProducer: MessageProducer {
+    struct Message {
+        var topic: String
+        var value: [UInt8]
+        var headers: [(String, [UInt8])]
+
+        func header(_ name: String) -> String? {
+            headers.first { $0.0 == name }.map { String(decoding: $0.1, as: UTF8.self) }
+        }
+    }
+
+    var isSilent = false
+    var onDelivery: (UInt64) -> Void = { _ in }
+    /// In the order they came.
+    private(set) var messages: [Message] = []
+    private var unreported: [UInt64] = []
+
+    func messages(of topic: String) -> [Message] { messages.filter { $0.topic == topic } }
 
     func produce(
         topic name: String,
@@ -79,7 +129,7 @@ final class SilentProducer: MessageProducer {
         headers: [(String, [UInt8])],
         opaque: UInt64
     ) throws(KafkaError) {
-        messages.append((name, headers))
+        take(Message(topic: name, value: Array(value), headers: headers), opaque)
     }
 
     func produce(
@@ -90,136 +140,53 @@ final class SilentProducer: MessageProducer {
         headers: [(String, [UInt8])],
         opaque: UInt64
     ) throws(KafkaError) {
-        messages.append((name, headers))
+        take(Message(topic: name, value: value ?? [], headers: headers), opaque)
     }
 
-    func poll(timeoutMilliseconds: Int32) {}
+    private func take(_ message: Message, _ opaque: UInt64) {
+        messages.append(message)
+        unreported.append(opaque)
+    }
+
+    func poll(timeoutMilliseconds: Int32) {
+        guard !isSilent else { return }
+        let numbers = unreported
+        unreported = []
+        for number in numbers { onDelivery(number) }
+    }
 
     func close(flushMilliseconds: Int32) {}
 }
 
-/// Reads from push.parked what it was given.
+/// Reads a log in memory for topics that are behind.
 final class ScriptedReader: PartitionReader {
-    var batches: [KafkaBatch] = []
+    /// In the order of their offsets.
+    var log: [KafkaRecord] = []
     /// Where it was told to begin, each time.
     private(set) var begins: [Int64] = []
+    private(set) var stops = 0
+    private(set) var isClosed = false
+    private var positions: [KafkaTopicPartition: Int64] = [:]
 
     func begin(_ place: KafkaTopicPartition, at offset: Int64) throws(KafkaError) {
         begins.append(offset)
+        positions[place] = offset
     }
 
-    func stop(_ place: KafkaTopicPartition) {}
+    func stop(_ place: KafkaTopicPartition) {
+        stops += 1
+        positions[place] = nil
+    }
 
     func read(_ place: KafkaTopicPartition, max: Int) -> KafkaBatch? {
-        batches.isEmpty ? nil : batches.removeFirst()
+        guard let position = positions[place] else { return nil }
+        let records = log.filter { $0.partition == place.partition && $0.offset >= position }.prefix(max)
+        guard let last = records.last else { return nil }
+        positions[place] = last.offset + 1
+        return KafkaBatch(Array(records))
     }
 
-    func close() {}
-}
-
-/// Knows nothing of any token, and answers for windows what it is told. While it is away nothing is answered in time; while it
-/// is mute, nothing before it is closed. What it has no room for is refused at once.
-final class ScriptedRedis: RedisPipeline {
-    var isAway = false
-    var isMute = false
-    /// For how many more questions, calls of scripts apart.
-    var room = Int.max
-    /// The answer of ``CoalesceScript``: milliseconds.
-    var window: Int64 = 0
-    private(set) var questions = 0
-    private(set) var windowQuestions = 0
-    private let eventLoop: EmbeddedEventLoop
-    private var unanswered: [RedisConnection.Completion] = []
-    private var isClosed = false
-    private static let timeout = TimeAmount.seconds(1)
-    /// Whoever asks a closed connection more often than that asks for ever.
-    private static let patience = 100
-
-    init(on eventLoop: EmbeddedEventLoop) {
-        self.eventLoop = eventLoop
-    }
-
-    var isReady: Bool { !isAway && !isClosed }
-
-    func start() {}
-
-    func send(
-        slot: RedisSlot,
-        _ write: (inout RedisCommandWriter) -> Void,
-        _ completion: @escaping RedisConnection.Completion
-    ) {
-        guard room > 0 else {
-            questions += 1
-            return completion(.failure(.server(prefix: "ERR", message: "no room")))
-        }
-        room -= 1
-        answer(.init(kind: .null, count: 0, value: 0), completion)
-    }
-
-    func evaluate(
-        _ script: RedisScript,
-        slot: RedisSlot,
-        keyCount: Int,
-        argumentCount: Int,
-        _ write: (inout RedisCommandWriter) -> Void,
-        _ completion: @escaping RedisConnection.Completion
-    ) {
-        let isWindow = script.digest == CoalesceScript.coalesce.digest
-        if isWindow { windowQuestions += 1 }
-        answer(.init(kind: isWindow ? .integer : .null, count: 0, value: isWindow ? window : 0), completion)
-    }
-
-    private func answer(_ node: ReplyArena.Node, _ completion: @escaping RedisConnection.Completion) {
-        questions += 1
-        if isClosed {
-            if questions < Self.patience { completion(.failure(.closed)) }
-        } else if isMute {
-            unanswered.append(completion)
-        } else if isAway {
-            _ = eventLoop.scheduleTask(in: Self.timeout) { completion(.failure(.timeout(after: Self.timeout))) }
-        } else {
-            eventLoop.execute { Self.reply(node, completion) }
-        }
-    }
-
-    private static func reply(_ node: ReplyArena.Node, _ completion: RedisConnection.Completion) {
-        var arena = ReplyArena(limitBytes: 1 << 10)
-        defer { arena.deallocate() }
-        guard let root = arena.reserve(nodes: 1) else { return completion(.failure(.closed)) }
-        arena.set(root, node)
-        withUnsafePointer(to: &arena) {
-            completion(.success(RedisReply(arena: $0, index: root, generation: $0.pointee.generation)))
-        }
-    }
-
-    func close() {
-        isClosed = true
-        let unanswered = unanswered
-        self.unanswered = []
-        for completion in unanswered { completion(.failure(.closed)) }
-    }
-}
-
-/// No way to any gateway.
-final class ShutDoor: GatewayDoor {
-    func connector(environment: String, bundleID: String, lane: Int) -> (any GatewayConnecting)? { nil }
-}
-
-/// Attempts that are never answered.
-final class SilentDoor: GatewayDoor, GatewayConnecting {
-    let eventLoop: any EventLoop
-
-    init(_ eventLoop: any EventLoop) {
-        self.eventLoop = eventLoop
-    }
-
-    func connector(environment: String, bundleID: String, lane: Int) -> (any GatewayConnecting)? { self }
-
-    func connect(_ lane: GatewayLane, attempt: Int) {}
-
-    func placeName(of attempt: Int) -> String { "nowhere" }
-
-    func noteFailure() {}
+    func close() { isClosed = true }
 }
 
 extension WorkerShard {
@@ -227,43 +194,42 @@ extension WorkerShard {
     static func scripted(
         _ group: ScriptedGroup,
         configuration: BelfryConfiguration = BelfryConfiguration(),
-        producer: SilentProducer = SilentProducer(),
+        producer: ScriptedProducer = ScriptedProducer(),
         redis: (any RedisPipeline)? = nil,
         filters: TombstoneFilters? = nil,
-        gateways: any GatewayDoor = ShutDoor(),
+        gateways: (any GatewayConnectors)? = nil,
         reader: ScriptedReader = ScriptedReader(),
+        unixMilliseconds: @escaping @Sendable () -> Int64 = { 0 },
+        logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
         on eventLoop: EmbeddedEventLoop
     ) -> WorkerShard {
-        WorkerShard(
-            settings: ShardSettings(
-                configuration,
-                environments: Dictionary(
-                    uniqueKeysWithValues: configuration.environments.map {
-                        ($0.name, .init(settings: $0, contexts: [:]))
-                    }
-                ),
-                unixMilliseconds: { 0 },
-                randomBits: { 35 }
-            ),
+        group.eventLoop = eventLoop
+        let shard = WorkerShard(
+            ShardSettings(configuration, unixMilliseconds: unixMilliseconds, randomBits: { 35 }),
+            number: 0,
             eventLoop: eventLoop,
-            consumer: group,
-            producer: producer,
-            redis: redis,
-            filters: filters,
-            gateways: gateways,
-            makeReader: { reader },
-            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+            clients: Clients(
+                consumer: group,
+                producer: producer,
+                redis: redis,
+                connectors: gateways ?? MemoryGateway(eventLoop),
+                makeReader: { reader },
+                filters: filters
+            ),
+            logger: logger
         )
+        producer.onDelivery = { [unowned shard] in shard.delivered($0, error: nil) }
+        return shard
     }
 
-    /// Makes a topic's sender in the one environment that is configured, as its first request does.
+    /// Makes a topic in the one environment that is configured, as its first request does.
     @discardableResult
-    func addSender(_ bundleID: String) throws -> TopicSender {
+    func addTopic(_ bundleID: String) throws -> Topic {
         try Array(bundleID.utf8).withUnsafeBytes { key in
             let nameless = UnsafeRawBufferPointer(start: nil, count: 0)
-            return try senders.find(key: key, environment: nameless) { index, environment, bundleID in
-                makeSender(index: index, environment: environment, bundleID: bundleID)
-            }.sender
+            let found = try stages.group.directory.find(key: key, environment: nameless)
+            guard let topic = found.account.topic else { preconditionFailure("the bundle is followed by itself") }
+            return topic
         }
     }
 }

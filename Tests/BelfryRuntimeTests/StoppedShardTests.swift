@@ -1,10 +1,7 @@
-import NIOCore
 import NIOEmbedded
-import RedisClient
 import Testing
 
 @testable import BelfryRuntime
-@testable import KafkaClient
 
 @Suite("A shard that has stopped")
 struct StoppedShardTests {
@@ -13,34 +10,11 @@ struct StoppedShardTests {
         let eventLoop = EmbeddedEventLoop()
         let redis = ScriptedRedis(on: eventLoop)
         redis.isMute = true
-        var configuration = BelfryConfiguration()
-        configuration.environments = [EnvironmentSettings(name: "sandbox", gateways: [])]
-        let shard = WorkerShard.scripted(
-            ScriptedGroup(),
-            configuration: configuration,
-            redis: redis,
-            gateways: SilentDoor(eventLoop),
-            on: eventLoop
-        )
-        shard.start()
-        try shard.addSender("com.example.news")
-        let batch = PreparedBatch(source: KafkaBatch([]), number: 1)
-        batch.append(
-            PreparedNotification(
-                reference: .init(assignment: 0, record: 0, token: 0),
-                token: UnsafeRawBufferPointer(start: nil, count: 0),
-                checksum: 0,
-                sender: 0,
-                payloadOffset: 0,
-                payloadBytes: 0,
-                priority: .immediate,
-                expiration: 0
-            )
-        )
-        shard.prepared.append(batch)
-        shard.requestTokenState()
+        let bench = CoalescingBench(on: eventLoop, redis: redis)
+        try bench.bring((1, ""))
+        bench.wait(milliseconds: 20)
         #expect(redis.questions == 1)
-        shard.leave()
+        bench.shard.leave()
         eventLoop.run()
         #expect(redis.questions == 1)
     }

@@ -66,12 +66,12 @@ struct ToolConfigurationTests {
         #expect(try TopicSetup.checked(same, against: layout) == same)
         let other = TopicReport(
             topics: layout.topics.map {
-                .init(name: $0.name, partitions: $0.name == "push.parked" ? 4 : 3, isNew: true)
+                .init(name: $0.name, partitions: $0.name == "push.outcomes" ? 4 : 3, isNew: true)
             }
         )
         #expect(
             throws: ToolError.kafka(
-                "push.parked exists with 4 partitions, not 3\n"
+                "push.outcomes exists with 4 partitions, not 3\n"
                     + "partition counts never change in place: name the count that exists"
             )
         ) {

@@ -101,12 +101,12 @@ struct ToolBrokerTests {
     func topicsExist() throws {
         try withBroker { settings in
             let report = try TopicSetup.create(TopicLayout(partitions: 2), replication: -1, through: settings)
-            #expect(report.topics.count == 7)
+            #expect(report.topics.count == 6)
             #expect(report.topics.allSatisfy { !$0.isNew && $0.partitions == 2 })
             #expect {
                 try TopicSetup.create(TopicLayout(partitions: 3), replication: -1, through: settings)
             } throws: { error in
-                "\(error)".contains("push.parked exists with 2 partitions, not 3")
+                "\(error)".contains("push.requests exists with 2 partitions, not 3")
             }
         }
     }

@@ -48,13 +48,13 @@ struct OutputTests {
         var logger = lines.logger(label: "belfry.worker")
         logger[metadataKey: "shard"] = "1"
         logger.warning(
-            "topic parked",
+            "topic stopped",
             metadata: ["topic": "com.example.news", "addresses": ["a", "b"], "cause": ["status": "3"]]
         )
         #expect(
             lines.all == [
                 #"{"time":"2013-04-23T09:30:00.250Z","level":"warning","logger":"belfry.worker","#
-                    + #""message":"topic parked","metadata":{"addresses":"a,b","cause":{"status":"3"},"shard":"1","#
+                    + #""message":"topic stopped","metadata":{"addresses":"a,b","cause":{"status":"3"},"shard":"1","#
                     + #""topic":"com.example.news"}}"# + "\n"
             ]
         )

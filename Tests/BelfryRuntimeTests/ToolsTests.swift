@@ -268,20 +268,19 @@ struct OrderTests {
 
 @Suite("The topics of the contract")
 struct TopicLayoutTests {
-    @Test("All seven are created alike, but tombstones are compacted, and a copy may be larger than its source")
+    @Test("All six are created alike, but tombstones are compacted")
     func layout() {
         let layout = TopicLayout(partitions: 12)
         #expect(
             Set(layout.topics.map(\.name)) == [
-                "push.requests", "push.registrations", "push.feedback", "push.tombstones", "push.parked",
-                "push.outcomes", "push.dead-letters",
+                "push.requests", "push.registrations", "push.feedback", "push.tombstones", "push.outcomes",
+                "push.dead-letters",
             ]
         )
-        #expect(layout.topics.count == 7)
-        #expect(layout.topics.allSatisfy { $0.partitions == 12 }, "push.parked must equal push.requests")
+        #expect(layout.topics.count == 6)
+        #expect(layout.topics.allSatisfy { $0.partitions == 12 })
         let settings: [String: TopicLayout.Setting] = [
-            "push.tombstones": .init(name: "cleanup.policy", value: "compact"),
-            "push.parked": .init(name: "max.message.bytes", value: "2097152"),
+            "push.tombstones": .init(name: "cleanup.policy", value: "compact")
         ]
         for topic in layout.topics { #expect(topic.configuration.first == settings[topic.name]) }
     }

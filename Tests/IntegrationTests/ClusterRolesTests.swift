@@ -61,7 +61,7 @@ extension IntegrationTests {
                 try kafka.register(Array(tokens[..<400]), bundleID: news, at: Self.registeredAt)
                 try wait(for: .init(registered: 400, tombstoned: 0), inspector, kafka)
                 try await pipeline.sandbox.setDevices(topic: news, first: 0, count: 40, state: "uninstalled")
-                try kafka.deliver(try records.record(to: Array(tokens[..<200]) + strange))
+                try kafka.deliver(try records.record(to: records.spread(strange, among: tokens[..<200])))
                 #expect(kafka.books.count(.rejected) == strange.count)
                 try wait(for: .init(registered: 400, tombstoned: 40 + strange.count), inspector, kafka)
                 #expect(!roles.contains { $0.log.contains("Redis may lose what it has acknowledged") })
@@ -124,7 +124,7 @@ extension IntegrationTests {
                 try pipeline.startRegistrar()
                 try cluster.cutReplicas()
                 try kafka.register(Array(tokens[..<100]), bundleID: news, at: Self.registeredAt)
-                try kafka.deliver(try records.record(to: tokens + strange))
+                try kafka.deliver(try records.record(to: records.spread(strange, among: tokens)))
                 try wait(for: .init(registered: 100, tombstoned: strange.count), inspector, kafka)
 
                 try kafka.register(Array(tokens[100...]), bundleID: news, at: Self.registeredAt)

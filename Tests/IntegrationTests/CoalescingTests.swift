@@ -1,6 +1,7 @@
 import PushSchemas
 import Testing
 
+@testable import BelfryRuntime
 @testable import Demo
 
 extension IntegrationTests {
@@ -90,15 +91,18 @@ extension IntegrationTests {
             try await withPipeline { pipeline, kafka in
                 try pipeline.startWorker()
                 let strange = [UInt8](repeating: 0x5A, count: 32)
-                var records = Records(tokens: [strange])
-                func deliver(key: String) throws {
-                    try kafka.deliver(try records.record(to: [strange]) { $0.coalescingKey = key })
+                let inspector = try TokenInspector(redisURL: pipeline.redisURL)
+                defer { inspector.close() }
+                var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 2))
+                func deliver(to tokens: [[UInt8]], key: String) throws {
+                    try kafka.deliver(try records.record(to: tokens) { $0.coalescingKey = key })
                 }
-                try deliver(key: "score")
-                #expect(kafka.lastKind == .rejected)
-                try deliver(key: "score")
+                try deliver(to: records.spread([strange], among: records.tokens), key: "score")
+                #expect(kafka.books.count(.rejected) == 1)
+                try kafka.wait(for: "the tombstone") { try inspector.count().tombstoned == 1 }
+                try deliver(to: [strange], key: "score")
                 #expect(kafka.lastKind == .tombstoned)
-                try deliver(key: String(repeating: "k", count: 256))
+                try deliver(to: [strange], key: String(repeating: "k", count: 256))
                 #expect(kafka.lastKind == .deadLettered)
             }
         }

@@ -3,10 +3,9 @@ import PipelineCore
 
 @testable import Demo
 
-/// What the workers' commits cover: everything before an offset, and the done ranges beyond it.
+/// What the workers' commits cover: everything before an offset but that of topics that lag, and what of those is done.
 struct CommittedState {
-    private var offsets: [Int32: Int64] = [:]
-    private var ranges: [Int32: DoneRanges] = [:]
+    private var positions: [Int32: (offset: Int64, metadata: PositionMetadata)] = [:]
 
     /// As it stands now.
     init(brokers: String, partitions: Int) throws {
@@ -15,10 +14,9 @@ struct CommittedState {
         let places = (0..<Int32(partitions)).map { KafkaTopicPartition(topic: "push.requests", partition: $0) }
         for position in try admin.committed(group: "belfry-worker", places, timeoutMilliseconds: 30_000)
         where position.offset >= 0 {
-            offsets[position.partition] = position.offset
-            ranges[position.partition] = try DoneRanges(
-                decoding: position.metadata,
-                committedOffset: position.offset
+            positions[position.partition] = (
+                position.offset,
+                try PositionMetadata(decoding: position.metadata, committedOffset: position.offset)
             )
         }
     }
@@ -26,25 +24,37 @@ struct CommittedState {
     /// Notifications of the records published so far that who takes the partitions over would send again.
     func uncovered(of places: [DemoKafka.Place], in partitions: Set<Int32>) -> Int {
         places.reduce(0) { sum, place in
-            guard partitions.contains(place.partition), place.offset >= offsets[place.partition] ?? 0 else {
-                return sum
-            }
-            let done = ranges[place.partition] ?? DoneRanges()
-            return sum
-                + (0..<UInt32(place.notifications)).count { token in
-                    !done.contains(.init(offset: place.offset, token: token))
-                }
+            guard partitions.contains(place.partition) else { return sum }
+            return sum + place.notifications - covered(of: place)
         }
     }
 
-    /// Notifications beyond the committed offsets that are covered all the same.
-    func doneBeyondOffsets(of places: [DemoKafka.Place]) -> Int {
+    /// Notifications at or beyond the lowest cursor of their partition that are covered all the same.
+    func doneBeyondCursors(of places: [DemoKafka.Place]) -> Int {
         places.reduce(0) { sum, place in
-            guard place.offset >= offsets[place.partition] ?? 0, let done = ranges[place.partition] else { return sum }
-            return sum
-                + (0..<UInt32(place.notifications)).count { token in
-                    done.contains(.init(offset: place.offset, token: token))
-                }
+            guard let (offset, metadata) = positions[place.partition] else { return sum }
+            let lowest = metadata.laggards.map(\.cursor).min() ?? offset
+            return place.offset < min(lowest, offset) ? sum : sum + covered(of: place)
+        }
+    }
+
+    /// The topics that lag in a partition, by their hashes.
+    func laggards(in partition: Int32) -> [TopicHash] { positions[partition]?.metadata.laggards.map(\.topic) ?? [] }
+
+    /// How a bundle's records name it, with the environment and without.
+    static func hashes(of bundleID: String) -> [TopicHash] {
+        ["", "sandbox"].map { TopicHash(bundleID: bundleID, environment: $0) }
+    }
+
+    private func covered(of place: DemoKafka.Place) -> Int {
+        guard let (offset, metadata) = positions[place.partition] else { return 0 }
+        let hashes = Self.hashes(of: String(place.key.prefix { $0 != "#" }))
+        guard let laggard = metadata.laggards.first(where: { hashes.contains($0.topic) }) else {
+            return place.offset < offset ? place.notifications : 0
+        }
+        guard place.offset >= laggard.cursor else { return place.notifications }
+        return (0..<UInt32(place.notifications)).count { token in
+            laggard.done.contains(.init(offset: place.offset, token: token))
         }
     }
 }

@@ -13,6 +13,19 @@ struct Records {
         self.tokens = tokens
     }
 
+    /// Tokens that the gateway calls invalid, spread among the others so that each stands between two that it accepts: only
+    /// then is it believed.
+    func spread(_ invalid: [[UInt8]], among good: some Collection<[UInt8]>) -> [[UInt8]] {
+        precondition(good.count > invalid.count)
+        let good = Array(good)
+        let step = good.count / (invalid.count + 1)
+        return good.enumerated().flatMap { index, token in
+            let number = (index + 1) / step
+            let isNext = (index + 1).isMultiple(of: step) && number <= invalid.count
+            return isNext ? [token, invalid[number - 1]] : [token]
+        }
+    }
+
     /// A request that nothing is wrong with, in Protobuf, marked with a number of its own.
     mutating func request(_ tokens: [[UInt8]]) -> PushSendRequest {
         number += 1

@@ -37,6 +37,12 @@ extension IntegrationTests {
                 named: ["certificates-here/locked.p12", "locked.passphrase"]
             ),
             Fault(
+                testDescription: "directory without a certificate",
+                command: "worker",
+                certificate: ("README", "x"),
+                named: ["certificates-here", "(sandbox)", "belfry certificates check"]
+            ),
+            Fault(
                 testDescription: "wrong value",
                 command: "registrar",
                 configuration: "worker: {shards: none}",

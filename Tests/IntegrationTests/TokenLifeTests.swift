@@ -7,7 +7,7 @@ import Testing
 
 extension IntegrationTests {
     struct TokenLifeTests {
-        @Test("a token that the gateway calls invalid is silent from the next record on, until it registers again")
+        @Test("a token that a trusted gateway calls invalid is silent from its tombstone on, until it registers again")
         func invalidToken() async throws {
             try await withPipeline { pipeline, kafka in
                 try pipeline.startWorker()
@@ -15,38 +15,60 @@ extension IntegrationTests {
                 let inspector = try TokenInspector(redisURL: pipeline.redisURL)
                 defer { inspector.close() }
                 let strange = [UInt8](repeating: 0x5A, count: 32)
-                var records = Records(tokens: [strange])
+                var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 2))
+                let mixed = records.spread([strange], among: records.tokens)
 
-                try kafka.deliver(try records.record(to: [strange]))
-                #expect(kafka.lastKind == .rejected)
-                #expect(try inspector.count() == .init(registered: 0, tombstoned: 1))
+                try kafka.deliver(try records.record(to: mixed))
+                #expect(kafka.books.count(.rejected) == 1)
+                try kafka.wait(for: "the tombstone") {
+                    try inspector.count() == .init(registered: 0, tombstoned: 1)
+                }
                 try kafka.deliver(try records.record(to: [strange]))
                 #expect(kafka.lastKind == .tombstoned)
                 #expect(try await pipeline.sandbox.stats().rejected == ["8": 1], "it was sent once")
 
                 try kafka.register([strange], bundleID: news, at: unixSeconds() + 1)
                 try kafka.wait(for: "the registration") { try inspector.count().tombstoned == 0 }
-                try kafka.deliver(try records.record(to: [strange]))
-                #expect(kafka.lastKind == .rejected)
+                try kafka.deliver(try records.record(to: mixed))
+                #expect(kafka.books.count(.rejected) == 2)
                 #expect(try await pipeline.sandbox.stats().rejected == ["8": 2], "it was sent again")
             }
         }
 
-        @Test("whatever waits for a token when the gateway calls it invalid is silent too, and the others are sent")
+        @Test("a gateway that accepts nothing is not believed: a token that it calls invalid gets no tombstone")
+        func nothingAccepted() async throws {
+            try await withPipeline { pipeline, kafka in
+                let worker = try pipeline.startWorker()
+                let inspector = try TokenInspector(redisURL: pipeline.redisURL)
+                defer { inspector.close() }
+                let strange = [UInt8](repeating: 0x5A, count: 32)
+                var records = Records(tokens: [strange])
+                for count in 1...3 {
+                    try kafka.deliver(try records.record(to: [strange]))
+                    #expect(kafka.books.count(.rejected) == count)
+                }
+                #expect(worker.terminate() == 0)
+                #expect(try inspector.count().tombstoned == 0)
+            }
+        }
+
+        @Test("whatever waits for a token when it is believed to be invalid is silent too, and the others are sent")
         func waitingForInvalidToken() async throws {
             try await withPipeline { pipeline, kafka in
                 try pipeline.startWorker()
                 let strange = [UInt8](repeating: 0x5A, count: 32)
-                let good = try pipeline.tokens(of: news, first: 0, count: 40)
+                let good = try pipeline.tokens(of: news, first: 0, count: 400)
                 var records = Records(tokens: good)
                 let mixed = good.flatMap { [$0, strange] }
                 try kafka.deliver(try records.record(to: mixed), try records.record(to: mixed))
-                #expect(kafka.books.count(.rejected) == 1)
-                #expect(kafka.books.count(.tombstoned) == 79)
-                #expect(kafka.books.claimed == 80)
+                let rejected = kafka.books.count(.rejected)
+                // Each takes a connection of its own; it is believed with the second, at the next look at the clock.
+                #expect(1...100 ~= rejected)
+                #expect(kafka.books.count(.tombstoned) == 800 - rejected)
+                #expect(kafka.books.claimed == 800)
                 let stats = try await pipeline.sandbox.stats()
-                #expect(stats.rejected == ["8": 1], "it was sent once")
-                #expect(stats.accepted == 80)
+                #expect(stats.rejected == ["8": rejected], "sent no oftener than told of")
+                #expect(stats.accepted == 800)
             }
         }
 

@@ -62,7 +62,7 @@ final class TopicFollower {
     }
 
     private static let headerNames = [
-        "reason", "detail", "source-topic", "source-partition", "source-offset", "token-index", "cut-from-bytes",
-        "content-type", "traceparent", "tracestate", "environment", "token-indices", "parked-by",
+        "reason", "detail", "source-topic", "source-partition", "source-offset", "cut-from-bytes",
+        "content-type", "traceparent", "tracestate", "environment", "token-indices",
     ]
 }

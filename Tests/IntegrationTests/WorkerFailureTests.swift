@@ -44,7 +44,8 @@ extension IntegrationTests {
                     state = try CommittedState(brokers: pipeline.brokers, partitions: 1)
                     return state.uncovered(of: kafka.places, in: [0]) == 1
                 }
-                #expect(state.doneBeyondOffsets(of: kafka.places) == 2000)
+                #expect(state.doneBeyondCursors(of: kafka.places) == 2000)
+                #expect(state.laggards(in: 0).count == 1, "the one that waits is named")
                 worker.kill()
 
                 try await pipeline.sandbox.setFault(#"{"clear":true}"#)

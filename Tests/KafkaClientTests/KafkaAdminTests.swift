@@ -95,6 +95,52 @@ struct KafkaAdminTests {
         #expect(filled.low == 0 && filled.high == 12)
     }
 
+    @Test(
+        "a topic's settings are those it was created with and the broker's; a topic that does not exist has none"
+    )
+    func settings() throws {
+        let broker = try TestBroker(.foreign)
+        defer { broker.close() }
+        let admin = try KafkaAdmin(properties: ["bootstrap.servers": broker.bootstrapServers])
+        defer { admin.close() }
+        let name = "\(broker.topic)-compact"
+        try admin.createTopic(
+            name,
+            partitions: 1,
+            replication: 1,
+            configuration: [("cleanup.policy", "compact")],
+            timeoutMilliseconds: 10_000
+        )
+        #expect(try admin.topicSettings(of: name, timeoutMilliseconds: 10_000)["cleanup.policy"] == "compact")
+        let plain = try admin.topicSettings(of: broker.topic, timeoutMilliseconds: 10_000)
+        #expect(plain["cleanup.policy"] == "delete")
+        #expect(plain["retention.ms"].flatMap { Int64($0) } != nil)
+        let error = #expect(throws: KafkaError.self) {
+            try admin.topicSettings(of: "\(broker.topic)-none", timeoutMilliseconds: 10_000)
+        }
+        #expect(error?.isUnknownTopicOrPartition == true)
+        #expect(error?.isUnsupported == false)
+        #expect(error?.message.contains("\(broker.topic)-none") == true)
+    }
+
+    @Test("a cluster that cannot be asked for settings is told apart from one that does not answer")
+    func settingsUnsupported() throws {
+        let broker = try TestBroker(.embedded)
+        defer { broker.close() }
+        let admin = try KafkaAdmin(properties: ["bootstrap.servers": broker.bootstrapServers])
+        defer { admin.close() }
+        let error = #expect(throws: KafkaError.self) {
+            try admin.topicSettings(of: broker.topic, timeoutMilliseconds: 10_000)
+        }
+        #expect(error?.isUnsupported == true)
+        #expect(error?.isRetriable == false)
+        broker.goDown()
+        let other = #expect(throws: KafkaError.self) {
+            try admin.topicSettings(of: broker.topic, timeoutMilliseconds: 300)
+        }
+        #expect(other?.isUnsupported == false)
+    }
+
     @Test("a closed client says so")
     func closed() throws {
         let admin = try KafkaAdmin(properties: ["bootstrap.servers": unreachableBroker])

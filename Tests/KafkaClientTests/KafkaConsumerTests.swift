@@ -230,6 +230,73 @@ struct KafkaConsumerTests {
     }
 
     @Test(
+        "a seek without waiting moves a partition that runs: nothing that was fetched before comes after it",
+        arguments: BrokerKind.allCases,
+        [Strategy.eager, .cooperative]
+    )
+    func seekWithoutWaiting(kind: BrokerKind, strategy: Strategy) throws {
+        let broker = try TestBroker(kind)
+        defer { broker.close() }
+        try broker.fill(0..<100)
+        let consumer = try broker.consumer(strategy.properties)
+        defer { consumer.close() }
+        var received = Received()
+        serve(consumer, max: 10, until: { received.numbers.count >= 10 }, take: { received.take($0) })
+        // The last two without a message in between: the later one counts.
+        for targets in [[50], [5], [90, 20]] as [[Int64]] {
+            for target in targets {
+                try consumer.seekWithoutWaiting(to: [KafkaPartitionOffset(broker.places[0], offset: target)])
+            }
+            received = Received()
+            serve(consumer, max: 10, until: { !received.numbers.isEmpty }, take: { received.take($0) })
+            let last = try #require(targets.last)
+            #expect(received.numbers.first == Int(last))
+        }
+        try consumer.seekWithoutWaiting(to: [KafkaPartitionOffset(broker.places[0], offset: KafkaOffset.beginning)])
+        received = Received()
+        serve(consumer, until: { received.numbers.count >= 100 }, take: { received.take($0) })
+        #expect(received.numbers == Array(0..<100))
+        let stranger = KafkaPartitionOffset(topic: broker.topic, partition: 77, offset: 0)
+        #expect(throws: KafkaError.self) { try consumer.seekWithoutWaiting(to: [stranger]) }
+    }
+
+    @Test(
+        "a seek without waiting is not lost in a partition that has not begun or was stopped, and no other jumps back",
+        arguments: BrokerKind.allCases,
+        [Strategy.eager, .cooperative]
+    )
+    func seekIsNotLost(kind: BrokerKind, strategy: Strategy) throws {
+        let broker = try TestBroker(kind, partitions: 2)
+        defer { broker.close() }
+        for partition in 0..<2 as Range<Int32> { try broker.fill(0..<20, partition: partition) }
+        let consumer = try broker.consumer(strategy.properties.merging(["auto.offset.reset": "error"]))
+        defer { consumer.close() }
+        consumer.onAssigned = { [unowned consumer] partitions in
+            #expect(throws: Never.self) {
+                // Nothing is committed, so both would stop with an error.
+                try consumer.completeAssign()
+                try consumer.seekWithoutWaiting(to: [
+                    KafkaPartitionOffset(partitions[0], offset: 3), KafkaPartitionOffset(partitions[1], offset: 5000),
+                ])
+            }
+        }
+        var received = Received()
+        serve(
+            consumer,
+            until: { !received.errors.isEmpty && received.numbers.count >= 17 },
+            take: { received.take($0) }
+        )
+        #expect(received.offsets == [0: Array(3..<20)])
+        #expect(received.errors.allSatisfy { $0.isOffsetOutOfRange })
+        // The first one runs, the second is stopped; where the first was sent holds though nothing of it came yet.
+        try consumer.seekWithoutWaiting(to: [KafkaPartitionOffset(broker.places[0], offset: 15)])
+        try consumer.seekWithoutWaiting(to: [KafkaPartitionOffset(broker.places[1], offset: 18)])
+        received = Received()
+        serve(consumer, until: { received.numbers.count >= 7 }, take: { received.take($0) })
+        #expect(received.offsets == [0: Array(15..<20), 1: [18, 19]])
+    }
+
+    @Test(
         "without a committed position and a reset there is an error rather than a silent start",
         arguments: BrokerKind.allCases
     )

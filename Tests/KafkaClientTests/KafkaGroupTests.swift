@@ -266,6 +266,34 @@ struct KafkaGroupTests {
         #expect(answers.first.map { $0 != nil } == true)
     }
 
+    @Test("a commit is answered once, by the broker or else by closing, in the order of commits")
+    func commitsAreAnsweredOnce() throws {
+        let broker = try TestBroker(.embedded)
+        defer { broker.close() }
+        let consumer = try broker.consumer()
+        serve(consumer, until: { !consumer.assignedPartitions.isEmpty })
+        var answers: [(Int, isCommitted: Bool)] = []
+        let commit = { (number: Int) in
+            try consumer.commit([KafkaPartitionOffset(broker.places[0], offset: Int64(number))]) {
+                answers.append((number, isCommitted: $0 == nil))
+            }
+        }
+        for number in 1...3 { try commit(number) }
+        serve(consumer, until: { answers.count >= 3 })
+        broker.goDown()
+        for number in 4...6 { try commit(number) }
+        consumer.onCommitted = { [unowned consumer] error in
+            #expect(error != nil)
+            // Who closes from here, or commits, disturbs nothing.
+            consumer.close()
+            #expect(throws: KafkaError.self) { try commit(7) }
+        }
+        consumer.close(timeoutMilliseconds: 1_000)
+        consumer.close()
+        #expect(answers.map(\.0) == [1, 2, 3, 4, 5, 6])
+        #expect(answers.map(\.isCommitted) == [true, true, true, false, false, false])
+    }
+
     @Test(
         "on an event loop messages and rebalances wake the consumer, again and again, without polling",
         arguments: BrokerKind.allCases

@@ -46,7 +46,10 @@ struct KafkaReaderTests {
         try reader.begin(place, at: 2990)
         try broker.fill(0..<10, partition: 1)
         #expect(read(reader, place, count: 20).offsets == Array(2990..<3010))
+        try reader.begin(broker.places[0], at: 0)
+        #expect(reader.reading == broker.places)
         reader.stop(place)
+        #expect(reader.reading == [broker.places[0]])
         #expect(reader.read(place, max: 10) == nil)
     }
 

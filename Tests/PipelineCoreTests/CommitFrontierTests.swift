@@ -120,4 +120,55 @@ import Testing
         _ = frontier.append(offset: 31, tokens: 1, alreadyDone: before)
         #expect(frontier.doneRanges().isEmpty)
     }
+
+    // MARK: Memory and questions
+
+    @Test("Bytes are those of the records that are not behind the frontier")
+    func bytes() {
+        var frontier = CommitFrontier()
+        let first = frontier.append(offset: 1, tokens: 1, bytes: 100, alreadyDone: none)
+        let second = frontier.append(offset: 2, tokens: 1, bytes: 30, alreadyDone: none)
+        _ = frontier.append(offset: 3, tokens: 0, bytes: 7, alreadyDone: none)
+        #expect(frontier.bytes == 137)
+        frontier.markDone(second, token: 0)
+        #expect(frontier.bytes == 137, "it waits behind the first")
+        frontier.markDone(first, token: 0)
+        #expect(frontier.bytes == 0)
+    }
+
+    @Test("A record too large for its counter is taken back with the same bytes")
+    func hugeRecord() {
+        var frontier = CommitFrontier()
+        let record = frontier.append(offset: 1, tokens: 1, bytes: 1 << 40, alreadyDone: none)
+        #expect(frontier.bytes == Int(UInt32.max))
+        frontier.markDone(record, token: 0)
+        #expect(frontier.bytes == 0)
+    }
+
+    @Test("What remains of a record is its open tokens and what else it waits for; nothing behind the frontier")
+    func remaining() {
+        var frontier = CommitFrontier()
+        let record = frontier.append(offset: 5, tokens: 3, alreadyDone: none)
+        frontier.hold(record)
+        #expect(frontier.remaining(of: record) == 4)
+        frontier.markDone(record, token: 1)
+        frontier.markDone(record, token: 1)
+        #expect(frontier.remaining(of: record) == 3)
+        frontier.release(record)
+        frontier.markDone(record, token: 0)
+        #expect(frontier.remaining(of: record) == 1)
+        frontier.markDone(record, token: 2)
+        #expect(frontier.remaining(of: record) == 0 && frontier.remaining(of: record &+ 1) == 0)
+    }
+
+    @Test("A record's offset is known until it is behind the frontier", arguments: [0, UInt32.max])
+    func offsets(firstNumber: UInt32) {
+        var frontier = CommitFrontier(firstNumber: firstNumber)
+        let first = frontier.append(offset: 10, tokens: 1, alreadyDone: none)
+        let second = frontier.append(offset: 17, tokens: 1, alreadyDone: none)
+        #expect(frontier.offset(of: first) == 10 && frontier.offset(of: second) == 17)
+        #expect(frontier.offset(of: second &+ 1) == nil && frontier.nextOffset == 18)
+        frontier.markDone(first, token: 0)
+        #expect(frontier.offset(of: first) == nil && frontier.offset(of: second) == 17)
+    }
 }

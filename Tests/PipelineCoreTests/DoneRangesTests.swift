@@ -102,4 +102,19 @@ import Testing
             #expect(try DoneRanges(decoding: again, committedOffset: 7) == decoded)
         }
     }
+
+    @Test("Dropping keeps the runs, and parts of runs, from an offset on")
+    func dropping() {
+        var ranges = DoneRanges()
+        ranges.append(position(5, 1)..<position(6, 0))
+        ranges.append(position(8, 2)..<position(12, 3))
+        ranges.append(position(20, 0)..<position(20, 4))
+        #expect(ranges.dropping(before: 0) == ranges && ranges.dropping(before: 5) == ranges)
+        #expect(ranges.dropping(before: 6).runs == Array(ranges.runs.dropFirst()))
+        #expect(ranges.dropping(before: 8).runs == Array(ranges.runs.dropFirst()))
+        #expect(ranges.dropping(before: 9).runs == [position(9, 0)..<position(12, 3), ranges.runs[2]])
+        #expect(ranges.dropping(before: 12).runs == [position(12, 0)..<position(12, 3), ranges.runs[2]])
+        #expect(ranges.dropping(before: 13).runs == [ranges.runs[2]])
+        #expect(ranges.dropping(before: 21).isEmpty && DoneRanges().dropping(before: 3).isEmpty)
+    }
 }

@@ -9,6 +9,8 @@ enum Fate {
     case refusedAtFirst(APNsStatus, times: Int)
     /// Makes the gateway answer with an identifier that names nothing.
     case anonymous(APNsStatus)
+    /// Makes the gateway close without an answer.
+    case poison
 
     /// Whether the lane may report it as refused.
     var mayBeRefused: Bool {
@@ -35,7 +37,13 @@ struct GatewayModel {
         acceptedCount.append(0)
     }
 
-    /// Judges one frame; an error response ends the connection's reading.
+    /// Whether the gateway closes on a frame without an answer.
+    func isPoison(_ frame: TestFrame) -> Bool {
+        guard frame.ordinal != TestFrame.sentinel, case .poison = fates[Int(frame.ordinal)] else { return false }
+        return true
+    }
+
+    /// Judges one frame that is no poison; an error response ends the connection's reading.
     mutating func take(_ frame: TestFrame) -> ErrorResponse? {
         if frame.ordinal == TestFrame.sentinel {
             guard let sentinelIdentifier else { return nil }
@@ -53,6 +61,8 @@ struct GatewayModel {
             return ErrorResponse(status: status, identifier: frame.identifier)
         case .anonymous(let status):
             return ErrorResponse(status: status, identifier: 0)
+        case .poison:
+            preconditionFailure("the connection ends on it")
         case .good, .refusedAtFirst:
             accepted.append(frame.ordinal)
             acceptedCount[ordinal] += 1
@@ -81,22 +91,31 @@ struct ConnectionModel {
     var tail: [UInt8] = []
     /// The answer on its way back; nothing is read any more.
     var answer: (response: ErrorResponse, due: UInt64)?
+    /// The gateway has closed without an answer.
+    var isCut = false
     /// The gateway refuses the certificate: it never reads.
     var refusesCertificate = false
     /// Identifier of the last notification accepted here; 0 when there is none.
     var lastAccepted: UInt32 = 0
 
+    /// Whether the peer's kernel has, or will take, all that is in transit.
+    var hears: Bool { inTransit.isEmpty && pending.isEmpty || stalledUntil < .max }
+
     /// Reads up to `limit` bytes of what is under way.
     mutating func read(_ limit: Int, by gateway: inout GatewayModel, answerDue: UInt64) {
         guard !refusesCertificate else { return }
         var left = limit
-        while left > 0, !underWay.isEmpty, answer == nil {
+        while left > 0, !underWay.isEmpty, answer == nil, !isCut {
             let part = min(left, underWay[0].bytes.count)
             tail += underWay[0].bytes.prefix(part)
             underWay[0].bytes.removeFirst(part)
             if underWay[0].bytes.isEmpty { underWay.removeFirst() }
             left -= part
             for frame in TestFrame.take(from: &tail) {
+                if gateway.isPoison(frame) {
+                    isCut = true
+                    return
+                }
                 if let response = gateway.take(frame) {
                     answer = (response, answerDue)
                     // Everything after it is discarded.

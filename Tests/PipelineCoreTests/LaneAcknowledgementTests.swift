@@ -84,6 +84,80 @@ import Testing
         #expect(probe.silence().presumed == [0])
     }
 
+    @Test("A peer that acknowledges nothing of what was written for its time-out is dead")
+    func deadPeer() {
+        probe.open()
+        #expect(probe.peerDeadAt == nil, "nothing is written yet")
+        _ = probe.silence(.seconds(60))
+        send(upTo: 2000)
+        let written = probe.now
+        #expect(probe.peerDeadAt == written + .seconds(10))
+        _ = probe.silence(.milliseconds(9999))
+        #expect(!probe.isPeerDead)
+        _ = probe.silence(.milliseconds(1))
+        #expect(probe.isPeerDead)
+        acknowledge(2000)
+        #expect(!probe.isPeerDead && probe.peerDeadAt == nil)
+    }
+
+    @Test("A peer that acknowledges a part lives on from then; to repeat an acknowledgement is no sign of life")
+    func slowPeer() {
+        probe.open()
+        send(upTo: 2000)
+        _ = probe.silence(.seconds(9))
+        acknowledge(1000)
+        let progress = probe.now
+        #expect(probe.peerDeadAt == progress + .seconds(10))
+        _ = probe.silence(.seconds(9))
+        acknowledge(1000)
+        #expect(probe.peerDeadAt == progress + .seconds(10))
+        send(upTo: 3000)
+        #expect(probe.peerDeadAt == progress + .seconds(10), "what is written later gives no time")
+        _ = probe.silence(.seconds(1))
+        #expect(probe.isPeerDead)
+    }
+
+    @Test("A new connection's peer has its own time, and its first bytes are progress")
+    func nextPeer() {
+        probe.open()
+        send(upTo: 5000)
+        acknowledge(4000)
+        _ = probe.silence(.seconds(10))
+        #expect(probe.isPeerDead)
+        #expect(probe.end(.peerDead) == .init(resent: 1))
+        #expect(!probe.isPeerDead && !probe.wantsConnection, "a failure with its back-off")
+        probe.open()
+        probe.send(flush: false)
+        probe.lane.written(upTo: probe.lane.sentEnd, streamBytes: 700, now: probe.now)
+        #expect(probe.peerDeadAt == probe.now + .seconds(10))
+        _ = probe.silence(.seconds(5))
+        acknowledge(699)
+        #expect(probe.peerDeadAt == probe.now + .seconds(10))
+    }
+
+    @Test("Where acknowledgements are not told no peer is called dead")
+    func untold() {
+        probe.publish()
+        probe.open()
+        probe.send(flush: false)
+        _ = probe.silence(.seconds(3600))
+        #expect(!probe.isPeerDead)
+        probe.send()
+        #expect(!probe.isPeerDead && probe.peerDeadAt == nil)
+    }
+
+    @Test("Dead peers in a row neither make groups nor blame the notification that was alone")
+    func deadPeersBlameNobody() {
+        for count in [1, 4] {
+            let probe = LaneProbe(loneCloses: 1)
+            probe.publish(count)
+            for _ in 0..<4 {
+                #expect(probe.openAndSend().count == count)
+                #expect(probe.end(.peerDead) == .init(resent: count))
+            }
+        }
+    }
+
     @Test("Marks stay few while a peer acknowledges nothing, and the last byte written still counts")
     func bounded() {
         var marks = FlushMarks()

@@ -39,7 +39,7 @@ import Testing
     func refusedBefore() {
         probe.publish(1)
         #expect(probe.openAndSend() == [0])
-        #expect(probe.answer(.missingTopic, 0).parked)
+        #expect(probe.answer(.missingTopic, 0) == .init(resent: 1))
         #expect(!probe.wantsConnection)
         probe.lane.admit(.none)
         #expect(!probe.wantsConnection)

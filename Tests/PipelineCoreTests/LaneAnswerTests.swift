@@ -59,28 +59,42 @@ import Testing
         #expect(probe.openAndSend() == [2])
     }
 
-    @Test("A refused topic parks the lane with one alarm; nothing is rejected, and success ends the parking")
-    func refusedTopic() {
-        sent(2)
-        #expect(probe.answer(.missingTopic, 0) == .init(resent: 2, parked: true))
-        #expect(probe.isParked && !probe.wantsConnection)
-        #expect(probe.openAndSend() == [0, 1])
-        #expect(probe.answer(.invalidTopicSize, 0) == .init(resent: 2))
-        #expect(probe.openAndSend() == [0, 1])
-        #expect(probe.silence().presumed == [0, 1])
-        #expect(!probe.isParked)
+    /// The wait that is on, in whole seconds; nil: none.
+    private var waitSeconds: UInt64? {
+        guard case .waiting(let until) = probe.phase else { return nil }
+        return (until.nanoseconds - probe.now.nanoseconds + 500_000_000) / 1_000_000_000
     }
 
-    @Test("A processing error ends the parking only if it proves that something was taken")
-    func processingErrorWhileParked() {
+    @Test("A refused topic makes the lane wait, longer each time; nothing is rejected, and success ends the row")
+    func refusedTopic() {
+        sent(2)
+        #expect(probe.answer(.missingTopic, 0) == .init(resent: 2))
+        #expect(waitSeconds == 20 && !probe.wantsConnection)
+        #expect(probe.openAndSend() == [0, 1])
+        #expect(probe.answer(.invalidTopicSize, 0) == .init(resent: 2))
+        #expect(waitSeconds == 35)
+        #expect(probe.openAndSend() == [0, 1])
+        #expect(probe.silence().presumed == [0, 1])
+        probe.publish(1)
+        #expect(probe.send() == [2])
+        #expect(probe.answer(.missingTopic, 2) == .init(resent: 1))
+        #expect(waitSeconds == 20)
+    }
+
+    @Test("A processing error ends the row of refusals only if it proves that something was taken")
+    func processingErrorAfterRefusedTopic() {
         sent(2)
         _ = probe.answer(.missingTopic, 0)
         _ = probe.openAndSend()
         _ = probe.answer(.processingError, 0)
-        #expect(probe.isParked)
+        _ = probe.openAndSend()
+        _ = probe.answer(.missingTopic, 0)
+        #expect(waitSeconds == 35)
         _ = probe.openAndSend()
         #expect(probe.answer(.processingError, 1).confirmed == [0])
-        #expect(!probe.isParked)
+        _ = probe.openAndSend()
+        _ = probe.answer(.missingTopic, 1)
+        #expect(waitSeconds == 20)
     }
 
     @Test("An unexplained refusal goes once more alone, then counts", arguments: [APNsStatus.unknown, .protocolError])

@@ -30,6 +30,10 @@ final class LaneAuditor {
     private var newestSent: Int64 = -1
     /// The last one handed to the open connection.
     private var lastOnConnection: Int64 = -1
+    private var firstOnConnection = 0
+    /// Connections that ended without a word while the notification was alone in flight.
+    private var loneCloses: [Int: Int] = [:]
+    private(set) var poisoned = 0
 
     init(options: LaneWorld.Options) {
         self.options = options
@@ -65,6 +69,7 @@ final class LaneAuditor {
     /// - Parameter resume: the oldest unsettled ordinal; everything before has its outcome.
     func opened(resume: Int) {
         lastOnConnection = Int64(resume) - 1
+        firstOnConnection = resume
         for ordinal in outcomes.indices.prefix(resume) where !released[ordinal] {
             check(!isOpen(ordinal), "\(ordinal) has no outcome, but the connection starts after it")
         }
@@ -86,6 +91,13 @@ final class LaneAuditor {
         }
         wasSent[index] = true
         lastOnConnection = Int64(ordinal)
+    }
+
+    /// The open connection ended without an answer.
+    func closedSilently() {
+        guard lastOnConnection >= Int64(firstOnConnection) else { return }
+        let unsettled = (firstOnConnection...Int(lastOnConnection)).filter(isOpen)
+        if unsettled.count == 1 { loneCloses[unsettled[0], default: 0] += 1 }
     }
 
     // MARK: Verdicts
@@ -112,14 +124,21 @@ final class LaneAuditor {
         outcomes[ordinal] = .unknown
     }
 
-    func refused(_ ordinal: Int, wasPresumed: Bool, by gateway: GatewayModel) {
+    /// - Parameter limit: silent ends of connections after which a notification alone in flight is refused.
+    func refused(_ ordinal: Int, wasPresumed: Bool, loneCloses limit: Int, by gateway: GatewayModel) {
+        let isPoisoned = loneCloses[ordinal, default: 0] >= limit
+        if case .poison = gateway.fates[ordinal] {
+            poisoned += 1
+            check(isPoisoned || !options.isHonest, "\(ordinal) is refused before it was alone so often")
+        }
         switch outcomes[ordinal] {
         case .open, .reopened: check(!wasPresumed || outcomes[ordinal] == .reopened, "\(ordinal) was not presumed")
         case .presumed: check(wasPresumed, "\(ordinal) was presumed before it was refused")
         default: check(false, "\(ordinal) got a second outcome: refused after \(outcomes[ordinal])")
         }
         if options.isHonest, options.isPunctual {
-            check(gateway.fates[ordinal].mayBeRefused, "\(ordinal) is refused though the gateway never minded it")
+            let mayBeRefused = gateway.fates[ordinal].mayBeRefused || isPoisoned
+            check(mayBeRefused, "\(ordinal) is refused though the gateway never minded it")
         }
         if wasPresumed { presumedWrong += 1 }
         outcomes[ordinal] = .refused

@@ -17,6 +17,7 @@ final class LaneProbe {
         inFlightBytes: Int = 64 << 20,
         retainedBytes: Int = 1 << 20,
         connectionMaxAge: Duration? = nil,
+        loneCloses: Int = 5,
         firstSequence: UInt64 = 0
     ) {
         self.firstSequence = firstSequence
@@ -27,13 +28,13 @@ final class LaneProbe {
             inFlightBytes: inFlightBytes,
             retainedBytes: retainedBytes,
             connectionMaxAge: connectionMaxAge,
-            processingAttempts: 3
+            processingAttempts: 3,
+            loneCloses: loneCloses
         )
         lane = LaneStateMachine(limits: limits, firstSequence: firstSequence)
     }
 
     var phase: LaneStateMachine.Phase { lane.phase }
-    var isParked: Bool { lane.isParked }
     var isDrained: Bool { lane.isDrained }
     var inFlight: Int { lane.inFlightCount }
     var waiting: Int { lane.waitingCount }
@@ -47,6 +48,10 @@ final class LaneProbe {
     var presumesAt: MonotonicTime? { lane.presumesAt }
     var awaitsAcknowledgement: Bool { lane.awaitsAcknowledgement }
     var wantsConnection: Bool { lane.wantsConnection(now: now) }
+    var isPeerDead: Bool { lane.isPeerDead(now: now) }
+    var peerDeadAt: MonotonicTime? { lane.peerDeadAt }
+    var isWaitingForBudget: Bool { lane.isWaitingForBudget }
+    var firstWaiting: NotificationReference? { lane.firstWaiting }
     var keptEntries: Int { Int(lane.log.tail - lane.log.head) }
     var storedBytes: Int { lane.log.storedBytes }
 
@@ -133,7 +138,6 @@ final class LaneProbe {
         var refused: UInt32?
         var wasPresumed = false
         var resent = 0
-        var parked = false
     }
 
     private func simplified(_ verdict: LaneVerdict) -> Verdict {
@@ -147,8 +151,7 @@ final class LaneProbe {
             presumedWrong: ordinals(verdict.presumedWrong),
             refused: verdict.refused.map { lane.log.entry(at: $0.sequence).reference.token },
             wasPresumed: verdict.refused?.wasPresumed ?? false,
-            resent: verdict.resent,
-            parked: verdict.parked
+            resent: verdict.resent
         )
     }
 }

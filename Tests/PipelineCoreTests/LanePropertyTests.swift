@@ -8,6 +8,8 @@ import Testing
         var presumedWrong = 0
         var connections = 0
         var sentinels = 0
+        var deadPeers = 0
+        var poisoned = 0
         for seed in seeds {
             let world = LaneWorld(seed: seed, options: options)
             let isDone = world.run()
@@ -15,6 +17,8 @@ import Testing
             presumedWrong += world.auditor.presumedWrong
             connections += world.connections
             sentinels += world.sentinels
+            deadPeers += world.deadPeers
+            poisoned += world.auditor.poisoned
             let faults = world.auditor.faults
             #expect(isDone, "seed \(seed) does not come to an end: \(world.steps) steps")
             #expect(faults.isEmpty, "seed \(seed): \(faults.prefix(5))")
@@ -24,6 +28,22 @@ import Testing
         #expect(connections > seeds.count * 4)
         #expect(options.retires == (sentinels > seeds.count / 2))
         #expect(options.isPunctual == (presumedWrong == 0))
+        #expect(options.deafens == (deadPeers > 0))
+        #expect(options.poisons == (poisoned > 0))
+    }
+
+    @Test("A peer that acknowledges nothing any more is found dead and blames nobody; all ends, and nothing is lost")
+    func deadPeers() {
+        run(1...150, .init(acknowledges: true, deafens: true))
+        run(1...50, .init(policy: .giveUp, acknowledges: true, deafens: true))
+        run(1...50, .init(acknowledges: true, retires: true, poisons: true, deafens: true))
+    }
+
+    @Test("A notification on which the gateway closes without a word is refused, and no other one for its sake")
+    func poison() {
+        run(1...100, .init(poisons: true))
+        run(1...50, .init(acknowledges: true, revokes: true, poisons: true))
+        run(1...50, .init(isPunctual: false, revokes: true, poisons: true))
     }
 
     @Test("Punctual gateway: nothing is lost, confirmed and presumed are true, order holds", arguments: [false, true])

@@ -22,6 +22,10 @@ final class LaneWorld {
         var retires = false
         /// Once a token is refused, what waits for it is settled without being sent.
         var remembers = false
+        /// The gateway closes without a word on some notifications.
+        var poisons = false
+        /// The peer's kernel stops for good to acknowledge now and then; where acknowledgements are told.
+        var deafens = false
     }
 
     static let window: UInt64 = 2_000_000_000
@@ -43,6 +47,7 @@ final class LaneWorld {
     private(set) var steps = 0
     private(set) var connections = 0
     private(set) var sentinels = 0
+    private(set) var deadPeers = 0
 
     init(seed: UInt64, options: Options) {
         self.options = options
@@ -57,9 +62,12 @@ final class LaneWorld {
             inFlightBytes: [1, 2, 1000].randomElement(using: &random).map { $0 * FrameLog.chunkBytes } ?? 1 << 20,
             retainedBytes: [0, 2 * FrameLog.chunkBytes, 1 << 20].randomElement(using: &random) ?? 0,
             sentinelTimeout: .nanoseconds(Self.window * .random(in: 1...3, using: &random)),
+            // Longer than the peer's buffers are full.
+            peerTimeout: .nanoseconds(Self.window * 4),
             backoff: Backoff(base: .milliseconds(100), cap: .seconds(4), floor: .milliseconds(10)),
-            parkedBackoff: Backoff(base: .seconds(1), cap: .seconds(8), floor: .milliseconds(100)),
-            processingAttempts: Int.random(in: 1...4, using: &random)
+            topicBackoff: Backoff(base: .seconds(1), cap: .seconds(8), floor: .milliseconds(100)),
+            processingAttempts: Int.random(in: 1...4, using: &random),
+            loneCloses: Int.random(in: 2...5, using: &random)
         )
         lane = LaneStateMachine(limits: limits, firstSequence: firstSequence)
         if options.retires { gateway.sentinelIdentifier = [.own, .zero, nil].randomElement(using: &random) ?? nil }
@@ -122,7 +130,8 @@ final class LaneWorld {
     }
 
     private func randomFate() -> Fate {
-        switch Int.random(in: 0..<100, using: &random) {
+        if options.poisons, random.chance(3) { return .poison }
+        return switch Int.random(in: 0..<100, using: &random) {
         case 0..<3: .refused(.invalidToken)
         case 3: .refused(.invalidPayloadSize)
         case 4: .refused(.missingDeviceToken)
@@ -195,6 +204,7 @@ final class LaneWorld {
     }
 
     func end(_ end: ConnectionEnd) {
+        if end == .failed, connection != nil { auditor.closedSilently() }
         connection = nil
         settle(
             lane.ended(end, now: .init(nanoseconds: now), random: random.next()),
@@ -213,7 +223,12 @@ final class LaneWorld {
         for ordinal in live(verdict.unknown) { auditor.unknown(ordinal) }
         if let refused = verdict.refused {
             for ordinal in live(refused.sequence..<refused.sequence + 1) {
-                auditor.refused(ordinal, wasPresumed: refused.wasPresumed, by: gateway)
+                auditor.refused(
+                    ordinal,
+                    wasPresumed: refused.wasPresumed,
+                    loneCloses: lane.limits.loneCloses,
+                    by: gateway
+                )
                 if options.remembers, refused.rule == .rejectToken { silence(UInt32(ordinal) % options.tokens) }
             }
         }
@@ -255,7 +270,10 @@ final class LaneWorld {
             open.underWay.append((Array(open.inTransit.prefix(count)), now))
             open.inTransit.removeFirst(count)
             open.arrived += count
-            if random.chance(5) { open.stalledUntil = now + .random(in: 0...Self.window * 3, using: &random) }
+            if options.deafens, random.chance(1) { open.stalledUntil = .max }
+            if random.chance(5), open.stalledUntil <= now {
+                open.stalledUntil = now + .random(in: 0...Self.window * 3, using: &random)
+            }
         }
         connection = open
         if lane.awaitsAcknowledgement, random.chance(50) {
@@ -269,6 +287,11 @@ final class LaneWorld {
 
     private func letTimePass() {
         now += .random(in: 0...(random.chance(25) ? Self.window / 8 : 1_000_000), using: &random)
+        if lane.isPeerDead(now: .init(nanoseconds: now)) {
+            deadPeers += 1
+            auditor.check(connection?.hears == false, "a peer that has all it was sent is called dead")
+            return end(.peerDead)
+        }
         guard options.isPunctual else {
             if connection?.refusesCertificate == true, random.chance(1) { return end(.certificateRefused) }
             return presume()
@@ -276,7 +299,7 @@ final class LaneWorld {
         // What was taken a quarter of a window ago is read by now, and no refusal comes later either.
         while let open = connection, let oldest = open.underWay.first, oldest.takenAt + Self.window / 4 <= now {
             if open.refusesCertificate { return end(.certificateRefused) }
-            if open.answer != nil { break }
+            if open.answer != nil || open.isCut { break }
             connection?.read(oldest.bytes.count, by: &gateway, answerDue: answerDue())
         }
         deliverAnswer()
@@ -294,6 +317,7 @@ final class LaneWorld {
     }
 
     private func deliverAnswer() {
+        if connection?.isCut == true { return end(.failed) }
         guard let answer = connection?.answer, answer.due <= now else { return }
         connection = nil
         settle(

@@ -8,9 +8,9 @@ import Testing
     @Test(
         "Every status has its rule",
         arguments: [
-            (0, StatusRule.unattributable), (1, .retry), (2, .deadLetter), (3, .parkTopic), (4, .deadLetter),
+            (0, StatusRule.unattributable), (1, .retry), (2, .deadLetter), (3, .stopTopic), (4, .deadLetter),
             (5, .rejectToken),
-            (6, .parkTopic), (7, .deadLetter), (8, .rejectToken), (10, .acceptedLast), (128, .isolate), (255, .isolate),
+            (6, .stopTopic), (7, .deadLetter), (8, .rejectToken), (10, .acceptedLast), (128, .isolate), (255, .isolate),
             (9, .isolate), (77, .isolate),
         ] as [(UInt8, StatusRule)]
     )
@@ -44,67 +44,6 @@ import Testing
         let waits = (0..<1000).map { _ in backoff.delay(failures: 3, random: random.next()) }
         #expect(Set(waits).count > 990)
         #expect(waits.count { $0 < .seconds(2) } > 400 && waits.count { $0 > .seconds(2) } > 400)
-    }
-
-    @Test("In no minute, wherever it begins, are more connections granted than the budget", arguments: 1...50)
-    func budget(seed: UInt64) {
-        var random = SeededGenerator(seed: seed)
-        let perMinute = Int.random(in: 1...100, using: &random)
-        let minute: UInt64 = 60_000_000_000
-        var now = UInt64.random(in: 0...1_000_000_000_000, using: &random)
-        var budget = ConnectionBudget(perMinute: perMinute)
-        var grants: [UInt64] = []
-        for _ in 0..<2000 {
-            now += .random(in: 0...(random.chance(2) ? 2 * minute : 1_000_000_000), using: &random)
-            guard let later = budget.take(now: .init(nanoseconds: now)) else {
-                grants.append(now)
-                continue
-            }
-            #expect(later.nanoseconds > now && later.nanoseconds <= now + minute)
-            if random.chance(50) {
-                now = later.nanoseconds
-                let granted = budget.take(now: later) == nil
-                #expect(granted, "asking again at the time named is granted")
-                grants.append(now)
-            }
-        }
-        for (first, last) in zip(grants, grants.dropFirst(perMinute)) { #expect(last - first >= minute) }
-    }
-
-    @Test("Half of the budget may come at once, the others come evenly, and all of it is to be had")
-    func budgetPace() {
-        var budget = ConnectionBudget(perMinute: 60)
-        var grants: [UInt64] = []
-        for second in 0..<180 as Range<UInt64> {
-            while budget.take(now: .init(nanoseconds: second * 1_000_000_000)) == nil { grants.append(second) }
-        }
-        #expect(grants.count { $0 == 0 } == 30)
-        #expect((1..<30).allSatisfy { second in grants.count { $0 == second } == 1 }, "evenly after that")
-        #expect(grants.count { $0 < 60 } == 60)
-        #expect(grants.count >= 175)
-    }
-
-    @Test("Connections that could wait take half of the budget at most, however often they ask")
-    func sparingBudget() {
-        var budget = ConnectionBudget(perMinute: 60)
-        var sparing: [Int] = []
-        var needed: [Int] = []
-        for second in 0..<180 {
-            let now = MonotonicTime(nanoseconds: UInt64(second) * 1_000_000_000)
-            while budget.take(now: now, sparing: true) == nil { sparing.append(second) }
-            if budget.take(now: now) == nil { needed.append(second) }
-        }
-        for minute in 0..<120 {
-            #expect(sparing.count { (minute..<minute + 60).contains($0) } <= 31)
-            #expect(needed.count { (minute..<minute + 60).contains($0) } >= 25)
-        }
-    }
-
-    @Test("A clock that stands still or goes back earns nothing")
-    func budgetClock() {
-        var budget = ConnectionBudget(perMinute: 4)
-        let grants = [60, 60, 60, 59, 0].map { budget.take(now: .init(nanoseconds: $0 * 1_000_000_000)) == nil }
-        #expect(grants == [true, true, false, false, false])
     }
 
     @Test("A token keeps its lane, and tokens of one key spread evenly over the lanes", arguments: [1, 2, 3, 7, 16])

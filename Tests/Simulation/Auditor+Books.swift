@@ -12,6 +12,12 @@ extension Auditor {
         fetches[record] = (member.number, now)
     }
 
+    /// A record is read by a worker that catches up, be it for another topic.
+    func fetchedAgain(_ record: Int, by member: SimulatedConsumer) {
+        guard fetches[record]?.member != member.number else { return }
+        fetched(record, by: member)
+    }
+
     /// An outcome is stored.
     ///
     /// - Parameter time: when the worker gave it.
@@ -45,6 +51,16 @@ extension Auditor {
             checkSilence(of: number)
         case .superseded:
             check(mayBeSuperseded(number), 1, "\(name(number)) is superseded, but nothing newer was published")
+        case .expired:
+            let record = world.plan.records[notifications[number].record]
+            let isOver = record.expires > 0 && World.expiration(of: record) < World.unixSeconds(now)
+            check(isOver || world.hasClockJumps, 1, "\(name(number)) has expired before its time")
+        case .duplicate:
+            check(
+                isAccepted || isRepeated(number) || !isAcceptanceKnown,
+                1,
+                "\(name(number)) is a duplicate, but its request was neither accepted nor published twice"
+            )
         case .unknown:
             check(options.policy == .giveUp, 2, "\(name(number)) is given up against the policy")
             tokens[notifications[number].token].isExempt = true
@@ -98,65 +114,61 @@ extension Auditor {
 
     /// A worker committed a position: everything it covers has its outcome, or was accepted where only failures are
     /// published.
-    func committed(_ position: KafkaPartitionOffset, by member: SimulatedConsumer) {
+    func committed(
+        _ position: KafkaPartitionOffset,
+        after former: SimulatedBroker.Committed? = nil,
+        by member: SimulatedConsumer
+    ) {
         let partition = position.partition
-        guard let ranges = try? DoneRanges(decoding: position.metadata, committedOffset: position.offset) else {
+        let raw = SimulatedBroker.Committed(offset: position.offset, metadata: position.metadata)
+        guard let committed = CommittedPosition(raw, limitBytes: options.metadataBytes) else {
             return check(false, 1, "\(partition)@\(position.offset) is committed with metadata that cannot be read")
         }
         check(position.metadata.utf8.count <= 4096, 3, "commit metadata of \(position.metadata.utf8.count) bytes")
+        check(
+            former?.metadata != CommittedPosition.unknownMetadata || !holds(.unknownMetadata),
+            1,
+            "\(member.name) has committed \(partition) over metadata that it cannot read"
+        )
+        check(
+            !holds(.ownCommits) || owners[partition]?.member == member.number,
+            3,
+            "\(member.name) has committed \(partition), which it does not have"
+        )
+        checkProgress(committed, of: partition, by: member)
         let stored = world.broker.partitions[Int(partition)]
-        let end = world.broker.place(of: position.offset, in: partition)
-        for place in min(auditedEnd[partition] ?? 0, end)..<end {
+        var place = auditedEnd[partition] ?? 0
+        var isWhole = true
+        while place < stored.count {
             let record = stored[place].ordinal
-            for number in firstOf[record]..<self.end(of: record) { checkDone(number, "committed") }
-        }
-        auditedEnd[partition] = end
-        for run in ranges.runs {
-            var place = world.broker.place(of: run.lowerBound.offset, in: partition)
-            while place < stored.count, stored[place].record.offset <= run.upperBound.offset {
-                let record = stored[place].ordinal
-                for number in firstOf[record]..<self.end(of: record) {
-                    let position = DoneRanges.Position(
-                        offset: stored[place].record.offset,
-                        token: UInt32(number - firstOf[record])
-                    )
-                    if run.contains(position) { checkDone(number, "marked as done") }
+            let topic = World.topicName(of: world.plan.records[record])
+            for number in firstOf[record]..<end(of: record) {
+                if committed.covers(stored[place].record.offset, token: number - firstOf[record], topic: topic) {
+                    checkDone(number, stored[place].record.offset < committed.offset ? "committed" : "marked as done")
+                } else {
+                    isWhole = false
                 }
-                place += 1
             }
+            if isWhole { auditedEnd[partition] = place + 1 }
+            place += 1
         }
     }
 
-    /// A copy is stored in push.parked.
-    func parked(_ record: KafkaRecord) {
-        let batch = KafkaBatch([record])
-        let stored = world.broker.partitions[Int(record.partition)]
-        guard let copy = ParkedCopy(batch[0]) else { return check(false, 1, "a parked copy that cannot be read") }
-        let place = world.broker.place(of: copy.sourceOffset, in: record.partition)
-        guard place < stored.count, stored[place].record.offset == copy.sourceOffset else {
-            return check(false, 1, "a parked copy names \(record.partition)@\(copy.sourceOffset)")
-        }
-        let source = stored[place]
-        check(
-            record.key == source.record.key && record.value == source.record.value,
-            1,
-            "a parked copy differs from record \(source.ordinal)"
-        )
-        world.note(.parked, source.ordinal, Int(record.offset), "record \(source.ordinal) parked at \(record.offset)")
-        for number in firstOf[source.ordinal]..<end(of: source.ordinal) {
-            let token = UInt32(number - firstOf[source.ordinal])
-            if copy.tokens?.contains(token) ?? true { notifications[number].copies += 1 }
-        }
+    /// Every topic of a partition is done below the committed offset.
+    func hasNoLaggard(_ partition: Int32) -> Bool {
+        CommittedPosition(world.broker.committed[partition], limitBytes: options.metadataBytes)?.hasNoLaggard ?? false
     }
 
     private func checkDone(_ number: Int, _ word: String) {
         let entry = notifications[number]
-        if entry.outcomeAt != nil || entry.isParked { return }
+        if entry.outcomeAt != nil || isExcused(number) { return }
         guard !options.publishesAll else {
             return check(false, 1, "\(name(number)) is \(word), but its outcome is not stored")
         }
         // Presumed by policy, or where a gateway withholds its answer, it may be lost; that is what presumed means.
         guard options.isPunctual, options.policy == .resend, entry.accepted == 0 else { return }
+        // The other one may still be on its way.
+        guard !isRepeated(number) else { return }
         check(mayBeSuperseded(number), 1, "\(name(number)) is \(word), but nobody has accepted or refused it")
     }
 
@@ -165,15 +177,25 @@ extension Auditor {
         for (partition, stored) in world.broker.partitions.enumerated() {
             let committed = world.broker.committed[Int32(partition)]?.offset ?? 0
             check(
-                stored.isEmpty || committed == world.broker.end(of: Int32(partition)),
+                stored.isEmpty || !options.sick.isEmpty || committed == world.broker.end(of: Int32(partition)),
                 1,
                 "partition \(partition) ends at \(world.broker.end(of: Int32(partition))), committed is \(committed)"
             )
         }
         if options.publishesAll {
             for number in notifications.indices {
-                check(notifications[number].outcomeAt != nil, 1, "\(name(number)) has no outcome")
+                check(
+                    notifications[number].outcomeAt != nil || isExcused(number) || isSick(number),
+                    1,
+                    "\(name(number)) has no outcome"
+                )
             }
+            let lost = notifications.indices.contains { notifications[$0].outcomeAt == nil && isDeleted($0) }
+            check(
+                !lost || !holds(.retention) || world.recordsCountedLost > 0 || !options.sick.isEmpty,
+                1,
+                "retention took notifications, and no worker has counted them"
+            )
         }
         closeOrder()
     }

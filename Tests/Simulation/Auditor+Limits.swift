@@ -4,25 +4,26 @@ import PipelineCore
 
 /// Invariants 7, 9 and 10: memory is bounded, the service's connection rules are kept, and a wrong gateway is doubted.
 extension Auditor {
-    /// What a batch may add to a limit after it was looked at.
-    private var batchNotifications: Int { options.batch * 12 }
-
     func checkLimits(of shard: WorkerShard) {
-        // Each partition may bring one batch that was fetched before it was paused.
+        let stages = shard.stages
         check(
-            shard.prepared.count <= ShardLimits.preparedBatches + 1 + options.partitions,
+            stages.lookup.count <= ShardLimits.preparedBatches,
             7,
-            "\(shard.prepared.count) batches are prepared"
+            "\(stages.lookup.count) batches are prepared"
         )
-        for partition in shard.assigned.values {
-            check(
-                partition.frontier.uncommitted <= options.maxUncommitted + batchNotifications * 2,
-                7,
-                "\(partition.frontier.uncommitted) notifications are not committed, \(options.maxUncommitted) may be"
-            )
+        for partition in stages.group.assigned.values {
+            for feed in partition.feeds.values {
+                let uncommitted = feed.ledger.frontier.uncommitted
+                check(
+                    uncommitted < options.maxUncommitted + World.tokensOfLargeKey,
+                    7,
+                    "\(uncommitted) notifications of a topic are not done, \(options.maxUncommitted) may be"
+                )
+            }
         }
-        for sender in shard.senders.senders {
-            for lane in sender.lanes {
+        if holds(.bytes) { checkBytes(of: shard) }
+        for lanes in stages.gateway.all {
+            for lane in lanes.lanes {
                 check(
                     lane.machine.inFlightCount <= options.inFlight,
                     7,
@@ -34,6 +35,7 @@ extension Auditor {
 
     /// A worker begins a new connection.
     func connecting(_ worker: SimulatedWorker, _ lane: GatewayLane) {
+        if connectedLanes.updateValue(lane, forKey: ObjectIdentifier(lane)) == nil { return }
         var times = connects[worker.number] ?? []
         times.removeAll { $0 + .seconds(60) <= now }
         times.append(now)
@@ -59,9 +61,16 @@ extension Auditor {
 
     /// While a gateway calls everything invalid, no more tombstones are written than it takes to notice that.
     func checkDoubt(_ token: Int, _ worker: SimulatedWorker) {
-        let gateway = world.gateways[token / (World.tokenCount / WorldPlan.topics)]
+        let gateway = world.gateways[World.place(ofToken: token).topic]
         guard !gateway.invalid.contains(token) else { return }
-        let key = worker.number * WorldPlan.topics + gateway.topic
+        if options.isPunctual {
+            check(
+                !holds(.noWrongTombstone) || now >= gateway.refusesEverythingUntil,
+                10,
+                "\(worker.name) wrote a tombstone for token \(token), which a wrong gateway refused"
+            )
+        }
+        let key = worker.number * WorldPlan.mostTopics + gateway.topic
         wrongTombstones[key, default: 0] += 1
         check(
             wrongTombstones[key, default: 0] <= 2 * World.tokenSample * max(1, gateway.wrongPhases),

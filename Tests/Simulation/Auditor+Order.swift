@@ -7,16 +7,10 @@ import PipelineCore
 extension Auditor {
     func assigned(_ member: SimulatedConsumer, _ partition: Int32) {
         let committed = world.broker.committed[partition]
-        let ranges = committed.flatMap { try? DoneRanges(decoding: $0.metadata, committedOffset: $0.offset) }
-        var done = Committed(offset: committed?.offset ?? 0, ranges: ranges ?? DoneRanges())
-        if let parked = world.broker.committedParked[partition], !parked.metadata.isEmpty {
-            // What the assignment before did is done again, if there is no room for one more.
-            let lags = try? ParkedLags(decoding: parked.metadata, committedOffset: parked.offset)
-            let segments = lags?.segments.segments ?? []
-            if segments.count >= ParkedLags.segmentLimit(limitBytes: options.metadataBytes), let last = segments.last {
-                done.offset = min(done.offset, last.source)
-            }
-        }
+        let done = CommittedPosition(committed, limitBytes: options.metadataBytes)
+        memberships[member.number, default: .init()].isFenced = false
+        memberships[member.number, default: .init()].unanswered = []
+        memberships[member.number, default: .init()].assignedAt = now
         owners[partition] = Ownership(member: member.number, since: now, done: done)
     }
 
@@ -33,6 +27,8 @@ extension Auditor {
         world.note(.accepted, number, worker.number, "\(name(number)) accepted from \(worker.name)")
         let wasAccepted = notifications[number].accepted > 0
         notifications[number].accepted += 1
+        notifications[number].acceptedAt = now
+        checkTime(of: number)
         let partition = world.partition(ofRecord: record)
         guard let owner = owners[partition], owner.member == worker.member, owner.since <= writtenAt,
             !connection.isAbandoned
@@ -42,7 +38,10 @@ extension Auditor {
             return
         }
         checkRepetition(of: number, by: owner, writtenAt: writtenAt, worker: worker.number)
-        if let dead = tokens[token].deadSince, let fetch = fetches[record], fetch.member == owner.member {
+        checkRemembrance(of: number, writtenAt: writtenAt)
+        if let dead = tokens[token].deadSince, !options.sendsWithoutRedis, !world.redis.brokenTokens.contains(token),
+            let fetch = fetches[record], fetch.member == owner.member
+        {
             check(fetch.time <= dead, 5, "\(name(number)) was sent, though its token was dead when the record was read")
         }
         noteOrder(of: number, token: token, wasAccepted: wasAccepted)
@@ -58,19 +57,26 @@ extension Auditor {
         let record = notifications[number].record
         guard let offset = world.offset(ofRecord: record) else { return }
         check(
-            !owner.done.covers(offset, number - firstOf[record]) || notifications[number].isParked,
+            !isBehind(owner.done, number, at: offset),
             3,
             "\(name(number)) was sent again, though it was committed as done before"
         )
         guard options.isPunctual, let settled = notifications[number].outcomeAt else { return }
         // A producer that broke for good may have stored what its successor stores again.
-        guard notifications[number].copies < 2 || !world.hasBrokenProducers else { return }
+        guard !world.hasBrokenProducers else { return }
         check(
             notifications[number].outcomeBy != worker || notifications[number].decidedAt < owner.since
                 || writtenAt <= settled,
             3,
             "\(name(number)) was sent again by the worker that had settled it"
         )
+    }
+
+    /// Whether a committed position covers a notification of a record at an offset.
+    func isBehind(_ position: CommittedPosition?, _ number: Int, at offset: Int64) -> Bool {
+        let record = notifications[number].record
+        let topic = World.topicName(of: world.plan.records[record])
+        return position?.covers(offset, token: number - firstOf[record], topic: topic) ?? false
     }
 
     func noteOrder(of number: Int, token: Int, wasAccepted: Bool) {
@@ -93,10 +99,11 @@ extension Auditor {
 
     /// Where what was not accepted may be taken for accepted, it may be met again after newer ones, or be left out when what
     /// is older is sent again.
-    private var isAcceptanceKnown: Bool { options.policy == .resend && options.isPunctual }
+    var isAcceptanceKnown: Bool { options.policy == .resend && options.isPunctual }
 
     func closeOrder() {
-        guard isAcceptanceKnown else { return }
+        // Set back by hand, what was superseded is sent, and what superseded it is remembered.
+        guard isAcceptanceKnown, options.dedupeWindow == 0 || !world.hasPositionsByHand else { return }
         for (ordinal, token) in tokens.enumerated() where !token.isExempt {
             for sequence in sequences[ordinal] where sequence.newest >= 0 {
                 // Those that waited together went by their stamps, others by their offsets.
@@ -115,14 +122,14 @@ extension Auditor {
     }
 
     func registered(_ key: [UInt8]) {
-        guard let token = World.tokensByKey[key] else { return }
+        guard let token = world.tokens.byKey[key] else { return }
         if tokens[token].deadSince != nil { tokens[token].aliveSince = now }
         tokens[token].deadSince = nil
     }
 
     /// A worker's tombstone is in Redis.
     func tombstoned(_ key: [UInt8], by worker: SimulatedWorker) {
-        guard let token = World.tokensByKey[key] else { return check(false, 5, "a tombstone for a token of nobody") }
+        guard let token = world.tokens.byKey[key] else { return check(false, 5, "a tombstone for a token of nobody") }
         world.note(.tombstone, token, worker.number, "tombstone of token \(token) by \(worker.name)")
         if tokens[token].deadSince == nil { tokens[token].deadSince = now }
         check(tokens[token].refusedAt > 0, 5, "token \(token) got a tombstone, but the gateway never refused it")

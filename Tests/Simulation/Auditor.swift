@@ -28,9 +28,10 @@ final class Auditor {
         /// The worker that gave the first outcome, and when.
         var outcomeBy = -1
         var decidedAt: VirtualTime = 0
-        /// Copies that are parked: done in its source, and to return from there.
-        var copies = 0
-        var isParked: Bool { copies > 0 }
+        /// Skipped by an operator's hand: it need not have an outcome.
+        var isSkipped = false
+        /// Most recent acceptance of it.
+        var acceptedAt: VirtualTime?
     }
 
     /// What is known of a token.
@@ -57,17 +58,20 @@ final class Auditor {
         var member: Int
         var since: VirtualTime
         /// What was done already when it came.
-        var done: Committed
+        var done: CommittedPosition?
+        /// What was committed last since then.
+        var last: CommittedPosition?
     }
 
-    /// A committed position.
-    struct Committed {
-        var offset: Int64
-        var ranges: DoneRanges
-
-        func covers(_ offset: Int64, _ index: Int) -> Bool {
-            offset < self.offset || ranges.contains(.init(offset: offset, token: UInt32(index)))
-        }
+    /// What a member has told the group, and heard.
+    struct Membership {
+        /// When each commit that is not answered was sent.
+        var unanswered: [VirtualTime] = []
+        var answeredAt: VirtualTime = 0
+        /// When it began with the partitions of its last assignment.
+        var assignedAt: VirtualTime = 0
+        /// It knows that it is no member any more, and was assigned nothing since.
+        var isFenced = false
     }
 
     unowned let world: World
@@ -87,7 +91,16 @@ final class Auditor {
     var auditedEnd: [Int32: Int] = [:]
     /// When a record was last fetched, and by whom.
     var fetches: [(member: Int, time: VirtualTime)?]
+    /// By member.
+    var memberships: [Int: Membership] = [:]
+    /// Bytes of dead letters, and how many of each reason, by worker and record.
+    var deadLetterBytes: [[Int]: Int] = [:]
+    var deadLetters: [String: Int] = [:]
+    /// By the number in the request id: the records that carry it.
+    var requests: [Int: [Int]] = [:]
     var connects: [Int: [VirtualTime]] = [:]
+    /// Lanes that have asked for a connection before, kept so that no other takes their place in memory.
+    var connectedLanes: [ObjectIdentifier: GatewayLane] = [:]
     /// By lane, which is kept, so that no other takes its place in memory.
     var failures: [ObjectIdentifier: (lane: GatewayLane, time: VirtualTime)] = [:]
     /// Of tokens that are in order, by worker and topic.
@@ -103,13 +116,18 @@ final class Auditor {
         fetches = Array(repeating: nil, count: world.plan.records.count)
         for (record, entry) in world.plan.records.enumerated() {
             firstOf.append(notifications.count)
+            if let request = entry.request { requests[request, default: []].append(record) }
             for token in entry.tokens {
                 let ordinal = World.ordinal(topic: entry.topic, key: entry.key, token: token)
                 notifications.append(Notification(record: record, token: ordinal))
+                if entry.shift != 0 { tokens[ordinal].isExempt = true }
             }
         }
         open = notifications.count
     }
+
+    /// Whether a rule is switched on.
+    func holds(_ rule: Checks) -> Bool { world.plan.checks.contains(rule) }
 
     var now: VirtualTime { world.clock.now }
 

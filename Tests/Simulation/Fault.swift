@@ -46,6 +46,22 @@ struct Fault: Sendable, Equatable {
         case answersLate
         /// A worker's wall clock jumps.
         case clockJump(seconds: Int)
+        /// The topic's connections, and those that are opened meanwhile, lead into the void for good.
+        case halfDead
+        /// The topic's gateway reads so many bytes a second.
+        case slow(bytesPerSecond: Int)
+        /// A worker's commits are answered late.
+        case commitsLate
+        /// A worker's commits are not answered for a minute.
+        case commitsUnanswered(isApplied: Bool)
+        /// The oldest records of a partition are deleted: so many of a hundred.
+        case retention(percent: Int)
+        /// An operator stops all workers and sets a partition's position, so many records on, without metadata.
+        case offsetsSet(by: Int)
+        /// Metadata that nobody can read stands at a partition's position, and is removed by hand after the time.
+        case unknownMetadata
+        /// What Redis has under a token's bucket is of another type.
+        case redisBroken(token: Int)
     }
 
     var time: VirtualTime
@@ -55,10 +71,18 @@ struct Fault: Sendable, Equatable {
     var worker: Int
     var topic: Int
 
+    init(_ kind: Kind, at time: VirtualTime, lasting: VirtualTime = 0, worker: Int = 0, topic: Int = 0) {
+        self.kind = kind
+        self.time = time
+        self.lasting = lasting
+        self.worker = worker
+        self.topic = topic
+    }
+
     init(_ dice: inout Dice, within end: VirtualTime, _ options: WorldPlan.Options) {
         time = .milliseconds(300) + VirtualTime(dice.pick(0...Int(end / 1000))) * 1000
         worker = dice.pick(0...7)
-        topic = dice.pick(0...WorldPlan.topics - 1)
+        topic = dice.pick(0...WorldPlan.plainTopics - 1)
         (kind, lasting) = Self.choose(&dice, options)
     }
 

@@ -1,6 +1,6 @@
 @testable import KafkaClient
 
-/// The broker of a world: push.requests and push.parked, what is committed about them, and the group that reads.
+/// The broker of a world: push.requests, what is committed about it, and the group that reads.
 final class SimulatedBroker {
     /// One record as it lies in its partition.
     struct Stored {
@@ -19,19 +19,17 @@ final class SimulatedBroker {
 
     unowned let world: World
     private(set) var partitions: [[Stored]]
-    /// Of push.parked, partition by partition.
-    private(set) var parked: [[KafkaRecord]]
     private(set) var committed: [Int32: Committed] = [:]
-    /// Of push.parked.
-    private(set) var committedParked: [Int32: Committed] = [:]
     let group: SimulatedGroup
+    /// First offset that retention has left, by partition; 0: it took nothing.
+    private(set) var low: [Int64]
     /// Nobody is answered before this time.
     private(set) var awayUntil: VirtualTime = 0
 
     init(world: World, partitions count: Int) {
         self.world = world
         partitions = Array(repeating: [], count: count)
-        parked = Array(repeating: [], count: count)
+        low = Array(repeating: 0, count: count)
         group = SimulatedGroup(world: world, partitions: count)
     }
 
@@ -52,6 +50,7 @@ final class SimulatedBroker {
         _ ordinal: Int,
         key: [UInt8],
         value: [UInt8],
+        headers: [(name: String, value: [UInt8])] = [],
         timestampMilliseconds: Int64,
         partition: Int32
     ) {
@@ -63,38 +62,48 @@ final class SimulatedBroker {
             offset: offset,
             key: key,
             value: value,
-            timestampMilliseconds: timestampMilliseconds
+            timestampMilliseconds: timestampMilliseconds,
+            headers: headers
         )
         let time = world.clock.now + roundTrip()
         partitions[Int(partition)].append(Stored(record: record, time: time, ordinal: ordinal))
         world.clock.at(time) { [self] in group.wakeOwner(of: partition) }
     }
 
-    /// Stores a copy in push.parked.
-    ///
-    /// - Returns: its offset.
-    func park(_ copy: Published, in partition: Int32) -> Int64 {
-        let record = KafkaRecord(
-            topic: World.names.parked,
-            partition: partition,
-            offset: Int64(parked[Int(partition)].count),
-            key: copy.key,
-            value: copy.value,
-            timestampMilliseconds: Int64(world.clock.now / .milliseconds(1)),
-            headers: copy.headers.map { (name: $0.0, value: $0.1) }
-        )
-        parked[Int(partition)].append(record)
-        return record.offset
-    }
-
     func watermarks(of place: KafkaTopicPartition) -> KafkaWatermarks {
-        let isParked = place.topic == World.names.parked
-        let high = isParked ? Int64(parked[Int(place.partition)].count) : end(of: place.partition)
-        return KafkaWatermarks(low: 0, high: high)
+        KafkaWatermarks(low: low[Int(place.partition)], high: end(of: place.partition))
     }
 
-    func committed(_ place: KafkaTopicPartition) -> Committed? {
-        place.topic == World.names.parked ? committedParked[place.partition] : committed[place.partition]
+    func committed(_ place: KafkaTopicPartition) -> Committed? { committed[place.partition] }
+
+    /// Retention: the oldest records go, all but the last one.
+    func deleteRecords(of partition: Int32, percent: Int) {
+        let stored = partitions[Int(partition)]
+        guard stored.count > 1 else { return }
+        let place = min(stored.count - 1, stored.count * percent / 100)
+        low[Int(partition)] = max(low[Int(partition)], stored[place].record.offset)
+        world.note(.fault, Int(partition), place, "partition \(partition) begins at \(low[Int(partition)]) now")
+    }
+
+    /// By hand, while the group has no member: what is skipped is the operator's will.
+    func setOffset(of partition: Int32, by records: Int) {
+        let stored = partitions[Int(partition)]
+        guard let known = committed[partition], !stored.isEmpty else { return }
+        let before = place(of: known.offset, in: partition)
+        let after = min(stored.count, max(0, before + records))
+        world.auditor.skipped(partition, places: 0..<after)
+        committed[partition] = Committed(
+            offset: after < stored.count ? stored[after].record.offset : end(of: partition),
+            metadata: ""
+        )
+        let offset = committed[partition]?.offset ?? 0
+        world.note(.committed, Int(partition), after, "\(partition) is set by hand to \(offset)")
+    }
+
+    /// By hand, while the group has no member.
+    func setMetadata(_ metadata: String, of partition: Int32) {
+        committed[partition]?.metadata = metadata
+        world.note(.committed, Int(partition), 0, "metadata of \(partition) is set by hand to '\(metadata)'")
     }
 
     /// The place of the first record at or after an offset.
@@ -128,12 +137,9 @@ final class SimulatedBroker {
                 Int(offset.offset),
                 "\(member.name) committed \(offset) \(offset.metadata)"
             )
-            guard offset.topic == World.requests else {
-                committedParked[offset.partition] = position
-                continue
-            }
+            let former = committed[offset.partition]
             committed[offset.partition] = position
-            world.auditor.committed(offset, by: member)
+            world.auditor.committed(offset, after: former, by: member)
         }
         return nil
     }

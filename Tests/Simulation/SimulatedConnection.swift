@@ -5,12 +5,15 @@ import NIOCore
 
 /// One connection between a lane and a gateway: our buffers, the wire, the peer that reads, and answers on their way back.
 ///
-/// Bytes are acknowledged when the gateway has read them: a peer's kernel that holds them for longer than the window would
-/// make every presumption a guess, and is not part of a punctual world.
+/// Bytes are acknowledged when the gateway has read them, or, in worlds with a receive buffer, when the peer's kernel has them.
+/// A kernel that holds them for longer than the window would make every presumption a guess, and is not part of a punctual
+/// world: there what delays reading delays their arrival.
 final class SimulatedConnection: GatewayConnection {
     private static let handshakeBytes: UInt64 = 1500
     /// What TLS adds to a record.
     private static let recordBytes: UInt64 = 22
+    /// When TCP gives up on a peer that acknowledges nothing.
+    private static let tcpPatience = VirtualTime.seconds(900)
 
     let worker: SimulatedWorker
     private let gateway: SimulatedGateway
@@ -25,10 +28,15 @@ final class SimulatedConnection: GatewayConnection {
     /// On the wire, or in our kernel while the peer does not read.
     private var onTheWay: [Flight] = []
     private var isMoving = false
+    /// Acknowledged by the peer's kernel, and not read.
+    private var received: [Flight] = []
+    private var isReading = false
+    /// Nothing passes in either direction any more, and nobody says so.
+    private var isVoid = false
     private var decoder = GatewayFrameDecoder(limits: GatewayLimits())
     private var lastAccepted: UInt32 = 0
     private(set) var writtenBytes = handshakeBytes
-    private var readBytes = handshakeBytes
+    private var acknowledgedBytes = handshakeBytes
     /// The worker has closed it, or knows that it has ended.
     private(set) var isAbandoned = false
     /// The gateway takes nothing more.
@@ -59,13 +67,15 @@ final class SimulatedConnection: GatewayConnection {
         /// Position of its end in the stream.
         var end: UInt64
         var writtenAt: VirtualTime
+        /// Why the worker had no right to write.
+        var objection: String?
     }
 
     // MARK: The worker's side
 
-    var isWritable: Bool { writtenBytes - readBytes < UInt64(world.plan.options.buffer) }
+    var isWritable: Bool { writtenBytes - acknowledgedBytes < UInt64(world.plan.options.buffer) }
     var tellsAcknowledgements: Bool { world.plan.options.tellsAcknowledgements }
-    var acknowledged: UInt64? { readBytes }
+    var acknowledged: UInt64? { acknowledgedBytes }
 
     func write(_ bytes: ByteBuffer) {
         buffered.append(bytes)
@@ -73,9 +83,10 @@ final class SimulatedConnection: GatewayConnection {
 
     func writeAndFlush(_ bytes: ByteBuffer, whenFlushed: (() -> Void)?) {
         buffered.append(bytes)
+        let objection = world.auditor.objection(toWritingBy: worker)
         for bytes in buffered {
             writtenBytes += UInt64(bytes.readableBytes) + Self.recordBytes
-            onTheWay.append(Flight(bytes: bytes, end: writtenBytes, writtenAt: world.clock.now))
+            onTheWay.append(Flight(bytes: bytes, end: writtenBytes, writtenAt: world.clock.now, objection: objection))
         }
         buffered = []
         wasFull = !isWritable
@@ -96,19 +107,35 @@ final class SimulatedConnection: GatewayConnection {
     // MARK: The wire
 
     private func move() {
-        guard !isMoving, !onTheWay.isEmpty else { return }
+        guard !isMoving, !isVoid, let first = onTheWay.first else { return }
         isMoving = true
-        let stall = gateway.stalledUntil > gateway.now ? gateway.stalledUntil - gateway.now : 0
-        world.clock.after(stall + world.dice.time(1...30)) { [weak self] in self?.arrive() }
+        let delay = delaysArrival ? stall + gateway.readingTime(first.bytes.readableBytes) : 0
+        world.clock.after(delay + world.dice.time(1...30)) { [weak self] in self?.arrive() }
     }
+
+    /// What keeps the gateway from reading keeps the bytes from arriving.
+    private var delaysArrival: Bool { world.plan.options.receiveBuffer == 0 || world.plan.options.isPunctual }
+    private var stall: VirtualTime { gateway.stalledUntil > gateway.now ? gateway.stalledUntil - gateway.now : 0 }
 
     private func arrive() {
         isMoving = false
-        guard !onTheWay.isEmpty else { return }
-        guard gateway.stalledUntil <= gateway.now else { return move() }
-        let next = onTheWay.removeFirst()
-        readBytes = next.end
-        if !isRefused { read(next) }
+        guard !isVoid, let next = onTheWay.first else { return }
+        guard !delaysArrival || gateway.stalledUntil <= gateway.now else { return move() }
+        let limit = world.plan.options.receiveBuffer
+        if limit > 0, !received.isEmpty,
+            received.reduce(next.bytes.readableBytes, { $0 + $1.bytes.readableBytes }) > limit
+        {
+            // The window is closed; it opens with the next reading.
+            return
+        }
+        onTheWay.removeFirst()
+        acknowledgedBytes = next.end
+        if limit > 0 {
+            received.append(next)
+            readReceived()
+        } else if !isRefused {
+            read(next)
+        }
         if wasFull, isWritable, !isAbandoned {
             wasFull = false
             loop.deliver(after: 0) { [self] in
@@ -118,9 +145,48 @@ final class SimulatedConnection: GatewayConnection {
         move()
     }
 
+    /// The gateway takes what its kernel has, after a while.
+    private func readReceived() {
+        guard !isReading, !isVoid, let first = received.first else { return }
+        isReading = true
+        let window = Int(world.plan.options.window / .milliseconds(1))
+        let delay = delaysArrival ? 0 : stall + gateway.readingTime(first.bytes.readableBytes)
+        world.clock.after(delay + world.dice.time(0...max(1, window / 16))) { [weak self] in
+            guard let self else { return }
+            isReading = false
+            guard !isVoid, !received.isEmpty else { return }
+            guard delaysArrival || gateway.stalledUntil <= gateway.now else { return readReceived() }
+            let next = received.removeFirst()
+            if !isRefused { read(next) }
+            move()
+            readReceived()
+        }
+    }
+
+    /// Somebody in between has forgotten the connection. TCP takes long to find out.
+    func loseTouch() {
+        guard !isVoid, !isOver else { return }
+        // What a punctual gateway's kernel has acknowledged is read.
+        if world.plan.options.isPunctual, !isRefused { for next in received { read(next) } }
+        received = []
+        isVoid = true
+        watchSilence()
+    }
+
+    private func watchSilence() {
+        let acknowledged = acknowledgedBytes
+        let isWaiting = writtenBytes > acknowledged
+        loop.deliver(after: Self.tcpPatience) { [weak self] in
+            guard let self, !isAbandoned else { return }
+            if isWaiting { fail(SimulatedFailure(reason: "timed out")) } else { watchSilence() }
+        }
+    }
+
     /// The network or a host in between ends the connection: a part of what is on its way is still read.
     func cut() {
-        guard !isOver || !isAbandoned else { return }
+        guard !isOver || !isAbandoned, !isVoid else { return }
+        if !isRefused { for next in received { read(next) } }
+        received = []
         if gateway.stalledUntil <= gateway.now, !isRefused {
             for next in onTheWay.prefix(world.dice.pick(0...onTheWay.count)) { read(next) }
         }
@@ -158,9 +224,14 @@ final class SimulatedConnection: GatewayConnection {
         guard !isOver else { return }
         var accepted: [(token: Int, record: Int)] = []
         var last = lastAccepted
+        var isPoisoned = false
         let outcome = flight.bytes.withUnsafeReadableBytes { bytes in
             decoder.decode(bytes) { view in
                 let token = World.token(view.token)
+                if gateway.isPoisoned(World.record(view.payload), token) {
+                    isPoisoned = true
+                    return .processingError
+                }
                 if let status = gateway.judge(token) {
                     world.auditor.refused(token)
                     return status
@@ -172,8 +243,10 @@ final class SimulatedConnection: GatewayConnection {
         }
         lastAccepted = last
         for (token, record) in accepted {
+            if let objection = flight.objection { world.auditor.check(false, 3, objection) }
             world.auditor.accepted(record: record, token: token, over: self, writtenAt: flight.writtenAt)
         }
+        if isPoisoned { return hangUp() }
         if let refusal = gateway.nextRefusal, !refusal.names, !decoder.hasFailed {
             gateway.nextRefusal = nil
             return answer(ErrorResponse(status: refusal.status, identifier: 0))
@@ -184,9 +257,18 @@ final class SimulatedConnection: GatewayConnection {
         answer(response)
     }
 
+    /// The gateway closes without a word.
+    private func hangUp() {
+        isOver = true
+        world.note(.refused, gateway.topic, 0, "gateway \(gateway.topic) hangs up on \(worker.name)")
+        loop.deliver(after: world.dice.time(1...40)) { [self] in
+            if !isVoid { fail(nil) }
+        }
+    }
+
     /// Status 10: the last one that was taken is named.
     func shutDown() {
-        guard !isOver else { return }
+        guard !isOver, !isVoid else { return }
         answer(ErrorResponse(status: .shutdown, identifier: lastAccepted))
     }
 
@@ -201,7 +283,7 @@ final class SimulatedConnection: GatewayConnection {
         let delay = gateway.answerDelay()
         let isLost = world.dice.chance(5)
         loop.deliver(after: delay) { [self] in
-            guard !isAbandoned, let lane else { return }
+            guard !isAbandoned, !isVoid, let lane else { return }
             if isLost { return fail(SimulatedFailure(reason: "reset")) }
             isAbandoned = true
             gateway.closed(self)

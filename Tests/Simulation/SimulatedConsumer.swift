@@ -8,13 +8,22 @@ final class SimulatedConsumer: GroupConsumer {
     private enum Report {
         case assigned([Int32])
         case revoked([Int32], lost: Bool)
-        case committed(KafkaError?)
+        case committed(KafkaError?, sentAt: VirtualTime, ((KafkaError?) -> Void)?)
     }
 
     private enum Question {
         case assign([Int32])
         case revoke([Int32])
     }
+
+    private struct Commit {
+        let offsets: [KafkaPartitionOffset]
+        let sentAt: VirtualTime
+        let completion: ((KafkaError?) -> Void)?
+    }
+
+    /// When the client gives up on an answer.
+    private static let clientTimeout = VirtualTime.seconds(60)
 
     let number: Int
     let name: String
@@ -23,7 +32,6 @@ final class SimulatedConsumer: GroupConsumer {
     private(set) var generation = -1
     var onAssigned: (([KafkaTopicPartition]) -> Void)?
     var onRevoked: (([KafkaTopicPartition], Bool) -> Void)?
-    var onCommitted: ((KafkaError?) -> Void)?
     var onReadable: (() -> Void)?
 
     private unowned let world: World
@@ -40,8 +48,12 @@ final class SimulatedConsumer: GroupConsumer {
     /// Reported as revoked, not given back yet.
     private var leaving: Set<Int32> = []
     private var whenRevoked: (() -> Void)?
+    /// The group has thrown it out while it was giving something back: the rest is lost after that.
+    private var isLossPending = false
     /// Commits on their way, oldest first.
-    private var commits: [[KafkaPartitionOffset]] = []
+    private var commits: [Commit] = []
+    /// Partitions whose next record is not there: they stand until they are sought.
+    private var outOfRange: Set<Int32> = []
     private var isWakeUnderWay = false
     /// Left, or its process is gone.
     private(set) var isGone = false
@@ -49,6 +61,10 @@ final class SimulatedConsumer: GroupConsumer {
     var unreachableUntil: VirtualTime = 0
     /// What becomes of commits until a time.
     var commitsLost: (until: VirtualTime, isApplied: Bool) = (0, false)
+    /// Answers to commits take seconds before this time.
+    var answersLateUntil: VirtualTime = 0
+    /// Commits of before this time are answered by a time-out only.
+    var commitsUnanswered: (until: VirtualTime, isApplied: Bool) = (0, false)
 
     init(world: World, loop: SimulatedEventLoop, number: Int, name: String, staticName: String?) {
         self.world = world
@@ -103,6 +119,11 @@ final class SimulatedConsumer: GroupConsumer {
         world.note(.revoked, number, held.count, "\(name) has lost \(held.sorted())")
         generation = -1
         reports.removeAll { if case .committed = $0 { false } else { true } }
+        guard whenRevoked == nil else {
+            isLossPending = true
+            whenRevoked = { [self] in world.broker.group.join(self) }
+            return
+        }
         revoke(held.sorted(), lost: true) { [self] in world.broker.group.join(self) }
     }
 
@@ -144,6 +165,12 @@ final class SimulatedConsumer: GroupConsumer {
         for partition in positions.keys.sorted() where !paused.contains(partition) {
             guard let position = positions[partition] else { continue }
             let stored = world.broker.partitions[Int(partition)]
+            guard !outOfRange.contains(partition) else { continue }
+            if position < stored.count, stored[position].record.offset < world.broker.low[Int(partition)] {
+                guard records.isEmpty else { break }
+                outOfRange.insert(partition)
+                return outOfRangeError(partition)
+            }
             var next = position
             while next < stored.count, records.count < max, stored[next].time <= world.clock.now {
                 records.append(stored[next].record)
@@ -157,6 +184,15 @@ final class SimulatedConsumer: GroupConsumer {
         return KafkaBatch(records)
     }
 
+    private func outOfRangeError(_ partition: Int32) -> KafkaBatch {
+        world.note(.fetched, number, -1, "\(name): the next offset of \(partition) is out of range")
+        let record = KafkaRecord(topic: World.requests, partition: partition, offset: -1, key: nil, value: nil)
+        let batch = KafkaBatch([record])
+        // OFFSET_OUT_OF_RANGE
+        batch.messages[0].pointee.err = .init(rawValue: 1)
+        return batch
+    }
+
     private func deliverReports() {
         while !reports.isEmpty, !isGone {
             switch reports.removeFirst() {
@@ -166,10 +202,14 @@ final class SimulatedConsumer: GroupConsumer {
             case .revoked(let partitions, let lost):
                 withdraw(partitions)
                 unanswered.append(.revoke(partitions))
-                if lost { release(partitions) }
+                if lost {
+                    release(partitions)
+                    world.auditor.fenced(self)
+                }
                 onRevoked?(partitions.map(Self.place), lost)
-            case .committed(let error):
-                onCommitted?(error)
+            case .committed(let error, let sentAt, let completion):
+                world.auditor.commitAnswered(self, error, sentAt: sentAt)
+                completion?(error)
             }
         }
     }
@@ -191,8 +231,10 @@ final class SimulatedConsumer: GroupConsumer {
 
     private func start(_ partitions: [Int32], from offset: (Int32) -> Int64?) {
         for partition in partitions where held.contains(partition) {
-            let place = world.broker.place(of: max(0, offset(partition) ?? KafkaOffset.beginning), in: partition)
+            let first = offset(partition) ?? KafkaOffset.beginning
+            let place = world.broker.place(of: first < 0 ? world.broker.low[Int(partition)] : first, in: partition)
             positions[partition] = place
+            outOfRange.remove(partition)
             starts[partition] = place
             world.auditor.assigned(self, partition)
         }
@@ -222,21 +264,37 @@ final class SimulatedConsumer: GroupConsumer {
         release(partitions)
         let body = whenRevoked
         whenRevoked = nil
+        if isLossPending, let body {
+            isLossPending = false
+            return revoke(held.sorted(), lost: true, then: body)
+        }
         if let body { hear(after: world.dice.time(1...20), body) }
     }
 
     func commit(_ offsets: [KafkaPartitionOffset], completion: ((KafkaError?) -> Void)?) throws(KafkaError) {
         guard !isGone else { throw .alreadyClosed }
-        commits.append(offsets)
+        commits.append(Commit(offsets: offsets, sentAt: world.clock.now, completion: completion))
+        world.note(.committing, number, offsets.count, "\(name) commits: \(world.ledgers(of: self))")
+        world.auditor.commitSent(self)
         world.clock.after(world.broker.roundTrip()) { [weak self] in self?.arriveFirstCommit() }
     }
 
     /// The oldest commit on its way comes to its end.
     private func arriveFirstCommit() {
         guard !commits.isEmpty, !isGone else { return }
-        let error = submit(commits.removeFirst())
-        hear(after: world.dice.time(1...10)) { [self] in
-            reports.append(.committed(error))
+        let commit = commits.removeFirst()
+        if world.clock.now < commitsUnanswered.until {
+            if commitsUnanswered.isApplied { _ = submit(commit.offsets) }
+            return loop.deliver(after: Self.clientTimeout) { [weak self] in
+                guard let self, !isGone else { return }
+                reports.append(.committed(.timedOut, sentAt: commit.sentAt, commit.completion))
+                wake()
+            }
+        }
+        let error = submit(commit.offsets)
+        let late = world.clock.now < answersLateUntil ? world.dice.time(500...9000) : 0
+        hear(after: late + world.dice.time(1...10)) { [self] in
+            reports.append(.committed(error, sentAt: commit.sentAt, commit.completion))
             wake()
         }
     }
@@ -250,23 +308,37 @@ final class SimulatedConsumer: GroupConsumer {
         return world.broker.commit(offsets, by: self)
     }
 
-    /// What was sent before arrives before.
-    func commitSynchronously(_ offsets: [KafkaPartitionOffset], timeoutMilliseconds: Int32) throws(KafkaError) {
-        guard !world.broker.isAway else { throw .timedOut }
-        while !commits.isEmpty { arriveFirstCommit() }
-        if let error = submit(offsets) { throw error }
+    /// Asks the broker something; the answer comes later, or says that there was none.
+    private func ask<Answer>(
+        _ answer: @escaping () -> Answer,
+        _ completion: @escaping (Result<Answer, KafkaError>) -> Void
+    ) {
+        let slow = world.plan.options.blockingCalls
+        let delay = world.dice.time(1...15) + (slow > 0 ? world.dice.time(0...Int(slow / .milliseconds(1))) : 0)
+        loop.deliver(after: delay) { [weak self] in
+            guard let self, !isGone else { return }
+            guard !world.broker.isAway, unreachableUntil <= world.clock.now else {
+                return completion(.failure(.timedOut))
+            }
+            completion(.success(answer()))
+        }
     }
 
     func committed(
         _ partitions: [KafkaTopicPartition],
-        timeoutMilliseconds: Int32
-    ) throws(KafkaError) -> [KafkaPartitionOffset] {
-        guard !world.broker.isAway, unreachableUntil <= world.clock.now else { throw .timedOut }
-        return partitions.map { place in
-            let known = world.broker.committed(place)
-            let offset = known?.offset ?? KafkaOffset.none
-            return KafkaPartitionOffset(place, offset: offset, metadata: known?.metadata ?? "")
-        }
+        timeoutMilliseconds: Int32,
+        completion: @escaping (Result<[KafkaPartitionOffset], KafkaError>) -> Void
+    ) {
+        ask(
+            { [world] in
+                partitions.map { place in
+                    let known = world.broker.committed(place)
+                    let offset = known?.offset ?? KafkaOffset.none
+                    return KafkaPartitionOffset(place, offset: offset, metadata: known?.metadata ?? "")
+                }
+            },
+            completion
+        )
     }
 
     func pause(_ partitions: [KafkaTopicPartition]) throws(KafkaError) {
@@ -284,16 +356,20 @@ final class SimulatedConsumer: GroupConsumer {
         wake()
     }
 
-    func seek(to positions: [KafkaPartitionOffset], timeoutMilliseconds: Int32) throws(KafkaError) {
+    func seekWithoutWaiting(to positions: [KafkaPartitionOffset]) throws(KafkaError) {
         for position in positions where owns(position.partition) {
+            outOfRange.remove(position.partition)
             self.positions[position.partition] = world.broker.place(of: max(0, position.offset), in: position.partition)
         }
         wake()
     }
 
-    func watermarks(of place: KafkaTopicPartition, timeoutMilliseconds: Int32) throws(KafkaError) -> KafkaWatermarks {
-        guard !world.broker.isAway else { throw .timedOut }
-        return world.broker.watermarks(of: place)
+    func watermarks(
+        of places: [KafkaTopicPartition],
+        timeoutMilliseconds: Int32,
+        completion: @escaping (Result<[KafkaWatermarks], KafkaError>) -> Void
+    ) {
+        ask({ [world] in places.map { world.broker.watermarks(of: $0) } }, completion)
     }
 
     func cachedWatermarks(_ place: KafkaTopicPartition) -> KafkaWatermarks? {

@@ -11,7 +11,10 @@ final class SimulatedEventLoop: EventLoop, @unchecked Sendable {
     /// Called after everything that ran here.
     private let afterEach: () -> Void
     private(set) var isDead = false
-    private var heldUntil: VirtualTime = 0
+    private(set) var heldUntil: VirtualTime = 0
+    private var heldSince: VirtualTime = 0
+    /// How long it stood still when it last did.
+    var lastHold: VirtualTime { heldUntil - heldSince }
     private var heldTimers: [() -> Void] = []
     private var heldSockets: [() -> Void] = []
 
@@ -24,6 +27,7 @@ final class SimulatedEventLoop: EventLoop, @unchecked Sendable {
 
     /// Nothing runs for so long.
     func hold(for time: VirtualTime) {
+        if !isHeld { heldSince = clock.now }
         heldUntil = max(heldUntil, clock.now + time)
         clock.at(heldUntil) { [self] in release() }
     }
@@ -47,7 +51,14 @@ final class SimulatedEventLoop: EventLoop, @unchecked Sendable {
         let held = heldTimers + heldSockets
         heldTimers = []
         heldSockets = []
-        for body in held { run(body) }
+        for (index, body) in held.enumerated() {
+            // One of them made a call that blocks.
+            guard !isHeld else {
+                heldTimers = held[index...] + heldTimers
+                return
+            }
+            run(body)
+        }
     }
 
     private func run(_ body: () -> Void) {

@@ -20,20 +20,37 @@ final class SimulatedGateway {
     var wrongPhases = 0
     /// The next notification read is refused so.
     var nextRefusal: (status: APNsStatus, names: Bool)?
+    /// New connections, too, lead into the void.
+    private(set) var isVoidUntil: VirtualTime = 0
+    /// Bytes a second that it reads, until a time.
+    var slow: (until: VirtualTime, bytesPerSecond: Int) = (0, 1)
+    /// Never works again.
+    var isSick = false
+    /// Notifications on which it closes without a word: record and token.
+    private var poison: Set<[Int]> = []
     private(set) var connections: [SimulatedConnection] = []
 
     init(world: World, topic: Int, invalid: Set<Int>) {
         self.world = world
         self.topic = topic
         self.invalid = invalid
+        for (ordinal, record) in world.plan.records.enumerated() where record.topic == topic {
+            for token in record.poison {
+                poison.insert([ordinal, World.ordinal(topic: topic, key: record.key, token: token)])
+            }
+        }
     }
 
     var now: VirtualTime { world.clock.now }
 
     /// Nothing is wrong with it any more, and it knows every token.
     func heal() {
+        if !world.plan.options.isForGood { poison = [] }
+        guard !isSick else { return }
         invalid = []
         nextRefusal = nil
+        isVoidUntil = 0
+        slow = (0, 1)
         unreachableUntil = 0
         stalledUntil = 0
         refusesCertificateUntil = 0
@@ -42,7 +59,24 @@ final class SimulatedGateway {
         answersLateUntil = 0
     }
 
-    func opened(_ connection: SimulatedConnection) { connections.append(connection) }
+    func opened(_ connection: SimulatedConnection) {
+        connections.append(connection)
+        if now < isVoidUntil { connection.loseTouch() }
+    }
+
+    /// Its connections, and those opened before a time, lead into the void from now on.
+    func die(until end: VirtualTime) {
+        isVoidUntil = max(isVoidUntil, end)
+        for connection in connections { connection.loseTouch() }
+    }
+
+    func isPoisoned(_ record: Int, _ token: Int) -> Bool { !poison.isEmpty && poison.contains([record, token]) }
+
+    /// How long it takes to read so many bytes, beyond the usual.
+    func readingTime(_ bytes: Int) -> VirtualTime {
+        now < slow.until ? VirtualTime(bytes) * .seconds(1) / VirtualTime(slow.bytesPerSecond) : 0
+    }
+
     func closed(_ connection: SimulatedConnection) { connections.removeAll { $0 === connection } }
 
     /// How long the answer to a refused notification takes: with the way here and back below a window where the world is
@@ -132,17 +166,34 @@ final class SimulatedConnector: GatewayConnecting {
 }
 
 /// Where a worker's lanes find the gateways.
-final class SimulatedDoor: GatewayDoor {
+final class SimulatedConnectors: GatewayConnectors {
+    /// How long a bundle without a certificate is waited for.
+    private static let grace = VirtualTime.seconds(3)
+
     private unowned let worker: SimulatedWorker
     private let loop: SimulatedEventLoop
+    private var missedSince: [String: VirtualTime] = [:]
 
     init(worker: SimulatedWorker, loop: SimulatedEventLoop) {
         self.worker = worker
         self.loop = loop
     }
 
-    func connector(environment: String, bundleID: String, lane: Int) -> (any GatewayConnecting)? {
-        guard let topic = World.bundles.firstIndex(of: bundleID) else { return nil }
+    func hasCertificate(environment: String, bundleID: String) -> Bool {
+        World.bundles.prefix(worker.world.gateways.count).contains(bundleID)
+    }
+
+    func isGivenUp(environment: String, bundleID: String) -> Bool {
+        let now = worker.world.clock.now
+        let since = missedSince[bundleID] ?? now
+        missedSince[bundleID] = since
+        return since + Self.grace <= now
+    }
+
+    func tick(now: MonotonicTime) {}
+
+    func connector(environment: String, bundleID: String, lane: Int) -> any GatewayConnecting {
+        guard let topic = World.bundles.firstIndex(of: bundleID) else { preconditionFailure("a bundle of the world") }
         let gateway = worker.world.gateways[topic]
         return SimulatedConnector(loop: loop, gateway: gateway, worker: worker, lane: lane)
     }

@@ -158,6 +158,11 @@ final class SimulatedPipeline: RedisPipeline {
     /// Replies come in the order of the commands, so that each is the oldest one's.
     private func deliver(_ reply: Reply) {
         let command = inFlight.removeFirst()
+        guard reply.root != SimulatedRedis.wrongType else {
+            reply.arena.deallocate()
+            let message = "Operation against a key holding the wrong kind of value"
+            return command.completion(.failure(.server(prefix: "WRONGTYPE", message: message)))
+        }
         var arena = reply.arena
         withUnsafePointer(to: &arena) { arena in
             command.completion(

@@ -1,18 +1,26 @@
 @testable import BelfryRuntime
 @testable import KafkaClient
 
-/// A worker's reader of push.parked; the contract of `KafkaReader`.
+/// A worker's reader of the log beside its consumer; the contract of `KafkaReader`.
 final class SimulatedReader: PartitionReader {
     private unowned let world: World
-    private var positions: [Int32: Int] = [:]
+    private let consumer: SimulatedConsumer
+    private var positions: [Int32: Position] = [:]
 
-    init(world: World) {
+    private struct Position {
+        var offset: Int64
+        /// The end was told for this offset.
+        var toldEnd: Int64?
+    }
+
+    init(world: World, consumer: SimulatedConsumer) {
         self.world = world
+        self.consumer = consumer
     }
 
     func begin(_ place: KafkaTopicPartition, at offset: Int64) throws(KafkaError) {
         guard !world.broker.isAway else { throw .timedOut }
-        positions[place.partition] = max(0, Int(offset))
+        positions[place.partition] = Position(offset: offset)
     }
 
     func stop(_ place: KafkaTopicPartition) {
@@ -21,11 +29,31 @@ final class SimulatedReader: PartitionReader {
 
     func read(_ place: KafkaTopicPartition, max: Int) -> KafkaBatch? {
         guard !world.broker.isAway, let position = positions[place.partition] else { return nil }
-        let records = world.broker.parked[Int(place.partition)].dropFirst(position).prefix(max)
-        guard !records.isEmpty else { return nil }
-        positions[place.partition] = position + records.count
-        world.note(.fetched, Int(place.partition), records.count, "\(records.count) records of \(place) are read")
-        return KafkaBatch(Array(records))
+        if position.offset < world.broker.low[Int(place.partition)] {
+            // OFFSET_OUT_OF_RANGE
+            return error(1, at: -1, place)
+        }
+        let stored = world.broker.partitions[Int(place.partition)]
+        let first = world.broker.place(of: position.offset, in: place.partition)
+        let there = stored[first...].prefix(min(max, 20)).prefix { $0.time <= world.clock.now }
+        guard let last = there.last else {
+            guard first == stored.count, position.toldEnd != position.offset else { return nil }
+            let end = Swift.max(position.offset, world.broker.end(of: place.partition))
+            positions[place.partition]?.toldEnd = position.offset
+            // _PARTITION_EOF
+            return error(-191, at: end, place)
+        }
+        positions[place.partition]?.offset = last.record.offset + 1
+        for record in there { world.auditor.fetchedAgain(record.ordinal, by: consumer) }
+        world.note(.fetched, Int(place.partition), there.count, "\(consumer.name) reads \(there.count) records again")
+        return KafkaBatch(there.map(\.record))
+    }
+
+    private func error(_ code: Int32, at offset: Int64, _ place: KafkaTopicPartition) -> KafkaBatch {
+        let record = KafkaRecord(topic: place.topic, partition: place.partition, offset: offset, key: nil, value: nil)
+        let batch = KafkaBatch([record])
+        batch.messages[0].pointee.err = .init(rawValue: code)
+        return batch
     }
 
     func close() {

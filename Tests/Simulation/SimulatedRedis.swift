@@ -9,6 +9,12 @@ final class SimulatedRedis {
     private unowned let world: World
     private(set) var tokens: [[UInt8]: TokenRecord] = [:]
     private(set) var awayUntil: VirtualTime = 0
+    /// Tokens whose buckets hold something of another type.
+    var brokenTokens: Set<Int> = []
+    /// Strings, with the time at which each goes.
+    private var strings: [[UInt8]: (value: String, end: VirtualTime)] = [:]
+    /// Of a reply that is an error.
+    static let wrongType = -1
 
     init(world: World) {
         self.world = world
@@ -37,6 +43,7 @@ final class SimulatedRedis {
     func execute(_ arguments: [[UInt8]], by worker: SimulatedWorker, replyInto arena: inout ReplyArena) -> Int {
         arena.reset()
         guard let root = arena.reserve(nodes: 1) else { return 0 }
+        if !brokenTokens.isEmpty, isBroken(arguments) { return Self.wrongType }
         switch arguments.first.map({ String(decoding: $0, as: UTF8.self) }) {
         case "HGET":
             answer(tokens[arguments[1] + arguments[2]]?.bytes, at: root, in: &arena)
@@ -44,10 +51,63 @@ final class SimulatedRedis {
             answer(tokens[arguments[4] + arguments[6]]?.bytes, at: root, in: &arena)
         case "EVALSHA" where arguments[1] == TokenScripts.tombstone.digest:
             answer(tombstone(arguments, by: worker), at: root, in: &arena)
+        case "GET": answer(string(arguments[1]).map { Array($0.utf8) }, at: root, in: &arena)
+        case "SET":
+            write(arguments[1], String(decoding: arguments[2], as: UTF8.self), milliseconds: Self.number(arguments[4]))
+            answer(Array("OK".utf8), at: root, in: &arena)
+        case "EVALSHA" where arguments[1] == CoalesceScript.coalesce.digest:
+            let milliseconds = coalesce(arguments[3], arguments[4...].map(Self.number))
+            arena.set(root, .init(kind: .integer, count: 0, value: Int64(milliseconds)))
         case let other:
             preconditionFailure("the simulated Redis does not know \(other ?? "an empty command")")
         }
         return root
+    }
+
+    private func isBroken(_ arguments: [[UInt8]]) -> Bool {
+        let isScript = arguments.count > 6 && arguments[2] == [UInt8(ascii: "2")]
+        guard isScript || arguments.count == 3,
+            let token = world.tokens.byKey[isScript ? arguments[4] + arguments[6] : arguments[1] + arguments[2]]
+        else { return false }
+        return brokenTokens.contains(token)
+    }
+
+    private static func number(_ text: [UInt8]) -> Int { Int(String(decoding: text, as: UTF8.self)) ?? 0 }
+
+    private func string(_ key: [UInt8]) -> String? {
+        guard let known = strings[key], world.clock.now < known.end else { return nil }
+        return known.value
+    }
+
+    private func write(_ key: [UInt8], _ value: String, milliseconds: Int) {
+        strings[key] = (value, world.clock.now + .milliseconds(milliseconds))
+    }
+
+    /// The script's rule. Arguments: now, window, stamp (milliseconds, offset), whether it is due.
+    private func coalesce(_ key: [UInt8], _ arguments: [Int]) -> Int {
+        let (now, window, isDue) = (arguments[0], arguments[1], arguments[4] == 1)
+        let stamp = (arguments[2], arguments[3])
+        let value = string(key).map { $0.split(separator: " ").compactMap { Int($0) } }
+        var opened = value?[0] ?? 0
+        var sent = value.map { ($0[1], $0[2]) } ?? (-1, -1)
+        func write() { self.write(key, "\(opened) \(sent.0) \(sent.1)", milliseconds: max(1, 2 * window)) }
+        if stamp == sent { return 0 }
+        if stamp < sent { return isDue ? -1 : 0 }
+        if opened == 0, value != nil || !isDue {
+            opened = now
+            write()
+            return window
+        }
+        if opened > 0 {
+            let rest = min(window, opened + window - now)
+            if rest > 0 { return rest }
+        }
+        if isDue {
+            opened = 0
+            sent = stamp
+            write()
+        }
+        return 0
     }
 
     private func answer(_ value: [UInt8]?, at root: Int, in arena: inout ReplyArena) {

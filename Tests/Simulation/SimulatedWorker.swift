@@ -44,25 +44,24 @@ final class SimulatedWorker {
         let pipeline = SimulatedPipeline(worker: self, loop: loop)
         self.pipeline = pipeline
         let shard = WorkerShard(
-            settings: world.settings(
-                wallClock: wallClock,
-                dice: Dice(seed: world.plan.seed, stream: UInt64(number) + 100)
-            ),
+            world.settings(wallClock: wallClock, dice: Dice(seed: world.plan.seed, stream: UInt64(number) + 100)),
+            number: 0,
             eventLoop: loop,
-            consumer: consumer,
-            producer: producer,
-            redis: pipeline,
-            gateways: SimulatedDoor(worker: self, loop: loop),
-            makeReader: { [unowned world] in SimulatedReader(world: world) },
+            clients: WorkerShard.Clients(
+                consumer: consumer,
+                producer: producer,
+                redis: pipeline,
+                connectors: SimulatedConnectors(worker: self, loop: loop),
+                makeReader: { [unowned world, consumer] in SimulatedReader(world: world, consumer: consumer) }
+            ),
             logger: World.logger
         )
         self.shard = shard
         consumer.onAssigned = { [unowned shard] in shard.assign($0) }
         consumer.onRevoked = { [unowned shard] in shard.revoke($0, lost: $1) }
-        consumer.onCommitted = { [unowned shard] in shard.committed($0) }
         consumer.onReadable = { [unowned shard] in shard.turn() }
-        producer.onDelivery = { [unowned shard] in shard.delivered($0, offset: $1, error: $2) }
-        pipeline.onConnected = { [unowned shard] in shard.requestTokenState() }
+        producer.onDelivery = { [unowned shard] in shard.delivered($0, error: $2) }
+        pipeline.onConnected = { [unowned shard] in shard.redisConnected() }
         shard.start()
         consumer.hear(after: world.dice.time(5...100)) { [unowned self] in world.broker.group.join(consumer) }
     }
@@ -83,7 +82,7 @@ final class SimulatedWorker {
     private func leave() {
         guard let shard else { return }
         shard.leave()
-        world.note(.stopped, slot, number, "\(name) has stopped: \(shard.counters.outcomes)")
+        world.note(.stopped, slot, number, "\(name) has stopped: \(shard.stages.counters.outcomes)")
         end()
     }
 
@@ -100,6 +99,7 @@ final class SimulatedWorker {
 
     private func end() {
         loop.die()
+        world.recordsCountedLost += shard?.stages.counters.recordsLost ?? 0
         for gateway in world.gateways {
             for connection in gateway.connections where connection.worker === self { connection.abandon() }
         }

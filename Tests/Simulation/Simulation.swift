@@ -8,6 +8,9 @@ struct Simulation {
     var threads: Int
     /// Of a hundred seeds so many are run a second time, to see whether the same comes out.
     var replayedPercent = 5
+    /// What the seeds choose from, and the auditor's rules.
+    var features = Features.current
+    var checks = Checks.current
 
     /// What came of them.
     struct Summary: Sendable {
@@ -24,6 +27,8 @@ struct Simulation {
         var passes: Bool { failed.isEmpty && unstable.isEmpty }
     }
 
+    func plan(_ seed: UInt64) -> WorldPlan { WorldPlan(seed: seed, features: features, checks: checks) }
+
     /// - Parameter onFailure: called for each seed that breaks an invariant, from any thread.
     func run(onFailure: @Sendable (UInt64, Auditor.Violation) -> Void) -> Summary {
         let summary = Mutex(Summary())
@@ -33,9 +38,9 @@ struct Simulation {
                 let index = next.wrappingAdd(1, ordering: .relaxed).oldValue
                 guard index < count else { return }
                 let seed = first + UInt64(index)
-                let report = World(WorldPlan(seed: seed)).run()
+                let report = World(plan(seed)).run()
                 let isReplayed = index % 100 < replayedPercent
-                let isStable = !isReplayed || World(WorldPlan(seed: seed)).run().hash == report.hash
+                let isStable = !isReplayed || World(plan(seed)).run().hash == report.hash
                 summary.withLock { summary in
                     summary.seeds += 1
                     summary.replayed += isReplayed ? 1 : 0

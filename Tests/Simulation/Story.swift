@@ -3,10 +3,11 @@ struct Story {
     let text: [String]
 
     /// - Parameters:
+    ///   - whole: the seed's plan.
     ///   - violation: what broke in the seed's whole world.
     ///   - lines: most lines of what happened; the last ones count.
-    init(seed: UInt64, violation: Auditor.Violation, lines: Int) {
-        let whole = WorldPlan(seed: seed)
+    init(_ whole: WorldPlan, violation: Auditor.Violation, lines: Int) {
+        let seed = whole.seed
         var shrinker = Shrinker(whole) { World($0).run().violation?.invariant == violation.invariant }
         let plan = shrinker.shrink()
         let report = World(plan, tells: true).run()
@@ -16,6 +17,7 @@ struct Story {
         text.append(
             "\(plan.records.count) of \(whole.records.count) records, \(plan.faults.count) of \(whole.faults.count) faults"
         )
+        for record in plan.records.prefix(20) { text.append("\(record)") }
         for fault in plan.faults {
             text.append(
                 "at \(fault.time / .milliseconds(1)) ms for \(fault.lasting / .milliseconds(1)) ms: \(fault.kind), "

@@ -9,7 +9,7 @@ struct Trace {
     /// What can happen.
     enum Kind: UInt64 {
         case fault, accepted, refused, outcome, committed, commitRefused, assigned, revoked, fetched, connecting
-        case connected, disconnected, answered, tombstone, started, stopped, crashed, generation, deadLetter, parked
+        case connected, disconnected, answered, tombstone, started, stopped, crashed, generation, deadLetter, committing
     }
 
     init(tells: Bool) {

@@ -11,6 +11,7 @@ extension World {
         meet(fault, gateways[fault.topic % gateways.count])
         switch fault.kind {
         case .scale:
+            guard !isClosed else { return }
             startWorker(slot: workers.count)
             let worker = workers[workers.count - 1]
             clock.after(fault.lasting) { worker.stop() }
@@ -18,7 +19,69 @@ extension World {
         case .redisAway:
             redis.goAway(for: fault.lasting)
             for worker in running { worker.pipeline?.lose() }
+        case .retention(let percent): broker.deleteRecords(of: partition(of: fault), percent: percent)
+        case .offsetsSet(let records):
+            withoutMembers(for: fault.lasting) { [self] in broker.setOffset(of: partition(of: fault), by: records) }
+        case .unknownMetadata:
+            withoutMembers(for: 0) { [self] in
+                let partition = partition(of: fault)
+                guard let known = broker.committed[partition] else { return }
+                broker.setMetadata(CommittedPosition.unknownMetadata, of: partition)
+                mend(partition, known.metadata, after: fault.lasting)
+            }
+        case .redisBroken(let token): redis.brokenTokens.insert(token)
         default: break
+        }
+    }
+
+    private func partition(of fault: Fault) -> Int32 { Int32(fault.topic % plan.options.partitions) }
+
+    /// An operator puts the metadata back that nobody could read.
+    private func mend(_ partition: Int32, _ metadata: String, after time: VirtualTime) {
+        clock.after(time) { [self] in
+            guard !isClosed else { return mend(partition, metadata, after: .milliseconds(500)) }
+            withoutMembers(for: 0) { [self] in broker.setMetadata(metadata, of: partition) }
+        }
+    }
+
+    /// An operator stops all workers, does something once the group is empty, and starts them again after a time.
+    private func withoutMembers(for time: VirtualTime, _ body: @escaping () -> Void) {
+        guard !isClosed else { return }
+        isClosed = true
+        for worker in workers { worker.stop() }
+        waitForEmptyGroup { [self] in
+            body()
+            clock.after(time) { [self] in
+                isClosed = false
+                for slot in 0..<plan.options.workers where !workers[slot].isRunning { startWorker(slot: slot) }
+            }
+        }
+    }
+
+    private func waitForEmptyGroup(_ body: @escaping () -> Void) {
+        clock.after(.milliseconds(200)) { [self] in
+            guard !workers.contains(where: \.isRunning), broker.group.members.isEmpty else {
+                return waitForEmptyGroup(body)
+            }
+            body()
+        }
+    }
+
+    /// A topic stops working for good.
+    func fallSick(_ sickness: WorldPlan.Sickness) {
+        let gateway = gateways[sickness.topic]
+        note(.fault, 0, sickness.topic, "topic \(sickness.topic) is sick from now on: \(sickness.kind)")
+        gateway.isSick = true
+        switch sickness.kind {
+        case .certificateRefused: gateway.refusesCertificateUntil = .max
+        case .unreachable:
+            gateway.unreachableUntil = .max
+            for connection in gateway.connections { connection.cut() }
+        case .halfDead: gateway.die(until: .max)
+        case .everythingInvalid:
+            gateway.refusesEverythingUntil = .max
+            gateway.wrongPhases += 1
+        case .slow: gateway.slow = (.max, 100)
         }
     }
 
@@ -39,6 +102,8 @@ extension World {
             worker.consumer.unreachableUntil = end
             evict(worker, after: fault.lasting)
         case .commitsLost(let isApplied): worker.consumer.commitsLost = (end, isApplied)
+        case .commitsLate: worker.consumer.answersLateUntil = end
+        case .commitsUnanswered(let isApplied): worker.consumer.commitsUnanswered = (end, isApplied)
         case .rebalance: broker.group.rebalance(joining: nil)
         case .producerBroken: worker.producer.breakDown()
         case .acknowledgementsLate: worker.producer.lateUntil = end
@@ -50,6 +115,7 @@ extension World {
 
     /// What meets one topic.
     private func meet(_ fault: Fault, _ gateway: SimulatedGateway) {
+        guard !gateway.isSick else { return }
         let end = clock.now + fault.lasting
         switch fault.kind {
         case .cut:
@@ -65,6 +131,8 @@ extension World {
             gateway.refusesEverythingUntil = end
             gateway.wrongPhases += 1
         case .answersLate: gateway.answersLateUntil = end
+        case .halfDead: gateway.die(until: end)
+        case .slow(let rate): gateway.slow = (end, rate)
         default: break
         }
     }
@@ -73,7 +141,11 @@ extension World {
     private func restart(_ worker: SimulatedWorker, after time: VirtualTime) {
         clock.after(time) { [self] in
             guard workers[worker.slot] === worker else { return }
-            if worker.isRunning { restart(worker, after: .milliseconds(200)) } else { startWorker(slot: worker.slot) }
+            if worker.isRunning || isClosed {
+                restart(worker, after: .milliseconds(200))
+            } else {
+                startWorker(slot: worker.slot)
+            }
         }
     }
 

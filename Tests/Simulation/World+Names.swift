@@ -11,34 +11,74 @@ extension World {
     static let names = TopicNames()
     static let requests = names.requests
     static let environment = "sandbox"
-    static let bundles = ["com.example.news", "com.example.mail", "com.example.game"]
+    static let bundles =
+        ["com.example.news", "com.example.mail", "com.example.game"]
+        + (WorldPlan.plainTopics..<WorldPlan.mostTopics).map { "com.example.app\($0)" }
+    /// A bundle without certificate.
+    static let stranger = "com.example.stranger"
     static let logger = Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
     /// Shortest wait after a failed connection.
     static let backoffFloor = VirtualTime.milliseconds(100)
     /// Answers of a topic before its gateway is judged.
     static let tokenSample = 6
 
-    static let tokenCount = WorldPlan.topics * WorldPlan.keysPerTopic * WorldPlan.tokensPerKey
+    /// Tokens of all topics' keys, without those of large keys only.
+    static let plainTokenCount = WorldPlan.mostTopics * WorldPlan.keysPerTopic * WorldPlan.tokensPerKey
+    /// The first key of each of the first topics has so many.
+    static let tokensOfLargeKey = 500
+    static let tokenCount =
+        plainTokenCount + WorldPlan.plainTopics * (tokensOfLargeKey - WorldPlan.tokensPerKey)
 
     static func ordinal(topic: Int, key: Int, token: Int) -> Int {
-        (topic * WorldPlan.keysPerTopic + key) * WorldPlan.tokensPerKey + token
+        guard token < WorldPlan.tokensPerKey else {
+            let more = tokensOfLargeKey - WorldPlan.tokensPerKey
+            return plainTokenCount + topic * more + token - WorldPlan.tokensPerKey
+        }
+        return (topic * WorldPlan.keysPerTopic + key) * WorldPlan.tokensPerKey + token
     }
 
-    /// 32 bytes each; the first two tell the ordinal.
-    static let tokens: [[UInt8]] = (0..<tokenCount).map { ordinal in
-        var dice = Dice(seed: UInt64(ordinal))
-        return [UInt8(ordinal >> 8), UInt8(ordinal & 255)] + (2..<32).map { _ in UInt8(dice.pick(0...255)) }
+    static func place(ofToken ordinal: Int) -> (topic: Int, key: Int) {
+        guard ordinal < plainTokenCount else {
+            return ((ordinal - plainTokenCount) / (tokensOfLargeKey - WorldPlan.tokensPerKey), 0)
+        }
+        let key = ordinal / WorldPlan.tokensPerKey
+        return (key / WorldPlan.keysPerTopic, key % WorldPlan.keysPerTopic)
     }
 
-    /// By bucket and field, under which Redis knows them.
-    static let tokensByKey: [[UInt8]: Int] = Dictionary(
-        uniqueKeysWithValues: tokens.indices.map { (redisKey(ofToken: $0), $0) }
-    )
+    /// The tokens of a world: 32 bytes each; the first two tell the ordinal.
+    struct Tokens: Sendable {
+        let bytes: [[UInt8]]
+        /// By bucket and field, under which Redis knows them.
+        let byKey: [[UInt8]: Int]
+
+        /// - Parameter isSpread: each belongs to the shard that its key names.
+        init(isSpread: Bool) {
+            let bytes = (0..<World.tokenCount).map { ordinal in
+                var dice = Dice(seed: UInt64(ordinal))
+                var token =
+                    [UInt8(ordinal >> 8), UInt8(ordinal & 255)] + (2..<32).map { _ in UInt8(dice.pick(0...255)) }
+                let key = World.place(ofToken: ordinal).key
+                while isSpread, Int(token.withUnsafeBytes { CRC32.checksum($0) } % 2) != key { token[31] &+= 1 }
+                return token
+            }
+            self.bytes = bytes
+            byKey = Dictionary(
+                uniqueKeysWithValues: bytes.indices.map { (World.redisKey(of: bytes[$0], ordinal: $0), $0) }
+            )
+        }
+
+        static let plain = Tokens(isSpread: false)
+        static let spread = Tokens(isSpread: true)
+    }
 
     static func redisKey(ofToken ordinal: Int) -> [UInt8] {
-        let topic = ordinal / (tokenCount / WorldPlan.topics)
-        let tag = TokenKeys.tag(checksum: tokens[ordinal].withUnsafeBytes { CRC32.checksum($0) })
-        return TokenKeys(environment: environment, bundleID: bundles[topic]).bucket(0, tag: tag) + tokens[ordinal]
+        redisKey(of: Tokens.plain.bytes[ordinal], ordinal: ordinal)
+    }
+
+    private static func redisKey(of token: [UInt8], ordinal: Int) -> [UInt8] {
+        let topic = place(ofToken: ordinal).topic
+        let tag = TokenKeys.tag(checksum: token.withUnsafeBytes { CRC32.checksum($0) })
+        return TokenKeys(environment: environment, bundleID: bundles[topic]).bucket(0, tag: tag) + token
     }
 
     static func token(_ bytes: UnsafeRawBufferPointer) -> Int { Int(bytes[0]) << 8 | Int(bytes[1]) }
@@ -56,19 +96,44 @@ extension World {
     }
 
     static func key(of record: WorldPlan.Record) -> [UInt8] {
-        Array("\(bundles[record.topic])#\(record.key)".utf8)
+        let bundle = record.form == .withoutCertificate ? stranger : bundles[record.topic]
+        return Array("\(bundle)#\(record.form == .misplaced ? 1 - record.key : record.key)".utf8)
     }
 
-    static func request(_ ordinal: Int, _ record: WorldPlan.Record) -> [UInt8] {
+    /// By what the sender tells topics apart; nil: the record cannot be decoded.
+    static func topicName(of record: WorldPlan.Record) -> String? {
+        switch record.form {
+        case .undecodable: nil
+        case .withoutCertificate: stranger
+        default: bundles[record.topic]
+        }
+    }
+
+    static func headers(of record: WorldPlan.Record) -> [(name: String, value: [UInt8])] {
+        record.form == .json
+            ? [(RecordContentType.headerName, Array(RecordContentType.json.headerValue.utf8))] : []
+    }
+
+    static func request(_ ordinal: Int, _ record: WorldPlan.Record, _ tokens: Tokens) -> [UInt8] {
+        guard record.form != .undecodable else { return [0xFF, 0xFF, 0xFF, UInt8(ordinal & 255)] }
         var request = PushSendRequest()
-        request.requestID = "r\(ordinal)"
+        request.requestID = record.request.map { "twice\($0)" } ?? "r\(ordinal)"
         if record.coalescingKey > 0 { request.coalescingKey = "c\(record.coalescingKey)" }
         request.payload = Data(#"{"aps":{"alert":"Hello"},"r":\#(ordinal)}"#.utf8)
         request.packedTokens = Data(
-            record.tokens.flatMap { tokens[Self.ordinal(topic: record.topic, key: record.key, token: $0)] }
+            record.tokens.flatMap {
+                tokens.bytes[Self.ordinal(topic: record.topic, key: record.key, token: $0)]
+            }
         )
-        // A message of a few hundred bytes can be encoded.
+        if record.expires > 0 { request.expiration = Int64(expiration(of: record)) }
+        // A message of a few kilobytes can be encoded.
+        if record.form == .json { return (try? [UInt8](request.jsonUTF8Data())) ?? [] }
         return (try? request.serializedBytes()) ?? []
+    }
+
+    /// UNIX seconds.
+    static func expiration(of record: WorldPlan.Record) -> UInt32 {
+        unixSeconds(start + record.time + record.expires)
     }
 
     /// When a record says that it was published.
@@ -105,6 +170,18 @@ extension World {
         configuration.worker.parkAfter = .seconds(3)
         configuration.worker.parkProbeBase = .milliseconds(700)
         configuration.worker.parkProbeCap = .seconds(3)
+        configuration.worker.peerTimeout = .seconds(4)
+        configuration.worker.commitPatience = .nanoseconds(Int64(Auditor.commitPatience))
+        if options.isSpread {
+            for bundle in bundles {
+                var topic = TopicOverrides()
+                topic.spread = 2
+                configuration.topics[bundle] = topic
+            }
+        }
+        if options.sendsWithoutRedis { configuration.redis.whenAway = .send }
+        configuration.worker.dedupeWindow = .nanoseconds(Int64(options.dedupeWindow))
+        configuration.worker.coalescingWindow = .nanoseconds(Int64(options.coalescingWindow))
         return configuration
     }
 }

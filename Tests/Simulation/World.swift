@@ -31,6 +31,11 @@ final class World {
     private var offsets: [Int64?]
     private var isHealed = false
     private var isStopping = false
+    /// No worker is to run: an operator is at work.
+    var isClosed = false
+    /// Records that workers counted as lost to retention, those of workers that have ended.
+    var recordsCountedLost = 0
+    let tokens: Tokens
     private let configuration: BelfryConfiguration
     private var parts: Parts?
 
@@ -44,6 +49,7 @@ final class World {
     init(_ plan: WorldPlan, tells: Bool = false) {
         self.plan = plan
         dice = Dice(seed: plan.seed, stream: 1)
+        tokens = plan.options.isSpread ? .spread : .plain
         trace = Trace(tells: tells)
         unpublished = plan.records.count
         offsets = Array(repeating: nil, count: plan.records.count)
@@ -53,8 +59,8 @@ final class World {
             broker: SimulatedBroker(world: self, partitions: plan.options.partitions),
             redis: SimulatedRedis(world: self)
         )
-        gateways = (0..<WorldPlan.topics).map { topic in
-            let perTopic = Self.tokenCount / WorldPlan.topics
+        gateways = (0..<plan.options.topics).map { topic in
+            let perTopic = WorldPlan.keysPerTopic * WorldPlan.tokensPerKey
             let all = (topic * perTopic..<(topic + 1) * perTopic)
             let invalid = all.filter { _ in dice.chance(plan.options.invalidTokens) }
             return SimulatedGateway(world: self, topic: topic, invalid: Set(invalid))
@@ -74,6 +80,10 @@ final class World {
         plan.faults.contains { if case .clockJump = $0.kind { true } else { false } }
     }
 
+    var hasPositionsByHand: Bool {
+        plan.faults.contains { if case .offsetsSet = $0.kind { true } else { false } }
+    }
+
     var hasBrokenProducers: Bool {
         plan.faults.contains { if case .producerBroken = $0.kind { true } else { false } }
     }
@@ -87,13 +97,16 @@ final class World {
             clock.at(Self.start + record.time) { [self] in publish(ordinal) }
         }
         for fault in plan.faults { clock.at(Self.start + fault.time) { [self] in inject(fault) } }
+        for sickness in plan.options.sick where sickness.topic < gateways.count {
+            clock.at(Self.start + sickness.from) { [self] in fallSick(sickness) }
+        }
         let end = max(plan.records.last?.time ?? 0, plan.faults.map { $0.time + $0.lasting }.max() ?? 0)
         clock.at(Self.start + end + .seconds(1)) { [self] in heal() }
         watch()
         let limit = Self.start + end + Self.patience
         while auditor.violation == nil, !isOver, clock.step() {
             guard clock.now < limit else {
-                auditor.check(false, 1, "\(auditor.open) notifications wait for ever")
+                auditor.check(false, 1, "\(auditor.waiting) notifications wait for ever")
                 break
             }
         }
@@ -115,18 +128,21 @@ final class World {
     /// Looks now and then whether all is done; then the workers are told to stop.
     private func watch() {
         clock.after(.milliseconds(100)) { [self] in
-            guard isHealed, isDone else { return watch() }
+            guard isHealed, !isClosed, isDone else { return watch() }
             isStopping = true
             for worker in workers { worker.stop() }
         }
     }
 
     private var isDone: Bool {
-        guard unpublished == 0, !plan.options.publishesAll || auditor.open == 0 else { return false }
+        guard unpublished == 0, !plan.options.publishesAll || auditor.open == 0 || auditor.waiting == 0 else {
+            return false
+        }
+        guard plan.options.sick.isEmpty else { return auditor.isCommittedButForSick }
         return broker.partitions.indices.allSatisfy { index in
             let partition = Int32(index)
             return broker.end(of: partition) == broker.committed[partition]?.offset ?? 0
-                && broker.committedParked[partition]?.metadata ?? "" == ""
+                && auditor.hasNoLaggard(partition)
         }
     }
 
@@ -134,6 +150,7 @@ final class World {
     private func heal() {
         isHealed = true
         for gateway in gateways { gateway.heal() }
+        if !plan.options.isForGood { redis.brokenTokens = [] }
         for slot in 0..<plan.options.workers where !workers[slot].isRunning { startWorker(slot: slot) }
     }
 
@@ -144,7 +161,8 @@ final class World {
         broker.publish(
             ordinal,
             key: Self.key(of: record),
-            value: Self.request(ordinal, record),
+            value: Self.request(ordinal, record, tokens),
+            headers: Self.headers(of: record),
             timestampMilliseconds: Self.unixMilliseconds(of: record),
             partition: partition(ofRecord: ordinal)
         )
@@ -152,7 +170,7 @@ final class World {
     }
 
     func startWorker(slot: Int) {
-        guard !isStopping else { return }
+        guard !isStopping, !isClosed else { return }
         auditor.failures = [:]
         lives += 1
         let worker = SimulatedWorker(world: self, slot: slot, number: lives)
@@ -161,14 +179,28 @@ final class World {
     }
 
     func checkLimits(ofWorker slot: Int) {
-        if let shard = workers[slot].shard { auditor.checkLimits(of: shard) }
+        if slot < workers.count, let shard = workers[slot].shard { auditor.checkLimits(of: shard) }
     }
 
     // MARK: What the parts ask and tell
 
     func partition(ofRecord ordinal: Int) -> Int32 {
         let record = plan.records[ordinal]
-        return Int32((record.topic + record.key) % plan.options.partitions)
+        return Int32((record.topic + record.key + record.shift) % plan.options.partitions)
+    }
+
+    /// The ledgers of a worker, for the story.
+    func ledgers(of member: SimulatedConsumer) -> String {
+        guard let shard = workers.first(where: { $0.consumer === member })?.shard else { return "" }
+        return shard.stages.group.assigned.values.sorted { $0.number < $1.number }.map { partition in
+            let feeds = partition.sortedFeeds.map { feed in
+                let gap = feed.ledger.gap.map { "\($0.next)...\($0.last)" } ?? "live"
+                return "\(feed.account.topic?.bundleID ?? "?")#\(feed.number): cursor \(feed.ledger.cursor ?? -1), "
+                    + "\(feed.ledger.frontier.recordCount) open, \(gap), \(feed.account.feeding)"
+            }
+            return
+                "\(partition.number) live \(partition.liveNext ?? -1) read \(partition.catchUp.position ?? -1) \(feeds)"
+        }.joined(separator: " | ")
     }
 
     /// Nil before it was published.
@@ -178,11 +210,6 @@ final class World {
     ///
     /// - Returns: its offset, where that is of interest.
     func published(_ record: Published) -> Int64 {
-        if record.topic == World.names.parked, let partition = record.partition {
-            let offset = broker.park(record, in: partition)
-            auditor.parked(broker.parked[Int(partition)][Int(offset)])
-            return offset
-        }
         if record.topic == World.names.outcomes {
             guard let outcome = try? PushOutcome(serializedBytes: record.value) else {
                 auditor.check(false, 1, "an outcome that cannot be read")
@@ -194,6 +221,7 @@ final class World {
             auditor.check(tombstone?.bundleID.isEmpty == false, 1, "a tombstone that cannot be read")
         } else {
             note(.deadLetter, record.worker, 0, "a record in \(record.topic)")
+            auditor.deadLettered(record)
         }
         return 0
     }
@@ -204,12 +232,7 @@ final class World {
 
     func settings(wallClock: WallClock, dice: Dice) -> ShardSettings {
         let shared = SharedDice(dice)
-        let environments = Dictionary(
-            uniqueKeysWithValues: configuration.environments.map {
-                ($0.name, ShardSettings.Environment(settings: $0, contexts: [:]))
-            }
-        )
-        var settings = ShardSettings(configuration, environments: environments) {
+        var settings = ShardSettings(configuration) {
             wallClock.unixMilliseconds
         } randomBits: {
             shared.next()

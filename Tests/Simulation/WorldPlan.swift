@@ -7,6 +7,7 @@ struct WorldPlan: Sendable, Equatable {
     /// Ascending by time.
     var records: [Record]
     var faults: [Fault]
+    var checks: Checks
 
     /// How a world is made and set up.
     struct Options: Sendable, Equatable {
@@ -37,6 +38,48 @@ struct WorldPlan: Sendable, Equatable {
         var coalescingKeys = 0
         /// Answers are never withheld for longer than the window, nor reads.
         var isPunctual = true
+        /// Topics with gateways; 3...12.
+        var topics = WorldPlan.plainTopics
+        /// What never recovers.
+        var sick: [Sickness] = []
+        /// Nothing but sickness goes wrong, so that the healthy topics' times are bounded.
+        var isIsolated = false
+        /// Bytes that the peer's kernel acknowledges before the gateway reads them; 0: they are acknowledged when read.
+        var receiveBuffer = 0
+        /// Longest time for which a blocking call to the broker holds the event loop.
+        var blockingCalls: VirtualTime = 0
+        /// Bundles are spread over two keys, and tokens belong to one of them.
+        var isSpread = false
+        /// Sending goes on while Redis is away.
+        var sendsWithoutRedis = false
+        /// 0: requests are not remembered.
+        var dedupeWindow: VirtualTime = 0
+        /// 0: no window.
+        var coalescingWindow: VirtualTime = 0
+        /// Poison and broken keys of Redis are not mended at the end.
+        var isForGood = false
+    }
+
+    /// A topic that stops working at a time and never works again.
+    struct Sickness: Sendable, Equatable {
+        enum Kind: Int, Sendable, CaseIterable {
+            case certificateRefused, unreachable, halfDead, everythingInvalid, slow
+        }
+
+        var topic: Int
+        var kind: Kind
+        var from: VirtualTime
+    }
+
+    /// How a record is written.
+    enum Form: Sendable, Equatable {
+        case protobuf, json
+        /// Counts as one notification.
+        case undecodable
+        /// Of a bundle that has no certificate.
+        case withoutCertificate
+        /// Under the other key of a bundle that is spread.
+        case misplaced
     }
 
     /// One record of push.requests.
@@ -51,21 +94,36 @@ struct WorldPlan: Sendable, Equatable {
         var coalescingKey = 0
         /// How much older it says it is than it is.
         var backdated: VirtualTime = 0
+        var form = Form.protobuf
+        /// Of its tokens, those on whose notifications the gateway closes without a word.
+        var poison: [Int] = []
+        /// The record expires so long after it was published; 0: never.
+        var expires: VirtualTime = 0
+        /// Number of a request that is published twice; nil: it is not.
+        var request: Int?
+        /// Partitions away from where its key belongs.
+        var shift = 0
     }
 
-    static let topics = 3
+    static let plainTopics = 3
+    static let mostTopics = 12
     static let keysPerTopic = 2
     static let tokensPerKey = 24
     static let notifications = 500
 
-    init(seed: UInt64) {
+    /// - Parameters:
+    ///   - features: what the seed chooses from; none: a plain world.
+    ///   - checks: the auditor's rules.
+    init(seed: UInt64, features: Features = .current, checks: Checks = .current) {
         self.seed = seed
+        self.checks = checks
         var dice = Dice(seed: seed)
         let options = Options(&dice)
         self.options = options
         records = Self.records(&dice, coalescingKeys: options.coalescingKeys)
         let end = records.last?.time ?? 0
         faults = (0..<dice.pick(5...10)).map { _ in Fault(&dice, within: end, options) }.sorted { $0.time < $1.time }
+        widen(features)
     }
 
     var notificationCount: Int { records.reduce(0) { $0 + $1.tokens.count } }
@@ -82,7 +140,7 @@ struct WorldPlan: Sendable, Equatable {
             for _ in 0..<(dice.chance(80) ? dice.pick(1...4) : dice.pick(5...12)) {
                 tokens.insert(dice.pick(0...tokensPerKey - 1))
             }
-            var record = Record(time: time, topic: dice.pick(0...topics - 1), key: key, tokens: tokens.sorted())
+            var record = Record(time: time, topic: dice.pick(0...plainTopics - 1), key: key, tokens: tokens.sorted())
             if coalescingKeys > 0, dice.chance(50) {
                 record.coalescingKey = dice.pick(1...coalescingKeys)
                 record.backdated = dice.chance(20) ? dice.time(1...300) : 0

@@ -1,4 +1,5 @@
 import BelfryRuntime
+import PipelineCore
 import PushSchemas
 import Testing
 
@@ -11,7 +12,7 @@ import Testing
     ///
     /// - Parameter coalescingKey: of all records; 0: none.
     private static func plan(coalescingKey: Int = 0) -> WorldPlan {
-        var plan = WorldPlan(seed: 1)
+        var plan = WorldPlan(seed: 1, features: [])
         plan.options.coalescingKeys = coalescingKey
         for index in plan.records.indices {
             plan.records[index].coalescingKey = coalescingKey
@@ -50,7 +51,9 @@ import Testing
             offset: offset,
             metadata: metadata
         )
-        auditor.committed(position, by: worker().consumer)
+        let consumer = worker().consumer
+        auditor.assigned(consumer, partition)
+        auditor.committed(position, by: consumer)
     }
 
     @Test("1: an offset is committed though a notification before it has no outcome")
@@ -65,7 +68,13 @@ import Testing
     @Test("1: a notification is marked as done though it has no outcome")
     func markedLoss() {
         world.publish(0)
-        commit(0, "1;\(world.offset(ofRecord: 0) ?? 0).0-0.1")
+        let offset = world.offset(ofRecord: 0) ?? 0
+        var done = DoneRanges()
+        done.append(DoneRanges.Position(offset: offset, token: 0)..<DoneRanges.Position(offset: offset, token: 1))
+        let topic = TopicHash(bundleID: World.topicName(of: world.plan.records[0]) ?? "", environment: "")
+        let position = PositionMetadata.choose([(topic, offset)], liveNext: offset + 1, limitBytes: 4096) { _, _ in done
+        }
+        commit(position.offset, position.metadata)
         #expect(auditor.violation?.invariant == 1)
     }
 
@@ -94,7 +103,7 @@ import Testing
         guard var owner = auditor.owners[partition] else { return #expect(Bool(false), "the partition has an owner") }
         auditor.checkRepetition(of: 0, by: owner, writtenAt: world.clock.now, worker: 1)
         #expect(auditor.violation == nil)
-        owner.done.offset = (world.offset(ofRecord: 0) ?? 0) + 1
+        owner.done?.offset = (world.offset(ofRecord: 0) ?? 0) + 1
         auditor.checkRepetition(of: 0, by: owner, writtenAt: world.clock.now, worker: 1)
         #expect(auditor.violation?.invariant == 3)
     }

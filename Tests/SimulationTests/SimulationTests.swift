@@ -17,7 +17,44 @@ import Testing
         arguments: [1728, 3180, 4841] as [UInt64]
     )
     func unansweredAssignment(seed: UInt64) {
-        #expect(World(WorldPlan(seed: seed)).run().violation == nil)
+        #expect(World(WorldPlan(seed: seed, features: [])).run().violation == nil)
+    }
+
+    @Test(
+        "Known seeds: a commit that was taken up again, and tombstones on the word of a wrong gateway",
+        arguments: [6280, 29869] as [UInt64]
+    )
+    func knownSeeds(seed: UInt64) {
+        #expect(World(WorldPlan(seed: seed, features: [])).run().violation == nil)
+    }
+
+    @Test(
+        "Known seeds: a standstill before an assignment, a loss while partitions are given back, a late refusal",
+        arguments: [6283, 6535, 6867] as [UInt64]
+    )
+    func knownFencingSeeds(seed: UInt64) {
+        #expect(World(WorldPlan(seed: seed, features: [])).run().violation == nil)
+    }
+
+    @Test("Where sending goes on without Redis, a window never lets the older one go after the newer")
+    func windowWithoutRedis() {
+        let features = Features.all.subtracting([
+            .halfDead, .sick, .isolation, .retention, .largeRecords, .manyTopics, .forGood,
+        ])
+        #expect(World(WorldPlan(seed: 345, features: features)).run().violation == nil)
+    }
+
+    @Test("A feature that a seed does not choose changes nothing, and plain worlds have none")
+    func features() {
+        for seed in 1...40 as ClosedRange<UInt64> {
+            let plain = WorldPlan(seed: seed, features: [])
+            let wide = WorldPlan(seed: seed, features: .all)
+            #expect(wide.notificationCount > 0)
+            #expect(plain.options.sick.isEmpty && plain.options.topics == WorldPlan.plainTopics)
+            #expect(plain.records.allSatisfy { $0.form == .protobuf && $0.poison.isEmpty && $0.expires == 0 })
+        }
+        #expect((1...40).contains { WorldPlan(seed: $0, features: .all) == WorldPlan(seed: $0, features: []) })
+        #expect((1...40).contains { WorldPlan(seed: $0, features: .all) != WorldPlan(seed: $0, features: []) })
     }
 
     @Test("Telling the story changes nothing")
@@ -28,10 +65,12 @@ import Testing
         #expect(told.story.count == told.events)
     }
 
-    @Test("A world is as large as promised: 2 workers, 2 partitions, 3 topics, 500 notifications and 5 faults at least")
+    @Test(
+        "A plain world is as large as promised: 2 workers, 2 partitions, 3 topics, 500 notifications and 5 faults at least"
+    )
     func size() {
         for seed in 1...50 as ClosedRange<UInt64> {
-            let plan = WorldPlan(seed: seed)
+            let plan = WorldPlan(seed: seed, features: [])
             #expect(plan.options.workers >= 2 && plan.options.partitions >= 2)
             #expect(Set(plan.records.map(\.topic)).count == 3)
             #expect(plan.notificationCount >= 500 && plan.faults.count >= 5)

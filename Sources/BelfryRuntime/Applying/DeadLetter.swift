@@ -1,4 +1,5 @@
 import KafkaClient
+import PipelineCore
 import PushSchemas
 
 /// A record that cannot be used, on its way to push.dead-letters: the source's bytes unchanged, the rest in headers.
@@ -11,8 +12,8 @@ struct DeadLetter {
     var reason: String
     /// For a person to read.
     var detail: String
-    /// The token at fault; nil if the whole record is.
-    var tokenIndex: UInt32?
+    /// Positions of the tokens at fault; nil if the whole record is.
+    var tokens: TokenRuns?
     /// Most bytes of the value that are passed on; nil: all. A value that was cut is marked by a header. Key and inherited
     /// headers are cut to ``textBytes`` then, for they may be what is too large.
     var cutBytes: Int?
@@ -21,7 +22,7 @@ struct DeadLetter {
     private static let textBytes = 1024
 
     /// Headers of the source that are passed on: they say how to read the value, and which trace it belongs to.
-    private static let inherited = [RecordContentType.headerName] + SourceRequest.traceHeaderNames
+    private static let inherited = [RecordContentType.headerName] + RereadRecord.traceHeaderNames
 
     func publish(
         _ message: KafkaMessageView,
@@ -36,7 +37,7 @@ struct DeadLetter {
             ("source-partition", Array("\(message.partition)".utf8)),
             ("source-offset", Array("\(offset)".utf8)),
         ]
-        if let tokenIndex { headers.append(("token-index", Array("\(tokenIndex)".utf8))) }
+        if let tokens { headers.append(("token-indices", Array(tokens.text.utf8))) }
         for name in Self.inherited {
             if let value = message.header(name) {
                 headers.append((name, Array(value.prefix(cutBytes == nil ? value.count : Self.textBytes))))

@@ -306,7 +306,7 @@ final class RecordApplier {
                 offset: message.offset,
                 reason: refusal.reason,
                 detail: refusal.detail,
-                tokenIndex: nil,
+                tokens: nil,
                 cutBytes: isCut ? ShardLimits.cutBytes : nil
             ).publish(message, to: deadLetters, through: producer, opaque: UInt64(index))
         } catch {

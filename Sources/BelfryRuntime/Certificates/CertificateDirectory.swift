@@ -1,24 +1,47 @@
 import Foundation
 import TLSTransport
 
-/// The certificates of a directory: `*.pem` (certificate and key), `*.p12` with the passphrase in `<name>.passphrase`.
+/// The certificates of a directory: `*.pem` (certificate and key), `*.p12` with the passphrase in
+/// `<name>.passphrase`.
 ///
-/// Each belongs to the bundle in its subject, in the environments its extensions name; what the file is called does not
-/// matter. Files that hold no key (a CA, say) are passed over.
+/// Each belongs to the bundle in its subject, in the environments its extensions name; what the file is called does
+/// not matter. Files that hold no key (a CA, say) are passed over. A file that cannot be used is a fault, which
+/// concerns the bundle of that file alone.
 public struct CertificateDirectory: Sendable {
     /// One certificate with its key.
     public struct Entry: Sendable {
         public var file: String
         public var identity: TLSIdentity
+        /// The file's bytes, behind those of its passphrase: equal bytes are the same certificate and key.
+        let content: [UInt8]
+    }
+
+    /// What became of one file.
+    private struct Reading: Sendable {
+        var content: [UInt8]
+        var outcome: Result<Entry?, CertificateDirectoryError>
     }
 
     public let path: String
     public private(set) var entries: [Entry] = []
+    /// The files that cannot be used, by name.
+    public private(set) var faults: [CertificateDirectoryError] = []
+    /// By file.
+    private var readings: [String: Reading] = [:]
 
     /// Loads every certificate.
     ///
-    /// - Throws: ``CertificateDirectoryError`` that names the directory or file.
+    /// - Throws: ``CertificateDirectoryError`` that names the directory: it cannot be read.
     public init(path: String) throws(CertificateDirectoryError) {
+        try self.init(path: path, previous: nil)
+    }
+
+    /// Reads the directory again; what did not change is taken over, not parsed again.
+    func again() throws(CertificateDirectoryError) -> CertificateDirectory {
+        try CertificateDirectory(path: path, previous: self)
+    }
+
+    private init(path: String, previous: CertificateDirectory?) throws(CertificateDirectoryError) {
         self.path = path
         let names: [String]
         do {
@@ -28,10 +51,14 @@ public struct CertificateDirectory: Sendable {
         }
         for name in names {
             let file = "\(path)/\(name)"
-            if name.hasSuffix(".p12") {
-                try add(p12: file, stem: String(name.dropLast(4)), names: names)
-            } else if name.hasSuffix(".pem"), try Self.holdsKey(file) {
-                try add(file) { () throws(TLSConfigurationError) in try TLSIdentity(pemFile: file) }
+            do throws(CertificateDirectoryError) {
+                if name.hasSuffix(".p12") {
+                    try add(p12: file, stem: String(name.dropLast(4)), names: names, previous)
+                } else if name.hasSuffix(".pem") {
+                    try add(pem: file, previous)
+                }
+            } catch {
+                faults.append(error)
             }
         }
     }
@@ -68,44 +95,81 @@ public struct CertificateDirectory: Sendable {
         return contexts
     }
 
-    private mutating func add(p12 file: String, stem: String, names: [String]) throws(CertificateDirectoryError) {
+    private mutating func add(
+        p12 file: String,
+        stem: String,
+        names: [String],
+        _ previous: CertificateDirectory?
+    ) throws(CertificateDirectoryError) {
         // The same certificate often lies beside it as PEM, which needs no passphrase.
         guard names.contains("\(stem).passphrase") else {
             if names.contains("\(stem).pem") { return }
             throw CertificateDirectoryError(file: file, reason: "its passphrase is missing: \(stem).passphrase")
         }
-        let passphraseFile = "\(path)/\(stem).passphrase"
-        guard let text = try? String(contentsOfFile: passphraseFile, encoding: .utf8) else {
-            throw CertificateDirectoryError(file: passphraseFile, reason: "the file cannot be read")
+        let secret = try Self.bytes(of: "\(path)/\(stem).passphrase")
+        guard let text = String(bytes: secret, encoding: .utf8) else {
+            throw CertificateDirectoryError(file: "\(path)/\(stem).passphrase", reason: "is no text in UTF-8")
         }
-        let passphrase = text.trimmingCharacters(in: .newlines)
-        try add(file) { () throws(TLSConfigurationError) in
-            try TLSIdentity(pkcs12File: file, passphrase: passphrase)
+        let container = try Self.bytes(of: file)
+        try add(file, content: secret + [0] + container, previous) { () throws(TLSConfigurationError) in
+            try TLSIdentity(pkcs12: container, passphrase: text.trimmingCharacters(in: .newlines))
         }
     }
 
     private mutating func add(
-        _ file: String,
-        load: () throws(TLSConfigurationError) -> TLSIdentity
+        pem file: String,
+        _ previous: CertificateDirectory?
     ) throws(CertificateDirectoryError) {
-        do throws(TLSConfigurationError) {
-            entries.append(Entry(file: file, identity: try load()))
-        } catch {
-            throw CertificateDirectoryError(error, of: file)
+        let bytes = try Self.bytes(of: file)
+        try add(file, content: bytes, previous) { () throws(TLSConfigurationError) in
+            // Only what stands between PEM's lines is ASCII for sure; the text around it may be in any encoding.
+            guard String(decoding: bytes, as: UTF8.self).contains("PRIVATE KEY-----") else { return nil }
+            return try TLSIdentity(pem: bytes)
         }
     }
 
-    private static func holdsKey(_ file: String) throws(CertificateDirectoryError) -> Bool {
+    /// - Parameter load: nil: the file holds no key and is passed over.
+    private mutating func add(
+        _ file: String,
+        content: [UInt8],
+        _ previous: CertificateDirectory?,
+        load: () throws(TLSConfigurationError) -> TLSIdentity?
+    ) throws(CertificateDirectoryError) {
+        let reading: Reading
+        if let known = previous?.readings[file], known.content == content {
+            reading = known
+        } else {
+            reading = Reading(content: content, outcome: Self.outcome(of: file, content: content, load: load))
+        }
+        readings[file] = reading
+        if let entry = try reading.outcome.get() { entries.append(entry) }
+    }
+
+    private static func outcome(
+        of file: String,
+        content: [UInt8],
+        load: () throws(TLSConfigurationError) -> TLSIdentity?
+    ) -> Result<Entry?, CertificateDirectoryError> {
+        do throws(TLSConfigurationError) {
+            guard let identity = try load() else { return .success(nil) }
+            // OpenSSL refuses some identities only here: a key that is too weak for its security level, say.
+            _ = try TLSContext(client: identity, trust: .system)
+            return .success(Entry(file: file, identity: identity, content: content))
+        } catch {
+            return .failure(CertificateDirectoryError(error, of: file))
+        }
+    }
+
+    private static func bytes(of file: String) throws(CertificateDirectoryError) -> [UInt8] {
         guard let bytes = FileManager.default.contents(atPath: file) else {
             throw CertificateDirectoryError(file: file, reason: "the file cannot be read")
         }
-        // Only what stands between PEM's lines is ASCII for sure; the text around it may be in any encoding.
-        return String(decoding: bytes, as: UTF8.self).contains("PRIVATE KEY-----")
+        return [UInt8](bytes)
     }
 }
 
-/// A certificate that cannot be used.
-public struct CertificateDirectoryError: Error, Equatable, Sendable, CustomStringConvertible {
+/// A certificate, or a directory of them, that cannot be used.
+public struct CertificateDirectoryError: Error, Hashable, Sendable, CustomStringConvertible {
     public let file: String
     public let reason: String
 

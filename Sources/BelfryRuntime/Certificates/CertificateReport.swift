@@ -51,3 +51,16 @@ public struct CertificateReport: Equatable, Sendable {
         "\(topic) (\(environments.joined(separator: ", "))): \(isUsable ? "valid" : "NOT VALID"), \(daysLeft) days left, \(file)"
     }
 }
+
+extension CertificateDirectoryError {
+    /// One JSON object on one line, without its end.
+    public var json: String {
+        var line = JSONLine()
+        line.append("file", file)
+        line.append("error", reason)
+        line.append("usable", false)
+        return line.text
+    }
+
+    public var text: String { "\(file): NOT USABLE, \(reason)" }
+}

@@ -47,6 +47,11 @@ extension WorkerSettings {
             default: parkProbeBase
         )
         parkProbeCap = section.duration("park-probe-cap", in: .seconds(1)...(.seconds(86_400)), default: parkProbeCap)
+        certificateGrace = section.duration(
+            "certificate-grace",
+            in: .seconds(1)...(.seconds(30 * 86_400)),
+            default: certificateGrace
+        )
         tokenState = section.boolean("token-state", default: tokenState)
         tombstoneFilter = section.boolean("tombstone-filter", default: tombstoneFilter)
         filterMaxAge = section.duration("filter-max-age", in: .seconds(1)...(.seconds(3600)), default: filterMaxAge)
@@ -65,6 +70,10 @@ extension WorkerSettings {
                 allowed: "nothing but 0s while worker.token-state is false: Redis remembers the requests"
             )
         }
+        peerTimeout = section.duration("peer-timeout", in: .seconds(1)...(.seconds(300)), default: peerTimeout)
+        commitPatience = section.duration("commit-patience", in: .seconds(1)...(.seconds(300)), default: commitPatience)
+        shardMemoryBytes = section.integer("shard-memory", in: memoryBytes, default: shardMemoryBytes)
+        topicMemoryBytes = section.integer("topic-memory", in: memoryBytes, default: topicMemoryBytes)
         stopTimeout = section.duration("stop-timeout", in: .seconds(1)...(.seconds(3600)), default: stopTimeout)
         revokeDeadline = section.duration("revoke-deadline", in: .seconds(1)...(.seconds(300)), default: revokeDeadline)
         if backoffBase > backoffCap {
@@ -105,6 +114,9 @@ extension HarvesterSettings {
         section.reportUnknownKeys()
     }
 }
+
+/// Of a shard, and of one topic.
+private let memoryBytes = 16_777_216...1_099_511_627_776
 
 private let connectTimeouts = Duration.milliseconds(100)...(.seconds(300))
 

@@ -15,7 +15,7 @@ public struct WorkerSettings: Sendable, Equatable {
     public var confirmationWindow = Duration.seconds(2)
     /// What happens to notifications whose fate nobody can tell.
     public var unknownFate = UnknownFatePolicy.resend
-    /// How far sending may run ahead of the commit frontier, in notifications per partition.
+    /// Most notifications of a topic taken in from one partition and not behind its cursor.
     public var maxUncommitted = 100_000
     /// Most notifications handed to a connection and not settled.
     public var inFlightPerConnection = 262_144
@@ -38,16 +38,19 @@ public struct WorkerSettings: Sendable, Equatable {
     public var backoffCap = Duration.seconds(60)
     /// New connections per minute that the process allows itself. [10]
     public var connectionsPerMinute = 120
-    /// The share of "invalid token" answers above which a topic is parked and no tombstone is written.
+    /// The share of "invalid token" answers above which a topic is not sent for, but probed.
     public var invalidTokenShare = 0.5
     /// How many answers of a topic are awaited before that share is judged.
-    public var invalidTokenSample = 1000
-    /// How long notifications of a topic may wait without any going through before the topic is parked.
+    public var invalidTokenSample = 100
+    /// How long a connection may stand still, with work to do, before its topic counts as unreachable.
     public var parkAfter = Duration.seconds(60)
-    /// The longest first wait before a parked topic is tried again; it doubles from failure to failure.
+    /// The longest first wait before a topic that does not work is probed; it doubles from failure to failure.
     public var parkProbeBase = Duration.seconds(30)
     /// The longest wait.
     public var parkProbeCap = Duration.seconds(300)
+    /// How long the group waits for a bundle's certificate before it gives records up, and only those of a bundle
+    /// without registered tokens.
+    public var certificateGrace = Duration.seconds(3600)
     /// Whether tokens are looked up in Redis before they are sent to. Without, dead tokens are not known.
     public var tokenState = true
     /// Whether dead tokens are kept in memory, as push.tombstones tells of them, so that Redis is asked for those only.
@@ -62,6 +65,15 @@ public struct WorkerSettings: Sendable, Equatable {
     /// A device gets at most one notification per coalescing key in so long a time, the newest at its end; zero: what does
     /// not wait anyway is sent at once.
     public var coalescingWindow = Duration.zero
+    /// A peer that acknowledges nothing of what was written for so long is dead, whatever TCP believes.
+    public var peerTimeout = Duration.seconds(10)
+    /// How long a commit may go unanswered before nothing more is sent: somebody else may have the partitions by then. A third
+    /// of the consumer group's session time-out (45 s by default).
+    public var commitPatience = Duration.seconds(15)
+    /// Most memory of one shard for records and notifications that are not done.
+    public var shardMemoryBytes = 256 << 20
+    /// Most of it for one topic.
+    public var topicMemoryBytes = 128 << 20
     /// How long a stop may take before what is unsettled is left to the next worker.
     public var stopTimeout = Duration.seconds(30)
     /// How long a revoked partition may wait for its notifications to settle; must stay below the session time-out of

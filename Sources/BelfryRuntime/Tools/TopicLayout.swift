@@ -17,8 +17,7 @@ public struct TopicLayout: Equatable, Sendable {
     public let topics: [Topic]
 
     /// - Parameters:
-    ///   - partitions: of every topic; at least 1. push.parked has as many as push.requests, because a record is parked
-    ///     under the number of its own partition.
+    ///   - partitions: of every topic; at least 1.
     ///   - names: the names of the contract.
     public init(partitions: Int, names: TopicNames = TopicNames()) {
         precondition(partitions >= 1, "a topic has at least one partition")
@@ -27,17 +26,11 @@ public struct TopicLayout: Equatable, Sendable {
         ]
         topics =
             plain.map { Topic(name: $0, partitions: partitions, configuration: []) } + [
-                // A copy carries a few headers more than its source, which may have been as large as the broker allows.
-                Topic(
-                    name: names.parked,
-                    partitions: partitions,
-                    configuration: [Setting(name: "max.message.bytes", value: "2097152")]
-                ),
                 Topic(
                     name: names.tombstones,
                     partitions: partitions,
                     configuration: [Setting(name: "cleanup.policy", value: "compact")]
-                ),
+                )
             ]
     }
 }

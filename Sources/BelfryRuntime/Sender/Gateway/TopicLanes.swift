@@ -1,0 +1,163 @@
+import APNsProtocol
+import PipelineCore
+
+/// The lanes of one topic in a shard, and what the shard learned over them.
+///
+/// Lives on the shard's event loop.
+final class TopicLanes {
+    /// How the topic is sent for here.
+    enum Sending: Equatable {
+        case all
+        /// The topic has stopped: connections come to their end.
+        case suspending
+        /// Nothing is in flight, and what was not sent was given up to be fed anew.
+        case held
+        /// This shard probes, over one lane.
+        case probing
+    }
+
+    let topic: Topic
+    /// The lanes that notifications of a token wait in; by ``affinity``.
+    let ownLanes: [GatewayLane]
+    /// All lanes, those of probation first: what is in one is older than what waits in the lane it came from.
+    let lanes: [GatewayLane]
+    let probations: [Probation]
+    let affinity: TokenAffinity
+    var sending = Sending.all
+    /// Of each of ``lanes``.
+    var standstills: [LaneStandstill]
+    var counters = TopicCounters()
+    var troubled = TroubledNotifications()
+    /// Tells newcomers from others while many tokens are called invalid; nil until one was.
+    private(set) var acceptedTokens: AcceptedTokens?
+    var probationSwitch = ProbationSwitch()
+
+    /// - Parameters:
+    ///   - lanes: one connection each.
+    ///   - probation: as many.
+    ///   - patience: how long a lane may stand still.
+    init(topic: Topic, lanes: [GatewayLane], probation: [GatewayLane], patience: Duration) {
+        precondition(lanes.count == probation.count)
+        self.topic = topic
+        ownLanes = lanes
+        probations = zip(lanes, probation).map { Probation(of: $0, lane: $1) }
+        self.lanes = probation + lanes
+        affinity = TokenAffinity(lanes: lanes.count)
+        standstills = Array(repeating: LaneStandstill(patience: patience), count: self.lanes.count)
+    }
+
+    var inFlightCount: Int { lanes.reduce(0) { $0 + $1.machine.inFlightCount } }
+    var waitingCount: Int { lanes.reduce(0) { $0 + $1.machine.waitingCount } }
+    var openConnections: Int { lanes.reduce(0) { $0 + ($1.machine.phase == .open ? 1 : 0) } }
+
+    /// Nothing of the topic is with a gateway, or on its way there.
+    var isQuiet: Bool {
+        lanes.allSatisfy { lane in
+            lane.machine.inFlightCount == 0 && lane.machine.phase != .open && lane.machine.phase != .connecting
+        }
+    }
+
+    /// Encodes a notification into the lane of its token.
+    ///
+    /// - Parameter checksum: CRC-32 of the token.
+    func append(
+        _ reference: NotificationReference,
+        token: UnsafeRawBufferPointer,
+        checksum: UInt32,
+        payload: UnsafeRawBufferPointer,
+        expiration: UInt32,
+        priority: NotificationPriority
+    ) {
+        let lane = ownLanes[affinity.lane(checksum: checksum)]
+        let bytes = NotificationFrame.command2Bytes(tokenBytes: token.count, payloadBytes: payload.count)
+        let room = lane.machine.reserve(bytes)
+        NotificationFrame.encodeCommand2(
+            identifier: lane.machine.nextIdentifier,
+            token: token,
+            payload: payload,
+            expiration: expiration,
+            priority: priority,
+            into: room
+        )
+        lane.machine.commit(reference, bytes: bytes, checksum: checksum)
+    }
+
+    /// Patches a frame for a notification into the lane of its token.
+    @inline(__always)
+    func append(
+        _ reference: NotificationReference,
+        token: UnsafeRawBufferPointer,
+        checksum: UInt32,
+        template: borrowing FrameTemplate
+    ) {
+        let lane = ownLanes[affinity.lane(checksum: checksum)]
+        let room = lane.machine.reserve(template.count)
+        template.write(identifier: lane.machine.nextIdentifier, token: token, into: room)
+        lane.machine.commit(reference, bytes: template.count, checksum: checksum)
+    }
+
+    /// The notification appended last may have been sent before it was fed anew.
+    func inheritTrouble(_ reference: NotificationReference, checksum: UInt32, _ feed: TopicFeed) {
+        guard let trouble = troubled.take(reference, feed) else { return }
+        ownLanes[affinity.lane(checksum: checksum)].machine.inheritTrouble(trouble)
+    }
+
+    /// The gateway accepted a part of a lane's log.
+    func accepted(_ range: Range<UInt64>, of lane: GatewayLane) {
+        acceptedTokens?.insert(range, of: lane.machine.log)
+    }
+
+    /// The gateway called a token invalid.
+    func noteInvalidToken(now: MonotonicTime) {
+        if acceptedTokens == nil { acceptedTokens = AcceptedTokens() }
+        probationSwitch.noteInvalid(now: now)
+        guard probationSwitch.isOn(now: now) else { return }
+        for probation in probations { probation.begin() }
+    }
+
+    /// The gateway's word on a token is believed.
+    func forgetAccepted(checksum: UInt32) {
+        acceptedTokens?.remove(checksum: checksum)
+    }
+
+    /// Sorts what a lane may send next.
+    func sort(_ lane: GatewayLane, now: MonotonicTime) {
+        if acceptedTokens == nil { acceptedTokens = AcceptedTokens() }
+        guard let accepted = acceptedTokens.take() else { return }
+        counters.onProbation += probations[lane.number].sort(
+            isOn: probationSwitch.isOn(now: now),
+            accepted: accepted,
+            now: now
+        )
+        acceptedTokens = consume accepted
+    }
+
+    /// Ends probation when no token has been called invalid for a while.
+    func endProbation(now: MonotonicTime) {
+        guard !probationSwitch.isOn(now: now) else { return }
+        for probation in probations { probation.end() }
+    }
+
+    /// Whether a lane carries tokens of which nothing is known, while others carry the rest.
+    func isOnProbation(_ lane: GatewayLane) -> Bool { lane.number >= probations.count }
+
+    /// A lane and the other one that the same tokens go over.
+    func lanes(beside lane: GatewayLane) -> [GatewayLane] {
+        probations[lane.number % probations.count].lanes
+    }
+
+    /// Takes what waits for a token out of its lanes.
+    ///
+    /// - Returns: in order.
+    func discardWaiting(token: [UInt8], checksum: UInt32) -> [NotificationReference] {
+        lanes(beside: ownLanes[affinity.lane(checksum: checksum)]).flatMap { lane in
+            lane.machine.discard(checksum: checksum) { NotificationFrame.command2Token(in: $0).elementsEqual(token) }
+                .map { lane.machine.log.entry(at: $0).reference }
+        }
+    }
+
+    /// Takes notifications out of the lanes that wait there.
+    func takeWaiting(where isTaken: (NotificationReference) -> Bool) -> [NotificationReference] {
+        lanes.flatMap { $0.machine.takeWaiting(where: isTaken) }
+    }
+}

@@ -1,0 +1,161 @@
+import KafkaClient
+import Logging
+import PipelineCore
+
+/// Reads the log once more where topics are behind, beside the group's consumer.
+///
+/// One client for all partitions of the shard, made when first needed and closed when idle; a few partitions at a time. Lives
+/// on the shard's event loop.
+final class CatchUpReader {
+    private let makeReader: () throws(KafkaError) -> any PartitionReader
+    private let feed: RecordFeed
+    private let intake: Intake
+    private let logger: Logger
+    private var reader: (any PartitionReader)?
+    private var reading: Set<KafkaTopicPartition> = []
+    /// Before that it is not tried again.
+    private var nextAttempt = MonotonicTime(nanoseconds: 0)
+    private var idleSince: MonotonicTime?
+    /// Records that were read and not looked at yet.
+    private var rests: [KafkaTopicPartition: (batch: KafkaBatch, next: Int)] = [:]
+    /// Which partition comes first in the next turn.
+    private var turn = 0
+    /// The log no longer has what a topic is to be fed from.
+    private(set) var overtaken: Set<Int32> = []
+
+    init(
+        feed: RecordFeed,
+        intake: Intake,
+        logger: Logger,
+        makeReader: @escaping () throws(KafkaError) -> any PartitionReader
+    ) {
+        self.feed = feed
+        self.intake = intake
+        self.logger = logger
+        self.makeReader = makeReader
+    }
+
+    /// Reads on in one partition where a topic may be fed; the partitions take turns.
+    ///
+    /// - Returns: notifications that came of it; nil: nothing was read.
+    func read(_ partitions: [PartitionAssignment], now: MonotonicTime) -> (batch: PreparedBatch?, hasRead: Bool) {
+        let behind = partitions.filter { partition in partition.feeds.values.contains { !$0.ledger.isLive } }
+        guard !behind.isEmpty else {
+            closeIfIdle(now: now)
+            return (nil, false)
+        }
+        idleSince = nil
+        for step in 0..<behind.count {
+            let partition = behind[(turn + step) % behind.count]
+            guard prepare(partition, now: now), let start = partition.catchUp.position,
+                let (batch, first) = next(of: partition)
+            else { continue }
+            turn = (turn + step + 1) % behind.count
+            intake.begin(batch, now: now)
+            let stop = feed.feedBehind(batch, from: first, of: partition, start: start)
+            switch stop {
+            case .atEnd: break
+            // The reader has passed what was not looked at.
+            case .live: halt(partition)
+            case .enough(let next): rests[partition.place] = (batch, next)
+            case .failed(let error): report(error, partition, now: now)
+            }
+            return (intake.end(), true)
+        }
+        return (nil, false)
+    }
+
+    private func next(of partition: PartitionAssignment) -> (KafkaBatch, Int)? {
+        if let rest = rests.removeValue(forKey: partition.place) { return (rest.batch, rest.next) }
+        return reader?.read(partition.place, max: ShardLimits.catchUpRecords).map { ($0, 0) }
+    }
+
+    /// Starts or moves the reading of a partition as its topics need it; false: nothing is to be read there now.
+    private func prepare(_ partition: PartitionAssignment, now: MonotonicTime) -> Bool {
+        guard !overtaken.contains(partition.number), nextAttempt <= now else { return false }
+        let candidates = partition.sortedFeeds.compactMap { feed -> CatchUp.Candidate? in
+            guard let gap = feed.ledger.gap, self.feed.wants(feed) else { return nil }
+            return CatchUp.Candidate(topic: feed.hash, next: gap.next)
+        }
+        do throws(KafkaError) {
+            switch partition.catchUp.decide(candidates) {
+            case .stop:
+                stop(partition)
+                return false
+            case .begin(let offset):
+                guard reading.contains(partition.place) || reading.count < ShardLimits.catchUpPartitions else {
+                    partition.catchUp.halt()
+                    return false
+                }
+                rests[partition.place] = nil
+                try open().begin(partition.place, at: offset)
+                reading.insert(partition.place)
+            case .goOn:
+                break
+            }
+            return true
+        } catch {
+            halt(partition)
+            nextAttempt = now + ShardLimits.retryInterval
+            logger.warning("catching up failed; trying again", metadata: ["error": "\(error)"])
+            return false
+        }
+    }
+
+    private func open() throws(KafkaError) -> any PartitionReader {
+        if let reader { return reader }
+        let made = try makeReader()
+        reader = made
+        return made
+    }
+
+    private func stop(_ partition: PartitionAssignment) {
+        rests[partition.place] = nil
+        if reading.remove(partition.place) != nil { reader?.stop(partition.place) }
+    }
+
+    private func halt(_ partition: PartitionAssignment) {
+        stop(partition)
+        partition.catchUp.halt()
+    }
+
+    private func report(_ error: KafkaError, _ partition: PartitionAssignment, now: MonotonicTime) {
+        halt(partition)
+        if error.isOffsetOutOfRange {
+            overtaken.insert(partition.number)
+        } else {
+            nextAttempt = now + ShardLimits.retryInterval
+            logger.error(
+                "catching up failed",
+                metadata: ["partition": "\(partition.number)", "error": "\(error)"]
+            )
+        }
+    }
+
+    /// The log of a partition begins where the caller says: its topics go on from there.
+    func resume(_ partition: Int32) { overtaken.remove(partition) }
+
+    /// A partition is gone, or on its way.
+    func forget(_ partition: PartitionAssignment) {
+        halt(partition)
+        overtaken.remove(partition.number)
+    }
+
+    private func closeIfIdle(now: MonotonicTime) {
+        guard reader != nil else { return }
+        guard let since = idleSince else {
+            idleSince = now
+            return
+        }
+        if since + ShardLimits.readerIdle <= now { close() }
+    }
+
+    /// Closes the client; it is made again when needed.
+    func close() {
+        reader?.close()
+        reader = nil
+        reading = []
+        rests = [:]
+        idleSince = nil
+    }
+}

@@ -1,0 +1,53 @@
+import PipelineCore
+
+/// One bundle in one environment, as every stage of a shard knows it. Does not change.
+final class Topic {
+    /// Position among the topics of the shard.
+    let index: Int32
+    let environment: String
+    let bundleID: String
+    /// Where the state of its tokens lies in Redis.
+    let tokens: TokenTable.Space
+    /// The dead ones, as far as push.tombstones tells; nil: not followed.
+    let deadTokens: TombstoneFilter?
+    let requestKey: FingerprintKey
+    let windowKey: FingerprintKey
+    /// Zero: a request that does not wait anyway is sent at once.
+    let coalescingWindow: Duration
+    let payloadLimitBytes: Int
+    /// Lengths of token that the gateway takes.
+    let tokenBytes: ClosedRange<Int>
+    /// Number of keys the bundle is spread over; 1: not spread, nil: not known, so shards are not checked.
+    let spread: UInt32?
+    let limits: LaneLimits
+    /// Names the topic in the connection budget of the process.
+    let budgetNumber: UInt64
+    /// Judged for the whole process.
+    let health: SharedTopicHealth
+
+    init(
+        index: Int32,
+        environment: String,
+        bundleID: String,
+        settings: TopicSettings,
+        tokenBytes: ClosedRange<Int>,
+        limits: LaneLimits,
+        health: SharedTopicHealth,
+        deadTokens: TombstoneFilter?
+    ) {
+        self.index = index
+        self.environment = environment
+        self.bundleID = bundleID
+        payloadLimitBytes = settings.payloadLimitBytes
+        spread = settings.spread
+        coalescingWindow = settings.coalescingWindow
+        self.tokenBytes = tokenBytes
+        self.limits = limits
+        self.health = health
+        self.deadTokens = deadTokens
+        budgetNumber = TopicHash(bundleID: bundleID, environment: environment).value
+        tokens = TokenTable.Space(environment: environment, bundleID: bundleID)
+        requestKey = FingerprintKey(.request, environment: environment, bundleID: bundleID)
+        windowKey = FingerprintKey(.window, environment: environment, bundleID: bundleID)
+    }
+}

@@ -1,0 +1,136 @@
+import Logging
+import NIOCore
+import PipelineCore
+import RedisClient
+
+/// Between the gateway and the outcomes, while requests are remembered: Redis takes note that a request arrived at a token, and
+/// only then is its notification done.
+///
+/// So whoever consumes it again, after a crash or because it was published again, finds it there. Lives on the shard's event
+/// loop.
+final class RequestMemory {
+    /// A request that arrived.
+    struct Entry {
+        var fingerprint: RequestFingerprint
+        /// CRC-32 of the token.
+        var checksum: UInt32
+        var reference: NotificationReference
+    }
+
+    /// Redis knows of a request, or is gone on without.
+    var onRemembered: (RequestFingerprint) -> Void = { _ in }
+    /// Whether Redis is away and sending goes on without it.
+    var isRedisAway: () -> Bool = { false }
+
+    private let redis: (any RedisPipeline)?
+    private let window: Duration
+    private let mostAtOnce: Int
+    private let feeds: FeedTable
+    private let outcomes: Outcomes
+    private let eventLoop: any EventLoop
+    private let logger: Logger
+    private var isClosed = false
+
+    /// Entries on their way into Redis together.
+    private final class Write {
+        let topic: Topic
+        let outcome: OutcomeKind
+        var entries: [Entry] = []
+        /// Entries that Redis has not answered for.
+        var pending = 0
+        /// The last error among the answers.
+        var failure: RedisError?
+
+        init(_ topic: Topic, _ outcome: OutcomeKind) {
+            self.topic = topic
+            self.outcome = outcome
+        }
+    }
+
+    init(
+        redis: (any RedisPipeline)?,
+        settings: ShardSettings,
+        feeds: FeedTable,
+        outcomes: Outcomes,
+        eventLoop: any EventLoop,
+        logger: Logger
+    ) {
+        self.redis = redis
+        window = settings.dedupeWindow
+        mostAtOnce = settings.batchRecords
+        self.feeds = feeds
+        self.outcomes = outcomes
+        self.eventLoop = eventLoop
+        self.logger = logger
+    }
+
+    /// Nothing is written any more.
+    func close() { isClosed = true }
+
+    /// Notifications were accepted; those of requests with an id are remembered, then all are settled.
+    ///
+    /// - Parameter each: calls its argument with every accepted notification that was not dropped, and its token.
+    func settle(
+        _ outcome: OutcomeKind,
+        of topic: Topic,
+        _ each: ((NotificationReference, UnsafeRawBufferPointer, UInt32) -> Void) -> Void
+    ) {
+        var write = Write(topic, outcome)
+        each { reference, token, checksum in
+            guard let feed = feeds[reference.assignment] else { return }
+            // Settled before: the first word stands.
+            guard !feed.isDone(reference.record, token: reference.token) else { return }
+            guard let key = feed.requestKeys[reference.record] else { return outcomes.settle(reference, outcome) }
+            write.entries.append(
+                Entry(fingerprint: RequestFingerprint(token: token, key: key), checksum: checksum, reference: reference)
+            )
+            feed.publicationBegun()
+            if write.entries.count == mostAtOnce {
+                send(write)
+                write = Write(topic, outcome)
+            }
+        }
+        if !write.entries.isEmpty { send(write) }
+    }
+
+    private func send(_ write: Write) {
+        guard let redis, !isClosed else { return }
+        // Sending has gone on without Redis for a while, and so must settling.
+        guard !isRedisAway() else { return finish(write) }
+        let key = write.topic.requestKey
+        let milliseconds = Int(window.wholeNanoseconds / 1_000_000)
+        write.pending = write.entries.count
+        write.failure = nil
+        for entry in write.entries {
+            redis.send(slot: write.topic.tokens.keys.slot(checksum: entry.checksum)) { writer in
+                writer.command("SET", argumentCount: 4)
+                writer.argument(byteCount: key.count) {
+                    key.write(entry.fingerprint, checksum: entry.checksum, into: $0)
+                }
+                writer.argument("1")
+                writer.argument("PX")
+                writer.argument(milliseconds)
+            } _: { [weak self] result in
+                if case .failure(let error) = result, !error.isAboutOneKey { write.failure = error }
+                write.pending -= 1
+                if write.pending == 0 { self?.answered(write) }
+            }
+        }
+    }
+
+    private func answered(_ write: Write) {
+        guard !isClosed else { return }
+        guard let error = write.failure else { return finish(write) }
+        logger.warning("request ids could not be remembered", metadata: ["error": "\(error)"])
+        // It may run twice; the offsets wait for it.
+        eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in self?.send(write) }
+    }
+
+    private func finish(_ write: Write) {
+        for entry in write.entries {
+            onRemembered(entry.fingerprint)
+            feeds[entry.reference.assignment]?.publicationEnded()
+            outcomes.settle(entry.reference, write.outcome)
+        }
+    }
+}

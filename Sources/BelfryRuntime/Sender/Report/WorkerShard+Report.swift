@@ -1,0 +1,78 @@
+import KafkaClient
+import PipelineCore
+
+/// The shard as those who operate it see it. On its event loop, like all else; nothing here is on the way of a notification.
+extension WorkerShard {
+    func report() -> ShardReport {
+        let group = stages.group
+        return ShardReport(
+            counters: stages.counters,
+            partitions: group.assigned.values.sorted { $0.number < $1.number }.map(report)
+                + group.standing.sorted().map(standing),
+            topics: group.directory.accounts.compactMap(report),
+            oldestUnconfirmed: group.assigned.values.flatMap { $0.feeds.values }.compactMap(\.oldestTakenAt).min()
+                .map { $0.elapsed(until: now) },
+            unacknowledged: stages.outcomes.unacknowledged,
+            coalescing: stages.coalescing.count,
+            hasJoined: group.hasJoined,
+            // Where it is gone on without, nobody need wait for it.
+            isTokenStateReady: settings.redisPatience == nil ? isRedisReady : nil,
+            isDraining: isDraining
+        )
+    }
+
+    private func report(_ partition: PartitionAssignment) -> ShardReport.Partition {
+        let watermarks = stages.group.watermarks(of: partition)
+        return ShardReport.Partition(
+            number: partition.number,
+            lagRecords: watermarks.map { max(0, $0.high - max(partition.cursor ?? 0, $0.low)) },
+            uncommitted: partition.feeds.values.reduce(0) { $0 + $1.ledger.frontier.uncommitted },
+            behind: partition.feeds.values.count { !$0.ledger.isLive },
+            unnamed: stages.commits.unnamed[partition.number] ?? 0,
+            isStanding: false
+        )
+    }
+
+    private func standing(_ partition: Int32) -> ShardReport.Partition {
+        ShardReport.Partition(
+            number: partition,
+            lagRecords: nil,
+            uncommitted: 0,
+            behind: 0,
+            unnamed: 0,
+            isStanding: true
+        )
+    }
+
+    private func report(_ account: TopicAccount) -> ShardReport.Topic? {
+        guard let topic = account.topic else { return nil }
+        let lanes = stages.gateway.lanes(ofTopic: topic.index)
+        return ShardReport.Topic(
+            bundleID: topic.bundleID,
+            environment: topic.environment,
+            inFlight: lanes?.inFlightCount ?? 0,
+            waiting: lanes?.waitingCount ?? 0,
+            openConnections: lanes?.openConnections ?? 0,
+            reason: reason(of: account, topic),
+            bytes: account.bytes,
+            lagRecords: lag(of: account),
+            counters: lanes?.counters ?? TopicCounters()
+        )
+    }
+
+    private func reason(of account: TopicAccount, _ topic: Topic) -> String? {
+        switch topic.health.state {
+        case .works: account.feeding == .all ? nil : "certificate-missing"
+        case .stopped(let reason, _), .probing(let reason, _, _): reason.rawValue
+        }
+    }
+
+    private func lag(of account: TopicAccount) -> Int64 {
+        stages.group.active.reduce(0) { sum, partition in
+            let cursors = partition.feeds.values.filter { $0.account === account && !$0.ledger.isLive }
+                .compactMap(\.ledger.cursor)
+            guard let cursor = cursors.min(), let end = stages.group.end(of: partition) else { return sum }
+            return sum + max(0, end - cursor)
+        }
+    }
+}

@@ -1,0 +1,250 @@
+import APNsProtocol
+import PipelineCore
+import RedisClient
+
+/// Fourth stage: notifications that are due, alive and not coalesced become frames in the lanes of their tokens.
+///
+/// Lives on the shard's event loop.
+final class Routing {
+    let outcomes: Outcomes
+    let gateway: Gateway
+    private let unixMilliseconds: () -> Int64
+    private let remembersRequests: Bool
+    private let feeds: FeedTable
+    private let clock: () -> MonotonicTime
+    /// Called invalid by the gateway, while look-ups do not show it; by topic.
+    private var refused: [Int32: RefusedTokens] = [:]
+    /// Sent and not remembered yet, while requests are remembered.
+    private var requestsUnderWay = RequestsUnderWay()
+    /// Notifications that wait for a probe of their topic and expire, by topic.
+    private var probes: [Int32: [Probe]] = [:]
+    let coalescing: Coalescing
+
+    /// A notification that waits in a lane of a topic that does not work.
+    private struct Probe {
+        var reference: NotificationReference
+        /// UNIX seconds.
+        var expiration: UInt32
+    }
+
+    init(
+        settings: ShardSettings,
+        feeds: FeedTable,
+        outcomes: Outcomes,
+        gateway: Gateway,
+        coalescing: Coalescing,
+        clock: @escaping () -> MonotonicTime
+    ) {
+        self.outcomes = outcomes
+        self.gateway = gateway
+        self.feeds = feeds
+        self.coalescing = coalescing
+        self.clock = clock
+        unixMilliseconds = settings.unixMilliseconds
+        remembersRequests = settings.dedupeWindow > .zero
+    }
+
+    // MARK: Batches
+
+    /// Sends a batch whose token state is known.
+    func route(_ batch: PreparedBatch) {
+        passed(upTo: batch.number - 1)
+        for record in batch.records {
+            // Its partition may be gone or on its way, or it is fed anew, since the batch was taken in.
+            guard !record.feed.isOver, record.feed.partition.phase == .active else { continue }
+            route(record, of: batch)
+        }
+    }
+
+    private func route(_ record: PreparedRecord, of batch: PreparedBatch) {
+        let lanes = gateway.lanes(of: record.topic)
+        let payload = batch.payload(of: record)
+        let hasRefused = hasRefused(of: record.topic)
+        let isProbed = lanes.sending != .all
+        let hasTroubled = !lanes.troubled.isEmpty
+        var template: FrameTemplate?
+        var sent = 0
+        if batch.isWithoutState { record.feed.sentWithoutState.mark(record.number) }
+        for index in record.notifications {
+            let reference = batch.reference(of: index, in: record)
+            let token = batch.tokens[index]
+            let checksum = batch.checksums[index]
+            guard isDue(reference, batch.verdicts[index]) else { continue }
+            if hasRefused, isRefused(token, checksum, of: record.topic) {
+                outcomes.settle(reference, .tombstoned, status: 0, reason: TokenRecord.Reason.invalid.name)
+                continue
+            }
+            if let key = record.requestKey {
+                let fingerprint = RequestFingerprint(token: token, key: key)
+                guard enter(fingerprint, reference, batch: batch.number) else {
+                    outcomes.settle(reference, .duplicate)
+                    continue
+                }
+            }
+            if record.coalescing != nil, coalescing.takes(index, of: record, in: batch, lanes) { continue }
+            if isProbed { noteProbe(reference, record) }
+            sent += 1
+            if record.notifications.count == 1 {
+                lanes.append(
+                    reference,
+                    token: token,
+                    checksum: checksum,
+                    payload: payload,
+                    expiration: record.expiration,
+                    priority: record.priority
+                )
+            } else {
+                if template?.tokenBytes != token.count {
+                    template = FrameTemplate(
+                        tokenBytes: token.count,
+                        payload: payload,
+                        expiration: record.expiration,
+                        priority: record.priority
+                    )
+                }
+                if let template { lanes.append(reference, token: token, checksum: checksum, template: template) }
+            }
+            if hasTroubled { lanes.inheritTrouble(reference, checksum: checksum, record.feed) }
+        }
+        gateway.noteSent(sent, isWithoutState: batch.isWithoutState)
+    }
+
+    /// Whether a look-up lets a notification go on.
+    private func isDue(_ reference: NotificationReference, _ verdict: PreparedBatch.Verdict) -> Bool {
+        switch verdict {
+        case .sends:
+            return true
+        case .isRepetition:
+            outcomes.settle(reference, .duplicate)
+        case .isDeadByFeedback, .isDeadAsInvalid, .isDeadAsUnregistered:
+            outcomes.settle(reference, .tombstoned, status: 0, reason: verdict.reasonOfDeath?.name ?? "")
+        }
+        return false
+    }
+
+    // MARK: Requests that waited
+
+    /// Sends a request on its way that was coalesced. What was learned since it came counts.
+    func send(_ request: WaitingRequest) {
+        guard let feed = feeds[request.reference.assignment], feed.partition.phase == .active else { return }
+        let wasRefused = request.token.withUnsafeBytes { token in
+            isRefused(token, request.checksum, of: request.topic)
+        }
+        if wasRefused {
+            return outcomes.settle(request.reference, .tombstoned, status: 0, reason: TokenRecord.Reason.invalid.name)
+        }
+        if request.expiration != 0, Int64(request.expiration) < unixMilliseconds() / 1000 {
+            return outcomes.settle(request.reference, .expired)
+        }
+        let lanes = gateway.lanes(of: request.topic)
+        if lanes.sending != .all, request.expiration != 0 {
+            probes[request.topic.index, default: []].append(
+                Probe(reference: request.reference, expiration: request.expiration)
+            )
+        }
+        request.token.withUnsafeBytes { token in
+            request.payload.withUnsafeBytes { payload in
+                lanes.append(
+                    request.reference,
+                    token: token,
+                    checksum: request.checksum,
+                    payload: payload,
+                    expiration: request.expiration,
+                    priority: request.priority
+                )
+            }
+        }
+        if !lanes.troubled.isEmpty { lanes.inheritTrouble(request.reference, checksum: request.checksum, feed) }
+        gateway.noteSent(1, isWithoutState: request.isWithoutState)
+    }
+
+    // MARK: Probes
+
+    private func noteProbe(_ reference: NotificationReference, _ record: PreparedRecord) {
+        guard record.expiration != 0 else { return }
+        probes[record.topic.index, default: []].append(Probe(reference: reference, expiration: record.expiration))
+    }
+
+    /// Ends notifications that expire while they wait for their topic to be probed, so that the next one may wait.
+    func expireProbes() {
+        guard !probes.isEmpty else { return }
+        let unixSeconds = unixMilliseconds() / 1000
+        for lanes in gateway.all {
+            guard let waiting = probes[lanes.topic.index] else { continue }
+            guard lanes.sending != .all else {
+                probes[lanes.topic.index] = nil
+                continue
+            }
+            let expired = Set(waiting.lazy.filter { Int64($0.expiration) < unixSeconds }.map(\.reference))
+            guard !expired.isEmpty else { continue }
+            for reference in lanes.takeWaiting(where: expired.contains) { outcomes.settle(reference, .expired) }
+            probes[lanes.topic.index] = waiting.filter {
+                !expired.contains($0.reference) && feeds[$0.reference.assignment] != nil
+            }
+        }
+    }
+
+    // MARK: Refused tokens
+
+    func hasRefused(of topic: Topic) -> Bool { !(refused[topic.index]?.isEmpty ?? true) }
+
+    /// Whether the gateway has called a token invalid a moment ago.
+    func isRefused(_ token: UnsafeRawBufferPointer, _ checksum: UInt32, of topic: Topic) -> Bool {
+        refused[topic.index]?.contains(token, checksum: checksum) ?? false
+    }
+
+    /// The gateway's word on a token is believed: what waits for it is not sent, for each would cost a connection.
+    func refuse(_ token: TombstoneWriter.Refused) {
+        refused[token.topic.index, default: RefusedTokens()]
+            .insert(token.token, checksum: token.checksum, refusedAt: token.refusedAt)
+        for reference in gateway.discardWaiting(token) {
+            outcomes.settle(reference, .tombstoned, status: 0, reason: TokenRecord.Reason.invalid.name)
+        }
+    }
+
+    /// A token's tombstone is where look-ups find it.
+    ///
+    /// - Parameter batch: the last one taken in so far.
+    func tombstoneWritten(_ token: TombstoneWriter.Refused, through batch: UInt64) {
+        refused[token.topic.index]?.written(token.token, checksum: token.checksum, through: batch)
+    }
+
+    /// A look-up shows that a token registered and has no tombstone since.
+    func registered(_ token: UnsafeRawBufferPointer, _ checksum: UInt32, of topic: Topic, at seconds: UInt32) {
+        guard hasRefused(of: topic) else { return }
+        refused[topic.index]?.registered(token, checksum: checksum, at: seconds)
+    }
+
+    /// Nothing taken in up to this batch waits for its look-up any more.
+    func passed(upTo number: UInt64) {
+        guard !refused.isEmpty else { return }
+        // What waits to be coalesced was looked up with its batch.
+        let number = min(number, coalescing.oldestBatch.map { $0 - 1 } ?? number)
+        for topic in refused.keys.sorted() where refused[topic]?.isEmpty == false {
+            refused[topic]?.passed(batch: number)
+        }
+    }
+
+    // MARK: Requests under way
+
+    /// Whether a request is on its way to its token for the first time.
+    private func enter(_ fingerprint: RequestFingerprint, _ reference: NotificationReference, batch: UInt64) -> Bool {
+        requestsUnderWay.enter(fingerprint, reference, batch: batch) { [feeds] other in
+            feeds[other.assignment]?.isDone(other.record, token: other.token) ?? true
+        }
+    }
+
+    /// Redis knows of a request.
+    func remembered(_ fingerprint: RequestFingerprint, through batch: UInt64) {
+        requestsUnderWay.remembered(fingerprint, through: batch)
+    }
+
+    // MARK: Feeds
+
+    /// Feeds are over or on their way out.
+    func forget(_ feeds: [TopicFeed]) {
+        for feed in feeds { coalescing.forget(feed: feed.number) }
+        let numbers = Set(feeds.map(\.number))
+        for (topic, waiting) in probes { probes[topic] = waiting.filter { !numbers.contains($0.reference.assignment) } }
+    }
+}

@@ -1,0 +1,217 @@
+/// A limit on new connections per minute, shared fairly between the topics that wait.
+///
+/// The service treats rapid connecting as denial of service ([10]). The budget applies to every connection that is opened
+/// again, also to those that follow an answered error, which need no back-off. In no minute, wherever it begins, are more
+/// granted than the limit; half of them may come at once, the others come evenly, so that a busy minute does not end in
+/// standing still. A lane's first connection is paced, not charged: a start is no reconnect storm, and must not spend what
+/// reconnects need.
+///
+/// A free grant goes to the waiting topic with the fewest grants within the last minute, so that a topic that reconnects
+/// all the time gets no more than the others leave. Asking is how a topic waits: it asks again at the time it was told, and
+/// counts as waiting until ``patience`` after that.
+public struct ConnectionBudget: Sendable {
+    /// The reason for a connection.
+    public enum Purpose: Sendable, CaseIterable {
+        /// A lane's first: paced, not charged.
+        case first
+        /// Replaces a connection that has ended.
+        case reconnect
+        /// Replaces a connection that still works, so it can wait: granted out of the first half of a minute's budget only.
+        case successor
+        /// Tries a topic that does not work: at most a quarter of a minute's budget.
+        case probe
+    }
+
+    private struct Grant {
+        var time: MonotonicTime
+        var topic: UInt64
+    }
+
+    fileprivate struct Wait {
+        /// First asked.
+        var since: MonotonicTime
+        /// No longer waits after this time, unless it asks again.
+        var until: MonotonicTime
+    }
+
+    fileprivate struct Topic {
+        /// Grants within the last minute.
+        var charged = 0
+        /// The last one of them.
+        var lastGrant: MonotonicTime?
+        var reconnect: Wait?
+        var successor: Wait?
+        var probe: Wait?
+    }
+
+    /// Purposes that may have a grant now.
+    fileprivate struct Free {
+        var reconnect: Bool
+        var successor: Bool
+        var probe: Bool
+    }
+
+    private static let minute = Duration.seconds(60)
+    /// A topic whose turn it is not comes again after this time.
+    private static let askAgain = Duration.milliseconds(20)
+    /// A topic that is this late for the time it was told does not wait any more.
+    static let patience = Duration.milliseconds(500)
+    /// First connections: 20 a second, 20 at once.
+    private static let firstSpacing = Duration.milliseconds(50)
+    private static let firstBurst = 20
+
+    private let perMinute: Int
+    private let probesPerMinute: Int
+    private let spacing: Duration
+    /// Charged grants of the last minute, oldest first.
+    private var grants: [Grant] = []
+    /// Those of them that went to probes.
+    private var probes: [MonotonicTime] = []
+    /// The next grant's time if those left after the last one come evenly until the oldest no longer counts.
+    private var nextEven = MonotonicTime(nanoseconds: 0)
+    private var topics: [UInt64: Topic] = [:]
+    private var sweepsAt = MonotonicTime(nanoseconds: 0)
+    /// When all of the burst of first connections is to be had again.
+    private var burstIsWhole = MonotonicTime(nanoseconds: 0)
+
+    /// - Parameter perMinute: charged connections in any minute; 1 or more.
+    public init(perMinute: Int) {
+        precondition(perMinute >= 1)
+        self.perMinute = perMinute
+        probesPerMinute = max(1, perMinute / 4)
+        spacing = Self.minute / perMinute
+    }
+
+    /// Takes one connection out of the budget.
+    ///
+    /// - Returns: nil if it was granted, else the time from which to ask again.
+    public mutating func take(topic: UInt64, purpose: Purpose, now: MonotonicTime) -> MonotonicTime? {
+        guard purpose != .first else { return takeFirst(now: now) }
+        expire(now: now)
+        let next = nextGrant(for: purpose, now: now)
+        let later = max(next, now + Self.askAgain)
+        var asker = topics[topic] ?? Topic()
+        let earlier = asker[purpose].flatMap { now <= $0.until ? $0.since : nil }
+        asker[purpose] = Wait(since: earlier ?? now, until: later + Self.patience)
+        topics[topic] = asker
+        guard next <= now, topic == favourite(now: now) else { return later }
+        grant(topic, purpose, now: now)
+        return nil
+    }
+
+    /// Topics that wait or had a grant within the last minute, and those not forgotten yet.
+    var keptTopics: Int { topics.count }
+
+    // MARK: Rules
+
+    private mutating func takeFirst(now: MonotonicTime) -> MonotonicTime? {
+        let whole = max(burstIsWhole, now) + Self.firstSpacing
+        let burst = Self.firstSpacing * Self.firstBurst
+        guard whole > now + burst else {
+            burstIsWhole = whole
+            return nil
+        }
+        return now + (now + burst).elapsed(until: whole)
+    }
+
+    /// The earliest time of a grant for a purpose; `now` if it is free.
+    private func nextGrant(for purpose: Purpose, now: MonotonicTime) -> MonotonicTime {
+        var next = now
+        if let full = grant(ago: perMinute) { next = max(next, full + Self.minute) }
+        if let half = grant(ago: max(1, perMinute / 2)) {
+            // Half of the budget was taken within the minute before the next evenly spaced time.
+            if nextEven < half + Self.minute { next = max(next, nextEven) }
+            if purpose == .successor { next = max(next, half + Self.minute) }
+        }
+        if purpose == .probe, probes.count >= probesPerMinute {
+            next = max(next, probes[probes.count - probesPerMinute] + Self.minute)
+        }
+        return next
+    }
+
+    /// The charged grant that many grants ago, 1: the last; nil if it is more than a minute old.
+    private func grant(ago count: Int) -> MonotonicTime? {
+        count <= grants.count ? grants[grants.count - count].time : nil
+    }
+
+    /// The topic whose turn it is among those that wait for something that is free.
+    private func favourite(now: MonotonicTime) -> UInt64? {
+        let free = Free(
+            reconnect: nextGrant(for: .reconnect, now: now) <= now,
+            successor: nextGrant(for: .successor, now: now) <= now,
+            probe: nextGrant(for: .probe, now: now) <= now
+        )
+        var best: (charged: Int, since: MonotonicTime, topic: UInt64)?
+        for (number, topic) in topics {
+            guard let waitsSince = topic.waitsSince(for: free, now: now) else { continue }
+            let candidate = (topic.charged, topic.lastGrant ?? waitsSince, number)
+            if best.map({ candidate < $0 }) ?? true { best = candidate }
+        }
+        return best?.topic
+    }
+
+    private mutating func grant(_ topic: UInt64, _ purpose: Purpose, now: MonotonicTime) {
+        // The clock does not have to be right: a grant of the future counts as much as one of now.
+        let time = max(now, grants.last?.time ?? now)
+        grants.append(Grant(time: time, topic: topic))
+        if purpose == .probe { probes.append(time) }
+        let restOfMinute = time.elapsed(until: grants[0].time + Self.minute)
+        nextEven = time + max(spacing, restOfMinute / (perMinute - grants.count + 1))
+        topics[topic]?.charged += 1
+        topics[topic]?.lastGrant = time
+        topics[topic]?[purpose] = nil
+    }
+
+    // MARK: Forgetting
+
+    private mutating func expire(now: MonotonicTime) {
+        let spent = grants.prefix { $0.time + Self.minute <= now }
+        for grant in spent {
+            topics[grant.topic]?.charged -= 1
+            if topics[grant.topic]?.charged == 0 { topics[grant.topic]?.lastGrant = nil }
+        }
+        grants.removeFirst(spent.count)
+        probes.removeFirst(probes.prefix { $0 + Self.minute <= now }.count)
+        guard sweepsAt <= now else { return }
+        sweepsAt = now + .seconds(1)
+        topics = topics.filter { $0.value.charged > 0 || $0.value.isWaiting(now: now) }
+    }
+}
+
+extension ConnectionBudget.Topic {
+    subscript(purpose: ConnectionBudget.Purpose) -> ConnectionBudget.Wait? {
+        get {
+            switch purpose {
+            case .first: nil
+            case .reconnect: reconnect
+            case .successor: successor
+            case .probe: probe
+            }
+        }
+        set {
+            switch purpose {
+            case .first: preconditionFailure("a first connection is not charged")
+            case .reconnect: reconnect = newValue
+            case .successor: successor = newValue
+            case .probe: probe = newValue
+            }
+        }
+    }
+
+    func isWaiting(now: MonotonicTime) -> Bool {
+        waitsSince(for: .init(reconnect: true, successor: true, probe: true), now: now) != nil
+    }
+
+    /// Since when the topic has waited for something that is free; nil if it does not.
+    func waitsSince(for free: ConnectionBudget.Free, now: MonotonicTime) -> MonotonicTime? {
+        var since: MonotonicTime?
+        func consider(_ wait: ConnectionBudget.Wait?, _ isFree: Bool) {
+            guard isFree, let wait, now <= wait.until else { return }
+            since = min(since ?? wait.since, wait.since)
+        }
+        consider(reconnect, free.reconnect)
+        consider(successor, free.successor)
+        consider(probe, free.probe)
+        return since
+    }
+}

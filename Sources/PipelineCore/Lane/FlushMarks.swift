@@ -1,0 +1,116 @@
+/// Since when the gateway has had which part of a lane's log without a word, oldest first.
+///
+/// What is written within a small part of the window shares one mark (with the time of the latest, so that silence is
+/// never counted too early): memory stays bounded whatever the rate.
+struct FlushMarks {
+    struct Mark: Equatable {
+        /// One past the last sequence number it covers.
+        var end: UInt64
+        /// Position of its last byte in the connection's stream, plus one.
+        fileprivate(set) var streamEnd: UInt64
+        /// From when on silence counts; nil until the peer's kernel has acknowledged the mark.
+        fileprivate(set) var silentSince: MonotonicTime?
+        /// When the first part of this mark was written; later ones join until a part of the window has gone by.
+        fileprivate var startedAt: MonotonicTime
+    }
+
+    /// A mark covers at most this part of the window.
+    private static let partsPerWindow: UInt64 = 64
+    /// Marks that wait for their acknowledgement at most; more than these are joined to the last.
+    private static let mostUnacknowledged = 256
+
+    private var marks: [Mark] = []
+    private var start = 0
+    /// Index of the first that is not acknowledged.
+    private var unacknowledged = 0
+    /// Index of the first that ``takeQuiet(for:now:)`` has not told of.
+    private var quiet = 0
+
+    var first: Mark? {
+        start < marks.count ? marks[start] : nil
+    }
+
+    var awaitsAcknowledgement: Bool { unacknowledged < marks.count }
+
+    /// What ends at `end` has left this process, and nobody will tell when it arrives: silence counts from now.
+    mutating func appendFlushed(end: UInt64, now: MonotonicTime, window: Duration) {
+        precondition(!awaitsAcknowledgement)
+        if quiet < marks.count, isFresh(now: now, window: window) {
+            marks[marks.count - 1].end = end
+            marks[marks.count - 1].silentSince = now
+        } else {
+            marks.append(Mark(end: end, streamEnd: 0, silentSince: now, startedAt: now))
+        }
+        unacknowledged = marks.count
+    }
+
+    /// What ends at `end` ends at a position of the connection's stream: silence counts from its acknowledgement.
+    mutating func appendWritten(end: UInt64, streamEnd: UInt64, now: MonotonicTime, window: Duration) {
+        let joins =
+            awaitsAcknowledgement
+            && (isFresh(now: now, window: window) || marks.count - unacknowledged >= Self.mostUnacknowledged)
+        if joins {
+            marks[marks.count - 1].end = end
+            marks[marks.count - 1].streamEnd = streamEnd
+        } else {
+            marks.append(Mark(end: end, streamEnd: streamEnd, silentSince: nil, startedAt: now))
+        }
+    }
+
+    /// The peer's kernel has the stream up to that position.
+    mutating func acknowledge(streamBytes: UInt64, now: MonotonicTime) {
+        while unacknowledged < marks.count, marks[unacknowledged].streamEnd <= streamBytes {
+            marks[unacknowledged].silentSince = now
+            unacknowledged += 1
+        }
+    }
+
+    /// The end of what has been silent for a while, if that is news.
+    mutating func takeQuiet(for delay: Duration, now: MonotonicTime) -> UInt64? {
+        var end: UInt64?
+        quiet = max(quiet, start)
+        while quiet < unacknowledged, let since = marks[quiet].silentSince, since + delay <= now {
+            end = marks[quiet].end
+            quiet += 1
+        }
+        return end
+    }
+
+    /// When the first part of the mark was written that covers a sequence number not settled yet; nil if there is none.
+    func writtenAt(_ sequence: UInt64) -> MonotonicTime? {
+        marks[start...].first { sequence < $0.end }?.startedAt
+    }
+
+    /// When the first part of the oldest mark was written that is not acknowledged; nil if all are.
+    var unacknowledgedSince: MonotonicTime? {
+        unacknowledged < marks.count ? marks[unacknowledged].startedAt : nil
+    }
+
+    /// Takes the oldest mark away, which must be one that is acknowledged.
+    mutating func removeFirst() {
+        precondition(start < unacknowledged)
+        start += 1
+        if start == marks.count {
+            removeAll()
+        } else if start > 128 {
+            marks.removeFirst(start)
+            unacknowledged -= start
+            quiet = max(quiet, start) - start
+            start = 0
+        }
+    }
+
+    mutating func removeAll() {
+        marks.removeAll(keepingCapacity: true)
+        start = 0
+        unacknowledged = 0
+        quiet = 0
+    }
+
+    /// Whether the last mark still takes what follows it.
+    private func isFresh(now: MonotonicTime, window: Duration) -> Bool {
+        guard start < marks.count else { return false }
+        let age = now.nanoseconds - min(now.nanoseconds, marks[marks.count - 1].startedAt.nanoseconds)
+        return age < window.wholeNanoseconds / Self.partsPerWindow
+    }
+}

@@ -1,0 +1,317 @@
+import APNsProtocol
+
+/// The frames of one lane in the order of their sequence numbers: what is in flight, what waits, and what was presumed lately.
+///
+/// Frames are encoded in place into chunks of one TLS record's size and stay there until they are settled, so that sending
+/// them again costs no encoding. A sequence number also is the notification identifier (see ``identifier(of:)``).
+/// Memory: 28 bytes and the frame's own for each entry; chunks are recycled.
+public struct FrameLog: ~Copyable {
+    /// Largest plaintext of a TLS record: a chunk handed over whole becomes exactly one.
+    public static let chunkBytes = 16_384
+
+    /// What the log knows of one frame.
+    public struct Entry {
+        public var reference: NotificationReference
+        var chunk: UInt32
+        var offset: UInt16
+        var length: UInt16
+        /// How often an error response named this notification already.
+        public var refusals: UInt8
+        /// Not to be sent (again): its partition is gone, or it has its outcome already.
+        public var isDropped: Bool
+        /// How often a connection ended without a word while this notification was alone in flight.
+        var loneCloses: UInt8 = 0
+        /// Of its token; see ``FrameLog/drop(checksum:from:where:)``.
+        public internal(set) var checksum: UInt32
+    }
+
+    /// First entry kept.
+    public private(set) var head: UInt64
+    /// One past the last entry.
+    public private(set) var tail: UInt64
+    /// Entries kept that are marked as dropped.
+    public private(set) var droppedCount = 0
+
+    private var entries: UnsafeMutablePointer<Entry>
+    private var mask: UInt64
+    private var chunks: [Chunk] = []
+    /// Ordinal of `chunks[firstChunk]`; chunks before that index are spent.
+    private var firstOrdinal: UInt32 = 0
+    private var firstChunk = 0
+    private var spare: [UnsafeMutableRawPointer] = []
+
+    private static let spareChunks = 64
+
+    private struct Chunk {
+        var base: UnsafeMutableRawPointer
+        var used: Int
+        /// Sequence number of its first frame.
+        var first: UInt64
+    }
+
+    public init() {
+        self.init(firstSequence: 0)
+    }
+
+    /// Starts at another sequence number than 0, so that tests reach the wrap-around of identifiers.
+    init(firstSequence: UInt64) {
+        head = firstSequence
+        tail = firstSequence
+        entries = .allocate(capacity: 256)
+        mask = 255
+    }
+
+    deinit {
+        entries.deallocate()
+        for chunk in chunks[firstChunk...] { chunk.base.deallocate() }
+        for base in spare { base.deallocate() }
+    }
+
+    /// The identifier on the wire: sequence numbers from 0 become 1 … 2³²−1 and wrap to 1, since 0 means "could not
+    /// attribute" in an answer ([field]).
+    public static func identifier(of sequence: UInt64) -> UInt32 {
+        UInt32(truncatingIfNeeded: sequence % UInt64(UInt32.max)) + 1
+    }
+
+    /// The entry an identifier stands for among those kept, if any.
+    public func sequence(of identifier: UInt32) -> UInt64? {
+        guard identifier != 0 else { return nil }
+        let modulus = UInt64(UInt32.max)
+        let sequence = head + (UInt64(identifier) - 1 + modulus - head % modulus) % modulus
+        return sequence < tail ? sequence : nil
+    }
+
+    /// Bytes kept in chunks, spare ones not counted.
+    public var storedBytes: Int {
+        (chunks.count - firstChunk) * Self.chunkBytes
+    }
+
+    /// Forgets entries before `limit`, whole chunks at a time, until at most `bytes` of them are kept.
+    public mutating func evict(before limit: UInt64, retaining bytes: Int) {
+        guard limit > head else { return }
+        let limitChunk =
+            limit == tail ? chunks.count : firstChunk + Int(entry(at: limit).chunk &- firstOrdinal)
+        let firstKept = limitChunk - bytes / Self.chunkBytes
+        guard firstKept > firstChunk else { return }
+        evict(before: firstKept == chunks.count ? limit : min(limit, chunks[firstKept].first))
+    }
+
+    /// Room for the next frame. The pointer is valid until the next call of any mutating method.
+    ///
+    /// - Parameter bytes: 1 … ``chunkBytes``.
+    public mutating func reserve(_ bytes: Int) -> UnsafeMutableRawBufferPointer {
+        precondition(bytes > 0 && bytes <= Self.chunkBytes)
+        if chunks.count == firstChunk || chunks[chunks.count - 1].used + bytes > Self.chunkBytes {
+            let base = spare.popLast() ?? .allocate(byteCount: Self.chunkBytes, alignment: 64)
+            chunks.append(Chunk(base: base, used: 0, first: tail))
+        }
+        let last = chunks[chunks.count - 1]
+        return UnsafeMutableRawBufferPointer(start: last.base + last.used, count: bytes)
+    }
+
+    /// Takes the frame that was written into the room last reserved as the next entry.
+    ///
+    /// - Parameters:
+    ///   - bytes: 1 … the number reserved.
+    ///   - checksum: what ``drop(checksum:from:where:)`` finds it by; frames of one token share it.
+    public mutating func commit(_ reference: NotificationReference, bytes: Int, checksum: UInt32 = 0) {
+        precondition(bytes > 0 && chunks[chunks.count - 1].used + bytes <= Self.chunkBytes)
+        if tail - head > mask { grow() }
+        let last = chunks.count - 1
+        entries[Int(truncatingIfNeeded: tail & mask)] = Entry(
+            reference: reference,
+            chunk: firstOrdinal &+ UInt32(truncatingIfNeeded: last - firstChunk),
+            offset: UInt16(truncatingIfNeeded: chunks[last].used),
+            length: UInt16(truncatingIfNeeded: bytes),
+            refusals: 0,
+            isDropped: false,
+            checksum: checksum
+        )
+        chunks[last].used += bytes
+        tail += 1
+    }
+
+    /// The entry at a sequence number in `head ..< tail`.
+    public func entry(at sequence: UInt64) -> Entry {
+        precondition(sequence >= head && sequence < tail)
+        return entries[Int(truncatingIfNeeded: sequence & mask)]
+    }
+
+    /// The frame of an entry; valid until the next mutating call.
+    public func frame(at sequence: UInt64) -> UnsafeRawBufferPointer {
+        let entry = entry(at: sequence)
+        return UnsafeRawBufferPointer(start: base(of: entry) + Int(entry.offset), count: Int(entry.length))
+    }
+
+    /// The longest run of adjacent frames that starts at `sequence`, ends before `limit`, and leaves out dropped entries.
+    ///
+    /// - Returns: the bytes (empty when `sequence` itself is dropped) and the sequence number to go on from; at most one
+    ///   chunk's worth. Valid until the next mutating call.
+    public func run(from sequence: UInt64, limit: UInt64) -> (bytes: UnsafeRawBufferPointer, end: UInt64) {
+        precondition(sequence >= head && sequence < limit && limit <= tail)
+        let first = entry(at: sequence)
+        if first.isDropped {
+            var end = sequence + 1
+            while end < limit, entry(at: end).isDropped { end += 1 }
+            return (UnsafeRawBufferPointer(start: nil, count: 0), end)
+        }
+        var end = sequence
+        var length = 0
+        while end < limit {
+            let next = entries[Int(truncatingIfNeeded: end & mask)]
+            guard next.chunk == first.chunk, !next.isDropped else { break }
+            length += Int(next.length)
+            end += 1
+        }
+        return (UnsafeRawBufferPointer(start: base(of: first) + Int(first.offset), count: length), end)
+    }
+
+    /// Forgets every entry before `sequence`.
+    public mutating func evict(before sequence: UInt64) {
+        precondition(sequence <= tail)
+        guard sequence > head else { return }
+        if droppedCount > 0 {
+            for old in head..<sequence where entry(at: old).isDropped { droppedCount -= 1 }
+        }
+        head = sequence
+        // The last chunk is still being filled unless the log is empty.
+        let needed = head == tail ? chunks.count : firstChunk + Int(entry(at: head).chunk &- firstOrdinal)
+        while firstChunk < needed { releaseFirstChunk() }
+        if firstChunk > 64, firstChunk * 2 > chunks.count {
+            chunks.removeFirst(firstChunk)
+            firstChunk = 0
+        }
+    }
+
+    /// Counts one more refusal of an entry and returns the new count (stops at 255).
+    public mutating func countRefusal(at sequence: UInt64) -> Int {
+        let slot = Int(truncatingIfNeeded: sequence & mask)
+        if entries[slot].refusals < .max { entries[slot].refusals += 1 }
+        return Int(entries[slot].refusals)
+    }
+
+    /// Counts what went wrong with the last entry elsewhere.
+    mutating func inheritTrouble(_ trouble: NotificationTrouble) {
+        let slot = Int(truncatingIfNeeded: (tail - 1) & mask)
+        entries[slot].refusals = trouble.refusals
+        entries[slot].loneCloses = trouble.loneCloses
+    }
+
+    /// Entries from `start` on that something went wrong with.
+    func troubles(from start: UInt64) -> [(NotificationReference, NotificationTrouble)] {
+        (max(start, head)..<max(start, tail)).compactMap { sequence in
+            let entry = entries[Int(truncatingIfNeeded: sequence & mask)]
+            let trouble = NotificationTrouble(refusals: entry.refusals, loneCloses: entry.loneCloses)
+            return entry.isDropped || !trouble.isThere ? nil : (entry.reference, trouble)
+        }
+    }
+
+    /// Counts one more silent end of a connection on an entry alone and returns the new count (stops at 255).
+    mutating func countLoneClose(at sequence: UInt64) -> Int {
+        let slot = Int(truncatingIfNeeded: sequence & mask)
+        if entries[slot].loneCloses < .max { entries[slot].loneCloses += 1 }
+        return Int(entries[slot].loneCloses)
+    }
+
+    /// Marks the entries of an assignment from `start` on as dropped; returns how many.
+    @discardableResult
+    public mutating func drop(assignment: UInt32, from start: UInt64) -> Int {
+        var dropped = 0
+        for sequence in max(start, head)..<max(start, tail) {
+            let slot = Int(truncatingIfNeeded: sequence & mask)
+            guard entries[slot].reference.assignment == assignment, !entries[slot].isDropped else { continue }
+            entries[slot].isDropped = true
+            dropped += 1
+        }
+        droppedCount += dropped
+        return dropped
+    }
+
+    /// Marks one entry as dropped, which is not.
+    mutating func drop(at sequence: UInt64) {
+        precondition(sequence >= head && sequence < tail)
+        let slot = Int(truncatingIfNeeded: sequence & mask)
+        precondition(!entries[slot].isDropped)
+        entries[slot].isDropped = true
+        droppedCount += 1
+    }
+
+    /// Marks the entries from `start` on as dropped whose frames satisfy a condition; looks only into those with a
+    /// checksum.
+    ///
+    /// - Returns: their sequence numbers.
+    mutating func drop(
+        checksum: UInt32,
+        from start: UInt64,
+        where isMeant: (UnsafeRawBufferPointer) -> Bool
+    ) -> [UInt64] {
+        var dropped: [UInt64] = []
+        for sequence in max(start, head)..<max(start, tail) {
+            let slot = Int(truncatingIfNeeded: sequence & mask)
+            guard entries[slot].checksum == checksum, !entries[slot].isDropped, isMeant(frame(at: sequence))
+            else {
+                continue
+            }
+            entries[slot].isDropped = true
+            dropped.append(sequence)
+        }
+        droppedCount += dropped.count
+        return dropped
+    }
+
+    /// Marks the entries from `start` on as dropped whose references satisfy a condition; returns those, in order.
+    mutating func drop(from start: UInt64, where isMeant: (NotificationReference) -> Bool) -> [NotificationReference] {
+        var dropped: [NotificationReference] = []
+        for sequence in max(start, head)..<max(start, tail) {
+            let slot = Int(truncatingIfNeeded: sequence & mask)
+            guard !entries[slot].isDropped, isMeant(entries[slot].reference) else { continue }
+            entries[slot].isDropped = true
+            dropped.append(entries[slot].reference)
+        }
+        droppedCount += dropped.count
+        return dropped
+    }
+
+    /// Bytes of memory from one frame up to another, the unused ends of chunks included.
+    ///
+    /// - Parameters: `head ... tail`, the first not after the second.
+    public func span(from first: UInt64, to last: UInt64) -> Int {
+        precondition(head <= first && first <= last && last <= tail)
+        guard first < last else { return 0 }
+        let start = entry(at: first)
+        let (chunk, offset) =
+            last == tail
+            ? (firstOrdinal &+ UInt32(truncatingIfNeeded: chunks.count - 1 - firstChunk), chunks[chunks.count - 1].used)
+            : (entry(at: last).chunk, Int(entry(at: last).offset))
+        return Int(chunk &- start.chunk) * Self.chunkBytes + offset - Int(start.offset)
+    }
+
+    /// How many entries of a range are not dropped.
+    public func liveCount(in range: Range<UInt64>) -> Int {
+        guard droppedCount > 0 else { return range.count }
+        return range.reduce(0) { $0 + (entry(at: $1).isDropped ? 0 : 1) }
+    }
+
+    private func base(of entry: Entry) -> UnsafeMutableRawPointer {
+        chunks[firstChunk + Int(entry.chunk &- firstOrdinal)].base
+    }
+
+    private mutating func releaseFirstChunk() {
+        let base = chunks[firstChunk].base
+        firstChunk += 1
+        firstOrdinal &+= 1
+        if spare.count < Self.spareChunks { spare.append(base) } else { base.deallocate() }
+    }
+
+    private mutating func grow() {
+        let capacity = (Int(mask) + 1) * 2
+        let larger = UnsafeMutablePointer<Entry>.allocate(capacity: capacity)
+        let newMask = UInt64(capacity - 1)
+        for sequence in head..<tail {
+            larger[Int(truncatingIfNeeded: sequence & newMask)] = entries[Int(truncatingIfNeeded: sequence & mask)]
+        }
+        entries.deallocate()
+        entries = larger
+        mask = newMask
+    }
+}

@@ -1,0 +1,252 @@
+/// What of one assigned partition has its outcome, and hence which offset may be committed.
+///
+/// Follows the *consumed* order: offsets have holes (transactions, compaction), so the next offset is not the last one plus
+/// one until it has been consumed. Records are numbered consecutively from 0 (wrapping at 2³²).
+public struct CommitFrontier: Sendable {
+    /// What a commit carries.
+    public struct Position: Equatable, Sendable {
+        /// The first offset that is not done; everything before it is.
+        public var offset: Int64
+        /// ``DoneRanges`` beyond it, in text form.
+        public var metadata: String
+
+        public init(offset: Int64, metadata: String) {
+            self.offset = offset
+            self.metadata = metadata
+        }
+    }
+
+    private struct Record {
+        var offset: Int64
+        var tokens: UInt32
+        /// Memory that the record takes.
+        var bytes: UInt32
+        /// Tokens without an outcome, and other things the record waits for.
+        var remaining: UInt32
+        /// Done tokens of a record with at most 64; larger ones are in `large`.
+        var done: UInt64
+    }
+
+    private var records: [Record] = []
+    /// Index in `records` of the first that is not done; those before are spent.
+    private var start = 0
+    private var firstNumber: UInt32
+    /// Done tokens of records with more than 64, by record number.
+    private var large: [UInt32: [UInt64]] = [:]
+    /// The offset after the last consumed record; nil before the first.
+    private var consumedEnd: Int64?
+
+    /// Notifications of the records that are not behind the frontier: how far sending has run ahead of it.
+    public private(set) var uncommitted = 0
+    /// Memory of the same records, as ``append(offset:tokens:bytes:alreadyDone:)`` was told.
+    public private(set) var bytes = 0
+    /// Those of `uncommitted` that are done.
+    private var doneBeyond = 0
+    /// What this assignment started from. Its runs beyond what was consumed since are carried on by every commit: the next
+    /// owner would send them once more otherwise.
+    private var inherited = DoneRanges()
+
+    public init() {
+        self.init(firstNumber: 0)
+    }
+
+    /// Starts at another record number than 0, so that tests reach their wrap-around.
+    init(firstNumber: UInt32) {
+        self.firstNumber = firstNumber
+    }
+
+    /// Records consumed and not behind the frontier.
+    public var recordCount: Int { records.count - start }
+    /// Records held in memory, those behind the frontier included that are not cleared away yet.
+    var storedRecords: Int { records.count }
+    /// Number of the oldest record that is not done.
+    public var firstRecord: UInt32 { firstNumber }
+
+    /// The offset after the last record taken in; nil before the first.
+    public var nextOffset: Int64? { consumedEnd }
+
+    /// Takes a consumed record in.
+    ///
+    /// - Parameters:
+    ///   - offset: higher than that of the record before.
+    ///   - tokens: number of notifications, 0 or more. A record that cannot be decoded counts as one: only what has a token
+    ///     can be told apart in the metadata.
+    ///   - bytes: memory that the record takes, whatever that means to the caller.
+    ///   - alreadyDone: runs from the commit this assignment started from, the same at every call; their tokens count as
+    ///     done.
+    /// - Returns: the record's number. If nothing of it remains, the next ``advance()`` passes it.
+    public mutating func append(offset: Int64, tokens: Int, bytes: Int = 0, alreadyDone: DoneRanges) -> UInt32 {
+        precondition(consumedEnd.map { offset >= $0 } ?? true)
+        if consumedEnd == nil { inherited = alreadyDone }
+        consumedEnd = offset + 1
+        let number = firstNumber &+ UInt32(truncatingIfNeeded: recordCount)
+        records.append(
+            Record(
+                offset: offset,
+                tokens: UInt32(tokens),
+                bytes: UInt32(clamping: bytes),
+                remaining: UInt32(tokens),
+                done: 0
+            )
+        )
+        if tokens > 64 { large[number] = Array(repeating: 0, count: (tokens + 63) / 64) }
+        uncommitted += tokens
+        self.bytes += Int(UInt32(clamping: bytes))
+        if let last = alreadyDone.runs.last, DoneRanges.Position(offset: offset, token: 0) < last.upperBound {
+            for token in 0..<UInt32(tokens) where alreadyDone.contains(.init(offset: offset, token: token)) {
+                setDone(number, token: token)
+            }
+        }
+        if let last = inherited.runs.last, last.upperBound <= DoneRanges.Position(offset: offset + 1, token: 0) {
+            inherited = DoneRanges()
+        }
+        return number
+    }
+
+    /// Closes the frontier over records at its front of which nothing remains. Called once the obligations of a newly
+    /// appended record are known; ``markDone(_:token:)`` and ``release(_:)`` do it by themselves.
+    public mutating func advance() {
+        while start < records.count, records[start].remaining == 0 {
+            uncommitted -= Int(records[start].tokens)
+            doneBeyond -= Int(records[start].tokens)
+            bytes -= Int(records[start].bytes)
+            if records[start].tokens > 64 { large[firstNumber] = nil }
+            start += 1
+            firstNumber &+= 1
+        }
+        if start > 1024, start * 2 > records.count {
+            records.removeFirst(start)
+            start = 0
+        }
+    }
+
+    /// Number of a record's notifications; nil for one behind the frontier.
+    public func tokens(of number: UInt32) -> Int? {
+        index(of: number).map { Int(records[$0].tokens) }
+    }
+
+    /// Notifications of a record without an outcome, and other things it waits for; 0 for one behind the frontier.
+    public func remaining(of number: UInt32) -> Int {
+        index(of: number).map { Int(records[$0].remaining) } ?? 0
+    }
+
+    /// The offset of a record; nil for one behind the frontier.
+    public func offset(of number: UInt32) -> Int64? {
+        index(of: number).map { records[$0].offset }
+    }
+
+    /// Whether a notification has its outcome; also true for a record behind the frontier.
+    public func isDone(_ number: UInt32, token: UInt32) -> Bool {
+        guard let index = index(of: number) else { return true }
+        return hasBit(records[index], number: number, token: token)
+    }
+
+    /// The notification has its outcome, and what had to be published about it was acknowledged.
+    ///
+    /// - Returns: true if this was news; a notification may be settled twice (a late answer after it was presumed).
+    @discardableResult
+    public mutating func markDone(_ number: UInt32, token: UInt32) -> Bool {
+        guard setDone(number, token: token) else { return false }
+        if number == firstNumber { advance() }
+        return true
+    }
+
+    /// Makes a record wait for one thing more than its tokens (a dead letter to be acknowledged).
+    public mutating func hold(_ number: UInt32) {
+        guard let index = index(of: number) else { return }
+        records[index].remaining += 1
+    }
+
+    /// Undoes one ``hold(_:)``.
+    public mutating func release(_ number: UInt32) {
+        guard let index = index(of: number) else { return }
+        precondition(records[index].remaining > 0)
+        records[index].remaining -= 1
+        if number == firstNumber { advance() }
+    }
+
+    /// The first offset that is not done; nil before anything was consumed.
+    public var frontierOffset: Int64? {
+        guard let consumedEnd else { return nil }
+        return start < records.count ? records[start].offset : consumedEnd
+    }
+
+    /// What may be committed; nil before anything was consumed.
+    ///
+    /// - Parameter metadataLimitBytes: most bytes of metadata.
+    public func position(metadataLimitBytes: Int) -> Position? {
+        guard let offset = frontierOffset else { return nil }
+        guard doneBeyond > 0 || !inherited.isEmpty else { return Position(offset: offset, metadata: "") }
+        let ranges = doneRanges(limit: metadataLimitBytes / DoneRanges.shortestRunBytes + 1)
+        return Position(
+            offset: offset,
+            metadata: ranges.encoded(committedOffset: offset, limitBytes: metadataLimitBytes)
+        )
+    }
+
+    /// What is done beyond the frontier.
+    ///
+    /// - Parameter limit: stop after this many runs.
+    public func doneRanges(limit: Int = .max) -> DoneRanges {
+        var ranges = DoneRanges()
+        var run: DoneRanges.Position?
+        var number = firstNumber
+        for record in records[start...] {
+            if ranges.runs.count >= limit { return ranges }
+            if record.tokens == 0, record.remaining > 0, let from = run {
+                ranges.append(from..<DoneRanges.Position(offset: record.offset, token: 0))
+                run = nil
+            }
+            if run == nil, record.tokens <= 64, record.done == 0 {
+                number &+= 1
+                continue
+            }
+            let bits = record.tokens > 64 ? large[number] : nil
+            for token in 0..<record.tokens {
+                let here = DoneRanges.Position(offset: record.offset, token: token)
+                let word = bits.map { $0[Int(token / 64)] } ?? record.done
+                if word & (1 << UInt64(token % 64)) != 0 {
+                    if run == nil { run = here }
+                } else if let from = run {
+                    ranges.append(from..<here)
+                    run = nil
+                }
+            }
+            number &+= 1
+        }
+        guard let consumedEnd else { return ranges }
+        let end = DoneRanges.Position(offset: consumedEnd, token: 0)
+        if let from = run { ranges.append(from..<end) }
+        for rest in inherited.runs where rest.upperBound > end && ranges.runs.count < limit {
+            ranges.append(max(rest.lowerBound, end)..<rest.upperBound)
+        }
+        return ranges
+    }
+
+    private func index(of number: UInt32) -> Int? {
+        let distance = Int(number &- firstNumber)
+        return distance < recordCount ? start + distance : nil
+    }
+
+    private func hasBit(_ record: Record, number: UInt32, token: UInt32) -> Bool {
+        precondition(token < record.tokens)
+        if record.tokens <= 64 { return record.done & (1 << UInt64(token)) != 0 }
+        guard let bits = large[number] else { return true }
+        return bits[Int(token / 64)] & (1 << UInt64(token % 64)) != 0
+    }
+
+    @discardableResult
+    private mutating func setDone(_ number: UInt32, token: UInt32) -> Bool {
+        guard let index = index(of: number), !hasBit(records[index], number: number, token: token) else {
+            return false
+        }
+        if records[index].tokens <= 64 {
+            records[index].done |= 1 << UInt64(token)
+        } else {
+            large[number]?[Int(token / 64)] |= 1 << UInt64(token % 64)
+        }
+        records[index].remaining -= 1
+        doneBeyond += 1
+        return true
+    }
+}

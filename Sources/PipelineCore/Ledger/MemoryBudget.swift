@@ -1,0 +1,29 @@
+/// Bounds the bytes that a shard holds of all topics, so that the hungry ones leave room for the others.
+///
+/// A topic may hold as much as is free (dynamic threshold): one alone takes half of the limit, n hungry ones 1/(n + 1) each, and
+/// as much stays free for whoever comes new. Pure.
+public struct MemoryBudget: Equatable, Sendable {
+    /// Most bytes of all topics, records being counted whole.
+    public let limitBytes: Int
+    /// Most bytes of one topic.
+    public let topicLimitBytes: Int
+    public private(set) var usedBytes = 0
+
+    public init(limitBytes: Int, topicLimitBytes: Int) {
+        precondition(limitBytes >= 1 && topicLimitBytes >= 1)
+        self.limitBytes = limitBytes
+        self.topicLimitBytes = topicLimitBytes
+    }
+
+    /// Whether a topic that holds so much may take one record more.
+    public func admits(topicBytes: Int) -> Bool {
+        topicBytes < min(topicLimitBytes, limitBytes - usedBytes)
+    }
+
+    public mutating func take(_ bytes: Int) { usedBytes += bytes }
+
+    public mutating func giveBack(_ bytes: Int) {
+        precondition(bytes <= usedBytes)
+        usedBytes -= bytes
+    }
+}

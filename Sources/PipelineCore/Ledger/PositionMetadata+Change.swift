@@ -1,0 +1,44 @@
+/// Changes that an operator makes to a committed position while no worker runs.
+extension PositionMetadata {
+    /// The topics that stay named when the offset is moved.
+    ///
+    /// Topics whose cursor is below the new offset keep cursor and done ranges. The others lose their name: everything of them
+    /// from the new offset on is sent, again where it was sent before. Done ranges of all topics together are dropped, for they
+    /// belong to the old offset.
+    public func moved(to offset: Int64) -> PositionMetadata {
+        var changed = PositionMetadata()
+        changed.laggards = laggards.filter { $0.cursor < offset }
+        return changed
+    }
+
+    /// The same with one topic's cursor elsewhere.
+    ///
+    /// Moved ahead, the topic keeps the done ranges beyond its new cursor; moved back, it loses them all: everything from there
+    /// on is sent again. At the committed offset or beyond it has no name.
+    public func moving(_ topic: TopicHash, to cursor: Int64, committedOffset: Int64) -> PositionMetadata {
+        var changed = self
+        changed.laggards.removeAll { $0.topic == topic }
+        guard cursor < committedOffset else { return changed }
+        var laggard = Laggard(topic: topic, cursor: cursor)
+        if let former = laggards.first(where: { $0.topic == topic }), former.cursor <= cursor {
+            laggard.done = former.done.dropping(before: cursor)
+        }
+        changed.laggards.append(laggard)
+        changed.laggards.sort { ($0.cursor, $0.topic) < ($1.cursor, $1.topic) }
+        return changed
+    }
+
+    /// The position to commit; nil: not all names have room, and without a name a topic would lose what is before the offset.
+    ///
+    /// - Parameter limitBytes: most bytes of metadata; 32 or more.
+    public func position(at offset: Int64, limitBytes: Int) -> Position? {
+        let position = Self.choose(
+            laggards.map { ($0.topic, $0.cursor) },
+            liveNext: offset,
+            limitBytes: limitBytes
+        ) { topic, _ in
+            laggards.first { $0.topic == topic }?.done ?? DoneRanges()
+        }
+        return position.unnamed == 0 ? position : nil
+    }
+}

@@ -1,0 +1,168 @@
+/// What stands beside a committed offset: which topics have their cursors before it, and what of them is done.
+///
+/// Text form, ASCII. `3;` then the named topics, 15 characters each: 40 bits of ``TopicHash`` and 48 bits of cursor in base 64;
+/// then for each topic with done ranges `;`, its index among the named in base 36, `:` and the ``DoneRanges`` relative to its
+/// cursor, without their version. What has no name is done below the offset.
+///
+/// The names come first, for they must survive: the lowest cursors, as many as fit. Topics without room hold the offset.
+/// Done ranges only spare repetitions and take the room that is left.
+public struct PositionMetadata: Equatable, Sendable {
+    /// A topic whose cursor lies before the position of the live reader.
+    public struct Laggard: Equatable, Sendable {
+        public var topic: TopicHash
+        /// The lowest offset that is not done.
+        public var cursor: Int64
+        /// Of its own records, beyond the cursor.
+        public var done: DoneRanges
+
+        public init(topic: TopicHash, cursor: Int64, done: DoneRanges = DoneRanges()) {
+            self.topic = topic
+            self.cursor = cursor
+            self.done = done
+        }
+    }
+
+    /// An offset to commit, and its metadata.
+    public struct Position: Equatable, Sendable {
+        public var offset: Int64
+        public var metadata: String
+        /// Topics that have no room in the metadata and hold the offset.
+        public var unnamed: Int
+
+        public init(offset: Int64, metadata: String, unnamed: Int = 0) {
+            self.offset = offset
+            self.metadata = metadata
+            self.unnamed = unnamed
+        }
+    }
+
+    /// Why a text is no metadata of a position.
+    public enum DecodingError: Error, Equatable {
+        /// There is none: somebody else committed.
+        case missing
+        /// A version that this program does not know.
+        case unknownVersion
+        case malformed
+    }
+
+    /// Ascending by cursor.
+    public var laggards: [Laggard] = []
+    /// Done ranges of all topics together, as an earlier version of this program wrote them.
+    public var doneOfAll = DoneRanges()
+
+    public init() {}
+
+    // MARK: Choosing
+
+    /// The position to commit.
+    ///
+    /// - Parameters:
+    ///   - laggards: every topic with a cursor below `liveNext`, in any order; see
+    ///     ``TopicLedger/cursor(liveNext:committed:)``.
+    ///   - liveNext: the next offset of the live reader, or what was committed before it began if that is higher.
+    ///   - limitBytes: most bytes of metadata; 32 or more.
+    ///   - ranges: the done ranges of a named topic, at most so many runs.
+    public static func choose(
+        _ laggards: [(topic: TopicHash, cursor: Int64)],
+        liveNext: Int64,
+        limitBytes: Int,
+        ranges: (_ topic: TopicHash, _ limit: Int) -> DoneRanges
+    ) -> Position {
+        let sorted = laggards.sorted { ($0.cursor, $0.topic) < ($1.cursor, $1.topic) }
+        let room = capacity(limitBytes: limitBytes)
+        let named = sorted.prefix(room).prefix { $0.cursor >> cursorBits == 0 }
+        let unnamed = sorted.dropFirst(named.count)
+        var text = Array(version.utf8)
+        text.reserveCapacity(limitBytes)
+        for each in named { append(each.topic, each.cursor, to: &text) }
+        for (index, each) in named.enumerated() {
+            let prefix = ";\(String(index, radix: 36)):"
+            let left = limitBytes - text.count - prefix.utf8.count
+            guard left >= DoneRanges.shortestRunBytes else { break }
+            let done = ranges(each.topic, left / DoneRanges.shortestRunBytes + 1).dropping(before: each.cursor)
+            let encoded = done.encoded(committedOffset: each.cursor, limitBytes: left + DoneRanges.versionBytes)
+            guard !encoded.isEmpty else { continue }
+            text += prefix.utf8
+            text += encoded.utf8.dropFirst(DoneRanges.versionBytes)
+        }
+        return Position(
+            offset: unnamed.first?.cursor ?? liveNext,
+            metadata: String(decoding: text, as: UTF8.self),
+            unnamed: unnamed.count
+        )
+    }
+
+    /// Topics that find room in metadata of so many bytes.
+    public static func capacity(limitBytes: Int) -> Int { max(0, limitBytes - version.utf8.count) / nameBytes }
+
+    // MARK: Text
+
+    private static let version = "3;"
+    private static let nameBytes = 15
+    private static let cursorBits: Int64 = 48
+    private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+    private static let values: [UInt8: UInt64] = Dictionary(
+        uniqueKeysWithValues: digits.enumerated().map { ($1, UInt64($0)) }
+    )
+
+    /// 88 bits in 15 digits of six bits: the first 45 of them hash and the upper five of the cursor, then the other 43, so that
+    /// each half fits a word.
+    private static func append(_ topic: TopicHash, _ cursor: Int64, to text: inout [UInt8]) {
+        let cursor = UInt64(cursor)
+        append(topic.value << 8 | cursor >> 40, digits: 8, to: &text)
+        append(cursor & (1 << 40 - 1), digits: 7, to: &text)
+    }
+
+    private static func append(_ bits: UInt64, digits count: Int, to text: inout [UInt8]) {
+        for place in (0..<count).reversed() { text.append(digits[Int(bits >> UInt64(6 * place) & 63)]) }
+    }
+
+    private static func read(_ text: ArraySlice<UInt8>) throws(DecodingError) -> UInt64 {
+        var bits: UInt64 = 0
+        for byte in text {
+            guard let value = values[byte] else { throw .malformed }
+            bits = bits << 6 | value
+        }
+        return bits
+    }
+
+    /// Reads the metadata of a committed offset.
+    public init(decoding text: String, committedOffset: Int64) throws(DecodingError) {
+        guard !text.isEmpty else { throw .missing }
+        if text.hasPrefix(DoneRanges.versionText) {
+            do throws(DoneRanges.DecodingError) {
+                doneOfAll = try DoneRanges(decoding: text, committedOffset: committedOffset)
+            } catch {
+                throw .malformed
+            }
+            return
+        }
+        guard text.hasPrefix(Self.version) else { throw .unknownVersion }
+        let parts = Array(text.utf8.dropFirst(Self.version.utf8.count))
+            .split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+        let names = parts[0]
+        guard names.count % Self.nameBytes == 0 else { throw .malformed }
+        for start in stride(from: names.startIndex, to: names.endIndex, by: Self.nameBytes) {
+            let high = try Self.read(names[start..<start + 8])
+            let low = try Self.read(names[start + 8..<start + Self.nameBytes])
+            guard low >> 40 == 0 else { throw .malformed }
+            let topic = TopicHash(value: high >> 8)
+            guard !laggards.contains(where: { $0.topic == topic }) else { throw .malformed }
+            laggards.append(Laggard(topic: topic, cursor: Int64((high & 255) << 40 | low)))
+        }
+        for part in parts.dropFirst() {
+            let halves = part.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
+            guard halves.count == 2, let index = Int(String(decoding: halves[0], as: UTF8.self), radix: 36),
+                laggards.indices.contains(index)
+            else { throw .malformed }
+            do throws(DoneRanges.DecodingError) {
+                laggards[index].done = try DoneRanges(
+                    decoding: DoneRanges.versionText + String(decoding: halves[1], as: UTF8.self),
+                    committedOffset: laggards[index].cursor
+                )
+            } catch {
+                throw .malformed
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+/// One topic's progress through one assignment of one partition.
+///
+///     cursor ── taken in, not done ──▶ next ── passed over ──▶ last ── (live) ──▶
+///
+/// The live reader of a partition feeds every topic that has credit. A topic without credit, or one that does not work, is
+/// *behind*: the live reader passes its records over, and it is fed again from `next` until `last` was met; then it is live
+/// again. Its records are taken in in the order of their offsets, each once. Pure.
+public struct TopicLedger: Sendable {
+    /// The stretch of the log that holds records of the topic which were passed over.
+    public struct Gap: Equatable, Sendable {
+        /// The next offset to feed.
+        public internal(set) var next: Int64
+        /// The last offset that was passed over.
+        public internal(set) var last: Int64
+    }
+
+    /// The records taken in and not behind the cursor.
+    public private(set) var frontier = CommitFrontier()
+    /// Nil: live.
+    public private(set) var gap: Gap?
+    /// Everything of the topic below is done.
+    public let doneBelow: Int64
+    /// Done beyond the cursor, as the commit says that the assignment began with.
+    public let alreadyDone: DoneRanges
+
+    /// - Parameters:
+    ///   - doneBelow: records below belong to the past.
+    ///   - alreadyDone: of the topic's own records.
+    ///   - gap: nil: fed by the live reader.
+    public init(doneBelow: Int64, alreadyDone: DoneRanges, gap: Range<Int64>? = nil) {
+        self.doneBelow = doneBelow
+        self.alreadyDone = alreadyDone
+        if let gap, !gap.isEmpty { self.gap = Gap(next: gap.lowerBound, last: gap.upperBound - 1) }
+    }
+
+    public var isLive: Bool { gap == nil }
+
+    /// The lowest offset that is not done; nil: nothing is taken in, and nothing was passed over.
+    public var cursor: Int64? {
+        frontier.recordCount > 0 ? frontier.frontierOffset : gap?.next
+    }
+
+    /// The cursor that a commit has to name; nil: everything of the topic before the offset to commit is done.
+    ///
+    /// A live reader that began at a near cursor comes once more by what lies before the committed offset. Until then a
+    /// topic of which nothing is taken in yet is not done there: it is named where the reader stands.
+    ///
+    /// - Parameters:
+    ///   - liveNext: the next offset of the live reader.
+    ///   - committed: the offset that the assignment began with; the offset to commit is the higher of the two at most.
+    public func cursor(liveNext: Int64, committed: Int64) -> Int64? {
+        let place = cursor ?? max(liveNext, doneBelow)
+        return place < max(liveNext, committed) ? place : nil
+    }
+
+    /// Nothing of the topic is left to do, as far as the live reader has come.
+    public var isIdle: Bool { frontier.recordCount == 0 && gap == nil }
+
+    /// Done beyond the cursor.
+    ///
+    /// - Parameter limit: stop after this many runs.
+    public func doneRanges(limit: Int = .max) -> DoneRanges {
+        let ranges = frontier.nextOffset == nil ? alreadyDone : frontier.doneRanges(limit: limit)
+        return cursor.map { ranges.dropping(before: $0) } ?? ranges
+    }
+
+    // MARK: Feeding
+
+    /// Takes a record in; see ``CommitFrontier/append(offset:tokens:bytes:alreadyDone:)``.
+    public mutating func take(offset: Int64, tokens: Int, bytes: Int) -> UInt32 {
+        if gap != nil { gap?.next = offset + 1 }
+        return frontier.append(offset: offset, tokens: tokens, bytes: bytes, alreadyDone: alreadyDone)
+    }
+
+    /// The live reader leaves a record out.
+    public mutating func passOver(_ offset: Int64) {
+        if let last = gap?.last { gap?.last = max(last, offset) } else { gap = Gap(next: offset, last: offset) }
+    }
+
+    /// A reader that began at or before `next` has come to an offset, and everything of the topic before it was taken in.
+    ///
+    /// - Returns: whether the topic is live from here on.
+    @discardableResult
+    public mutating func fed(upTo offset: Int64) -> Bool {
+        guard let next = gap?.next, let last = gap?.last else { return true }
+        gap?.next = max(next, offset)
+        if offset > last { gap = nil }
+        return gap == nil
+    }
+
+    /// The log begins at a higher offset now: what lay before is gone.
+    ///
+    /// - Returns: how many offsets were skipped; 0: none.
+    public mutating func skip(to low: Int64) -> Int64 {
+        guard let next = gap?.next, next < low else { return 0 }
+        let before = next
+        fed(upTo: low)
+        return low - before
+    }
+
+    // MARK: Marks
+
+    @discardableResult
+    public mutating func markDone(_ record: UInt32, token: UInt32) -> Bool { frontier.markDone(record, token: token) }
+    public func isDone(_ record: UInt32, token: UInt32) -> Bool { frontier.isDone(record, token: token) }
+    public mutating func hold(_ record: UInt32) { frontier.hold(record) }
+    public mutating func release(_ record: UInt32) { frontier.release(record) }
+    public mutating func advance() { frontier.advance() }
+
+    /// The ledger of the topic fed anew from its cursor, with the marks of what is done beyond it.
+    ///
+    /// - Parameter liveNext: the next offset of the live reader.
+    public func rewound(liveNext: Int64) -> TopicLedger {
+        guard let cursor else { return TopicLedger(doneBelow: doneBelow, alreadyDone: doneRanges()) }
+        let end = max(liveNext, (gap?.last ?? cursor) + 1)
+        return TopicLedger(doneBelow: doneBelow, alreadyDone: doneRanges(), gap: cursor..<max(end, cursor))
+    }
+}

@@ -1,0 +1,49 @@
+/// A clock that notices when one lane stands still.
+///
+/// Excused time does not count, and after it the clock starts anew: the lane has only now what it waited for (a
+/// connection, or leave to send), and what it did not use before the excuse is no reason to give it less time for the
+/// new chance. A lane that is excused again and again is never found here; its failed connections and probes are
+/// counted elsewhere.
+public struct LaneStandstill: Equatable, Sendable {
+    private let patience: Duration
+    /// Since when there is work and nothing has settled; nil while there is none, or the lane is excused.
+    private var since: MonotonicTime?
+    private var settledEnd: UInt64 = 0
+    private var isReported = false
+
+    /// - Parameter patience: for how long work may wait without anything settling.
+    public init(patience: Duration) {
+        precondition(patience > .zero)
+        self.patience = patience
+    }
+
+    /// Looks at the lane.
+    ///
+    /// - Parameters:
+    ///   - hasWork: something is in flight or waiting.
+    ///   - isExcused: the lane waits for the connection budget, or for leave to send.
+    ///   - settledEnd: moves when something settles.
+    ///   - allowance: time that silence takes to settle what is in flight, on top of the patience.
+    /// - Returns: the lane stands still; true once per standstill.
+    public mutating func note(
+        hasWork: Bool,
+        isExcused: Bool,
+        settledEnd: UInt64,
+        allowance: Duration,
+        now: MonotonicTime
+    ) -> Bool {
+        guard hasWork, !isExcused else {
+            since = nil
+            return false
+        }
+        guard let since, settledEnd == self.settledEnd else {
+            since = now
+            self.settledEnd = settledEnd
+            isReported = false
+            return false
+        }
+        guard !isReported, since + patience + allowance <= now else { return false }
+        isReported = true
+        return true
+    }
+}

@@ -1,0 +1,283 @@
+/// The health of one topic (a bundle in an environment) for all shards of a process.
+///
+///     works ── failed ──▶ stopped ── beginProbe, when the wait is over ──▶ probing ── progress ──▶ works
+///                            ▲                                                │
+///                            └────── failed, or the lease ran out ────────────┘
+///
+/// One shard probes, under a lease, with one notification at a time; only its answers decide the probe, for answers
+/// at other shards are to what was sent before the stop. A gateway that called too many tokens invalid is doubted: a
+/// probe of it judges a sample. Refusals of tokens wait for acceptances over a newer connection, see
+/// ``trustedThrough``.
+///
+/// Pure: time and randomness are arguments. Every share is kept in millionths, so that no rounding decides.
+public struct TopicHealth: Equatable, Sendable {
+    /// Why a topic does not work.
+    public enum Reason: String, Sendable, CaseIterable {
+        /// The gateway does not take the topic's certificate.
+        case certificateRefused = "certificate-refused"
+        /// The gateway answered that the topic is wrong (status 3 or 6).
+        case topicRefused = "topic-refused"
+        /// The gateway called too many tokens invalid.
+        case tokensDoubted = "tokens-doubted"
+        /// A lane stood still for too long, see ``LaneStandstill``.
+        case unreachable
+    }
+
+    public enum State: Equatable, Sendable {
+        case works
+        /// Nothing goes out. From `until` on one shard may probe.
+        case stopped(Reason, until: MonotonicTime)
+        /// A lease: only that shard sends, one notification at a time. At `until` without a word the probe has failed.
+        case probing(Reason, shard: Int, until: MonotonicTime)
+    }
+
+    public struct Limits: Equatable, Sendable {
+        /// The wait from a stop to the next probe.
+        public var probe: Backoff
+        /// Time that a prober has from the grant, or from its last answer, to the next answer.
+        public var probeTimeout: Duration
+        /// Share of refused tokens among judged notifications above which they are not believed, 0 … 1.
+        ///
+        /// 1: the gateway is never doubted. 0: one refused token in a full sample stops the topic, and none is
+        /// tombstoned.
+        public var refusedShare: Double
+        /// Judged notifications before the share is looked at, 1 or more.
+        public var refusedSample: Int
+        /// Judged notifications of a probe of a doubted gateway, 1 or more.
+        public var probeSample: Int
+        /// Refusals that may wait for trust, 1 or more; 8 bytes each.
+        public var pendingTombstones: Int
+
+        public init(
+            probe: Backoff,
+            probeTimeout: Duration,
+            refusedShare: Double,
+            refusedSample: Int,
+            probeSample: Int,
+            pendingTombstones: Int
+        ) {
+            self.probe = probe
+            self.probeTimeout = probeTimeout
+            self.refusedShare = refusedShare
+            self.refusedSample = refusedSample
+            self.probeSample = probeSample
+            self.pendingTombstones = pendingTombstones
+        }
+    }
+
+    private let limits: Limits
+    /// `limits.refusedShare` in millionths.
+    private let share: Int
+
+    public private(set) var state = State.works
+    /// Stops in a row.
+    private var failures = 0
+    /// Latest answers, at all shards; kept while a probe for another reason goes on.
+    private var latest = AnswerCounts()
+    /// Answers to the prober of a doubted gateway.
+    private var sample = AnswerCounts()
+    private var trust: TokenTrust
+
+    public init(limits: Limits) {
+        precondition(limits.probeTimeout > .zero && (0...1).contains(limits.refusedShare))
+        precondition(limits.refusedSample >= 1 && limits.probeSample >= 1 && limits.pendingTombstones >= 1)
+        self.limits = limits
+        share = Int((limits.refusedShare * Double(AnswerCounts.whole)).rounded())
+        trust = TokenTrust(share: share, limit: limits.pendingTombstones)
+    }
+
+    // MARK: What stands
+
+    public var works: Bool { state == .works }
+
+    public var isStopped: Bool {
+        if case .stopped = state { true } else { false }
+    }
+
+    /// The reason of the stop that is probed or waits to be; nil if the topic works.
+    public var reason: Reason? {
+        switch state {
+        case .works: nil
+        case .stopped(let reason, _), .probing(let reason, _, _): reason
+        }
+    }
+
+    /// The shard holds the lease, be it run out.
+    public func isProbing(by shard: Int) -> Bool {
+        if case .probing(_, shard, _) = state { true } else { false }
+    }
+
+    /// Tombstones of refusals with tickets up to this may be written; never falls.
+    ///
+    /// Refusals wait in the order of their tickets. An acceptance over a connection opened at or after the oldest
+    /// refusal pays for it: share / (1 − share) refusals each, hence one each with a share of a half, all with 1.
+    /// What is left when no such refusal waits is forgotten: no credit is kept for refusals to come. While the
+    /// gateway is doubted nothing is paid, and the acceptances of a probe's sample never pay.
+    public var trustedThrough: UInt64 { trust.trustedThrough }
+
+    /// Tombstones of refusals with tickets up to this that are not written yet never are; never falls.
+    ///
+    /// A connection that begins with a refusal takes the trust from all refusals that wait, and from its own.
+    public var distrustedThrough: UInt64 { trust.distrustedThrough }
+
+    // MARK: Failures
+
+    /// Stops the topic. While it is stopped that is no news, but no probe comes sooner than the floor of the back-off.
+    ///
+    /// - Parameter random: 64 random bits.
+    public mutating func failed(_ reason: Reason, now: MonotonicTime, random: UInt64) {
+        if case .stopped(let first, let until) = state {
+            state = .stopped(first, until: max(until, now + limits.probe.floor))
+            return
+        }
+        failures += 1
+        state = .stopped(reason, until: now + limits.probe.delay(failures: failures, random: random))
+    }
+
+    /// A connection ended in a way that says nothing about the topic, or none came about: a failure of a probe only.
+    ///
+    /// - Parameter random: 64 random bits.
+    public mutating func connectionFailed(shard: Int, now: MonotonicTime, random: UInt64) {
+        guard let reason, isProbing(by: shard) else { return }
+        failed(reason, now: now, random: random)
+    }
+
+    // MARK: Answers
+
+    /// Notifications were accepted, proven or presumed.
+    ///
+    /// - Parameter connectionOpenedAt: when the connection that carried all of them was opened.
+    public mutating func accepted(_ count: Int, connectionOpenedAt: MonotonicTime, shard: Int, now: MonotonicTime) {
+        guard count > 0 else { return }
+        guard reason != .tokensDoubted else {
+            guard isProbing(by: shard) else { return }
+            sample.accepted += count
+            renewLease(now: now)
+            if sample.passes(limits.probeSample, share: share) { recover() }
+            return
+        }
+        latest.accepted += count
+        latest.forget(beyond: limits.refusedSample)
+        trust.pay(count, connectionOpenedAt: connectionOpenedAt)
+        if isProbing(by: shard) { recover() }
+    }
+
+    /// Notifications that were presumed accepted were not: takes them back from the judged answers, never below 0.
+    ///
+    /// The refusals that they may have paid for stay trusted. The next judgement is at the next refusal or tick.
+    public mutating func presumedWrong(_ count: Int) {
+        guard count > 0 else { return }
+        switch state {
+        case .stopped(.tokensDoubted, _): break
+        case .probing(.tokensDoubted, _, _): sample.accepted = max(0, sample.accepted - count)
+        default: latest.accepted = max(0, latest.accepted - count)
+        }
+    }
+
+    /// A notification was refused for its content: the gateway works, unless its word on tokens is doubted.
+    public mutating func contentRefused(shard: Int, now: MonotonicTime) {
+        guard isProbing(by: shard) else { return }
+        if reason == .tokensDoubted { renewLease(now: now) } else { recover() }
+    }
+
+    /// A token was called invalid.
+    ///
+    /// - Parameters:
+    ///   - afterAcceptance: the same connection had accepted something before.
+    ///   - isOnProbation: the connection carries tokens of which nothing is known.
+    ///   - random: 64 random bits.
+    /// - Returns: the ticket of the refusal, ascending from 1; 0: never to be tombstoned, because nothing was accepted
+    ///   before it, too many wait or the share is 0.
+    public mutating func tokenRefused(
+        shard: Int,
+        afterAcceptance: Bool = true,
+        isOnProbation: Bool = false,
+        now: MonotonicTime,
+        random: UInt64
+    ) -> UInt64 {
+        let ticket =
+            afterAcceptance
+            ? trust.admit(refusedAt: now) : trust.admitFirst(isOnProbation: isOnProbation, refusedAt: now)
+        guard reason != .tokensDoubted else {
+            guard isProbing(by: shard) else { return ticket }
+            sample.refused += 1
+            renewLease(now: now)
+            if sample.fails(limits.probeSample, share: share) {
+                failed(.tokensDoubted, now: now, random: random)
+            } else if sample.passes(limits.probeSample, share: share) {
+                recover()
+            }
+            return ticket
+        }
+        latest.refused += 1
+        latest.forget(beyond: limits.refusedSample)
+        if isProbing(by: shard) { recover() }
+        judge(now: now, random: random)
+        return ticket
+    }
+
+    // MARK: Probes
+
+    /// Asks for the lease.
+    ///
+    /// - Parameter random: 64 random bits, asked for if a lease has run out.
+    /// - Returns: it was granted: the topic was stopped, and the wait is over.
+    public mutating func beginProbe(shard: Int, now: MonotonicTime, random: @autoclosure () -> UInt64) -> Bool {
+        expireLease(now: now, random: random())
+        guard case .stopped(let reason, let until) = state, until <= now else { return false }
+        state = .probing(reason, shard: shard, until: now + limits.probeTimeout)
+        sample = AnswerCounts()
+        return true
+    }
+
+    /// Gives the lease back because there is nothing to send: another shard may probe at once.
+    ///
+    /// A sample that was begun is judged as it is. A lease that has run out is a failed probe here, too.
+    ///
+    /// - Parameter random: 64 random bits, asked for if the probe has failed.
+    public mutating func endProbe(shard: Int, now: MonotonicTime, random: @autoclosure () -> UInt64) {
+        guard isProbing(by: shard) else { return }
+        expireLease(now: now, random: random())
+        guard case .probing(let reason, _, _) = state else { return }
+        if reason != .tokensDoubted || sample.judged == 0 {
+            state = .stopped(reason, until: now)
+        } else if sample.exceeds(share) {
+            failed(reason, now: now, random: random())
+        } else {
+            recover()
+        }
+    }
+
+    /// Time goes by: a lease that ran out is a failed probe, and the latest answers are judged.
+    ///
+    /// - Parameter random: 64 random bits, asked for if the topic is stopped by this.
+    public mutating func tick(now: MonotonicTime, random: @autoclosure () -> UInt64) {
+        expireLease(now: now, random: random())
+        judge(now: now, random: random())
+    }
+
+    // MARK: Helpers
+
+    private mutating func judge(now: MonotonicTime, random: @autoclosure () -> UInt64) {
+        guard works, latest.judged >= limits.refusedSample, latest.exceeds(share) else { return }
+        failed(.tokensDoubted, now: now, random: random())
+    }
+
+    private mutating func expireLease(now: MonotonicTime, random: @autoclosure () -> UInt64) {
+        guard case .probing(let reason, _, let until) = state, until <= now else { return }
+        failed(reason, now: now, random: random())
+    }
+
+    private mutating func renewLease(now: MonotonicTime) {
+        guard case .probing(let reason, let shard, let until) = state else { return }
+        state = .probing(reason, shard: shard, until: max(until, now + limits.probeTimeout))
+    }
+
+    /// A doubt outlives stops for other reasons: the counts that led to it are forgotten only when a sample has
+    /// passed.
+    private mutating func recover() {
+        if reason == .tokensDoubted { latest = AnswerCounts() }
+        state = .works
+        failures = 0
+    }
+}

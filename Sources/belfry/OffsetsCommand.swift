@@ -1,0 +1,112 @@
+import ArgumentParser
+import BelfryRuntime
+
+/// `belfry offsets`.
+struct OffsetsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "offsets",
+        abstract: "Look at how far the workers have come in push.requests, and change it.",
+        subcommands: [Show.self, Set.self]
+    )
+
+    /// `belfry offsets show`.
+    struct Show: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print each partition's committed offset, its log, and every topic that is behind.",
+            discussion: "Records to the end are those of all topics. A bundle that neither a certificate nor the "
+                + "configuration names is printed as a hash."
+        )
+
+        @OptionGroup var kafka: KafkaOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() throws {
+            let positions = try GroupPositions(kafka.load())
+            defer { positions.close() }
+            for position in try positions.all() { output.print(json: position.json, text: position.text) }
+        }
+    }
+
+    /// `belfry offsets set`.
+    struct Set: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Change the committed offset of a partition, or the cursor of one topic in it.",
+            discussion: """
+                No worker may run. --offset moves a partition: topics that are behind the new offset keep their cursors; all \
+                others go on at it, so that going back sends again and going ahead leaves out. --topic and --cursor move one \
+                topic, at most up to the committed offset.
+                """
+        )
+
+        @OptionGroup var kafka: KafkaOptions
+        @OptionGroup var output: OutputOptions
+
+        @Option(help: ArgumentHelp("The partition of push.requests.", valueName: "number"))
+        var partition: Int32
+
+        @Option(help: ArgumentHelp("The new offset: a number, beginning or end.", valueName: "offset"))
+        var offset: Place?
+
+        @Option(help: ArgumentHelp("Change this topic alone.", valueName: "bundle"))
+        var topic: String?
+
+        @Option(help: "The topic's environment as its records name it; left out: they name none.")
+        var environment: String?
+
+        @Option(help: ArgumentHelp("The topic's new cursor: the next offset to send.", valueName: "offset"))
+        var cursor: Int64?
+
+        @Flag(help: "Change it without asking.")
+        var yes = false
+
+        func validate() throws {
+            if partition < 0 { throw ValidationError("--partition: 0 and more are allowed") }
+            if let cursor, cursor < 0 { throw ValidationError("--cursor: 0 and more are allowed") }
+            if (offset != nil) == (topic != nil) {
+                throw ValidationError("either --offset, or --topic with --cursor, says what to change")
+            }
+            if (topic != nil) != (cursor != nil) { throw ValidationError("--topic and --cursor belong together") }
+            if environment != nil, topic == nil { throw ValidationError("--environment is that of --topic") }
+        }
+
+        func run() throws {
+            let positions = try GroupPositions(kafka.load())
+            defer { positions.close() }
+            let change = try positions.plan(PositionOrder(partition: partition, target: target))
+            if !yes { try ask(change, groupID: positions.groupID) }
+            try positions.carryOut(change)
+            output.print(json: change.json, text: change.text)
+        }
+
+        private var target: PositionOrder.Target {
+            if let topic, let cursor { return .cursor(cursor, bundleID: topic, environment: environment ?? "") }
+            return offset?.target ?? .beginning
+        }
+
+        private func ask(_ change: PositionChange, groupID: String) throws {
+            StandardStream.error.write(
+                Array("\(change.text)\nbelfry: commit this to group \(groupID)? [y/N] ".utf8)
+            )
+            let answer = readLine()?.lowercased()
+            guard answer == "y" || answer == "yes" else {
+                StandardStream.error.write(Array("belfry: nothing was changed\n".utf8))
+                throw ExitCode(ExitStatus.failed.rawValue)
+            }
+        }
+    }
+
+    /// An offset as it is typed.
+    struct Place: ExpressibleByArgument {
+        let target: PositionOrder.Target
+
+        init?(argument: String) {
+            switch argument {
+            case "beginning": target = .beginning
+            case "end": target = .end
+            default:
+                guard let offset = Int64(argument), offset >= 0 else { return nil }
+                target = .offset(offset)
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import Testing
+
+@testable import belfry_bench_isolation
+
+@Suite("The ledger of the isolation benchmark")
+struct IsolationLedgerTests {
+    /// Two partitions with ten devices each, records of five tokens.
+    private func ledger(isGood: @escaping @Sendable (UInt32) -> Bool = { _ in true }) -> DeliveryLedger {
+        DeliveryLedger(
+            partitions: 2,
+            devicesPerPartition: 10,
+            tokensPerRecord: 5,
+            keepsSamples: true,
+            isGood: isGood
+        )
+    }
+
+    @Test("what was published and not accepted is outstanding, and a second acceptance is a duplicate")
+    func accounts() {
+        var ledger = ledger()
+        let number = ledger.publish(firstDevice: 5, now: 10)
+        ledger.accept(record: number, device: 5, now: 20)
+        ledger.accept(record: number, device: 5, now: 30)
+        #expect(ledger.published == 5)
+        #expect(ledger.outstanding == 4)
+        #expect(ledger.duplicates == 1)
+        #expect(ledger.samples == [DeliveryLedger.Sample(sent: 10, accepted: 20)])
+        #expect(ledger.lastAcceptance == 30)
+    }
+
+    @Test("of tokens that the gateway refuses nothing is expected, and their acceptance is strange")
+    func bad() {
+        var ledger = ledger { $0 != 6 }
+        let number = ledger.publish(firstDevice: 5, now: 0)
+        #expect(ledger.published == 4)
+        ledger.accept(record: number, device: 6, now: 1)
+        #expect(ledger.strange == 1)
+        #expect(ledger.distinct == 0)
+    }
+
+    @Test("what nobody published is strange: an unknown record, and a device that is not in it")
+    func strange() {
+        var ledger = ledger()
+        let number = ledger.publish(firstDevice: 5, now: 0)
+        ledger.accept(record: number + 1, device: 5, now: 1)
+        ledger.accept(record: number, device: 4, now: 1)
+        ledger.accept(record: number, device: 10, now: 1)
+        ledger.accept(record: number, device: 1000, now: 1)
+        #expect(ledger.strange == 4)
+        #expect(ledger.outstanding == 5)
+    }
+
+    @Test("a device that gets a newer notification first is out of order; a repeated suffix is not")
+    func order() {
+        var ledger = ledger()
+        let numbers = (0..<3).map { ledger.publish(firstDevice: 0, now: Int64($0)) }
+        ledger.accept(record: numbers[0], device: 0, now: 1)
+        ledger.accept(record: numbers[1], device: 0, now: 1)
+        ledger.accept(record: numbers[0], device: 0, now: 2)
+        ledger.accept(record: numbers[1], device: 0, now: 2)
+        ledger.accept(record: numbers[2], device: 0, now: 2)
+        #expect(ledger.disordered == 0)
+        ledger.accept(record: numbers[1], device: 1, now: 3)
+        ledger.accept(record: numbers[0], device: 1, now: 3)
+        #expect(ledger.disordered == 1)
+    }
+
+    @Test("a take-over ends when every partition had something accepted that was published after the kill")
+    func takeover() {
+        var ledger = ledger()
+        let before = ledger.publish(firstDevice: 0, now: 5)
+        ledger.interrupt(now: 10)
+        let first = ledger.publish(firstDevice: 0, now: 11)
+        let second = ledger.publish(firstDevice: 10, now: 12)
+        ledger.accept(record: before, device: 0, now: 13)
+        ledger.accept(record: second, device: 10, now: 14)
+        #expect(ledger.resumption == nil)
+        ledger.accept(record: first, device: 0, now: 19)
+        ledger.accept(record: first, device: 1, now: 25)
+        #expect(ledger.resumption == 19)
+    }
+}
+
+@Suite("What the isolation benchmark puts on the wire")
+struct IsolationWireTests {
+    @Test("a token tells its device and its kind; another length is none of ours")
+    func tokens() {
+        for kind in [TokenKind.good, .invalid, .poison] {
+            var bytes: [UInt8] = []
+            DeviceToken.append(device: 70_000, kind: kind, to: &bytes)
+            #expect(bytes.count == DeviceToken.bytes)
+            let read = bytes.withUnsafeBytes { DeviceToken.read($0) }
+            #expect(read?.device == 70_000)
+            #expect(read?.kind == kind)
+            #expect(bytes.dropLast().withUnsafeBytes { DeviceToken.read($0) } == nil)
+        }
+    }
+
+    @Test("a payload tells its record's number, and another payload tells none", arguments: [0, 9, 1_234_567_890])
+    func payloads(number: UInt32) {
+        var bytes: [UInt8] = []
+        NumberedPayload.append(number, to: &bytes)
+        #expect(bytes.count == NumberedPayload.count)
+        #expect(bytes.withUnsafeBytes { NumberedPayload.read($0) } == number)
+        bytes[bytes.count - 2] = UInt8(ascii: "x")
+        #expect(bytes.withUnsafeBytes { NumberedPayload.read($0) } == nil)
+    }
+}

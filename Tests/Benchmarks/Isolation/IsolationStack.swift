@@ -1,0 +1,150 @@
+import Demo
+import Foundation
+import Glibc
+
+/// Broker, Redis and workers, in processes of their own, in a directory of their own.
+final class IsolationStack {
+    static let healthy = "com.example.healthy"
+    static let sick = "com.example.sick"
+    /// Each topic has an environment of its own, so that it has a gateway of its own.
+    static let healthyEnvironment = "healthy"
+    static let sickEnvironment = "sick"
+    static let workers = 2
+
+    struct Settings {
+        var executable: String
+        var directory: String
+        var partitions: Int
+        /// `worker.max-uncommitted`: a topic's queue in one partition.
+        var queue: Int
+        var sessionSeconds: Int
+        /// Of each worker.
+        var shards: Int
+        /// More keys of the section `worker`, each behind a comma.
+        var worker: String
+    }
+
+    let brokers: String
+    private let settings: Settings
+    private let broker: ChildProcess
+    private let redis: ChildProcess
+    private let redisPort: Int
+    private var workers: [ChildProcess] = []
+
+    private static let patience = Duration.seconds(30)
+
+    /// Starts the servers.
+    init(_ settings: Settings) throws {
+        self.settings = settings
+        let directory = settings.directory
+        broker = try ChildProcess(
+            "broker",
+            executable: settings.executable,
+            arguments: ["broker", "--partitions", "\(settings.partitions)"],
+            logFile: "\(directory)/broker.log"
+        )
+        do {
+            let line = try broker.nextLine(within: Self.patience)
+            brokers = try JSONDecoder().decode([String: String].self, from: Data(line.utf8))["brokers"] ?? ""
+            redisPort = try freePort()
+            redis = try ChildProcess(
+                "redis",
+                executable: "/usr/bin/env",
+                arguments: [
+                    "redis-server", "--port", "\(redisPort)", "--bind", "127.0.0.1", "--dir", directory, "--save", "",
+                    "--appendonly", "yes", "--maxmemory-policy", "noeviction",
+                ],
+                logFile: "\(directory)/redis.log"
+            )
+        } catch {
+            broker.terminate()
+            throw error
+        }
+        do {
+            while !(try redis.nextLine(within: Self.patience)).contains("Ready to accept connections") {}
+        } catch {
+            stop()
+            throw error
+        }
+    }
+
+    /// Writes certificates for the gateways and the workers into `pki`.
+    static func writeCertificates(_ topics: [String], to pki: String, executable: String) throws {
+        let child = try ChildProcess(
+            "certificates",
+            executable: executable,
+            arguments: ["sandbox", "certificates", "--pki", pki, "--topics", topics.joined(separator: ",")],
+            logFile: "\(pki)-certificates.log"
+        )
+        guard try child.wait(within: patience) == 0 else { throw IsolationError("no certificates: \(child.log)") }
+    }
+
+    /// Starts the workers and returns when all of their shards have partitions.
+    ///
+    /// - Parameter pause: lets a little time pass.
+    func startWorkers(healthyGateway: Int, sickGateway: Int, pause: () throws -> Void) throws {
+        let file = "\(settings.directory)/belfry.yaml"
+        try configuration(healthyGateway, sickGateway).write(toFile: file, atomically: true, encoding: .utf8)
+        for number in 1...Self.workers {
+            workers.append(
+                try ChildProcess(
+                    "worker-\(number)",
+                    executable: settings.executable,
+                    arguments: ["worker", "--config", file],
+                    logFile: "\(settings.directory)/worker-\(number).log"
+                )
+            )
+        }
+        let deadline = ContinuousClock.now + .seconds(60)
+        while WorkerLog.shardsWithPartitions(in: workers) < Self.workers * settings.shards {
+            guard ContinuousClock.now < deadline else { throw IsolationError("the workers get no partitions") }
+            try checkWorkers()
+            try pause()
+        }
+    }
+
+    private func configuration(_ healthyGateway: Int, _ sickGateway: Int) -> String {
+        """
+        kafka:
+          brokers: "\(brokers)"
+          properties:
+            session.timeout.ms: "\(settings.sessionSeconds * 1000)"
+            heartbeat.interval.ms: "1000"
+            fetch.wait.max.ms: "10"
+        redis: {url: "redis://127.0.0.1:\(redisPort)"}
+        environments:
+          \(Self.healthyEnvironment): {gateways: ["127.0.0.1:\(healthyGateway)"], trust: pki/ca.pem}
+          \(Self.sickEnvironment): {gateways: ["127.0.0.1:\(sickGateway)"], trust: pki/ca.pem}
+        certificates: {directory: pki}
+        worker: {shards: \(settings.shards), connections-per-topic: 2, confirmation-window: 500ms, \
+        max-uncommitted: \(settings.queue)\(settings.worker)}
+        outcomes: failures
+
+        """
+    }
+
+    /// Throws if a worker ended that was not killed.
+    func checkWorkers() throws {
+        for worker in workers where !worker.isRunning {
+            throw IsolationError("\(worker.name) ended by itself; see \(worker.logFile)")
+        }
+    }
+
+    /// `kill -9` of the last worker.
+    func killWorker() {
+        workers.popLast()?.kill()
+    }
+
+    /// Ends the workers without waiting for what they have not settled.
+    func stopWorkers() {
+        for worker in workers { worker.kill() }
+        workers = []
+    }
+
+    /// Ends everything.
+    func stop() {
+        stopWorkers()
+        redis.terminate()
+        broker.terminate()
+    }
+}

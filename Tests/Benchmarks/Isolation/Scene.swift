@@ -1,0 +1,175 @@
+import Demo
+import Foundation
+
+/// Everything that one scenario needs: processes, both gateways, the load, and who counts what comes of it.
+final class Scene {
+    struct Settings {
+        var executable: String
+        var directory: String
+        var partitions: Int
+        var queue: Int
+        var sessionSeconds: Int
+        /// Of each worker.
+        var shards: Int
+        /// Notifications a second of the healthy topic.
+        var rate: Int
+        var manner: GatewayManner
+        var hasCertificate: Bool
+        var sickTokensPerRecord: Int
+        var sickKind: @Sendable (UInt32) -> TokenKind
+        var worker: String
+    }
+
+    enum Topic {
+        static let healthy = 0
+        static let sick = 1
+    }
+
+    let stack: IsolationStack
+    let healthy: SharedLedger
+    let sick: SharedLedger
+    let sickGateway: Gateway
+    let load = Load(topics: 2)
+    let aftermath = Aftermath()
+    /// Of every record of the sick topic, key and value.
+    let sickRecordBytes: Int
+    let settings: Settings
+    private let healthyGateway: Gateway
+    private let topics: [Load.Topic]
+    private let interruption: Interruption
+
+    private static let devicesPerPartition = 2000
+    private static let firstPatience = Duration.seconds(60)
+    private static let warmUp = Duration.seconds(3)
+    private static let pauseMilliseconds = 5
+
+    /// Starts the servers; nothing works before ``open()``.
+    init(_ settings: Settings, interruption: Interruption) throws {
+        self.settings = settings
+        self.interruption = interruption
+        let bundles = [IsolationStack.healthy, IsolationStack.sick]
+        // The gateways' directory has what the workers' has.
+        let pki = "\(settings.directory)/pki"
+        try IsolationStack.writeCertificates(
+            settings.hasCertificate ? bundles : [IsolationStack.healthy],
+            to: pki,
+            executable: settings.executable
+        )
+        func topic(
+            _ bundleID: String,
+            _ environment: String,
+            tokens: Int,
+            keepsSamples: Bool,
+            kind: @escaping @Sendable (UInt32) -> TokenKind
+        ) -> Load.Topic {
+            let ledger = DeliveryLedger(
+                partitions: settings.partitions,
+                devicesPerPartition: Self.devicesPerPartition,
+                tokensPerRecord: tokens,
+                keepsSamples: keepsSamples,
+                isGood: { kind($0) == .good }
+            )
+            let writer = RequestWriter(
+                bundleID: bundleID,
+                environment: environment,
+                partitions: settings.partitions,
+                devicesPerPartition: Self.devicesPerPartition,
+                tokensPerRecord: tokens,
+                kind: kind
+            )
+            return Load.Topic(
+                writer: writer,
+                ledger: SharedLedger(ledger),
+                devicesPerPartition: Self.devicesPerPartition
+            )
+        }
+        topics = [
+            topic(bundles[0], IsolationStack.healthyEnvironment, tokens: 1, keepsSamples: true) { _ in .good },
+            topic(
+                bundles[1],
+                IsolationStack.sickEnvironment,
+                tokens: settings.sickTokensPerRecord,
+                keepsSamples: false,
+                kind: settings.sickKind
+            ),
+        ]
+        healthy = topics[Topic.healthy].ledger
+        sick = topics[Topic.sick].ledger
+        let writer = topics[Topic.sick].writer
+        sickRecordBytes = writer.valueBytes + (writer.keys.last?.count ?? 0)
+        healthyGateway = try Gateway(pki: pki, ledger: healthy)
+        sickGateway = try Gateway(pki: pki, ledger: sick)
+        stack = try IsolationStack(
+            IsolationStack.Settings(
+                executable: settings.executable,
+                directory: settings.directory,
+                partitions: settings.partitions,
+                queue: settings.queue,
+                sessionSeconds: settings.sessionSeconds,
+                shards: settings.shards,
+                worker: settings.worker
+            )
+        )
+    }
+
+    /// Starts the workers, opens the gateways and brings the healthy topic to its rate.
+    func open() async throws {
+        // The workers first: they would inherit the sockets that listen, and keep the ports when those are closed.
+        try stack.startWorkers(healthyGateway: healthyGateway.port, sickGateway: sickGateway.port, pause: pause)
+        try await healthyGateway.open(.works)
+        if settings.manner != .closed { try await sickGateway.open(settings.manner) }
+        load.start(brokers: stack.brokers, partitions: settings.partitions, topics: topics)
+        let flag = interruption.flag
+        aftermath.start(brokers: stack.brokers, partitions: settings.partitions) {
+            flag.pass(milliseconds: Self.pauseMilliseconds * 10)
+        }
+        load.demand(Load.Demand(rate: settings.rate), of: Topic.healthy)
+        let start = ContinuousClock.now
+        let isFlowing = try wait(Self.firstPatience) {
+            start.duration(to: .now) >= Self.warmUp && outstanding <= settings.rate / 10
+        }
+        guard isFlowing else { throw IsolationError("the healthy topic does not flow") }
+    }
+
+    /// Ends everything; waits for the threads that use the broker.
+    func close() async {
+        load.stop()
+        aftermath.stop()
+        stack.stopWorkers()
+        let deadline = ContinuousClock.now + .seconds(20)
+        while !(load.hasStopped && aftermath.hasStopped), ContinuousClock.now < deadline {
+            interruption.pass(milliseconds: Self.pauseMilliseconds)
+        }
+        stack.stop()
+        try? await healthyGateway.stop()
+        try? await sickGateway.stop()
+    }
+
+    /// Notifications of the healthy topic on their way.
+    var outstanding: Int { healthy.with { $0.outstanding } }
+
+    // MARK: Waiting
+
+    /// Lets a little time pass; throws when there is a reason to give up.
+    func pause() throws {
+        interruption.pass(milliseconds: Self.pauseMilliseconds)
+        if interruption.hasCome { throw IsolationError("stopped by a signal") }
+        if let failure = load.failure { throw IsolationError("the load ended: \(failure)") }
+        if let failure = aftermath.failure { throw IsolationError("dead letters cannot be followed: \(failure)") }
+    }
+
+    /// Waits until a condition holds; false if the time is over before.
+    func wait(_ limit: Duration, until condition: () throws -> Bool) throws -> Bool {
+        let deadline = ContinuousClock.now + limit
+        while !(try condition()) {
+            guard ContinuousClock.now < deadline else { return false }
+            try stack.checkWorkers()
+            try pause()
+        }
+        return true
+    }
+
+    func wait(_ time: Duration) throws {
+        _ = try wait(time) { false }
+    }
+}

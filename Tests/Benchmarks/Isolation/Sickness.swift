@@ -1,0 +1,66 @@
+/// The ways in which the topic beside the healthy one is sick.
+enum Sickness: String, CaseIterable, Sendable {
+    case certificateRefused = "certificate-refused"
+    case certificateMissing = "certificate-missing"
+    case unreachable
+    case halfDead = "half-dead"
+    case slow
+    case poisoned
+    case invalidAll = "invalid-100"
+    case invalidSome = "invalid-20"
+    case badTokens = "bad-tokens"
+
+    /// How its gateway receives connections.
+    ///
+    /// - Parameter rate: notifications a second that the topic is offered.
+    func manner(rate: Int) -> GatewayManner {
+        switch self {
+        case .certificateRefused: .refusesCertificates
+        case .unreachable: .closed
+        case .halfDead: .readsNothing
+        case .slow: .slow(bytesPerSecond: rate / 100 * Self.frameBytes)
+        case .certificateMissing, .poisoned, .invalidAll, .invalidSome, .badTokens: .works
+        }
+    }
+
+    /// Notifications per record.
+    var tokensPerRecord: Int { self == .badTokens ? 1000 : 100 }
+
+    /// The kind of a device's token.
+    func kind(of device: UInt32) -> TokenKind {
+        switch self {
+        case .invalidAll: .invalid
+        case .invalidSome: device % 5 == 0 ? .invalid : .good
+        case .poisoned: device % 100 == 0 ? .poison : .good
+        case .badTokens: .malformed
+        case .certificateRefused, .certificateMissing, .unreachable, .halfDead, .slow: .good
+        }
+    }
+
+    /// Of a notification, as the worker sends it: command and length, and five items with three bytes in front.
+    private static let frameBytes = 5 + 5 * 3 + DeviceToken.bytes + NumberedPayload.count + 4 + 4 + 1
+}
+
+/// How a gateway treats a token.
+enum TokenKind: UInt8, Sendable {
+    case good = 1
+    /// Answered with status 8.
+    case invalid
+    /// The connection is closed without a word.
+    case poison
+    /// Of a length that no token has: it never leaves the worker.
+    case malformed
+}
+
+/// How a gateway receives connections.
+enum GatewayManner: Equatable, Sendable {
+    case works
+    /// Nobody listens.
+    case closed
+    /// The handshake ends with the alert that the client's certificate is revoked.
+    case refusesCertificates
+    /// After the handshake nothing is read, with next to no room in the kernel: soon nothing more is acknowledged.
+    case readsNothing
+    /// So much is read of all connections together.
+    case slow(bytesPerSecond: Int)
+}

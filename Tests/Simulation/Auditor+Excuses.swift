@@ -1,0 +1,59 @@
+/// What need not have an outcome, and what may come later than the end of a world.
+extension Auditor {
+    /// Retention took its record.
+    func isDeleted(_ number: Int) -> Bool {
+        let record = notifications[number].record
+        guard let offset = world.offset(ofRecord: record) else { return false }
+        return offset < world.broker.low[Int(world.partition(ofRecord: record))]
+    }
+
+    /// It is lost by somebody's will: retention, or an operator.
+    func isExcused(_ number: Int) -> Bool { notifications[number].isSkipped || isDeleted(number) }
+
+    /// Its topic never recovers.
+    func isSick(_ number: Int) -> Bool {
+        let record = world.plan.records[notifications[number].record]
+        return record.form != .withoutCertificate && options.sick.contains { $0.topic == record.topic }
+    }
+
+    /// Notifications that must have an outcome, and have none.
+    var waiting: Int {
+        notifications.indices.count { notifications[$0].outcomeAt == nil && !isExcused($0) && !isSick($0) }
+    }
+
+    /// All that healthy topics have is behind what is committed.
+    var isCommittedButForSick: Bool {
+        world.broker.partitions.enumerated().allSatisfy { number, stored in
+            let committed = world.broker.committed[Int32(number)]
+            guard let position = CommittedPosition(committed, limitBytes: options.metadataBytes) else { return false }
+            return stored.allSatisfy { entry in
+                (firstOf[entry.ordinal]..<end(of: entry.ordinal)).allSatisfy { number in
+                    isSick(number) || isExcused(number) || isBehind(position, number, at: entry.record.offset)
+                }
+            }
+        }
+    }
+
+    /// An operator has set a partition's position: what lies before it and is not done never will be.
+    func skipped(_ partition: Int32, places: Range<Int>) {
+        for entry in world.broker.partitions[Int(partition)][places] {
+            for number in firstOf[entry.ordinal]..<end(of: entry.ordinal) where notifications[number].outcomeAt == nil {
+                notifications[number].isSkipped = true
+            }
+        }
+    }
+
+    /// Its request was published to its token once more.
+    func isRepeated(_ number: Int) -> Bool {
+        siblings(of: number).contains { $0 != number && world.offset(ofRecord: notifications[$0].record) != nil }
+    }
+
+    /// The notifications that carry the same request to the same token, itself included.
+    func siblings(of number: Int) -> [Int] {
+        let record = notifications[number].record
+        guard let request = world.plan.records[record].request else { return [number] }
+        return requests[request, default: []].compactMap {
+            self.number(record: $0, token: notifications[number].token)
+        }
+    }
+}

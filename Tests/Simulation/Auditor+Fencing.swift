@@ -1,0 +1,149 @@
+import Foundation
+
+@testable import BelfryRuntime
+@testable import KafkaClient
+
+/// Invariant 3, of commits: only owners commit, nothing goes back, and who may have lost the partition does not send.
+extension Auditor {
+    /// How long a commit may be unanswered before nothing new is written.
+    static let commitPatience = SimulatedGroup.sessionTimeout / 3
+    /// How long it may take to notice that.
+    private static let tick = VirtualTime.milliseconds(100)
+
+    func commitSent(_ member: SimulatedConsumer) {
+        memberships[member.number, default: .init()].unanswered.append(now)
+    }
+
+    func commitAnswered(_ member: SimulatedConsumer, _ error: KafkaError?, sentAt: VirtualTime) {
+        var known = memberships[member.number] ?? .init()
+        if !known.unanswered.isEmpty { known.unanswered.removeFirst() }
+        known.answeredAt = now
+        // A cooperative group may move on without a word to a member that keeps what it has.
+        if error == nil { known.isFenced = false }
+        memberships[member.number] = known
+        guard let error, [KafkaError.unknownMember.code, KafkaError.illegalGeneration.code].contains(error.code) else {
+            return
+        }
+        // The refusal of a commit from before an assignment says nothing about that assignment.
+        if sentAt > known.assignedAt { fenced(member) }
+    }
+
+    /// A member has learnt that it is none any more.
+    func fenced(_ member: SimulatedConsumer) {
+        memberships[member.number, default: .init()].isFenced = true
+    }
+
+    /// Why a worker has no right to write now; nil: it has.
+    func objection(toWritingBy worker: SimulatedWorker) -> String? {
+        guard let known = memberships[worker.member] else { return nil }
+        if holds(.fencing), known.isFenced {
+            return "\(worker.name) sends, though it knows that it is not a member any more"
+        }
+        guard holds(.commitPatience) else { return nil }
+        if let first = known.unanswered.first, first + Self.commitPatience + Self.tick < now {
+            return "\(worker.name) sends, though a commit is unanswered since \((now - first) / .milliseconds(1)) ms"
+        }
+        if worker.loop.lastHold >= Self.commitPatience, known.answeredAt < worker.loop.heldUntil,
+            !known.unanswered.isEmpty || known.answeredAt > 0
+        {
+            return "\(worker.name) stood still, and sends before a commit was answered"
+        }
+        return nil
+    }
+
+    /// Within one assignment no topic's cursor goes back; where not all laggards fit, the offset may.
+    func checkProgress(_ position: CommittedPosition, of partition: Int32, by member: SimulatedConsumer) {
+        guard let owner = owners[partition], owner.member == member.number else { return }
+        owners[partition]?.last = position
+        guard holds(.neverBack), let last = owner.last ?? owner.done, !position.isFull, !last.isFull else { return }
+        let stored = world.broker.partitions[Int(partition)]
+        var isBehindBefore: [String: Bool] = [:]
+        for entry in stored {
+            let topic = World.topicName(of: world.plan.records[entry.ordinal]) ?? ""
+            // Only what lies before the former cursor counts: done ranges may be left out.
+            guard isBehindBefore[topic] ?? true else { continue }
+            let numbers = firstOf[entry.ordinal]..<end(of: entry.ordinal)
+            guard numbers.allSatisfy({ isBehind(last, $0, at: entry.record.offset) }) else {
+                isBehindBefore[topic] = false
+                continue
+            }
+            guard numbers.allSatisfy({ isBehind(position, $0, at: entry.record.offset) }) else {
+                let places = "\(partition)@\(position.offset), behind @\(last.offset)"
+                return check(false, 3, "\(member.name) committed \(places)")
+            }
+        }
+    }
+
+    /// What Redis remembers as arrived is not sent again.
+    func checkRemembrance(of number: Int, writtenAt: VirtualTime) {
+        guard options.dedupeWindow > 0, options.publishesAll, !options.sendsWithoutRedis,
+            let fetch = fetches[notifications[number].record]
+        else { return }
+        for sibling in siblings(of: number) where sibling != number && notifications[sibling].accepted > 0 {
+            guard let settled = notifications[sibling].outcomeAt else { continue }
+            check(fetch.time <= settled, 3, "\(name(number)) was sent, though its request arrived before")
+        }
+    }
+
+    // MARK: Dead letters
+
+    /// A dead letter is stored.
+    func deadLettered(_ letter: Published) {
+        guard letter.topic == World.names.deadLetters else { return }
+        func header(_ name: String) -> String? {
+            letter.headers.last { $0.0 == name }.map { String(decoding: $0.1, as: UTF8.self) }
+        }
+        guard let reason = header("reason"), let partition = header("source-partition").flatMap({ Int32($0) }),
+            let offset = header("source-offset").flatMap({ Int64($0) }),
+            world.broker.partitions.indices.contains(Int(partition))
+        else { return check(false, 8, "a dead letter without its source") }
+        let stored = world.broker.partitions[Int(partition)]
+        let place = world.broker.place(of: offset, in: partition)
+        guard place < stored.count, stored[place].record.offset == offset else {
+            return check(false, 8, "a dead letter names \(partition)@\(offset)")
+        }
+        // A producer that breaks, or an assignment that begins anew, may repeat it.
+        guard holds(.deadLetters), !world.hasBrokenProducers, let owner = owners[partition] else { return }
+        let record = stored[place].ordinal
+        let assignment = "\(letter.worker) \(owner.since) \(record)"
+        deadLetters["\(assignment) \(reason)", default: 0] += 1
+        check(deadLetters["\(assignment) \(reason)"] == 1, 8, "record \(record) has two dead letters: \(reason)")
+        let key = [letter.worker, Int(owner.since), record]
+        deadLetterBytes[key, default: 0] += letter.value.count
+        let bytes = stored[place].record.value?.count ?? 0
+        let isSmall = deadLetterBytes[key, default: 0] <= 2 * bytes
+        check(isSmall, 8, "dead letters of record \(record) are larger than twice it")
+    }
+
+    // MARK: Isolation and bytes
+
+    /// A healthy topic's time from publishing to acceptance, while nothing but other topics is sick.
+    func checkTime(of number: Int) {
+        guard options.isIsolated, holds(.isolation), !isSick(number) else { return }
+        // What is slow by its own settings, or by a fault that meets everybody, is no harm done by others.
+        guard world.plan.faults.isEmpty, options.inFlight >= 100,
+            world.plan.records.allSatisfy({ $0.tokens.count <= WorldPlan.tokensPerKey && $0.poison.isEmpty })
+        else { return }
+        let record = world.plan.records[notifications[number].record]
+        guard record.coalescingKey == 0, record.request == nil else { return }
+        let limit = VirtualTime.seconds(5) + options.window * 4 + options.blockingCalls * 4
+        let waited = now - min(now, World.start + record.time)
+        check(waited <= limit, 6, "\(name(number)) was accepted after \(waited / .milliseconds(1)) ms")
+    }
+
+    /// Most bytes that one topic of a shard may hold, and the shard as a whole.
+    static let topicBytes = 64 << 20
+    static let shardBytes = 256 << 20
+
+    /// Bytes that a shard holds, by topic.
+    func bytesHeld(by shard: WorkerShard) -> [(topic: String, bytes: Int)] {
+        shard.stages.group.directory.accounts.map { ($0.topic?.bundleID ?? "", $0.bytes) }
+    }
+
+    func checkBytes(of shard: WorkerShard) {
+        let held = bytesHeld(by: shard)
+        for (topic, bytes) in held { check(bytes <= Self.topicBytes, 7, "\(topic) holds \(bytes) bytes") }
+        let all = held.reduce(0) { $0 + $1.bytes }
+        check(all <= Self.shardBytes, 7, "a shard holds \(all) bytes")
+    }
+}

@@ -1,0 +1,99 @@
+/// Kinds of trouble that a seed may choose beyond the plain worlds. Without any, a seed's world is a plain one.
+///
+/// Each kind rolls dice of its own, so that leaving one out changes nothing about the others.
+struct Features: OptionSet, Sendable, Hashable {
+    let rawValue: UInt32
+
+    /// Connections whose bytes go into the void: not acknowledged, not read, not closed.
+    static let halfDead = Features(rawValue: 1 << 0)
+    /// The peer's kernel acknowledges bytes before the gateway reads them.
+    static let receiveBuffers = Features(rawValue: 1 << 1)
+    /// Notifications on which the gateway closes without a word, each time.
+    static let poison = Features(rawValue: 1 << 2)
+    /// Gateways that read slowly for a time.
+    static let slow = Features(rawValue: 1 << 3)
+    /// Topics that never recover, beside healthy ones.
+    static let sick = Features(rawValue: 1 << 4)
+    /// As `sick`, without any other fault; the healthy topics' times are bounded.
+    static let isolation = Features(rawValue: 1 << 5)
+    /// Commits whose answers come late or, for a minute, not at all.
+    static let lateCommits = Features(rawValue: 1 << 6)
+    static let retention = Features(rawValue: 1 << 7)
+    static let offsetsByHand = Features(rawValue: 1 << 8)
+    static let unknownMetadata = Features(rawValue: 1 << 9)
+    static let largeRecords = Features(rawValue: 1 << 10)
+    /// Records in JSON, and such as cannot be decoded.
+    static let forms = Features(rawValue: 1 << 11)
+    /// Records of a bundle that has no certificate.
+    static let withoutCertificate = Features(rawValue: 1 << 12)
+    static let expirations = Features(rawValue: 1 << 13)
+    /// Keys are checked against the bundle's spread.
+    static let spread = Features(rawValue: 1 << 14)
+    /// Records of one key in several partitions.
+    static let scattered = Features(rawValue: 1 << 15)
+    static let manyTopics = Features(rawValue: 1 << 16)
+    static let longHoldUps = Features(rawValue: 1 << 17)
+    static let blockingCalls = Features(rawValue: 1 << 18)
+    /// Keys of Redis that hold something else than they should.
+    static let brokenKeys = Features(rawValue: 1 << 19)
+    /// Sending goes on without Redis.
+    static let withoutRedis = Features(rawValue: 1 << 20)
+    static let dedupe = Features(rawValue: 1 << 21)
+    static let windows = Features(rawValue: 1 << 22)
+    /// Poison and broken keys stay to the end.
+    static let forGood = Features(rawValue: 1 << 23)
+
+    static let named: [(name: String, feature: Features)] = [
+        ("half-dead", .halfDead), ("receive-buffers", .receiveBuffers), ("poison", .poison), ("slow", .slow),
+        ("sick", .sick), ("isolation", .isolation), ("late-commits", .lateCommits), ("retention", .retention),
+        ("offsets-by-hand", .offsetsByHand), ("unknown-metadata", .unknownMetadata),
+        ("large-records", .largeRecords), ("forms", .forms), ("without-certificate", .withoutCertificate),
+        ("expirations", .expirations), ("spread", .spread), ("scattered", .scattered),
+        ("many-topics", .manyTopics), ("long-hold-ups", .longHoldUps), ("blocking-calls", .blockingCalls),
+        ("broken-keys", .brokenKeys), ("without-redis", .withoutRedis), ("dedupe", .dedupe), ("windows", .windows),
+        ("for-good", .forGood),
+    ]
+
+    static let all = Features(named.map(\.feature))
+    /// Those that the sender is not ready for.
+    static let planned: Features = []
+    /// Those that seeds choose from unless told otherwise.
+    static let current: Features = all.subtracting(planned)
+}
+
+/// Rules of the auditor that can be switched on or off.
+struct Checks: OptionSet, Sendable, Hashable {
+    let rawValue: UInt32
+
+    /// 3: within one assignment no topic's cursor goes back.
+    static let neverBack = Checks(rawValue: 1 << 0)
+    /// 3: only the owner of a partition commits for it.
+    static let ownCommits = Checks(rawValue: 1 << 1)
+    /// 3: after a fencing error nothing is sent until the next assignment.
+    static let fencing = Checks(rawValue: 1 << 2)
+    /// 3: nothing new is written while a commit is unanswered for too long.
+    static let commitPatience = Checks(rawValue: 1 << 3)
+    /// 6: the time of a healthy topic beside sick ones.
+    static let isolation = Checks(rawValue: 1 << 4)
+    /// 7: bytes of topics and shards.
+    static let bytes = Checks(rawValue: 1 << 5)
+    /// 8: one dead letter per record and reason.
+    static let deadLetters = Checks(rawValue: 1 << 6)
+    /// 10: a punctual gateway that refuses everything leads to no tombstone at all.
+    static let noWrongTombstone = Checks(rawValue: 1 << 7)
+    /// A partition whose metadata is of an unknown version stands.
+    static let unknownMetadata = Checks(rawValue: 1 << 8)
+    /// The worker counts what retention took.
+    static let retention = Checks(rawValue: 1 << 9)
+
+    static let named: [(name: String, check: Checks)] = [
+        ("never-back", .neverBack), ("own-commits", .ownCommits), ("fencing", .fencing),
+        ("commit-patience", .commitPatience), ("isolation", .isolation), ("bytes", .bytes),
+        ("dead-letters", .deadLetters), ("no-wrong-tombstone", .noWrongTombstone),
+        ("unknown-metadata", .unknownMetadata), ("retention", .retention),
+    ]
+
+    static let all = Checks(named.map(\.check))
+    /// Those that hold unless told otherwise.
+    static let current: Checks = all.subtracting(.noWrongTombstone)
+}

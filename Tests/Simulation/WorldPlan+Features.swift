@@ -1,0 +1,146 @@
+import PipelineCore
+
+/// What the seed adds to a plain world.
+extension WorldPlan {
+    /// Worlds that stay plain, of a hundred.
+    private static let plainShare = 35
+    /// Of a hundred worlds that are not plain, so many have a feature.
+    private static let featureShare = 11
+
+    mutating func widen(_ features: Features) {
+        var dice = Dice(seed: seed, stream: 2)
+        guard !features.isEmpty, !dice.chance(Self.plainShare) else { return }
+        for (place, named) in Features.named.enumerated() where features.contains(named.feature) {
+            var dice = Dice(seed: seed, stream: UInt64(1000 + place))
+            if dice.chance(Self.featureShare) { add(named.feature, &dice) }
+        }
+        faults.sort { $0.time < $1.time }
+    }
+
+    private var end: VirtualTime { records.last?.time ?? 0 }
+
+    /// Some time while records are published.
+    private func moment(_ dice: inout Dice) -> VirtualTime {
+        .milliseconds(300) + VirtualTime(dice.pick(0...Int(end / 1000))) * 1000
+    }
+
+    /// - Parameter lasting: milliseconds.
+    private mutating func add(_ kind: Fault.Kind, lasting: ClosedRange<Int>, _ dice: inout Dice) {
+        faults.append(
+            Fault(
+                kind,
+                at: moment(&dice),
+                lasting: dice.time(lasting),
+                worker: dice.pick(0...7),
+                topic: dice.pick(0...options.topics - 1)
+            )
+        )
+    }
+
+    private mutating func add(_ feature: Features, _ dice: inout Dice) {
+        switch feature {
+        case .halfDead: add(.halfDead, lasting: 0...4000, &dice)
+        case .receiveBuffers: options.receiveBuffer = dice.pick(500...20_000)
+        case .poison: forSome(1, &dice) { record, dice in record.poison = [record.tokens[0]] }
+        case .slow: add(.slow(bytesPerSecond: dice.pick(200...3000)), lasting: 1000...8000, &dice)
+        case .sick: makeSick(&dice)
+        case .isolation: isolate(&dice)
+        case .lateCommits:
+            add(.commitsLate, lasting: 1000...9000, &dice)
+            if dice.chance(50) { add(.commitsUnanswered(isApplied: dice.chance(70)), lasting: 500...3000, &dice) }
+        case .retention: add(.retention(percent: dice.pick(20...100)), lasting: 0...0, &dice)
+        case .offsetsByHand: add(.offsetsSet(by: dice.pick(-30...5)), lasting: 100...2000, &dice)
+        case .unknownMetadata: add(.unknownMetadata, lasting: 2000...6000, &dice)
+        case .largeRecords: enlarge(&dice)
+        case .forms:
+            forSome(20, &dice) { record, dice in
+                record.form = dice.chance(80) ? .json : .undecodable
+                if record.form == .undecodable { record.tokens = [record.tokens[0]] }
+            }
+        case .withoutCertificate: forSome(5, &dice) { record, _ in record.form = .withoutCertificate }
+        case .expirations: forSome(30, &dice) { record, dice in record.expires = dice.time(1000...6000) }
+        case .spread:
+            options.isSpread = true
+            forSome(2, &dice) { record, _ in if record.form == .protobuf { record.form = .misplaced } }
+        case .scattered: forSome(20, &dice) { record, _ in record.shift = 1 }
+        case .manyTopics: manifold(&dice)
+        case .longHoldUps: add(.holdUp, lasting: 60_000...60_000, &dice)
+        case .blockingCalls: options.blockingCalls = dice.time(200...4000)
+        case .brokenKeys: add(.redisBroken(token: dice.pick(0...World.plainTokenCount - 1)), lasting: 0...0, &dice)
+        case .withoutRedis: options.sendsWithoutRedis = true
+        case .dedupe: remember(&dice)
+        case .windows:
+            options.coalescingWindow = dice.time(500...4000)
+            options.coalescingKeys = max(1, options.coalescingKeys)
+            forSome(30, &dice) { record, _ in record.coalescingKey = max(1, record.coalescingKey) }
+        case .forGood: options.isForGood = true
+        default: break
+        }
+    }
+
+    /// Changes so many records of a hundred, one at least.
+    private mutating func forSome(_ percent: Int, _ dice: inout Dice, _ body: (inout Record, inout Dice) -> Void) {
+        let one = dice.pick(0...records.count - 1)
+        for index in records.indices where dice.chance(percent) || index == one { body(&records[index], &dice) }
+    }
+
+    private mutating func makeSick(_ dice: inout Dice) {
+        let count = options.topics < 6 ? 1 : dice.pick(1...options.topics / 2)
+        for _ in 0..<count {
+            let topic = dice.pick(0...options.topics - 1)
+            let kind = Sickness.Kind.allCases[dice.pick(0...Sickness.Kind.allCases.count - 1)]
+            let from = dice.chance(50) ? VirtualTime(0) : dice.time(0...2000)
+            guard !options.sick.contains(where: { $0.topic == topic }) else { continue }
+            options.sick.append(Sickness(topic: topic, kind: kind, from: from))
+        }
+        guard dice.chance(40) else { return }
+        // A healthy topic comes late: its first record lies behind the backlog of a sick one.
+        let isSick = Set(options.sick.map(\.topic))
+        guard let late = (0..<options.topics).first(where: { !isSick.contains($0) }) else { return }
+        for index in records.indices where records[index].topic == late && records[index].time < end / 2 {
+            records[index].topic = options.sick[0].topic
+        }
+    }
+
+    private mutating func isolate(_ dice: inout Dice) {
+        if options.sick.isEmpty { makeSick(&dice) }
+        faults = []
+        options.isIsolated = true
+        options.connectionsPerMinute = 60
+    }
+
+    /// A few records of hundreds of tokens.
+    private mutating func enlarge(_ dice: inout Dice) {
+        for _ in 0..<dice.pick(1...2) {
+            let index = dice.pick(0...records.count - 1)
+            guard records[index].form != .undecodable else { continue }
+            records[index].topic = dice.pick(0...WorldPlan.plainTopics - 1)
+            records[index].key = 0
+            records[index].tokens = Array(0..<World.tokensOfLargeKey)
+        }
+    }
+
+    /// More topics, and metadata that not all of them fit into.
+    private mutating func manifold(_ dice: inout Dice) {
+        options.topics = dice.pick(4...Self.mostTopics)
+        options.metadataBytes = dice.pick(200...260)
+        for index in records.indices where records[index].tokens.count <= Self.tokensPerKey {
+            records[index].topic = dice.pick(0...options.topics - 1)
+        }
+        if dice.chance(50) { makeSick(&dice) }
+    }
+
+    /// Requests are remembered, and some are published twice.
+    private mutating func remember(_ dice: inout Dice) {
+        options.dedupeWindow = .seconds(3000)
+        for index in records.indices.dropFirst(20) where dice.chance(8) {
+            let first = index - dice.pick(1...20)
+            guard records[first].request == nil else { continue }
+            records[first].request = first
+            var record = records[first]
+            record.time = records[index].time
+            record.poison = []
+            records[index] = record
+        }
+    }
+}
