@@ -51,12 +51,14 @@ if [[ -z $filter ]]; then
         result=1
     fi
 fi
-if grep -qE '^[^ ]+ (Test|Suite) .* skipped' "${logs[@]}"; then
+# A name may hold the word, too.
+skipped='^[^ ]+ (Test|Suite) .* skipped(\.$|:)'
+if grep -qE "$skipped" "${logs[@]}"; then
     result=1
 fi
 if ((result != 0)); then
     printf '\n== what failed, or did not run\n'
-    grep -hE '^✘|^[^ ]+ (Test|Suite) .* skipped|^(error|fatal error):|Fatal error:|unexpected signal' "${logs[@]}" |
+    grep -hE "^✘|$skipped|^(error|fatal error):|Fatal error:|unexpected signal" "${logs[@]}" |
         cut -c -400 | sort | uniq -c | head -n 60
 fi
 printf '\n'

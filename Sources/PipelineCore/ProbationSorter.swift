@@ -1,7 +1,10 @@
 /// Decides, notification by notification at the moment of sending, whether a token goes over its lane or on probation.
 ///
 /// An invalid token costs its connection everything sent after it. While many are called invalid, tokens that were not
-/// accepted before go over a second lane beside their own, so that the others keep their speed.
+/// accepted before go over a second lane beside their own, so that the others keep their speed. Behind each of them goes
+/// one that was accepted before: a witness, without which the tokens that are refused there might never be believed to be
+/// invalid, see ``TokenTrust``. It waits as long as they do, and what follows on any of them goes behind it, so
+/// few may wait; the others go over their lane.
 ///
 /// Order per token: a token moves only when nothing of it is unsettled, or kept for an answer that comes late. Two rules
 /// see to that, tokens being known by their checksum: what the probation lane's log holds something of goes there, and what
@@ -10,8 +13,8 @@
 public struct ProbationSorter: ~Copyable {
     /// Sorted ahead of what is sent.
     private static let ahead: UInt64 = 4096
-    /// Waiting on probation at most, unless a token must follow its own.
-    static let mostWaiting = 32_768
+    /// Waiting on probation at most, witnesses included, unless a token must follow its own.
+    static let mostWaiting = 32
     /// Decisions over which the share of newcomers is measured.
     private static let sample = 4096
 
@@ -23,6 +26,8 @@ public struct ProbationSorter: ~Copyable {
     private var sortedEnd: UInt64
     private var decided = 0
     private var newcomers = 0
+    /// The next token that was accepted before is to be a witness: at first, and behind each newcomer.
+    private var wantsWitness = true
 
     /// Begins to sort a lane.
     public init(_ lane: inout LaneStateMachine) {
@@ -100,14 +105,11 @@ public struct ProbationSorter: ~Copyable {
         guard isOn else { return false }
         let isNewcomer = !accepted.contains(checksum: entry.checksum)
         note(isNewcomer)
-        return isNewcomer && lane.canMove(entry) && probation.waitingCount < room(probation)
-            && !own.mayContain(checksum: entry.checksum)
-    }
-
-    /// When most tokens are newcomers, being one says little, and a lane that takes them all is slower than two that share
-    /// them: then it takes what it can send at once.
-    private func room(_ probation: borrowing LaneStateMachine) -> Int {
-        areMostNewcomers ? min(probation.window.size, Self.mostWaiting) : Self.mostWaiting
+        guard isNewcomer || wantsWitness, probation.waitingCount < Self.mostWaiting, lane.canMove(entry),
+            !own.mayContain(checksum: entry.checksum)
+        else { return false }
+        wantsWitness = isNewcomer
+        return true
     }
 
     private var areMostNewcomers: Bool { 2 * newcomers > decided }

@@ -4,7 +4,8 @@
 /// would cost a connection and everything sent after it; with this memory none is sent. An entry lives until its tombstone
 /// is written and every batch of notifications taken in before that has gone through: whatever comes later is judged by
 /// the token store alone, hence a token that registers again is reached as soon as the store says that it lives. A look-up
-/// that shows a registration at or after the refusal ends the entry earlier (same second: the token lives).
+/// that shows a registration at or after the refusal ends the entry earlier (same second: the token lives), and so does a
+/// refusal that is not believed.
 ///
 /// Batches are numbered from 1 in the order in which they are taken in, and go through in that order.
 public struct RefusedTokens {
@@ -53,13 +54,18 @@ public struct RefusedTokens {
     ///
     /// - Parameter unixSeconds: when.
     public mutating func insert(_ token: [UInt8], checksum: UInt32, refusedAt unixSeconds: UInt32) {
-        remove(checksum: checksum) { $0.token == token }
+        remove(token, checksum: checksum)
         if count == limit { removeOldest() }
         entries[checksum, default: []].append(Entry(token: token, refusedAt: unixSeconds, ordinal: nextOrdinal))
         order.append(Place(checksum: checksum, ordinal: nextOrdinal))
         nextOrdinal += 1
         count += 1
         compact()
+    }
+
+    /// The refusal is not believed.
+    public mutating func remove(_ token: [UInt8], checksum: UInt32) {
+        remove(checksum: checksum) { $0.token == token }
     }
 
     /// The token's tombstone is in the store.

@@ -215,6 +215,25 @@ struct ShardTopicTests {
         #expect(bench.gateway.accepted(of: Bench.news) == [9, 9])
     }
 
+    @Test("a topic that is behind in many partitions catches up in all of them, though nothing new comes")
+    func manyPartitions() throws {
+        let bench = Bench { $0.worker.maxUncommitted = 2 }
+        defer { bench.shard.leave() }
+        bench.gateway.silent = [Bench.sport]
+        bench.gateway.timeout = .seconds(5)
+        let partitions = 0..<Int32(2 * ShardLimits.catchUpPartitions + 1)
+        bench.shard.assign(partitions.map(bench.place))
+        bench.wait(milliseconds: 100)
+        for partition in partitions {
+            for token in 1...6 as ClosedRange<UInt8> { try bench.bring((Bench.sport, [token]), to: partition) }
+        }
+        bench.wait(milliseconds: 1000)
+        bench.gateway.silent = []
+        bench.wait(milliseconds: 60_000)
+        #expect(bench.gateway.accepted(of: Bench.sport).count == 6 * partitions.count)
+        #expect(partitions.allSatisfy { bench.committed($0)?.metadata == "3;" })
+    }
+
     // MARK: Invalid tokens
 
     @Test("an invalid token's outcome is published at once; it is believed once a newer connection has accepted")
@@ -229,9 +248,29 @@ struct ShardTopicTests {
         #expect(try bench.offsets(.rejected) == [0])
         #expect(health.trust.through == 0, "what is behind it is not known to be accepted")
         bench.wait(milliseconds: 1000)
-        #expect(health.trust.through == 1 && bench.shard.stages.tombstones.pendingCount == 0)
+        #expect(health.trust.through == 1 && bench.shard.stages.tombstones.takeSettled().isEmpty)
         #expect(try bench.offsets(.confirmed) == [0] && bench.offsets(.presumed) == [0])
         #expect(bench.gateway.accepted(of: Bench.news) == [1, 2])
+    }
+
+    @Test("what waits for a token that was called invalid is not sent; when that is not believed, it is sent again")
+    func silenced() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.gateway.answers[Bench.news] = { $0 == 9 ? .invalidToken : nil }
+        bench.assign(0)
+        try bench.bring((Bench.news, [1, 9, 9]))
+        bench.wait(milliseconds: 100)
+        #expect(try bench.offsets(.rejected) == [0] && bench.offsets(.tombstoned) == [0])
+        try bench.bring((Bench.news, [9]))
+        bench.wait(milliseconds: 100)
+        #expect(try bench.offsets(.tombstoned) == [0, 1], "it came later, and the token is known")
+        bench.gateway.answers = [:]
+        bench.wait(milliseconds: 31_000)
+        try bench.bring((Bench.news, [9]))
+        bench.wait(milliseconds: 2000)
+        #expect(bench.gateway.accepted(of: Bench.news) == [1, 9])
+        #expect(try bench.shard.addTopic(Bench.news).health.trust.through == 0)
     }
 
     @Test("a gateway that calls tokens invalid and accepts nothing is never believed")

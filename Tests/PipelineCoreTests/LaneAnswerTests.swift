@@ -125,6 +125,28 @@ import Testing
         #expect(probe.answer(.unknown, 0).refused == 0)
     }
 
+    @Test("A refusal is behind an acceptance only if something before it was sent on its connection")
+    func behindAcceptance() {
+        sent(3)
+        #expect(isBehindAcceptance(1) == true)
+        #expect(probe.openAndSend() == [2])
+        #expect(isBehindAcceptance(2) == false, "the acceptance was on the connection before")
+    }
+
+    @Test("What was dropped before it was sent was not accepted")
+    func behindTheDropped() {
+        for _ in 0..<2 { probe.publish() }
+        probe.open()
+        _ = probe.lane.takeWaiting { $0.token == 0 }
+        #expect(probe.send() == [1])
+        #expect(isBehindAcceptance(1) == false)
+    }
+
+    private func isBehindAcceptance(_ ordinal: UInt32) -> Bool? {
+        let response = ErrorResponse(status: .invalidToken, identifier: probe.identifier(of: ordinal))
+        return probe.lane.answered(response, now: probe.now, random: 0).refused?.isBehindAcceptance
+    }
+
     @Test("A late answer sends again what was presumed and followed the named one")
     func lateAnswer() {
         sent(4)

@@ -15,7 +15,16 @@ import Testing
         }
         #expect(probe.openAndSend() == [0])
         let verdict = probe.lane.ended(.failed, now: probe.now, random: 0)
-        #expect(verdict.refused == .init(sequence: 0, status: .unknown, rule: .isolate, wasPresumed: false))
+        #expect(
+            verdict.refused
+                == .init(
+                    sequence: 0,
+                    status: .unknown,
+                    rule: .isolate,
+                    wasPresumed: false,
+                    isBehindAcceptance: false
+                )
+        )
         #expect(verdict.resent == 0 && probe.isDrained)
         probe.publish()
         #expect(!probe.wantsConnection)

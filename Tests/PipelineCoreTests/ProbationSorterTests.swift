@@ -25,14 +25,48 @@ import Testing
         #expect(moved > 25)
     }
 
-    @Test("Newcomers go on probation, who was accepted before does not")
+    @Test("Newcomers go on probation; who was accepted before does not, but for one ahead of them and one behind each")
     func newcomers() {
         var pair = Pair()
         for token in UInt32(0)..<8 { pair.accepted.insert(checksum: token) }
-        pair.publish([0, 1, 90, 2, 3, 4, 91, 5, 6, 7])
-        #expect(pair.sort() == 2)
-        #expect(pair.sent() == [0, 1, 2, 3, 4, 5, 6, 7])
-        #expect(pair.onProbation() == [90, 91])
+        pair.publish([0, 1, 90, 2, 3, 4, 5, 6, 7])
+        #expect(pair.sort() == 3)
+        #expect(pair.sent() == [1, 3, 4, 5, 6, 7])
+        #expect(pair.onProbation() == [0, 90, 2])
+    }
+
+    @Test("Few may wait on probation, be all of them newcomers; the others go over their lane")
+    func cold() {
+        var pair = Pair()
+        pair.publish((0..<1000).map { 5000 + $0 })
+        #expect(pair.sort() == ProbationSorter.mostWaiting)
+        #expect(pair.sent().count == 1000 - ProbationSorter.mostWaiting)
+    }
+
+    @Test("Few may wait, for a witness waits as long as they do")
+    func fewWait() {
+        var pair = Pair()
+        let most = UInt32(ProbationSorter.mostWaiting)
+        for token in UInt32(0)..<1000 { pair.accepted.insert(checksum: token) }
+        // Two known ones for each newcomer.
+        for number in 0..<most { pair.publish([5000 + number, 2 * number, 2 * number + 1]) }
+        #expect(pair.sort() == Int(most))
+        var expected: [UInt32] = []
+        for number in 0..<most / 2 { expected += [5000 + number, 2 * number] }
+        #expect(pair.onProbation() == expected)
+        #expect(pair.sent().count == 2 * Int(most))
+        pair.settleProbation()
+        pair.publish([6000])
+        #expect(pair.sort() == 1)
+    }
+
+    @Test("No witness is sent apart while nothing goes on probation")
+    func noWitness() {
+        var pair = Pair()
+        pair.accepted.insert(checksum: 1)
+        pair.publish([1])
+        #expect(pair.sort(isOn: false) == 0)
+        #expect(pair.sent() == [1])
     }
 
     @Test("A token on probation stays there until nothing of it is unsettled, even if it was accepted before")
@@ -45,6 +79,9 @@ import Testing
         #expect(pair.sort(isOn: false) == 1)
         #expect(pair.onProbation() == [90, 90, 90])
         pair.settleProbation()
+        pair.accepted.insert(checksum: 1)
+        pair.publish([1])
+        #expect(pair.sort() == 1, "the witness")
         pair.publish([90])
         #expect(pair.sort() == 0)
         #expect(pair.sent() == [90])
@@ -102,22 +139,15 @@ import Testing
         #expect(pair.sent().isEmpty)
     }
 
-    @Test("When most are newcomers, probation takes only what it can send at once")
-    func cold() {
-        var pair = Pair(window: 100)
-        pair.publish((0..<1000).map { 5000 + $0 })
-        #expect(pair.sort() == 100)
-        #expect(pair.sent().count == 900)
-    }
-
     @Test("A refusal makes a lane's window smaller only while most are newcomers", arguments: [true, false])
     func window(areKnown: Bool) {
         var pair = Pair()
         let tokens = (0..<1000).map { 5000 + UInt32($0) }
         if areKnown { for token in tokens { pair.accepted.insert(checksum: token) } }
         pair.publish(tokens)
-        #expect(pair.sort(isOn: areKnown) == 0)
-        #expect(pair.sent().count == 1000)
+        let witnesses = areKnown ? 1 : 0
+        #expect(pair.sort(isOn: areKnown) == witnesses)
+        #expect(pair.sent().count == 1000 - witnesses)
         pair.publish([4000, 4001, 4002])
         _ = pair.sort()
         pair.answer(.invalidToken, identifier: 100)

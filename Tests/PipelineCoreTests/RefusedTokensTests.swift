@@ -39,6 +39,15 @@ import Testing
         #expect(!tokens.has(token(1), 1))
     }
 
+    @Test("A refusal that is not believed ends it")
+    func forgiven() {
+        var tokens = RefusedTokens()
+        tokens.insert(token(1), checksum: 1, refusedAt: 100)
+        tokens.insert(token(2), checksum: 1, refusedAt: 100)
+        tokens.remove(token(1), checksum: 1)
+        #expect(!tokens.has(token(1), 1) && tokens.has(token(2), 1))
+    }
+
     @Test("Tokens that share a checksum are told apart")
     func collisions() {
         var tokens = RefusedTokens()

@@ -70,6 +70,10 @@ private struct HealthWorld {
     /// Since when a probe is allowed.
     private var noProbeBefore: MonotonicTime?
     private var lastTrusted: UInt64 = 0
+    /// Refusals that wait no more: they were believed, or have waited for too long.
+    private var settled = 0
+    /// Tickets of the latter.
+    private var expired: Set<Int> = []
 
     init(seed: UInt64, accepts: Bool) {
         var generator = SeededGenerator(seed: seed)
@@ -99,7 +103,7 @@ private struct HealthWorld {
         case 50..<70: refuse(shard: shard)
         case 70..<85: begin(shard: shard)
         case 85..<90: health.endProbe(shard: shard, now: now, random: generator.next())
-        default: health.tick(now: now, random: generator.next())
+        default: tick()
         }
         checkStates(before)
         checkTrust(before)
@@ -120,7 +124,8 @@ private struct HealthWorld {
     }
 
     private mutating func refuse(shard: Int) {
-        let waiting = refusedAt.count - Int(health.trustedThrough)
+        settled = max(settled, Int(health.trustedThrough))
+        let waiting = refusedAt.count - settled
         let ticket = health.tokenRefused(shard: shard, now: now, random: generator.next())
         refusals += 1
         if waiting == limit {
@@ -129,6 +134,15 @@ private struct HealthWorld {
             refusedAt.append(now)
             if ticket != UInt64(refusedAt.count) { problems.append("ticket \(ticket) out of turn") }
         }
+    }
+
+    private mutating func tick() {
+        while settled < refusedAt.count, refusedAt[settled] + TokenTrust.patience <= now {
+            settled += 1
+            expired.insert(settled)
+        }
+        health.tick(now: now, random: generator.next())
+        if health.distrustedThrough > settled { problems.append("ticket \(health.distrustedThrough) expired early") }
     }
 
     private mutating func begin(shard: Int) {
@@ -173,6 +187,7 @@ private struct HealthWorld {
         // the first of them over connections no older than it.
         var paying = 0
         var acceptance = acceptances.count
+        var believed = 0
         for ticket in stride(from: Int(trusted), through: 1, by: -1) {
             while acceptance > 0, acceptances[acceptance - 1].lastTicket >= ticket {
                 acceptance -= 1
@@ -181,7 +196,8 @@ private struct HealthWorld {
             let newer = acceptances[acceptance...].reduce(0) {
                 $0 + ($1.openedAt >= refusedAt[ticket - 1] ? $1.count : 0)
             }
-            if Int(trusted) - ticket + 1 > min(paying, newer) { problems.append("ticket \(ticket) is not paid") }
+            if !expired.contains(ticket) { believed += 1 }
+            if believed > min(paying, newer) { problems.append("ticket \(ticket) is not paid") }
             if Int(trusted) - ticket > 80 { break }
         }
         lastTrusted = trusted

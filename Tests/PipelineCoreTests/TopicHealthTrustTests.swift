@@ -170,8 +170,8 @@ import Testing
 
     /// The gateway refuses the first notification of a connection.
     @discardableResult
-    private mutating func refuseFirst(at second: UInt64) -> UInt64 {
-        health.tokenRefused(shard: 0, afterAcceptance: false, now: at(second), random: 0)
+    private mutating func refuseFirst(at second: UInt64, isKnown: Bool = true) -> UInt64 {
+        health.tokenRefused(shard: 0, isKnown ? .firstThoughKnown : .first, now: at(second), random: 0)
     }
 
     /// Tickets that are believed, as they are for who asks after every step.
@@ -188,22 +188,75 @@ import Testing
         #expect(isBelieved(ticket) && health.distrustedThrough == 0)
     }
 
-    @Test("On probation a first refusal waits like others, but not a row of them without an acceptance")
-    func firstOnProbation() {
-        var trust = TokenTrust(share: 500_000, limit: 100)
-        for second in 1..<UInt64(TokenTrust.longestRow) {
-            #expect(trust.admitFirst(isOnProbation: true, refusedAt: at(second)) == second)
-        }
-        trust.pay(1000, connectionOpenedAt: at(20))
-        #expect(trust.trustedThrough == UInt64(TokenTrust.longestRow - 1) && trust.distrustedThrough == 0)
-        for second in 1..<UInt64(TokenTrust.longestRow) {
-            #expect(trust.admitFirst(isOnProbation: true, refusedAt: at(20 + second)) > 0)
-        }
-        #expect(trust.admitFirst(isOnProbation: true, refusedAt: at(50)) == 0)
-        #expect(trust.distrustedThrough == UInt64(2 * (TokenTrust.longestRow - 1)))
+    @Test("A list that begins with dead tokens is believed: each is the first of a connection, then one is accepted")
+    mutating func deadFirst() {
+        use(share: 0.5)
+        accept(1, openedAt: 0)
+        var tickets: [UInt64] = []
+        for _ in 1..<TokenTrust.longestRow { tickets.append(refuseFirst(at: 2, isKnown: false)) }
+        accept(1000, openedAt: 3)
+        #expect(tickets.allSatisfy(isBelieved))
     }
 
-    @Test("A refusal as the first thing on a connection has no ticket, and drops what waits")
+    @Test("A row of connections that begin with a refusal is not believed, if it is long, or has lasted for a while")
+    mutating func rows() {
+        use(share: 0.5)
+        accept(1, openedAt: 0)
+        for _ in 1..<TokenTrust.longestRow { refuseFirst(at: 2, isKnown: false) }
+        let long = refuseFirst(at: 2, isKnown: false)
+        #expect(long == 0 && health.distrustedThrough == UInt64(TokenTrust.longestRow - 1))
+        accept(1000, openedAt: 3)
+        #expect(health.trustedThrough == 0)
+        for _ in 1..<TokenTrust.row { refuseFirst(at: 10, isKnown: false) }
+        let late = refuseFirst(at: 15, isKnown: false)
+        #expect(late == 0)
+        accept(1000, openedAt: 16)
+        #expect(health.trustedThrough == 0)
+    }
+
+    @Test("While nothing was ever accepted, a connection that begins with a refusal is not believed")
+    mutating func nothingAccepted() {
+        let ticket = refuseFirst(at: 2, isKnown: false)
+        accept(1000, openedAt: 3)
+        #expect(ticket == 0 && health.trustedThrough == 0)
+    }
+
+    @Test("An acceptance ends the row, over whatever connection, but an old one pays for nothing")
+    mutating func rowEnds() {
+        use(share: 0.5)
+        for second in 1...100 as ClosedRange<UInt64> {
+            accept(1, openedAt: 0)
+            let ticket = refuseFirst(at: second, isKnown: false)
+            #expect(ticket == second)
+        }
+        #expect(health.trustedThrough == 0 && health.distrustedThrough == 0)
+    }
+
+    @Test("What has waited for half a minute is not believed any more, and what came later still may be")
+    mutating func patience() {
+        let tickets = [refuse(at: 1), refuse(at: 10)]
+        health.tick(now: at(30), random: 0)
+        #expect(health.distrustedThrough == 0)
+        health.tick(now: at(31), random: 0)
+        #expect(health.distrustedThrough == 1)
+        accept(100, openedAt: 31)
+        #expect(!isBelieved(tickets[0]) && isBelieved(tickets[1]))
+    }
+
+    @Test("Part of a price that was paid for a refusal that waited for too long is forgotten with it")
+    mutating func partOfAPriceExpired() {
+        use(share: 0.2)
+        refuse(at: 1)
+        refuse(at: 2)
+        accept(3, openedAt: 2)
+        health.tick(now: at(31), random: 0)
+        accept(3, openedAt: 2)
+        #expect(health.trustedThrough == 0)
+        accept(1, openedAt: 2)
+        #expect(health.trustedThrough == 2)
+    }
+
+    @Test("A known token refused as the first thing on a connection has no ticket, and drops what waits")
     mutating func firstThing() {
         let waiting = [refuse(at: 1), refuse(at: 2)]
         let first = refuseFirst(at: 3)
@@ -267,10 +320,10 @@ import Testing
         #expect(tickets.dropFirst().allSatisfy { $0 == 0 })
     }
 
-    @Test("A connection that begins with a refusal at one shard drops what waits from all")
+    @Test("A connection that begins with the refusal of a known token at one shard drops what waits from all")
     mutating func acrossShards() {
-        let ticket = health.tokenRefused(shard: 1, afterAcceptance: true, now: at(1), random: 0)
-        _ = health.tokenRefused(shard: 2, afterAcceptance: false, now: at(2), random: 0)
+        let ticket = health.tokenRefused(shard: 1, now: at(1), random: 0)
+        _ = health.tokenRefused(shard: 2, .firstThoughKnown, now: at(2), random: 0)
         accept(10, openedAt: 3, shard: 3)
         #expect(ticket == 1 && !isBelieved(ticket))
     }

@@ -156,9 +156,14 @@ struct Stages {
         group.directory.recount()
     }
 
-    /// Acts on refusals of tokens that are believed by now.
-    func believeRefusals() {
-        for refused in tombstones.takeTrusted() {
+    /// Acts on refusals of tokens: those that are new, and those that are believed by now or never will be.
+    func lookAfterRefusals() {
+        for refused in tombstones.takeFresh() { routing.refuse(refused) }
+        for (refused, isBelieved) in tombstones.takeSettled() {
+            guard isBelieved else {
+                routing.forgive(refused)
+                continue
+            }
             routing.refuse(refused)
             tombstones.write(refused)
         }

@@ -274,7 +274,7 @@ final class WorkerShard {
         lastTick = now
         stages.gateway.hold(!stages.commits.maySend(now: now))
         for event in stages.gateway.tick(now: now, isLate: hasPassedOver) { handle(event) }
-        stages.believeRefusals()
+        stages.lookAfterRefusals()
         stages.routing.expireProbes()
         stages.updateFeeding()
         if nextRetry <= now {

@@ -53,7 +53,8 @@ extension LaneStateMachine {
                 sequence: named,
                 status: response.status,
                 rule: rule,
-                wasPresumed: named < wasSettled
+                wasPresumed: named < wasSettled,
+                isBehindAcceptance: hasAccepted(before: named)
             )
         }
         verdict.presumedWrong = min(settledEnd, wasSettled)..<wasSettled
@@ -185,6 +186,13 @@ extension LaneStateMachine {
         return verdict
     }
 
+    /// Whether the open connection had accepted something before a notification that the gateway now speaks of.
+    private func hasAccepted(before named: UInt64) -> Bool {
+        // Dropped entries were taken out before it was their turn. When the log has let go of a part of the connection, so
+        // much was taken that something was accepted.
+        log.head > connectionStart || log.liveCount(in: connectionStart..<named) > 0
+    }
+
     /// Counts a silent end against the only notification in flight; true if there have been too many. A sentinel behind it
     /// may be the cause instead.
     private mutating func isPoison() -> Bool {
@@ -195,7 +203,13 @@ extension LaneStateMachine {
 
     /// The only notification in flight is the cause of what happened: it is not sent again.
     private mutating func refuseLone(into verdict: inout LaneVerdict) {
-        verdict.refused = .init(sequence: settledEnd, status: .unknown, rule: .isolate, wasPresumed: false)
+        verdict.refused = .init(
+            sequence: settledEnd,
+            status: .unknown,
+            rule: .isolate,
+            wasPresumed: false,
+            isBehindAcceptance: hasAccepted(before: settledEnd)
+        )
         settledEnd += 1
     }
 

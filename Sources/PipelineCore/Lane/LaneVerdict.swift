@@ -13,6 +13,8 @@ public struct LaneVerdict: Equatable, Sendable {
         public var rule: StatusRule
         /// It had been presumed accepted before.
         public var wasPresumed: Bool
+        /// Its connection had accepted something before it.
+        public var isBehindAcceptance: Bool
     }
 
     /// Proven accepted.

@@ -1,12 +1,21 @@
 /// Refusals of tokens in a row, each waiting until acceptances over a newer connection pay for it.
 ///
-/// Invariant 10: a tombstone is written only for a topic whose notifications the same gateway accepts. A connection
-/// that is older than a refusal proves nothing for it: its acceptances may be from before the gateway went wrong. And a
-/// connection that begins with a refusal shows a gateway that may be wrong now: what waits is not believed any more, or a
-/// gateway that is repaired would pay for what it refused while it was wrong. On probation, where tokens that nothing is
-/// known of follow each other, a first refusal is common and waits like others; but a row of them, in which the topic gets
-/// no acceptance at all, shows the same.
+/// Invariant 10: a tombstone is written only for a topic whose notifications the same gateway accepts. So a refusal is
+/// believed only when a connection that is newer than it accepts something: an older one may be from before the gateway
+/// went wrong. A gateway that is repaired must not pay for what it refused while it was wrong, so what waits is not
+/// believed any more when the gateway seems to be wrong: it has never accepted anything, it refuses a token that it accepted
+/// before as the first of a connection, or a row of connections begins with a refusal and nothing is accepted. For the same
+/// reason nothing waits longer than ``patience``.
 struct TokenTrust: Equatable, Sendable {
+    /// How long a refusal waits: a handshake and a confirmation window take a part of it. [ours]
+    static let patience = Duration.seconds(30)
+    /// Connections in a row that begin with a refusal before the gateway seems to be wrong: so many, if the row has lasted
+    /// for so long that what was accepted meanwhile would be known, or the larger number in any case, since a list of tokens
+    /// may begin with those that are dead. [ours]
+    static let row = 16
+    static let rowTime = Duration.seconds(5)
+    static let longestRow = 64
+
     /// The latest ticket that was paid for.
     private(set) var trustedThrough: UInt64 = 0
 
@@ -21,10 +30,10 @@ struct TokenTrust: Equatable, Sendable {
     private let price: Int
     private let limit: Int
 
-    /// First refusals on probation in a row that are not believed any more.
-    static let longestRow = 16
-    /// First refusals on probation since the last acceptance.
-    private var row = 0
+    private var hasAccepted = false
+    /// Connections that began with a refusal since the last acceptance, and when the first of them did.
+    private var firsts = 0
+    private var firstsSince = MonotonicTime(nanoseconds: 0)
 
     private var lastTicket: UInt64 = 0
     /// When the refusals that wait were made, the oldest at `head`: a ring that grows up to the limit.
@@ -58,9 +67,11 @@ struct TokenTrust: Equatable, Sendable {
     /// A connection began with a refusal.
     ///
     /// - Returns: its ticket; 0 if it is not admitted.
-    mutating func admitFirst(isOnProbation: Bool, refusedAt: MonotonicTime) -> UInt64 {
-        row += 1
-        guard isOnProbation, row < Self.longestRow else {
+    mutating func admitFirst(refusedAt: MonotonicTime) -> UInt64 {
+        if firsts == 0 { firstsSince = refusedAt }
+        firsts += 1
+        let isShort = firsts < Self.row || firsts < Self.longestRow && refusedAt < firstsSince + Self.rowTime
+        guard hasAccepted, isShort else {
             distrust()
             return 0
         }
@@ -69,7 +80,8 @@ struct TokenTrust: Equatable, Sendable {
 
     /// Acceptances pay for the oldest refusals, up to the first that is newer than their connection.
     mutating func pay(_ count: Int, connectionOpenedAt: MonotonicTime) {
-        row = 0
+        hasAccepted = true
+        firsts = 0
         guard waiting > 0, ring[head] <= connectionOpenedAt else { return }
         // More than the price of all that wait is of no use; the bound keeps the product small.
         let useful = min(count, (waiting * price) / income + 1)
@@ -77,9 +89,7 @@ struct TokenTrust: Equatable, Sendable {
         while waiting > 0, ring[head] <= connectionOpenedAt {
             guard credit >= price else { return }
             credit -= price
-            settledThrough += 1
-            trustedThrough = settledThrough
-            head = (head + 1) % ring.count
+            trustedThrough = settleOldest()
         }
         // What is left was not earned over a connection that is newer than the next refusal.
         credit = 0
@@ -92,6 +102,21 @@ struct TokenTrust: Equatable, Sendable {
         distrustedThrough = lastTicket
         head = 0
         credit = 0
+    }
+
+    /// What has waited for too long is not believed any more.
+    mutating func expire(now: MonotonicTime) {
+        while waiting > 0, ring[head] + Self.patience <= now {
+            distrustedThrough = settleOldest()
+            credit = 0
+        }
+    }
+
+    /// - Returns: the ticket that waits no more.
+    private mutating func settleOldest() -> UInt64 {
+        settledThrough += 1
+        head = (head + 1) % ring.count
+        return settledThrough
     }
 
     private mutating func grow() {

@@ -31,6 +31,16 @@ public struct TopicHealth: Equatable, Sendable {
         case probing(Reason, shard: Int, until: MonotonicTime)
     }
 
+    /// What came before a refusal of a token on its connection.
+    public enum RefusalStanding: Sendable {
+        /// The connection had accepted something.
+        case afterAcceptance
+        /// Nothing.
+        case first
+        /// Nothing, and the token was accepted lately: the gateway may be wrong.
+        case firstThoughKnown
+    }
+
     public struct Limits: Equatable, Sendable {
         /// The wait from a stop to the next probe.
         public var probe: Backoff
@@ -117,7 +127,8 @@ public struct TopicHealth: Equatable, Sendable {
 
     /// Tombstones of refusals with tickets up to this that are not written yet never are; never falls.
     ///
-    /// A connection that begins with a refusal takes the trust from all refusals that wait, and from its own.
+    /// A connection that begins with the refusal of a token that was accepted lately takes the trust from all refusals that
+    /// wait, and from its own; so does a long row of connections that begin with a refusal; and so does time.
     public var distrustedThrough: UInt64 { trust.distrustedThrough }
 
     // MARK: Failures
@@ -183,21 +194,22 @@ public struct TopicHealth: Equatable, Sendable {
     /// A token was called invalid.
     ///
     /// - Parameters:
-    ///   - afterAcceptance: the same connection had accepted something before.
-    ///   - isOnProbation: the connection carries tokens of which nothing is known.
+    ///   - standing: what came before it on its connection.
     ///   - random: 64 random bits.
-    /// - Returns: the ticket of the refusal, ascending from 1; 0: never to be tombstoned, because nothing was accepted
-    ///   before it, too many wait or the share is 0.
+    /// - Returns: the ticket of the refusal, ascending from 1; 0: never to be tombstoned, because the gateway seems to be
+    ///   wrong, too many wait or the share is 0.
     public mutating func tokenRefused(
         shard: Int,
-        afterAcceptance: Bool = true,
-        isOnProbation: Bool = false,
+        _ standing: RefusalStanding = .afterAcceptance,
         now: MonotonicTime,
         random: UInt64
     ) -> UInt64 {
-        let ticket =
-            afterAcceptance
-            ? trust.admit(refusedAt: now) : trust.admitFirst(isOnProbation: isOnProbation, refusedAt: now)
+        var ticket: UInt64 = 0
+        switch standing {
+        case .afterAcceptance: ticket = trust.admit(refusedAt: now)
+        case .first: ticket = trust.admitFirst(refusedAt: now)
+        case .firstThoughKnown: trust.distrust()
+        }
         guard reason != .tokensDoubted else {
             guard isProbing(by: shard) else { return ticket }
             sample.refused += 1
@@ -248,10 +260,12 @@ public struct TopicHealth: Equatable, Sendable {
         }
     }
 
-    /// Time goes by: a lease that ran out is a failed probe, and the latest answers are judged.
+    /// Time goes by: a lease that ran out is a failed probe, the latest answers are judged, and refusals that waited for
+    /// too long are not believed.
     ///
     /// - Parameter random: 64 random bits, asked for if the topic is stopped by this.
     public mutating func tick(now: MonotonicTime, random: @autoclosure () -> UInt64) {
+        trust.expire(now: now)
         expireLease(now: now, random: random())
         judge(now: now, random: random())
     }

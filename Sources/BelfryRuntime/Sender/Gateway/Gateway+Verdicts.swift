@@ -60,27 +60,20 @@ extension Gateway: GatewayLaneDelegate {
         switch refusal.rule {
         case .rejectToken:
             let random = settings.randomBits()
-            let afterAcceptance = refusal.sequence > lane.machine.connectionStart
-            let isOnProbation = lanes.isOnProbation(lane)
-            let ticket = health.change { health in
-                health.tokenRefused(
-                    shard: shard,
-                    afterAcceptance: afterAcceptance,
-                    isOnProbation: isOnProbation,
-                    now: now,
-                    random: random
-                )
-            }
-            tombstones.add(
-                TombstoneWriter.Refused(
-                    topic: lanes.topic,
-                    token: Array(NotificationFrame.command2Token(in: lane.machine.log.frame(at: refusal.sequence))),
-                    checksum: entry.checksum,
-                    ticket: ticket,
-                    refusedAt: UInt32(clamping: settings.unixMilliseconds() / 1000)
-                )
-            )
+            let standing = lanes.standing(of: refusal, on: lane)
+            let ticket = health.change { $0.tokenRefused(shard: shard, standing, now: now, random: random) }
             outcomes.settle(entry.reference, .rejected, status: status, reason: TokenRecord.Reason.invalid.name)
+            lanes.forgetAccepted(checksum: entry.checksum)
+            guard ticket > 0 else { return }
+            let refused = TombstoneWriter.Refused(
+                topic: lanes.topic,
+                token: Array(NotificationFrame.command2Token(in: lane.machine.log.frame(at: refusal.sequence))),
+                checksum: entry.checksum,
+                ticket: ticket,
+                refusedAt: UInt32(clamping: settings.unixMilliseconds() / 1000)
+            )
+            silence(refused)
+            tombstones.add(refused)
         case .deadLetter, .isolate:
             health.change { $0.contentRefused(shard: shard, now: now) }
             outcomes.deadLetter(

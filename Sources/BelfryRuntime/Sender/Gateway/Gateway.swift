@@ -297,11 +297,12 @@ final class Gateway {
         }
     }
 
-    /// Takes what waits for a token out of its lanes.
-    func discardWaiting(_ refused: TombstoneWriter.Refused) -> [NotificationReference] {
-        let lanes = lanes(of: refused.topic)
-        lanes.forgetAccepted(checksum: refused.checksum)
-        return lanes.discardWaiting(token: refused.token, checksum: refused.checksum)
+    /// Ends what waits for a token that was called invalid: each would cost a connection.
+    func silence(_ refused: TombstoneWriter.Refused) {
+        let waiting = lanes(of: refused.topic).discardWaiting(token: refused.token, checksum: refused.checksum)
+        for reference in waiting {
+            outcomes.settle(reference, .tombstoned, status: 0, reason: TokenRecord.Reason.invalid.name)
+        }
     }
 
     private func eachLane(of feed: TopicFeed, _ body: (GatewayLane) -> Void) {

@@ -115,7 +115,7 @@ final class TopicLanes {
         for probation in probations { probation.begin() }
     }
 
-    /// The gateway's word on a token is believed.
+    /// The gateway refused a token after all.
     func forgetAccepted(checksum: UInt32) {
         acceptedTokens?.remove(checksum: checksum)
     }
@@ -138,8 +138,12 @@ final class TopicLanes {
         for probation in probations { probation.end() }
     }
 
-    /// Whether a lane carries tokens of which nothing is known, while others carry the rest.
-    func isOnProbation(_ lane: GatewayLane) -> Bool { lane.number >= probations.count }
+    /// What came before the refusal of a token on its connection.
+    func standing(of refusal: LaneVerdict.Refusal, on lane: GatewayLane) -> TopicHealth.RefusalStanding {
+        guard !refusal.isBehindAcceptance else { return .afterAcceptance }
+        let isKnown = acceptedTokens?.contains(checksum: lane.machine.log.entry(at: refusal.sequence).checksum) ?? false
+        return isKnown ? .firstThoughKnown : .first
+    }
 
     /// A lane and the other one that the same tokens go over.
     func lanes(beside lane: GatewayLane) -> [GatewayLane] {

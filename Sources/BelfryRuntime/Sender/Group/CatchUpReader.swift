@@ -4,15 +4,15 @@ import PipelineCore
 
 /// Reads the log once more where topics are behind, beside the group's consumer.
 ///
-/// One client for all partitions of the shard, made when first needed and closed when idle; a few partitions at a time. Lives
-/// on the shard's event loop.
+/// One client for all partitions of the shard, made when first needed and closed when idle; a few partitions at a time, see
+/// ``CatchUpSlots``. Lives on the shard's event loop.
 final class CatchUpReader {
     private let makeReader: () throws(KafkaError) -> any PartitionReader
     private let feed: RecordFeed
     private let intake: Intake
     private let logger: Logger
     private var reader: (any PartitionReader)?
-    private var reading: Set<KafkaTopicPartition> = []
+    private var slots = CatchUpSlots(count: ShardLimits.catchUpPartitions)
     /// Before that it is not tried again.
     private var nextAttempt = MonotonicTime(nanoseconds: 0)
     private var idleSince: MonotonicTime?
@@ -39,7 +39,12 @@ final class CatchUpReader {
     ///
     /// - Returns: notifications that came of it; nil: nothing was read.
     func read(_ partitions: [PartitionAssignment], now: MonotonicTime) -> (batch: PreparedBatch?, hasRead: Bool) {
-        let behind = partitions.filter { partition in partition.feeds.values.contains { !$0.ledger.isLive } }
+        let behind = partitions.filter { partition in
+            if partition.feeds.values.contains(where: { !$0.ledger.isLive }) { return true }
+            // At the end of the log nothing tells the reader that it has caught up.
+            if slots.holds(partition.number) { halt(partition) }
+            return false
+        }
         guard !behind.isEmpty else {
             closeIfIdle(now: now)
             return (nil, false)
@@ -83,17 +88,18 @@ final class CatchUpReader {
                 stop(partition)
                 return false
             case .begin(let offset):
-                guard reading.contains(partition.place) || reading.count < ShardLimits.catchUpPartitions else {
+                guard slots.take(partition.number, now: now) else {
                     partition.catchUp.halt()
                     return false
                 }
                 rests[partition.place] = nil
                 try open().begin(partition.place, at: offset)
-                reading.insert(partition.place)
             case .goOn:
                 break
             }
-            return true
+            guard slots.isOver(partition.number, now: now) else { return true }
+            halt(partition)
+            return false
         } catch {
             halt(partition)
             nextAttempt = now + ShardLimits.retryInterval
@@ -111,7 +117,8 @@ final class CatchUpReader {
 
     private func stop(_ partition: PartitionAssignment) {
         rests[partition.place] = nil
-        if reading.remove(partition.place) != nil { reader?.stop(partition.place) }
+        if slots.holds(partition.number) { reader?.stop(partition.place) }
+        slots.giveBack(partition.number)
     }
 
     private func halt(_ partition: PartitionAssignment) {
@@ -154,7 +161,7 @@ final class CatchUpReader {
     func close() {
         reader?.close()
         reader = nil
-        reading = []
+        slots = CatchUpSlots(count: slots.count)
         rests = [:]
         idleSince = nil
     }

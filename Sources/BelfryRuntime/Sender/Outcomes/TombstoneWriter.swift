@@ -13,7 +13,7 @@ final class TombstoneWriter {
         var token: [UInt8]
         /// CRC-32 of the token.
         var checksum: UInt32
-        /// See ``TopicHealth/tokenRefused(shard:now:random:)``.
+        /// 1 or more; see ``TopicHealth/tokenRefused(shard:_:now:random:)``.
         var ticket: UInt64
         /// UNIX seconds.
         var refusedAt: UInt32
@@ -27,6 +27,7 @@ final class TombstoneWriter {
     private let filters: TombstoneFilters?
     private let eventLoop: any EventLoop
     private let logger: Logger
+    private var fresh: [Refused] = []
     /// By topic, in the order of their tickets.
     private var pending: [Int32: [Refused]] = [:]
     private var isClosed = false
@@ -48,26 +49,29 @@ final class TombstoneWriter {
     /// Nothing is written any more.
     func close() { isClosed = true }
 
-    /// Refusals that are not believed yet.
-    var pendingCount: Int { pending.values.reduce(0) { $0 + $1.count } }
-
     func add(_ refused: Refused) {
-        guard refused.ticket > 0 else { return }
+        fresh.append(refused)
         pending[refused.topic.index, default: []].append(refused)
     }
 
-    /// Takes the refusals that are believed by now, in order.
-    func takeTrusted() -> [Refused] {
+    /// Takes the refusals that came since this was last called, in order.
+    func takeFresh() -> [Refused] {
+        defer { fresh = [] }
+        return fresh
+    }
+
+    /// Takes the refusals that are believed by now, or never will be, in order.
+    func takeSettled() -> [(refused: Refused, isBelieved: Bool)] {
         guard !pending.isEmpty else { return [] }
-        var trusted: [Refused] = []
+        var all: [(refused: Refused, isBelieved: Bool)] = []
         for (topic, refused) in pending.sorted(by: { $0.key < $1.key }) {
             guard let trust = refused.first?.topic.health.trust else { continue }
             let settled = refused.prefix { $0.ticket <= max(trust.through, trust.distrusted) }
             guard !settled.isEmpty else { continue }
-            trusted += settled.filter { $0.ticket > trust.distrusted && $0.ticket <= trust.through }
+            all += settled.map { ($0, isBelieved: $0.ticket > trust.distrusted && $0.ticket <= trust.through) }
             pending[topic] = settled.count == refused.count ? nil : Array(refused.dropFirst(settled.count))
         }
-        return trusted
+        return all
     }
 
     /// Writes a tombstone; tried again until it is written.

@@ -193,13 +193,17 @@ final class Routing {
         refused[topic.index]?.contains(token, checksum: checksum) ?? false
     }
 
-    /// The gateway's word on a token is believed: what waits for it is not sent, for each would cost a connection.
+    /// The gateway called a token invalid, and does not seem to be wrong: no more is sent to it until that is believed or not,
+    /// for each would cost a connection.
     func refuse(_ token: TombstoneWriter.Refused) {
         refused[token.topic.index, default: RefusedTokens()]
             .insert(token.token, checksum: token.checksum, refusedAt: token.refusedAt)
-        for reference in gateway.discardWaiting(token) {
-            outcomes.settle(reference, .tombstoned, status: 0, reason: TokenRecord.Reason.invalid.name)
-        }
+        gateway.silence(token)
+    }
+
+    /// The gateway's word on a token is not believed.
+    func forgive(_ token: TombstoneWriter.Refused) {
+        refused[token.topic.index]?.remove(token.token, checksum: token.checksum)
     }
 
     /// A token's tombstone is where look-ups find it.
