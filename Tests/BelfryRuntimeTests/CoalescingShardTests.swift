@@ -167,4 +167,26 @@ struct CoalescingShardTests {
         bench.wait(milliseconds: 300)
         #expect(bench.sent == [1])
     }
+
+    @Test("a request that Redis does not answer for is superseded by a newer one that is due before the answer")
+    func answerComesLate() throws {
+        let eventLoop = EmbeddedEventLoop()
+        let redis = ScriptedRedis(on: eventLoop)
+        let bench = CoalescingBench(on: eventLoop, redis: redis) {
+            $0.worker.coalescingWindow = .seconds(2)
+            $0.redis.whenAway = .send
+            $0.redis.awayAfter = .seconds(5)
+        }
+        defer { bench.shard.leave() }
+        bench.group.cachedEnd = 0
+        redis.window = 2000
+        try bench.bring((1, "score"))
+        bench.wait(milliseconds: 1900)
+        redis.isMute = true
+        bench.wait(milliseconds: 300)
+        #expect(bench.sent.isEmpty && bench.waiting == 1, "its window is over, and Redis was asked whether it is sent")
+        try bench.bring((1, "score"))
+        bench.wait(milliseconds: 10_000)
+        #expect(bench.sent == [1] && bench.superseded == 1 && bench.waiting == 0)
+    }
 }

@@ -275,6 +275,7 @@ final class WorkerShard {
         stages.gateway.hold(!stages.commits.maySend(now: now))
         for event in stages.gateway.tick(now: now, isLate: hasPassedOver) { handle(event) }
         stages.lookAfterRefusals()
+        stages.memory.goOnWithoutRedis()
         stages.routing.expireProbes()
         stages.updateFeeding()
         if nextRetry <= now {

@@ -9,9 +9,11 @@
 struct TokenTrust: Equatable, Sendable {
     /// How long a refusal waits: a handshake and a confirmation window take a part of it. [ours]
     static let patience = Duration.seconds(30)
-    /// Connections in a row that begin with a refusal before the gateway seems to be wrong: so many, if the row has lasted
-    /// for so long that what was accepted meanwhile would be known, or the larger number in any case, since a list of tokens
-    /// may begin with those that are dead. [ours]
+    /// First refusals of connections, since the last acceptance, that may be believed: a list of tokens may begin with those
+    /// that are dead. [ours]
+    static let mostFirst = 8
+    /// So many of them in a row show a wrong gateway, if what was accepted meanwhile would be known by then, or the larger
+    /// number in any case. [ours]
     static let row = 16
     static let rowTime = Duration.seconds(5)
     static let longestRow = 64
@@ -75,7 +77,7 @@ struct TokenTrust: Equatable, Sendable {
             distrust()
             return 0
         }
-        return admit(refusedAt: refusedAt)
+        return firsts <= Self.mostFirst ? admit(refusedAt: refusedAt) : 0
     }
 
     /// Acceptances pay for the oldest refusals, up to the first that is newer than their connection.

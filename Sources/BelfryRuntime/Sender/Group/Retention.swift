@@ -63,7 +63,7 @@ final class Retention {
     private func mendLive(_ partition: PartitionAssignment, _ there: KafkaWatermarks) {
         let expected = partition.liveNext ?? 0
         standing.remove(partition.number)
-        guard expected < there.low else {
+        guard expected <= there.high else {
             offsetsBeyondEnd += 1
             return logger.critical(
                 "partition ends before its committed offset; it stands until the group's offsets are set",
@@ -72,14 +72,16 @@ final class Retention {
                 ]
             )
         }
+        // After a pause librdkafka may ask once more for what was taken in, which the log has not any more.
+        let next = max(expected, there.low)
         do throws(KafkaError) {
-            try consumer.seekWithoutWaiting(to: [KafkaPartitionOffset(partition.place, offset: there.low)])
+            try consumer.seekWithoutWaiting(to: [KafkaPartitionOffset(partition.place, offset: next)])
         } catch {
             standing.insert(partition.number)
             return logger.warning("partition could not be moved; trying again", metadata: ["error": "\(error)"])
         }
-        partition.moveLive(to: there.low)
-        report(partition, offset: expected, there.low)
+        partition.moveLive(to: next)
+        if expected < there.low { report(partition, offset: expected, there.low) }
     }
 
     /// Moves the cursors of topics that are behind to where the log begins.

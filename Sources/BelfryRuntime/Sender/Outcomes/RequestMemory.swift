@@ -29,6 +29,9 @@ final class RequestMemory {
     private let outcomes: Outcomes
     private let eventLoop: any EventLoop
     private let logger: Logger
+    /// On their way, by number.
+    private var writes: [UInt64: Write] = [:]
+    private var lastWrite: UInt64 = 0
     private var isClosed = false
 
     /// Entries on their way into Redis together.
@@ -40,6 +43,10 @@ final class RequestMemory {
         var pending = 0
         /// The last error among the answers.
         var failure: RedisError?
+        /// In the order in which writes began.
+        var number: UInt64 = 0
+        /// Its notifications are settled, be Redis late.
+        var isOver = false
 
         init(_ topic: Topic, _ outcome: OutcomeKind) {
             self.topic = topic
@@ -86,17 +93,30 @@ final class RequestMemory {
             )
             feed.publicationBegun()
             if write.entries.count == mostAtOnce {
-                send(write)
+                begin(write)
                 write = Write(topic, outcome)
             }
         }
-        if !write.entries.isEmpty { send(write) }
+        if !write.entries.isEmpty { begin(write) }
+    }
+
+    /// Settles what is on its way while sending goes on without Redis: what is sent meanwhile is settled at once, and an older
+    /// notification of a token must not be left behind a newer one.
+    func goOnWithoutRedis() {
+        guard !writes.isEmpty, isRedisAway() else { return }
+        for (_, write) in writes.sorted(by: { $0.key < $1.key }) { finish(write) }
+    }
+
+    private func begin(_ write: Write) {
+        lastWrite += 1
+        write.number = lastWrite
+        writes[lastWrite] = write
+        send(write)
     }
 
     private func send(_ write: Write) {
-        guard let redis, !isClosed else { return }
-        // Sending has gone on without Redis for a while, and so must settling.
-        guard !isRedisAway() else { return finish(write) }
+        guard let redis, !isClosed, !write.isOver else { return }
+        guard !isRedisAway() else { return goOnWithoutRedis() }
         let key = write.topic.requestKey
         let milliseconds = Int(window.wholeNanoseconds / 1_000_000)
         write.pending = write.entries.count
@@ -119,7 +139,7 @@ final class RequestMemory {
     }
 
     private func answered(_ write: Write) {
-        guard !isClosed else { return }
+        guard !isClosed, !write.isOver else { return }
         guard let error = write.failure else { return finish(write) }
         logger.warning("request ids could not be remembered", metadata: ["error": "\(error)"])
         // It may run twice; the offsets wait for it.
@@ -127,6 +147,8 @@ final class RequestMemory {
     }
 
     private func finish(_ write: Write) {
+        write.isOver = true
+        writes[write.number] = nil
         for entry in write.entries {
             onRemembered(entry.fingerprint)
             feeds[entry.reference.assignment]?.publicationEnded()

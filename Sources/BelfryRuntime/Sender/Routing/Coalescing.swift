@@ -36,6 +36,8 @@ final class Coalescing {
     private let lanes: (Int32) -> TopicLanes?
     private var machine = Coalescer(patience: ShardLimits.backlogPatience)
     private var waiting = WaitingRequests()
+    /// Requests that are sent as soon as Redis says that they may be.
+    private var asked: [Coalescer.Subject: UInt64] = [:]
     /// Redis did not answer for a window, and the log says so.
     private var isUnanswered = false
     private var isClosed = false
@@ -70,6 +72,7 @@ final class Coalescing {
         guard !waiting.isEmpty else { return }
         machine.forget(assignment: feed)
         waiting.forget(feed: feed)
+        asked = asked.filter { waiting[$0.value] != nil }
     }
 
     // MARK: Arriving
@@ -171,21 +174,40 @@ final class Coalescing {
     }
 
     private func goOn(with due: Coalescer.Due) {
+        // The answer for one that was due before may come after this one is sent.
+        if let other = asked.removeValue(forKey: due.subject), let before = waiting[other] {
+            guard before.stamp < due.stamp else {
+                asked[due.subject] = other
+                return end([due.ticket], .superseded)
+            }
+            end([other], .superseded)
+        }
         guard let request = waiting[due.ticket], request.topic.coalescingWindow > .zero,
             lanes(due.subject.topic)?.sending == .all
         else { return release(due.ticket) }
         // One without came when its topic did not work.
-        if due.hadWindow { ask(.end(ticket: due.ticket), due.ticket) } else { waitOn(due.ticket, .unknown) }
+        if due.hadWindow {
+            asked[due.subject] = due.ticket
+            ask(.end(ticket: due.ticket), due.ticket)
+        } else {
+            waitOn(due.ticket, .unknown)
+        }
     }
 
     private func end(_ tickets: [UInt64], _ outcome: OutcomeKind) {
         for ticket in tickets {
-            if let request = waiting.take(ticket) { outcomes.settle(request.reference, outcome) }
+            if let request = take(ticket) { outcomes.settle(request.reference, outcome) }
         }
     }
 
     private func release(_ ticket: UInt64) {
-        if let request = waiting.take(ticket) { onDue(request) }
+        if let request = take(ticket) { onDue(request) }
+    }
+
+    private func take(_ ticket: UInt64) -> WaitingRequest? {
+        guard let request = waiting.take(ticket) else { return nil }
+        if asked[request.subject] == ticket { asked[request.subject] = nil }
+        return request
     }
 
     // MARK: Windows
@@ -281,6 +303,7 @@ final class Coalescing {
                 self.end([ticket], .superseded)
             } else {
                 // Another shard has sent in this window, or clocks differ.
+                if let subject = waiting[ticket]?.subject { asked[subject] = nil }
                 waitOn(ticket, .ends(end))
             }
         }
