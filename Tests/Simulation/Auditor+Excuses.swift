@@ -7,6 +7,13 @@ extension Auditor {
         return offset < world.broker.low[Int(world.partition(ofRecord: record))]
     }
 
+    /// Retention took its record before the group had committed anything: to the group the log begins behind it.
+    func wasBeforeAllCommits(_ number: Int) -> Bool {
+        let record = notifications[number].record
+        guard let offset = world.offset(ofRecord: record) else { return false }
+        return offset < world.broker.beginnings[Int(world.partition(ofRecord: record))]
+    }
+
     /// It is lost by somebody's will: retention, or an operator.
     func isExcused(_ number: Int) -> Bool { notifications[number].isSkipped || isDeleted(number) }
 
@@ -36,9 +43,14 @@ extension Auditor {
 
     /// An operator has set a partition's position: what lies before it and is not done never will be.
     func skipped(_ partition: Int32, places: Range<Int>) {
+        let committed = CommittedPosition(world.broker.committed[partition], limitBytes: options.metadataBytes)
         for entry in world.broker.partitions[Int(partition)][places] {
-            for number in firstOf[entry.ordinal]..<end(of: entry.ordinal) where notifications[number].outcomeAt == nil {
-                notifications[number].isSkipped = true
+            for number in firstOf[entry.ordinal]..<end(of: entry.ordinal) {
+                if notifications[number].outcomeAt == nil { notifications[number].isSkipped = true }
+                // It may have been about to be sent again behind an older one.
+                if !isBehind(committed, number, at: entry.record.offset) {
+                    tokens[notifications[number].token].isExempt = true
+                }
             }
         }
     }

@@ -28,6 +28,13 @@ extension Auditor {
         if sentAt > known.assignedAt { fenced(member) }
     }
 
+    /// A member has learnt what it is assigned, hence that it is one.
+    func heardAssignment(_ member: SimulatedConsumer) {
+        memberships[member.number, default: .init()].isFenced = false
+        memberships[member.number, default: .init()].unanswered = []
+        memberships[member.number, default: .init()].assignedAt = now
+    }
+
     /// A member has learnt that it is none any more.
     func fenced(_ member: SimulatedConsumer) {
         memberships[member.number, default: .init()].isFenced = true
@@ -80,7 +87,8 @@ extension Auditor {
             let fetch = fetches[notifications[number].record]
         else { return }
         for sibling in siblings(of: number) where sibling != number && notifications[sibling].accepted > 0 {
-            guard let settled = notifications[sibling].outcomeAt else { continue }
+            // Whose fate was given up is not remembered, be it that it was accepted.
+            guard notifications[sibling].hasArrived, let settled = notifications[sibling].outcomeAt else { continue }
             check(fetch.time <= settled, 3, "\(name(number)) was sent, though its request arrived before")
         }
     }
@@ -120,8 +128,9 @@ extension Auditor {
     /// A healthy topic's time from publishing to acceptance, while nothing but other topics is sick.
     func checkTime(of number: Int) {
         guard options.isIsolated, holds(.isolation), !isSick(number) else { return }
-        // What is slow by its own settings, or by a fault that meets everybody, is no harm done by others.
-        guard world.plan.faults.isEmpty, options.inFlight >= 100,
+        // What is slow by its own settings, or by a fault that meets everybody, is no harm done by others; connections that
+        // are renewed every second or two spend the whole budget.
+        guard world.plan.faults.isEmpty, options.inFlight >= 100, options.connectionMaxAge == 0,
             world.plan.records.allSatisfy({ $0.tokens.count <= WorldPlan.tokensPerKey && $0.poison.isEmpty })
         else { return }
         let record = world.plan.records[notifications[number].record]

@@ -28,6 +28,10 @@ final class Auditor {
         /// The worker that gave the first outcome, and when.
         var outcomeBy = -1
         var decidedAt: VirtualTime = 0
+        /// Its first outcome says that it arrived: that is what Redis remembers.
+        var hasArrived = false
+        /// A gateway refused it, and may accept it when it comes again.
+        var wasRefused = false
         /// Skipped by an operator's hand: it need not have an outcome.
         var isSkipped = false
         /// Most recent acceptance of it.

@@ -23,6 +23,8 @@ final class SimulatedBroker {
     let group: SimulatedGroup
     /// First offset that retention has left, by partition; 0: it took nothing.
     private(set) var low: [Int64]
+    /// The same when the group committed for the first time; 0 if retention had taken nothing by then.
+    private(set) var beginnings: [Int64]
     /// Nobody is answered before this time.
     private(set) var awayUntil: VirtualTime = 0
 
@@ -30,6 +32,7 @@ final class SimulatedBroker {
         self.world = world
         partitions = Array(repeating: [], count: count)
         low = Array(repeating: 0, count: count)
+        beginnings = low
         group = SimulatedGroup(world: world, partitions: count)
     }
 
@@ -82,6 +85,7 @@ final class SimulatedBroker {
         guard stored.count > 1 else { return }
         let place = min(stored.count - 1, stored.count * percent / 100)
         low[Int(partition)] = max(low[Int(partition)], stored[place].record.offset)
+        if committed[partition] == nil { beginnings[Int(partition)] = low[Int(partition)] }
         world.note(.fault, Int(partition), place, "partition \(partition) begins at \(low[Int(partition)]) now")
     }
 
@@ -102,6 +106,9 @@ final class SimulatedBroker {
 
     /// By hand, while the group has no member.
     func setMetadata(_ metadata: String, of partition: Int32) {
+        // The offset that it belonged to may have been set meanwhile.
+        let isRepair = metadata != CommittedPosition.unknownMetadata
+        guard !isRepair || committed[partition]?.metadata == CommittedPosition.unknownMetadata else { return }
         committed[partition]?.metadata = metadata
         world.note(.committed, Int(partition), 0, "metadata of \(partition) is set by hand to '\(metadata)'")
     }

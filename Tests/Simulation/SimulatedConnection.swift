@@ -156,8 +156,13 @@ final class SimulatedConnection: GatewayConnection {
             isReading = false
             guard !isVoid, !received.isEmpty else { return }
             guard delaysArrival || gateway.stalledUntil <= gateway.now else { return readReceived() }
-            let next = received.removeFirst()
-            if !isRefused { read(next) }
+            // A punctual gateway takes all that there is, or what its kernel acknowledged could lie there for long.
+            var left = delaysArrival ? received.count : 1
+            while left > 0, !received.isEmpty {
+                left -= 1
+                let next = received.removeFirst()
+                if !isRefused { read(next) }
+            }
             move()
             readReceived()
         }
@@ -169,6 +174,8 @@ final class SimulatedConnection: GatewayConnection {
         // What a punctual gateway's kernel has acknowledged is read.
         if world.plan.options.isPunctual, !isRefused { for next in received { read(next) } }
         received = []
+        // An answer to that arrives, too.
+        guard !isOver else { return }
         isVoid = true
         watchSilence()
     }
@@ -233,7 +240,7 @@ final class SimulatedConnection: GatewayConnection {
                     return .processingError
                 }
                 if let status = gateway.judge(token) {
-                    world.auditor.refused(token)
+                    world.auditor.refused(record: World.record(view.payload), token: token)
                     return status
                 }
                 accepted.append((token, World.record(view.payload)))

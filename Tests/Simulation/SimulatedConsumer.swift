@@ -198,6 +198,7 @@ final class SimulatedConsumer: GroupConsumer {
             switch reports.removeFirst() {
             case .assigned(let partitions):
                 unanswered.append(.assign(partitions))
+                world.auditor.heardAssignment(self)
                 onAssigned?(partitions.map(Self.place))
             case .revoked(let partitions, let lost):
                 withdraw(partitions)

@@ -172,6 +172,8 @@ final class SimulatedGroup {
         let generation = generation
         member.hear(after: world.dice.time(1...40)) { [self, unowned member] in
             guard contains(member), generation == self.generation else { return }
+            // It goes through the next round already.
+            if case .preparing = state, joined.contains(member.number) { return }
             member.take(assignment, generation: generation)
         }
     }

@@ -98,6 +98,7 @@ extension WorldPlan {
         let isSick = Set(options.sick.map(\.topic))
         guard let late = (0..<options.topics).first(where: { !isSick.contains($0) }) else { return }
         for index in records.indices where records[index].topic == late && records[index].time < end / 2 {
+            guard records[index].tokens.count <= Self.tokensPerKey else { continue }
             records[index].topic = options.sick[0].topic
         }
     }

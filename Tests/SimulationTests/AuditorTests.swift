@@ -181,7 +181,7 @@ import Testing
     func doubt() {
         let worker = worker()
         for token in 0..<40 {
-            auditor.refused(token)
+            auditor.refused(record: 0, token: token)
             auditor.tombstoned(World.redisKey(ofToken: token), by: worker)
         }
         #expect(auditor.violation?.invariant == 10)

@@ -36,6 +36,14 @@ import Testing
         #expect(World(WorldPlan(seed: seed, features: [])).run().violation == nil)
     }
 
+    @Test(
+        "Known seeds: a window and requests that Redis is late for, and a resume before the beginning of the log",
+        arguments: [3902, 4245, 10602] as [UInt64]
+    )
+    func knownRedisSeeds(seed: UInt64) {
+        #expect(World(WorldPlan(seed: seed, features: .all)).run().violation == nil)
+    }
+
     @Test("Where sending goes on without Redis, a window never lets the older one go after the newer")
     func windowWithoutRedis() {
         let features = Features.all.subtracting([
