@@ -190,6 +190,20 @@ public struct Coalescer: Sendable {
         return .opens(group: number)
     }
 
+    /// A request has arrived at its device before, and came once more: what waits and is older must not be sent after it.
+    ///
+    /// - Returns: the tickets of those that it supersedes, ascending by stamp.
+    public mutating func arrivedBefore(_ stamp: Stamp, of subject: Subject) -> [UInt64] {
+        guard let number = open[subject], let group = groups[number] else { return [] }
+        let older = group.candidates.prefix { $0.stamp < stamp }
+        if older.count == group.candidates.count {
+            remove(number)
+        } else {
+            groups[number]?.candidates.removeFirst(older.count)
+        }
+        return older.map(\.ticket)
+    }
+
     /// It became known when a group's window ends.
     public mutating func windowEnds(_ group: UInt64, at time: MonotonicTime) {
         windows.insert(group, at: time)

@@ -41,6 +41,22 @@ import Testing
         #expect(coalescer.isEmpty && coalescer.gates.isEmpty)
     }
 
+    @Test("When one that arrived before comes once more, what waits and is older is superseded, what is newer waits on")
+    func arrivedBefore() {
+        var coalescer = Coalescer(patience: .seconds(5))
+        let waits = [Coalescer.Wait(backlog, until: 100)]
+        _ = coalescer.comes(request(1, at: 10, expiration: 90), subject(1), start, .none, waits)
+        _ = coalescer.comes(request(2, at: 30, expiration: 50), subject(1), start, .none, [])
+        _ = coalescer.comes(request(3, at: 10), subject(2), start, .none, waits)
+        let stamp = Coalescer.Stamp(milliseconds: 20, offset: 9, token: 0)
+        #expect(coalescer.arrivedBefore(stamp, of: subject(1)) == [1])
+        #expect(coalescer.arrivedBefore(stamp, of: subject(2)) == [3])
+        #expect(coalescer.arrivedBefore(stamp, of: subject(3)).isEmpty)
+        coalescer.passed(backlog, upTo: 100)
+        #expect(coalescer.due(later(1)).due.map(\.ticket) == [2])
+        #expect(coalescer.isEmpty)
+    }
+
     @Test("Published in the same millisecond, the higher offset is newer; in one record the later token")
     func ties() {
         typealias Stamp = Coalescer.Stamp

@@ -8,8 +8,6 @@ extension Auditor {
     func assigned(_ member: SimulatedConsumer, _ partition: Int32) {
         let committed = world.broker.committed[partition]
         let done = CommittedPosition(committed, limitBytes: options.metadataBytes)
-        // One that stood still may hear of its assignment when the group has thrown it out.
-        guard world.broker.group.contains(member) else { return }
         owners[partition] = Ownership(member: member.number, since: now, done: done)
     }
 

@@ -237,7 +237,8 @@ final class SimulatedConsumer: GroupConsumer {
             positions[partition] = place
             outOfRange.remove(partition)
             starts[partition] = place
-            world.auditor.assigned(self, partition)
+            // One that stood still may hear of its assignment when the group has thrown it out.
+            if world.broker.group.contains(self) { world.auditor.assigned(self, partition) }
         }
         wake()
     }

@@ -44,6 +44,14 @@ import Testing
         #expect(World(WorldPlan(seed: seed, features: .all)).run().violation == nil)
     }
 
+    @Test(
+        "Known seeds: what was superseded by one that is remembered is not sent when both are read again",
+        arguments: [24638, 25843, 28080] as [UInt64]
+    )
+    func knownRepetitionSeeds(seed: UInt64) {
+        #expect(World(WorldPlan(seed: seed, features: .all)).run().violation == nil)
+    }
+
     @Test("Where sending goes on without Redis, a window never lets the older one go after the newer")
     func windowWithoutRedis() {
         let features = Features.all.subtracting([

@@ -99,6 +99,8 @@ final class Group {
         awaitingPositions += partitions.filter { !awaitingPositions.contains($0) }
         hasJoined = false
         isAsking = false
+        // Not when its positions are known: the group's word may be old by then.
+        commits.assigned()
         // A shard may get none, and after it gave some back in a cooperative group it always hears so; the group waits for
         // the answer to that, too.
         if awaitingPositions.isEmpty { complete([]) } else { requestPositions() }
@@ -137,7 +139,6 @@ final class Group {
         do throws(KafkaError) {
             try consumer.completeAssign(starts)
             hasJoined = true
-            commits.assigned()
             let mustStand = starts.filter { standing.contains($0.partition) }.map(\.place)
             if !mustStand.isEmpty { try consumer.pause(mustStand) }
             logger.info("partitions assigned", metadata: ["partitions": "\(starts.map(\.partition).sorted())"])

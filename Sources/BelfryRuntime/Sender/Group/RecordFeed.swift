@@ -26,11 +26,15 @@ final class RecordFeed {
     func admits(_ feed: TopicFeed) -> Bool {
         let account = feed.account
         switch account.feeding {
-        case .all: return feed.ledger.frontier.uncommitted < maxUncommitted && memory.admits(account)
+        case .all: return hasRoom(feed)
         case .notifications(let limit): return account.notifications < limit
-        case .deadLetters(let records): return records > 0
+        case .deadLetters(let records): return records > 0 && hasRoom(feed)
         case .nothing: return false
         }
+    }
+
+    private func hasRoom(_ feed: TopicFeed) -> Bool {
+        feed.ledger.frontier.uncommitted < maxUncommitted && memory.admits(feed.account)
     }
 
     /// Whether a feed that is behind asks for more: it has used up half of what it may have.

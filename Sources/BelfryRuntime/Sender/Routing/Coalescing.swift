@@ -103,6 +103,19 @@ final class Coalescing {
         )
     }
 
+    /// A notification had arrived at its device before it was taken in: what waits and is older is superseded.
+    func arrivedBefore(_ index: Int, of record: PreparedRecord, in batch: PreparedBatch) {
+        guard !waiting.isEmpty, let coalescing = record.coalescing else { return }
+        var stamp = coalescing.stamp
+        stamp.token = batch.positions[index]
+        let subject = Coalescer.Subject(
+            topic: record.topic.index,
+            fingerprint: RequestFingerprint(token: batch.tokens[index], key: coalescing.key)
+        )
+        end(machine.arrivedBefore(stamp, of: subject), .superseded)
+        if let other = asked[subject], let before = waiting[other], before.stamp < stamp { end([other], .superseded) }
+    }
+
     /// A request that was due waits for a window, with what has come meanwhile.
     private func waitOn(_ ticket: UInt64, _ window: Coalescer.Window) {
         guard let request = waiting[ticket] else { return }

@@ -69,7 +69,10 @@ final class Routing {
             let reference = batch.reference(of: index, in: record)
             let token = batch.tokens[index]
             let checksum = batch.checksums[index]
-            guard isDue(reference, batch.verdicts[index]) else { continue }
+            guard isDue(reference, batch.verdicts[index]) else {
+                if batch.verdicts[index] == .isRepetition { coalescing.arrivedBefore(index, of: record, in: batch) }
+                continue
+            }
             if hasRefused, isRefused(token, checksum, of: record.topic) {
                 outcomes.settle(reference, .tombstoned, status: 0, reason: TokenRecord.Reason.invalid.name)
                 continue
