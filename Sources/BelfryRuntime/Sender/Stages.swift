@@ -77,8 +77,7 @@ struct Stages {
             feeds: feeds,
             outcomes: outcomes,
             gateway: gateway,
-            coalescing: coalescing,
-            clock: clock
+            coalescing: coalescing
         )
         lookup = Lookup(
             redis: clients.redis,

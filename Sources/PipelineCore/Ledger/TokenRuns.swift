@@ -12,11 +12,6 @@ public struct TokenRuns: Equatable, Sendable {
     public var count: Int { runs.reduce(0) { $0 + $1.count } }
     public var first: UInt32? { runs.first?.lowerBound }
 
-    /// Whether these are all tokens of a record with so many.
-    public func isAll(of tokens: Int) -> Bool {
-        runs.count <= 1 && count == tokens && (first ?? 0) == 0
-    }
-
     /// Adds a position behind all others.
     public mutating func append(_ token: UInt32) {
         if let last = runs.last {

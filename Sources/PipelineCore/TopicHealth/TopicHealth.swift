@@ -29,6 +29,14 @@ public struct TopicHealth: Equatable, Sendable {
         case stopped(Reason, until: MonotonicTime)
         /// A lease: only that shard sends, one notification at a time. At `until` without a word the probe has failed.
         case probing(Reason, shard: Int, until: MonotonicTime)
+
+        /// The reason of the stop that is probed or waits to be; nil if the topic works.
+        public var reason: Reason? {
+            switch self {
+            case .works: nil
+            case .stopped(let reason, _), .probing(let reason, _, _): reason
+            }
+        }
     }
 
     /// What came before a refusal of a token on its connection.
@@ -104,13 +112,7 @@ public struct TopicHealth: Equatable, Sendable {
         if case .stopped = state { true } else { false }
     }
 
-    /// The reason of the stop that is probed or waits to be; nil if the topic works.
-    public var reason: Reason? {
-        switch state {
-        case .works: nil
-        case .stopped(let reason, _), .probing(let reason, _, _): reason
-        }
-    }
+    public var reason: Reason? { state.reason }
 
     /// The shard holds the lease, be it run out.
     public func isProbing(by shard: Int) -> Bool {

@@ -63,8 +63,8 @@ final class Gateway {
 
     /// The lanes of a topic; made on first use.
     func lanes(of topic: Topic) -> TopicLanes {
+        if let known = lanes(ofTopic: topic.index) { return known }
         let index = Int(topic.index)
-        if index < topics.count, let known = topics[index] { return known }
         while topics.count <= index { topics.append(nil) }
         let made = makeLanes(of: topic)
         topics[index] = made
@@ -162,12 +162,12 @@ final class Gateway {
     private func noteStandstill(of topic: TopicLanes, now: MonotonicTime) {
         guard topic.sending == .all || topic.sending == .probing else { return }
         for (index, lane) in topic.lanes.enumerated() {
-            let machine = lane.machineReport
+            let mayConnect = lane.machine.admission != .none
             let stands = topic.standstills[index].note(
-                hasWork: machine.inFlight > 0 || machine.waiting > 0 && machine.mayConnect,
-                isExcused: isHeld || machine.isWaitingForBudget,
-                settledEnd: machine.settledEnd,
-                allowance: machine.isOpen ? topic.topic.limits.confirmationWindow : .zero,
+                hasWork: lane.machine.inFlightCount > 0 || lane.machine.waitingCount > 0 && mayConnect,
+                isExcused: isHeld || lane.machine.isWaitingForBudget,
+                settledEnd: lane.machine.settledEnd,
+                allowance: lane.machine.phase == .open ? topic.topic.limits.confirmationWindow : .zero,
                 now: now
             )
             if stands { fail(topic, .unreachable, now: now) }
@@ -245,8 +245,7 @@ final class Gateway {
 
     /// Topics of which this shard may send now, or hold a record for a probe.
     func feeding(of topic: Topic) -> TopicAccount.Feeding {
-        let index = Int(topic.index)
-        guard index < topics.count, let lanes = topics[index] else {
+        guard let lanes = lanes(ofTopic: topic.index) else {
             // Nothing was sent for it here; another shard may know better.
             return topic.health.state == .works ? .all : .notifications(1)
         }
@@ -301,15 +300,12 @@ final class Gateway {
     func silence(_ refused: TombstoneWriter.Refused) {
         let waiting = lanes(of: refused.topic).discardWaiting(token: refused.token, checksum: refused.checksum)
         for reference in waiting {
-            outcomes.settle(reference, .tombstoned, status: 0, reason: TokenRecord.Reason.invalid.name)
+            outcomes.silence(reference, .invalid)
         }
     }
 
     private func eachLane(of feed: TopicFeed, _ body: (GatewayLane) -> Void) {
-        guard let topic = feed.account.topic, Int(topic.index) < topics.count, let lanes = topics[Int(topic.index)]
-        else {
-            return
-        }
+        guard let topic = feed.account.topic, let lanes = lanes(ofTopic: topic.index) else { return }
         for lane in lanes.lanes { body(lane) }
     }
 
@@ -352,8 +348,7 @@ final class Gateway {
         var metadata: Logger.Metadata = [
             "topic": .string(lanes.topic.bundleID), "environment": .string(lanes.topic.environment),
         ]
-        if case .stopped(let reason, _) = state { metadata["reason"] = .string(reason.rawValue) }
-        if case .probing(let reason, _, _) = state { metadata["reason"] = .string(reason.rawValue) }
+        if let reason = state?.reason { metadata["reason"] = .string(reason.rawValue) }
         logger.log(level: level, message, metadata: metadata)
     }
 }
@@ -367,27 +362,6 @@ struct LaneBarrier {
 }
 
 extension GatewayLane {
-    /// The lane as its standstill is judged by.
-    fileprivate struct MachineReport {
-        var inFlight: Int
-        var waiting: Int
-        var settledEnd: UInt64
-        var isOpen: Bool
-        var isWaitingForBudget: Bool
-        var mayConnect: Bool
-    }
-
-    fileprivate var machineReport: MachineReport {
-        MachineReport(
-            inFlight: machine.inFlightCount,
-            waiting: machine.waitingCount,
-            settledEnd: machine.settledEnd,
-            isOpen: machine.phase == .open,
-            isWaitingForBudget: machine.isWaitingForBudget,
-            mayConnect: machine.admission != .none
-        )
-    }
-
     /// The topic does not work: the connection comes to its end, and none takes its place.
     fileprivate func suspend() {
         machine.admit(.none)

@@ -146,7 +146,7 @@ final class RecordFeed {
         }
         if isBehind(.refused) || isBehind(.others) { return true }
         guard let parsed = try? RecordKeyView(parsing: key) else { return false }
-        return classifier.directory.hashes(ofBundle: parsed.bundleID).contains(where: isBehind)
+        return classifier.directory.hasHash(ofBundle: parsed.bundleID, where: isBehind)
     }
 
     // MARK: Both

@@ -26,8 +26,6 @@ final class Retention {
     /// The live reader's next offset is not in the log.
     func liveIsOutOfRange(_ partition: Int32) { standing.insert(partition) }
 
-    func forget(_ partition: Int32) { standing.remove(partition) }
-
     /// Asks where the log begins, for every partition that stands still; what went wrong is tried again with the next call.
     func mend(_ assigned: [Int32: PartitionAssignment]) {
         standing = standing.filter { assigned[$0]?.phase == .active }

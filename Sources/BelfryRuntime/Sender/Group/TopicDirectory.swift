@@ -28,6 +28,8 @@ final class TopicDirectory {
     let others = TopicAccount(nil)
 
     private let environments: [String]
+    /// As records may name them; none first.
+    private let environmentBytes: [[UInt8]]
     private let hasCertificate: (_ environment: String, _ bundleID: String) -> Bool
     private let make: Make
     private var indices: [Name: Int32] = [:]
@@ -47,6 +49,7 @@ final class TopicDirectory {
         make: @escaping Make
     ) {
         self.environments = environments
+        environmentBytes = [[]] + environments.map { Array($0.utf8) }
         self.hasCertificate = hasCertificate
         self.make = make
         others.feeding = .nothing
@@ -80,14 +83,14 @@ final class TopicDirectory {
         hashes[hash].map { accounts[Int($0)] }
     }
 
-    /// The hashes that a bundle's records may have: with the environment left out, or with one of those configured.
-    func hashes(ofBundle bundleID: UnsafeRawBufferPointer) -> [TopicHash] {
-        ([""] + environments).map { environment in
-            Array(environment.utf8).withUnsafeBytes { TopicHash(bundleID: bundleID, environment: $0) }
+    /// Looks for a hash that a bundle's records may have: with the environment left out, or with one of those configured.
+    func hasHash(ofBundle bundleID: UnsafeRawBufferPointer, where fulfils: (TopicHash) -> Bool) -> Bool {
+        environmentBytes.contains { environment in
+            environment.withUnsafeBytes { fulfils(TopicHash(bundleID: bundleID, environment: $0)) }
         }
     }
 
-    /// Whether one more bundle without a certificate can be followed by itself.
+    /// One more bundle without a certificate can be followed by itself.
     var hasRoom: Bool { withoutCertificate < Self.mostWithoutCertificate }
 
     /// Counts the bundles without a certificate anew: some may have one by now.
@@ -104,7 +107,7 @@ final class TopicDirectory {
         }
         let isThere = hasCertificate(name.environment, name.bundleID)
         if !isThere {
-            guard withoutCertificate < Self.mostWithoutCertificate else { return nil }
+            guard hasRoom else { return nil }
             withoutCertificate += 1
         }
         let index = Int32(accounts.count)

@@ -100,9 +100,6 @@ final class Lookup {
         return entries.removeFirst().batch
     }
 
-    /// The number of the oldest batch; nil: there is none.
-    var oldestNumber: UInt64? { entries.first?.batch.number }
-
     /// Lets batches go of which nothing is fed any more: while Redis is away they would pile up with every rebalance.
     func dropOver() {
         entries.removeAll { entry in entry.batch.records.allSatisfy { $0.feed.isOver } }

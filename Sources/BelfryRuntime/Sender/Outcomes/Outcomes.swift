@@ -31,18 +31,17 @@ final class Outcomes {
 
     /// A notification has its outcome; the first one stands.
     @inline(__always)
-    func settle(_ reference: NotificationReference, _ outcome: OutcomeKind) {
-        guard let feed = feeds[reference.assignment] else { return }
-        guard !settings.publishes(outcome) else { return publish(reference, of: feed, outcome, status: 0, reason: "") }
-        if feed.markDone(reference.record, token: reference.token) { counters.outcomes.count(outcome) }
-    }
-
-    func settle(_ reference: NotificationReference, _ outcome: OutcomeKind, status: UInt8, reason: String) {
+    func settle(_ reference: NotificationReference, _ outcome: OutcomeKind, status: UInt8 = 0, reason: String = "") {
         guard let feed = feeds[reference.assignment] else { return }
         guard !settings.publishes(outcome) else {
             return publish(reference, of: feed, outcome, status: status, reason: reason)
         }
         if feed.markDone(reference.record, token: reference.token) { counters.outcomes.count(outcome) }
+    }
+
+    /// A notification is not sent, for its token is dead.
+    func silence(_ reference: NotificationReference, _ death: TokenRecord.Reason?) {
+        settle(reference, .tombstoned, reason: death?.name ?? "")
     }
 
     private func publish(
@@ -73,26 +72,12 @@ final class Outcomes {
         guard (0..<tokens).contains(where: { !feed.isDone(record, token: $0) }) else { return }
         // The outcomes come after the dead letter's acknowledgement; the record must not be done before that.
         feed.hold(record)
-        publish(
-            Publication(
-                feed: feed.number,
-                record: record,
-                content: .deadLetter(.all(tokens), status: 0, reason: refusal.reason, detail: refusal.detail)
-            ),
-            of: feed
-        )
+        publish(.all(tokens), of: record, feed, refusal)
     }
 
     /// Some tokens of a record are at fault, for one reason: one dead letter that names them, then their outcomes.
     func deadLetter(record: UInt32, of feed: TopicFeed, tokens: TokenRuns, _ refusal: RecordRefusal) {
-        publish(
-            Publication(
-                feed: feed.number,
-                record: record,
-                content: .deadLetter(.some(tokens), status: 0, reason: refusal.reason, detail: refusal.detail)
-            ),
-            of: feed
-        )
+        publish(.some(tokens), of: record, feed, refusal)
     }
 
     /// The gateway refused a notification because of its content.
@@ -119,16 +104,21 @@ final class Outcomes {
     private func publish(_ refused: RefusedContent.Refused) {
         guard let feed = feeds[refused.feed] else { return }
         defer { feed.publicationEnded() }
+        publish(.some(refused.tokens), of: refused.record, feed, refused.refusal, status: refused.status)
+    }
+
+    private func publish(
+        _ tokens: Publication.DeadTokens,
+        of record: UInt32,
+        _ feed: TopicFeed,
+        _ refusal: RecordRefusal,
+        status: UInt8 = 0
+    ) {
         publish(
             Publication(
-                feed: refused.feed,
-                record: refused.record,
-                content: .deadLetter(
-                    .some(refused.tokens),
-                    status: refused.status,
-                    reason: refused.refusal.reason,
-                    detail: refused.refusal.detail
-                )
+                feed: feed.number,
+                record: record,
+                content: .deadLetter(tokens, status: status, reason: refusal.reason, detail: refusal.detail)
             ),
             of: feed
         )

@@ -61,10 +61,7 @@ extension WorkerShard {
     }
 
     private func reason(of account: TopicAccount, _ topic: Topic) -> String? {
-        switch topic.health.state {
-        case .works: account.feeding == .all ? nil : "certificate-missing"
-        case .stopped(let reason, _), .probing(let reason, _, _): reason.rawValue
-        }
+        topic.health.state.reason?.rawValue ?? (account.feeding == .all ? nil : "certificate-missing")
     }
 
     private func lag(of account: TopicAccount) -> Int64 {

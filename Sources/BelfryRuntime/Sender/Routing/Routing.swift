@@ -11,7 +11,6 @@ final class Routing {
     private let unixMilliseconds: () -> Int64
     private let remembersRequests: Bool
     private let feeds: FeedTable
-    private let clock: () -> MonotonicTime
     /// Called invalid by the gateway, while look-ups do not show it; by topic.
     private var refused: [Int32: RefusedTokens] = [:]
     /// Sent and not remembered yet, while requests are remembered.
@@ -32,14 +31,12 @@ final class Routing {
         feeds: FeedTable,
         outcomes: Outcomes,
         gateway: Gateway,
-        coalescing: Coalescing,
-        clock: @escaping () -> MonotonicTime
+        coalescing: Coalescing
     ) {
         self.outcomes = outcomes
         self.gateway = gateway
         self.feeds = feeds
         self.coalescing = coalescing
-        self.clock = clock
         unixMilliseconds = settings.unixMilliseconds
         remembersRequests = settings.dedupeWindow > .zero
     }
@@ -74,7 +71,7 @@ final class Routing {
                 continue
             }
             if hasRefused, isRefused(token, checksum, of: record.topic) {
-                outcomes.settle(reference, .tombstoned, status: 0, reason: TokenRecord.Reason.invalid.name)
+                outcomes.silence(reference, .invalid)
                 continue
             }
             if let key = record.requestKey {
@@ -85,7 +82,7 @@ final class Routing {
                 }
             }
             if record.coalescing != nil, coalescing.takes(index, of: record, in: batch, lanes) { continue }
-            if isProbed { noteProbe(reference, record) }
+            if isProbed { noteProbe(reference, of: record.topic, expiration: record.expiration) }
             sent += 1
             if record.notifications.count == 1 {
                 lanes.append(
@@ -120,7 +117,7 @@ final class Routing {
         case .isRepetition:
             outcomes.settle(reference, .duplicate)
         case .isDeadByFeedback, .isDeadAsInvalid, .isDeadAsUnregistered:
-            outcomes.settle(reference, .tombstoned, status: 0, reason: verdict.reasonOfDeath?.name ?? "")
+            outcomes.silence(reference, verdict.reasonOfDeath)
         }
         return false
     }
@@ -134,17 +131,13 @@ final class Routing {
             isRefused(token, request.checksum, of: request.topic)
         }
         if wasRefused {
-            return outcomes.settle(request.reference, .tombstoned, status: 0, reason: TokenRecord.Reason.invalid.name)
+            return outcomes.silence(request.reference, .invalid)
         }
         if request.expiration != 0, Int64(request.expiration) < unixMilliseconds() / 1000 {
             return outcomes.settle(request.reference, .expired)
         }
         let lanes = gateway.lanes(of: request.topic)
-        if lanes.sending != .all, request.expiration != 0 {
-            probes[request.topic.index, default: []].append(
-                Probe(reference: request.reference, expiration: request.expiration)
-            )
-        }
+        if lanes.sending != .all { noteProbe(request.reference, of: request.topic, expiration: request.expiration) }
         request.token.withUnsafeBytes { token in
             request.payload.withUnsafeBytes { payload in
                 lanes.append(
@@ -163,9 +156,9 @@ final class Routing {
 
     // MARK: Probes
 
-    private func noteProbe(_ reference: NotificationReference, _ record: PreparedRecord) {
-        guard record.expiration != 0 else { return }
-        probes[record.topic.index, default: []].append(Probe(reference: reference, expiration: record.expiration))
+    private func noteProbe(_ reference: NotificationReference, of topic: Topic, expiration: UInt32) {
+        guard expiration != 0 else { return }
+        probes[topic.index, default: []].append(Probe(reference: reference, expiration: expiration))
     }
 
     /// Ends notifications that expire while they wait for their topic to be probed, so that the next one may wait.
