@@ -16,6 +16,16 @@ public enum WorkerLog {
 
     /// The partitions that all shards of a worker have now, by what it wrote so far.
     public static func partitions(of worker: ChildProcess) -> Set<Int32> {
+        shards(of: worker).values.reduce(into: []) { $0.formUnion($1) }
+    }
+
+    /// How many shards of these workers have partitions now.
+    public static func shardsWithPartitions(in workers: [ChildProcess]) -> Int {
+        workers.reduce(0) { sum, worker in sum + shards(of: worker).values.count { !$0.isEmpty } }
+    }
+
+    /// The partitions of each shard; what was given back is not among them.
+    private static func shards(of worker: ChildProcess) -> [String: Set<Int32>] {
         var partitions: [String: Set<Int32>] = [:]
         for line in lines(of: worker.log) {
             guard let shard = line.metadata?["shard"], let list = line.metadata?["partitions"] else { continue }
@@ -26,17 +36,7 @@ public enum WorkerLog {
             default: break
             }
         }
-        return partitions.values.reduce(into: []) { $0.formUnion($1) }
-    }
-
-    /// How many shards of these workers have partitions.
-    public static func shardsWithPartitions(in workers: [ChildProcess]) -> Int {
-        workers.reduce(0) { sum, worker in
-            let assigned = lines(of: worker.log, saying: "partitions assigned").compactMap { metadata in
-                metadata["partitions"] == "[]" ? nil : metadata["shard"]
-            }
-            return sum + Set(assigned).count
-        }
+        return partitions
     }
 
     /// Where a worker's operations endpoint listens; nil before it does.
