@@ -106,6 +106,8 @@ extension Auditor {
             for sequence in sequences[ordinal] where sequence.newest >= 0 {
                 // A sick topic's backlog may be on its way once more when the world ends, and retention may have taken some.
                 guard !isSick(sequence.newest), !isDeleted(sequence.newest) else { continue }
+                // Refused, it was as good as done when the newer one was; only its dead letter was not there yet.
+                guard !notifications[sequence.last].wasRefused else { continue }
                 // Those that waited together went by their stamps, others by their offsets.
                 check(
                     sequence.last == sequence.newest || sequence.last == sequence.newestStamped,
