@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps build test demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation chaos simulate fuzz lint generate clean
+.PHONY: help deps program build test demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation chaos simulate fuzz lint generate clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
 JOBS ?= 2
@@ -44,13 +44,27 @@ deps: ## install what is missing (Debian packages, .venv) and say what
 .build/release.yaml: | deps
 	swift build $(SWIFT_FLAGS) --target BenchmarkCommon
 
-build: deps .build/release.yaml ## build everything, tests and benchmarks included
+# Asking the build tool whether there is something to do takes it half a minute: the files' ages tell as well.
+MANIFEST := Package.swift Makefile
+PROGRAM_FILES := $(shell find Sources -type f)
+ALL_FILES := $(PROGRAM_FILES) $(shell find Tests -type f)
+
+.build/program.built: $(MANIFEST) $(PROGRAM_FILES) | deps .build/release.yaml
+	@test -e $@ || echo 'building the program: some minutes the first time, for its libraries are built as well'
+	swift build $(SWIFT_FLAGS) --product belfry
+	@touch $@
+
+.build/all.built: $(MANIFEST) $(ALL_FILES) | deps .build/release.yaml
 	swift build $(SWIFT_FLAGS) --build-tests
+	@touch .build/program.built $@
+
+program: .build/program.built ## build the program alone
+build: .build/all.built ## build everything, tests and benchmarks included
 
 test: build ## run all tests
 	@Tests/run.sh $(BIN)/belfryPackageTests.xctest '$(FILTER)'
 
-demo: build ## run the whole story from Kafka to a device and back, and check the books
+demo: program ## run the whole story from Kafka to a device and back, and check the books
 	@$(BIN)/belfry demo $(if $(KAFKA),--kafka '$(KAFKA)') $(if $(REDIS),--redis '$(REDIS)') $(ARGS)
 
 bench: build ## measure a worker against its floor in C

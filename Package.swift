@@ -19,6 +19,9 @@ let nio: [Target.Dependency] = [
     .product(name: "NIOCore", package: "swift-nio"),
     .product(name: "NIOPosix", package: "swift-nio"),
 ]
+let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
 
 let package = Package(
     name: "belfry",
@@ -34,7 +37,7 @@ let package = Package(
         .package(
             url: "https://github.com/hummingbird-project/hummingbird.git",
             exact: "2.28.1",
-            // Its configuration has its own file format; ours is read by BelfryRuntime.
+            // Its configuration has its own file format; ours is read by BelfrySupport.
             traits: []
         ),
         .package(url: "https://github.com/jpsim/Yams.git", exact: "6.2.2"),
@@ -54,7 +57,7 @@ let package = Package(
         .target(name: "PipelineCore", dependencies: ["APNsProtocol"], swiftSettings: hot),
         .target(
             name: "PushSchemas",
-            dependencies: [.product(name: "SwiftProtobuf", package: "swift-protobuf")],
+            dependencies: [protobuf],
             swiftSettings: strict
         ),
 
@@ -67,42 +70,84 @@ let package = Package(
         .target(
             name: "Sandbox",
             dependencies: [
-                "APNsProtocol", "CVector", "TLSTransport",
+                "APNsProtocol", "CVector", "TLSTransport", logging,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "Logging", package: "swift-log"),
             ] + nio,
+            exclude: ["README.md"],
             // In the program itself, so that it stays one file.
             resources: [.embedInCode("Page/Files")],
             swiftSettings: strict
         ),
+        // Configuration, logs, operations endpoint and certificates, for every role.
         .target(
-            name: "BelfryRuntime",
+            name: "BelfrySupport",
             dependencies: [
-                "APNsProtocol", "PipelineCore", "PushSchemas", "KafkaClient", "RedisClient", "TLSTransport",
+                "PipelineCore", "PushSchemas", "RedisClient", "TLSTransport", logging, lifecycle,
                 .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
                 .product(name: "Yams", package: "Yams"),
             ] + nio,
-            exclude: ["Sender/README.md", "TokenState/README.md"],
+            swiftSettings: strict
+        ),
+        // Kafka topics, dead letters, readiness and the ports to clients.
+        .target(
+            name: "PushTopics",
+            dependencies: [
+                "BelfrySupport", "KafkaClient", "PipelineCore", "PushSchemas", "RedisClient", logging, lifecycle,
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        // The state of tokens in Redis and in memory.
+        .target(
+            name: "TokenState",
+            dependencies: [
+                "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "PushSchemas", "PushTopics",
+                "RedisClient", "TLSTransport", logging, lifecycle,
+            ] + nio,
+            exclude: ["README.md"],
             swiftSettings: hot
+        ),
+        // The worker.
+        .target(
+            name: "Sender",
+            dependencies: [
+                "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "PushSchemas", "PushTopics",
+                "RedisClient", "TLSTransport", "TokenState", logging, lifecycle,
+            ] + nio,
+            exclude: ["README.md"],
+            swiftSettings: hot
+        ),
+        // Registrar and harvester.
+        .target(
+            name: "TokenRoles",
+            dependencies: [
+                "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "PushSchemas", "PushTopics",
+                "RedisClient", "TLSTransport", "TokenState", logging, lifecycle,
+            ] + nio,
+            swiftSettings: strict
+        ),
+        // The work of the commands that are no role.
+        .target(
+            name: "BelfryTools",
+            dependencies: [
+                "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "PushSchemas", "PushTopics",
+                "TLSTransport", "TokenState", logging, lifecycle, protobuf,
+            ] + nio,
+            swiftSettings: strict
         ),
         .target(
             name: "Demo",
             dependencies: [
-                "APNsProtocol", "BelfryRuntime", "KafkaClient", "PushSchemas", "Sandbox",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+                "APNsProtocol", "KafkaClient", "PushSchemas", "PushTopics", "Sandbox", "TokenState", logging, protobuf,
             ],
             swiftSettings: strict
         ),
         .executableTarget(
             name: "belfry",
             dependencies: [
-                "BelfryRuntime", "Demo", "Sandbox",
+                "BelfrySupport", "BelfryTools", "Demo", "PushTopics", "Sandbox", "Sender", "TokenRoles", "TokenState",
+                logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
         ),
@@ -150,10 +195,9 @@ let package = Package(
         .executableTarget(
             name: "belfry-bench",
             dependencies: [
-                "BelfryRuntime", "BenchmarkCommon", "KafkaClient", "PushSchemas", "RedisClient", "Sandbox",
-                "TLSTransport", "TestSupport",
+                "BenchmarkCommon", "KafkaClient", "PushSchemas", "RedisClient", "Sandbox", "TLSTransport",
+                "TestSupport", "TokenState", protobuf,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ] + nio,
             path: "Tests/Benchmarks/Driver",
             swiftSettings: strict
@@ -163,9 +207,8 @@ let package = Package(
         .executableTarget(
             name: "belfry-bench-badtokens",
             dependencies: [
-                "BelfryRuntime", "Demo", "KafkaClient", "PushSchemas", "TLSTransport", "TestSupport",
+                "Demo", "KafkaClient", "PushSchemas", "PushTopics", "TLSTransport", "TestSupport", protobuf,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ] + nio,
             path: "Tests/Benchmarks/BadTokens",
             swiftSettings: strict
@@ -174,7 +217,7 @@ let package = Package(
         .executableTarget(
             name: "belfry-bench-isolation",
             dependencies: [
-                "APNsProtocol", "BelfryRuntime", "Demo", "KafkaClient", "PushSchemas", "TLSTransport",
+                "APNsProtocol", "Demo", "KafkaClient", "PushSchemas", "PushTopics", "TLSTransport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + nio,
             path: "Tests/Benchmarks/Isolation",
@@ -184,9 +227,8 @@ let package = Package(
         .executableTarget(
             name: "belfry-chaos",
             dependencies: [
-                "BelfryRuntime", "Demo", "KafkaClient", "PushSchemas", "TestSupport",
+                "Demo", "KafkaClient", "PipelineCore", "PushSchemas", "PushTopics", "TestSupport", protobuf,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ],
             path: "Tests/Chaos",
             swiftSettings: strict
@@ -195,14 +237,12 @@ let package = Package(
         .executableTarget(
             name: "belfry-simulate",
             dependencies: [
-                "APNsProtocol", "BelfryRuntime", "KafkaClient", "PipelineCore", "PushSchemas", "RedisClient",
-                "TLSTransport",
+                "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "PushSchemas", "PushTopics",
+                "RedisClient", "Sender", "TLSTransport", "TokenState", logging, protobuf,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ] + nio,
             path: "Tests/Simulation",
-            swiftSettings: strict
+            swiftSettings: hot
         ),
         // Fuzz targets: a program of its own with `make fuzz`, else a replay of their corpus.
         .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzz/LibFuzzer"),
@@ -215,6 +255,16 @@ let package = Package(
 
         // What several test targets need.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
+        // Token state, brokers and services for the tests of several pipeline targets.
+        .target(
+            name: "PipelineTestSupport",
+            dependencies: [
+                "COpenSSL", "KafkaClient", "PushSchemas", "PushTopics", "RedisClient", "TLSTransport", "TestSupport",
+                "TokenState", logging,
+            ] + nio,
+            path: "Tests/PipelineTestSupport",
+            swiftSettings: strict
+        ),
 
         // Rules and wrappers, each beside its target.
         .testTarget(
@@ -229,7 +279,7 @@ let package = Package(
         ),
         .testTarget(
             name: "PushSchemasTests",
-            dependencies: ["PushSchemas", "TestSupport", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
+            dependencies: ["PushSchemas", "TestSupport", protobuf],
             swiftSettings: strict
         ),
         .testTarget(
@@ -252,51 +302,82 @@ let package = Package(
         .testTarget(
             name: "SandboxTests",
             dependencies: [
-                "APNsProtocol", "Sandbox", "TLSTransport", "TestSupport",
+                "APNsProtocol", "Sandbox", "TLSTransport", "TestSupport", logging,
                 .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "Logging", package: "swift-log"),
             ] + nio,
             swiftSettings: strict
         ),
         .testTarget(name: "FuzzTests", dependencies: ["belfry-fuzz"], swiftSettings: strict),
+        // The pipeline, each target beside its tests; BelfryTools tells two of them the exit code of an error.
         .testTarget(
-            name: "BelfryRuntimeTests",
+            name: "BelfrySupportTests",
             dependencies: [
-                "APNsProtocol", "BelfryRuntime", "KafkaClient", "PipelineCore", "PushSchemas", "RedisClient",
-                "TLSTransport", "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+                "BelfrySupport", "BelfryTools", "PipelineCore", "PipelineTestSupport", "PushTopics", "RedisClient",
+                "Sender", "TLSTransport", logging,
             ] + nio,
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "TokenStateTests",
+            dependencies: [
+                "APNsProtocol", "BelfrySupport", "BelfryTools", "KafkaClient", "PipelineCore", "PipelineTestSupport",
+                "PushSchemas", "PushTopics", "RedisClient", "TLSTransport", "TestSupport", "TokenState",
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+            ] + nio,
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "SenderTests",
+            dependencies: [
+                "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "PipelineTestSupport", "PushSchemas",
+                "PushTopics", "RedisClient", "Sender", "TLSTransport", "TestSupport", "TokenState", logging,
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+            ] + nio,
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "TokenRolesTests",
+            dependencies: [
+                "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "PipelineTestSupport", "PushSchemas",
+                "PushTopics", "RedisClient", "TLSTransport", "TestSupport", "TokenRoles", "TokenState", logging,
+                protobuf,
+            ] + nio,
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "BelfryToolsTests",
+            dependencies: [
+                "APNsProtocol", "BelfrySupport", "BelfryTools", "KafkaClient", "PipelineCore", "PipelineTestSupport",
+                "PushSchemas", "PushTopics", "TestSupport", "TokenState", logging, protobuf,
+            ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "BenchmarkDriverTests",
             dependencies: [
-                "APNsProtocol", "BenchmarkCommon", "PushSchemas", "belfry-bench", "belfry-bench-isolation",
-                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+                "APNsProtocol", "BenchmarkCommon", "PushSchemas", "belfry-bench", "belfry-bench-isolation", protobuf,
             ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "ChaosTests",
-            dependencies: ["PushSchemas", "Sandbox", "TestSupport", "belfry-bench-badtokens", "belfry-chaos"],
+            dependencies: [
+                "PipelineCore", "PushSchemas", "Sandbox", "TestSupport", "belfry-bench-badtokens", "belfry-chaos",
+            ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "SimulationTests",
-            dependencies: ["BelfryRuntime", "KafkaClient", "PipelineCore", "PushSchemas", "belfry-simulate"],
+            dependencies: ["KafkaClient", "PipelineCore", "PushSchemas", "belfry-simulate"],
             swiftSettings: strict
         ),
         // The program as a whole: processes, real servers, kills.
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "BelfryRuntime", "Demo", "KafkaClient", "PipelineCore", "PushSchemas", "Sandbox", "TLSTransport",
-                "TestSupport", "belfry",
-                .product(name: "Logging", package: "swift-log"),
+                "BelfrySupport", "BelfryTools", "Demo", "KafkaClient", "PipelineCore", "PushSchemas", "Sandbox",
+                "TLSTransport", "TestSupport", "TokenState", "belfry", logging, protobuf,
                 .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ] + nio,
             swiftSettings: strict
         ),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LINE_LIMIT = 400
+COLUMN_LIMIT = 120
 CODE_SUFFIXES = {".swift", ".c", ".h", ".py", ".sh"}
 TOP_LEVEL = {"Package.swift", "Sources", "Tests", "Deploy", "Schemas", "Makefile", "README.md", "LICENSE"}
 
@@ -25,10 +26,12 @@ IMPORTS = {
     "RedisClient": {"CHiredis", "Glibc", "Synchronization"} | NIO,
     "TLSTransport": {"COpenSSL", "Glibc", "Synchronization"} | NIO,
 }
+# The targets of the pipeline, ground floor first: each may import only those before it.
+PIPELINE = ["BelfrySupport", "PushTopics", "TokenState", "Sender", "TokenRoles", "BelfryTools"]
 # Dependencies that would turn the layers upside down.
 FORBIDDEN_IMPORTS = {
-    "Sandbox": {"BelfryRuntime", "Demo", "KafkaClient", "RedisClient", "PipelineCore"},
-    "BelfryRuntime": {"Sandbox", "Demo"},
+    **{target: {"Sandbox", "Demo", *PIPELINE[floor + 1:]} for floor, target in enumerate(PIPELINE)},
+    "Sandbox": {"Demo", "KafkaClient", "RedisClient", "PipelineCore", *PIPELINE},
     "belfry": {"KafkaClient", "RedisClient", "TLSTransport", "PipelineCore", "APNsProtocol"},
 }
 
@@ -41,6 +44,9 @@ UNFINISHED = re.compile(r"\b(?:TO[D]O|FIXM[E]|XX[X])\b|fatalErro[r]\(|\btr[y]!|\
 SLEEP = re.compile(r"Task\.slee[p]|Thread\.slee[p]|\bu?slee[p]\(")
 MACHINE_PATH = re.compile(r"(?:^|[^A-Za-z0-9._])/(?:home|root|work|farm)/")
 ASSERTION = re.compile(r"#expect|#require|Issue\.record|confirmation\(")
+COMMENT = re.compile(r"^\s*//")
+DOC_COMMENT = re.compile(r"^\s*///(?!/)")
+NAMELESS = re.compile(r"^\s*///\s*(What|Whether|Where|Which|Who|How)\b")
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
 
 
@@ -134,6 +140,32 @@ def tests_assert(tree):
     ]
 
 
+def swift_files(tree):
+    return [path for path in tree.under("Sources", ".swift") + tree.under("Tests", ".swift") if not is_generated(path)]
+
+
+def long_comments(tree):
+    """Comments that `swift format` leaves too long: it sees to code only."""
+    return [
+        Finding(path, number, f"a comment of {len(line)} columns; {COLUMN_LIMIT} at most")
+        for path in swift_files(tree) for number, line in tree.lines(path)
+        if len(line) > COLUMN_LIMIT and COMMENT.match(line)
+    ]
+
+
+def nameless_comments(tree):
+    """Doc comments whose first line asks instead of naming its subject."""
+    findings = []
+    for path in swift_files(tree):
+        is_inside = False
+        for number, line in tree.lines(path):
+            match = NAMELESS.match(line)
+            if match and not is_inside:
+                findings.append(Finding(path, number, f"a doc comment names its subject, not \"{match.group(1)}\""))
+            is_inside = DOC_COMMENT.match(line) is not None
+    return findings
+
+
 def top_level(tree):
     names = {path.split("/")[0] for path in tree.paths}
     return [
@@ -143,11 +175,12 @@ def top_level(tree):
 
 
 def dead_targets(tree):
-    """A folder of sources that no target builds."""
+    """A folder of sources that no target builds. A document may stand beside the folders."""
     if "Package.swift" not in tree.paths:
         return []
     package = tree.text("Package.swift")
-    folders = sorted({path.split("/")[1] for path in tree.under("Sources")})
+    paths = [path for path in tree.under("Sources") if path.count("/") > 1 or not path.endswith(".md")]
+    folders = sorted({path.split("/")[1] for path in paths})
     return [
         Finding(f"Sources/{name}", 1, "Package.swift names no such target")
         for name in folders if f'"{name}"' not in package
@@ -180,8 +213,8 @@ def scripts_run(tree):
 
 
 RULES = [
-    long_files, imports, unfinished, sleeps, machine_paths, tests_assert, top_level, dead_targets, placeholders,
-    dead_links, scripts_run,
+    long_files, imports, unfinished, sleeps, machine_paths, tests_assert, long_comments, nameless_comments, top_level,
+    dead_targets, placeholders, dead_links, scripts_run,
 ]
 
 

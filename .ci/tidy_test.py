@@ -55,8 +55,14 @@ class HouseRules(unittest.TestCase):
                 self.expect_one("Sources/PipelineCore/Clock.swift", 2, "PipelineCore may not import")
 
     def test_layers_are_not_turned_upside_down(self):
-        self.write("Sources/belfry/Main.swift", "import BelfryRuntime\nimport KafkaClient\n")
+        self.write("Sources/belfry/Main.swift", "import BelfryTools\nimport KafkaClient\n")
         self.expect_one("Sources/belfry/Main.swift", 2, "belfry may not import KafkaClient")
+
+    def test_targets_of_the_pipeline_stand_in_their_order(self):
+        self.write("Package.swift", 'let names = ["PipelineCore", "Sender", "TokenState"]\n')
+        self.write("Sources/Sender/Lookup.swift", "import TokenState\n")
+        self.write("Sources/TokenState/Filter.swift", "import Sender\n")
+        self.expect_one("Sources/TokenState/Filter.swift", 1, "TokenState may not import Sender")
 
     def test_nothing_is_left_unfinished_or_traps(self):
         for line in ["// TO" + "DO later", "fatal" + 'Error("x")', "tr" + "y! work()", "value a" + "s! Int"]:
@@ -78,11 +84,38 @@ class HouseRules(unittest.TestCase):
         self.write("Tests/PipelineCoreTests/LedgerTests.swift", "@Test func nothing() {}\n")
         self.expect_one("Tests/PipelineCoreTests/LedgerTests.swift", 1, "asserts nothing")
 
+    def test_a_comment_ends_before_column_120(self):
+        fits = "    // " + "é" * 113
+        self.write("Sources/belfry/Short.swift", f"{fits}\nlet text = 1 {fits}\n")
+        self.write("Sources/PushSchemas/Generated/Long.pb.swift", f"{fits}x\n")
+        self.write("Package.swift", 'let names = ["PipelineCore", "PushSchemas", "belfry"]\n')
+        for path in ["Sources/belfry/Long.swift", "Tests/PipelineCoreTests/Long.swift"]:
+            for comment in [fits + "x", fits.replace("// ", "///") + "x"]:
+                with self.subTest(path + comment):
+                    self.write(path, f"let text = 1\n{comment}\n")
+                    self.expect_one(path, 2, "121 columns")
+            self.write(path, "")
+
+    def test_a_doc_comment_names_its_subject(self):
+        self.write("Sources/belfry/Good.swift", "/// The token may be dead.\n/// What it is stays open.\n// How.\n")
+        self.write("Sources/belfry/Other.swift", "/// Whatever it is, it goes.\nlet a = 1\n")
+        for word in ["What", "Whether", "Where", "Which", "Who", "How"]:
+            with self.subTest(word):
+                comment = f"    /// {word} it is.\n    /// {word} it was.\n"
+                self.write("Sources/belfry/Main.swift", f"/// The parts.\nenum Main {{\n{comment}}}\n")
+                self.expect_one("Sources/belfry/Main.swift", 3, f'not "{word}"')
+
+    def test_a_doc_comment_of_generated_code_need_not(self):
+        self.write("Package.swift", 'let names = ["PipelineCore", "PushSchemas"]\n')
+        self.write("Sources/PushSchemas/Generated/Schema.pb.swift", "/// Which token it is.\n")
+        self.assertEqual(self.found(), [])
+
     def test_the_top_level_is_closed(self):
         self.write("notes.txt", "x\n")
         self.expect_one("notes.txt", 1, "top level")
 
     def test_every_source_folder_is_a_target(self):
+        self.write("Sources/DOCUMENT.md", "\n")
         self.write("Sources/Forgotten/Thing.swift", "\n")
         self.expect_one("Sources/Forgotten", 1, "no such target")
 

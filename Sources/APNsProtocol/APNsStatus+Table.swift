@@ -3,7 +3,7 @@ extension APNsStatus {
     public struct Entry: Sendable, Hashable {
         /// The status this line is about.
         public let status: APNsStatus
-        /// Apple's words for it, in lower case.
+        /// Apple's text for the status, in lower case.
         public let meaning: String
         /// The first document that lists it.
         public let since: RuleSource
@@ -25,7 +25,7 @@ extension APNsStatus {
         Entry(status: .unknown, meaning: "none (unknown)", since: .guide2010),
     ]
 
-    /// This status' line of the table; `nil` for a byte nobody has documented.
+    /// The table line of this status; `nil` for a byte that no source documents.
     public var entry: Entry? {
         Self.table.first { $0.status == self }
     }

@@ -1,6 +1,6 @@
 /// The status byte of an error response [10].
 ///
-/// Any byte is representable, so that a status nobody has documented is still reported as what it was.
+/// Any byte is representable, so that an undocumented status is reported unchanged.
 public struct APNsStatus: RawRepresentable, Hashable, Sendable {
     /// The byte on the wire.
     public let rawValue: UInt8

@@ -1,4 +1,4 @@
-/// The items of one command 2 frame, as far as they have been read; absent ones have their defaults [ours].
+/// The items read so far of one command 2 frame; absent ones have their defaults [ours].
 struct Command2Items {
     private(set) var identifier: UInt32 = 0
     private(set) var expiration: UInt32 = 0
@@ -6,7 +6,7 @@ struct Command2Items {
     private(set) var token = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var payload = UnsafeRawBufferPointer(start: nil, count: 0)
 
-    /// One bit for each item id that was met.
+    /// One bit for each item id that was read.
     private var met: UInt8 = 0
 
     /// Takes the next item of the frame.
@@ -15,7 +15,7 @@ struct Command2Items {
     @inline(__always)
     mutating func take(_ id: UInt8, _ data: UnsafeRawBufferPointer, limits: GatewayLimits) -> APNsStatus? {
         guard let item = Command2Item(rawValue: id) else {
-            // Passing over what is not understood would hide a provider's fault from its tests.
+            // Skipping unknown items would hide a provider's fault from its tests.
             return limits.protocolErrorStatus
         }
         let bit = UInt8(1) << id
@@ -52,7 +52,7 @@ struct Command2Items {
 }
 
 extension GatewayLimits {
-    /// The status for a token of this length, or `nil` when it is one a token may have.
+    /// The status for a token of this length; `nil` when the length is allowed.
     @inline(__always)
     func fault(tokenBytes count: Int) -> APNsStatus? {
         if tokenBytes.contains(count) { return nil }

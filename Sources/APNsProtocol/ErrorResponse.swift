@@ -1,4 +1,5 @@
-/// The one packet a gateway ever sends: `08` · status (1) · identifier (4). It closes the connection afterwards [10].
+/// The only packet that a gateway sends: `08` · status (1) · identifier (4). The gateway closes the connection
+/// afterwards [10].
 public struct ErrorResponse: Hashable, Sendable {
     /// The size of the packet on the wire.
     public static let encodedBytes = 6
@@ -6,14 +7,14 @@ public struct ErrorResponse: Hashable, Sendable {
     /// The first byte of the packet [10].
     public static let command: UInt8 = 8
 
-    /// What was wrong, or ``APNsStatus/shutdown``.
+    /// The reason for the refusal, or ``APNsStatus/shutdown``.
     public let status: APNsStatus
 
-    /// The provider's own identifier of the notification that is named, as it came. 0 can mean "could not
+    /// The provider's own identifier of the notification that the response names, unchanged. 0 can mean "could not
     /// attribute" [field].
     public let identifier: UInt32
 
-    /// Any combination is representable; what it means is the reader's to decide.
+    /// Any combination is representable; the reader decides on its meaning.
     public init(status: APNsStatus, identifier: UInt32) {
         self.status = status
         self.identifier = identifier

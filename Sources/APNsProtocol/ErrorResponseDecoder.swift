@@ -2,7 +2,7 @@
 ///
 /// A value without references; it may be moved between threads, and is used by one at a time.
 public struct ErrorResponseDecoder: Sendable {
-    /// What the bytes so far amount to. Each of ``response(_:)`` and ``malformed(commandByte:)`` is reported once.
+    /// The result of the bytes so far. Each of ``response(_:)`` and ``malformed(commandByte:)`` is reported once.
     public enum Outcome: Hashable, Sendable {
         /// The packet is not complete yet.
         case needMore
@@ -17,7 +17,7 @@ public struct ErrorResponseDecoder: Sendable {
     /// Bytes that came after the packet, or after the stream was found malformed. A gateway sends none [10].
     public private(set) var ignoredBytes = 0
 
-    /// Bytes of a packet that is not complete yet, 0...5. More than 0 at the end of the stream: it was cut off.
+    /// Bytes of an incomplete packet, 0...5. More than 0 at the end of the stream: the packet was cut off.
     public private(set) var bufferedBytes = 0
 
     /// The packet's bytes so far, the earliest in the most significant place.

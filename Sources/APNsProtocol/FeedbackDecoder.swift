@@ -1,10 +1,11 @@
-/// The provider's reading side of a feedback connection: tuples until the service closes [10], cut into chunks anywhere.
+/// The provider's reading side of a feedback connection: tuples until the service closes [10], cut into chunks
+/// anywhere.
 ///
-/// Tokens of every length are passed on, zero included: what to make of them is the caller's. At most one tuple is
-/// held, 65,541 bytes. A value without references to its input; it may be moved between threads, and is used by one at
-/// a time.
+/// Tokens of every length are passed on, zero included: the caller judges them. The decoder holds at most one tuple,
+/// 65,541 bytes. A value without references to its input; it may be moved between threads, and is used by one at a
+/// time.
 public struct FeedbackDecoder: Sendable {
-    /// The beginning of a tuple whose rest has not come yet. Empty between tuples.
+    /// The beginning of an incomplete tuple. Empty between tuples.
     private var tail: [UInt8] = []
 
     /// At the beginning of a stream.
@@ -17,7 +18,7 @@ public struct FeedbackDecoder: Sendable {
     ///   - body: called once for each whole tuple, in stream order. It must not touch this decoder.
     public mutating func decode(_ bytes: UnsafeRawBufferPointer, _ body: (FeedbackTuple) -> Void) {
         var offset = 0
-        // Twice at most: once for what is missing of the header, once for what is missing of the token.
+        // Twice at most: once for the missing bytes of the header, once for those of the token.
         while !tail.isEmpty {
             let neededBytes = tail.withUnsafeBytes(Self.neededBytes)
             if tail.count == neededBytes {
@@ -42,15 +43,16 @@ public struct FeedbackDecoder: Sendable {
         }
     }
 
-    /// To be called when the service has closed.
+    /// Ends the decoding; called when the service has closed.
     ///
-    /// - Returns: how many bytes of a tuple came without its rest. More than 0: the stream was cut off, and the list
-    ///   was cleared nevertheless [13].
+    /// - Returns: the number of bytes of an incomplete tuple. More than 0: the stream was cut off, and the list was
+    ///   cleared nevertheless [13].
     public func endOfStream() -> Int {
         tail.count
     }
 
-    /// How long the tuple at the beginning of `bytes` is, or its header as long as that is incomplete.
+    /// Length in bytes of the tuple at the beginning of `bytes`. While its header is incomplete, the length of the
+    /// header.
     private static func neededBytes(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard let base = bytes.baseAddress, bytes.count >= FeedbackTuple.headerBytes else {
             return FeedbackTuple.headerBytes

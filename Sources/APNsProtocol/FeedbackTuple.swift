@@ -1,4 +1,4 @@
-/// What the feedback service says about one token: timestamp (4) · token length (2) · token [10].
+/// One entry of the feedback service: timestamp (4) · token length (2) · token [10].
 public struct FeedbackTuple: Hashable, Sendable {
     /// The bytes in front of the token.
     public static let headerBytes = 6

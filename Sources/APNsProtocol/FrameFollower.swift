@@ -1,15 +1,15 @@
-/// Follows the framing of a stream without judging or keeping anything of it: counts what a gateway discards after an
-/// error. Needs a few bytes of memory whatever the frames announce.
+/// Follows the framing of a stream without judging or keeping any of it. Counts the notifications that a gateway
+/// discards after an error. Needs a few bytes of memory whatever the frames announce.
 struct FrameFollower: Sendable {
-    /// What comes after the bytes being skipped.
+    /// The part of the frame after the bytes being skipped.
     private enum Step {
         case command
-        /// The four length bytes of command 2; the frame ends with what they announce.
+        /// The four length bytes of command 2; the frame ends after the announced bytes.
         case frameLength
         case tokenLength
-        /// The frame ends with what it announces.
+        /// The frame ends after the announced bytes.
         case payloadLength
-        /// An unknown command was met: where the next frame begins cannot be known.
+        /// An unknown command was met: the beginning of the next frame cannot be known.
         case lost
     }
 
@@ -19,10 +19,10 @@ struct FrameFollower: Sendable {
     private var step = Step.command
     /// Bytes to pass over before ``step``.
     private var skipBytes = 0
-    /// The length field being read, and how many of its bytes are missing.
+    /// The length field being read, and the number of its missing bytes.
     private var field = 0
     private var missingFieldBytes = 0
-    /// Whether the frame ends where the skipping does.
+    /// The frame ends where the skipping ends.
     private var endsFrame = false
 
     mutating func follow(_ bytes: UnsafeRawBufferPointer) {

@@ -1,15 +1,14 @@
-/// What the bytes at the beginning of a frame amount to.
+/// The result of parsing the beginning of a frame.
 enum FrameVerdict {
     /// A whole notification of this length was handed out and not refused.
     case whole(frameBytes: Int)
-    /// Nothing can be said before this many bytes are there, counted from the frame's beginning; always more than
-    /// there are now.
+    /// Undecided before this many bytes are there, counted from the frame's beginning; always more than there are now.
     case incomplete(neededBytes: Int)
     /// Malformed, or refused by the callback.
     case refused(FrameRefusal)
 }
 
-/// Why a frame ends the decoding.
+/// The reason why a frame ends the decoding.
 struct FrameRefusal {
     let status: APNsStatus
     /// The identifier read so far in the frame, else 0.
@@ -19,7 +18,7 @@ struct FrameRefusal {
 }
 
 extension GatewayFrameDecoder {
-    /// Judges the frame at the beginning of `bytes`, which is not empty. What follows that frame is not looked at.
+    /// Judges the frame at the beginning of `bytes`, which is not empty. Bytes after that frame are not looked at.
     @inline(__always)
     static func parseFrame(
         _ bytes: UnsafeRawBufferPointer,
@@ -103,7 +102,7 @@ extension GatewayFrameDecoder {
         let identifier: UInt32 = command == 1 ? base.bigEndian(at: 1) : 0
         let tokenBytes = Int(base.bigEndian(at: tokenStart - 2, as: UInt16.self))
         let payloadStart = tokenStart + tokenBytes + 2
-        // These frames do not announce their size: one over the limit is known by a length that is a fault of its own.
+        // These frames do not announce their size: one over the limit is recognised by a length that is itself a fault.
         guard payloadStart <= limits.frameLimitBytes else {
             return .refused(FrameRefusal(status: .invalidTokenSize, identifier: identifier, command: command))
         }

@@ -1,8 +1,8 @@
 extension GatewayFrameDecoder {
-    /// How many of the stream's next bytes it takes to make `count` more notifications whole; `nil` when these bytes
-    /// hold fewer, or one that is malformed stands before that. Nothing is decoded by this.
+    /// The number of bytes that complete `count` more notifications. `nil` when `bytes` hold fewer notifications, or
+    /// when a malformed one comes before. Nothing is decoded.
     ///
-    /// For a gateway that stops reading in the middle of what has arrived. It costs as much as decoding.
+    /// For a gateway that stops reading in the middle of a chunk. The call costs as much as decoding.
     ///
     /// - Parameter count: at least 1.
     public func lengthBytes(of count: Int, in bytes: UnsafeRawBufferPointer) -> Int? {
@@ -11,7 +11,8 @@ extension GatewayFrameDecoder {
         var found = 0
         var offset = 0
         if bufferedBytes > 0 {
-            // The one whose beginning came before: byte by byte, since only the decoder knows what it lacks.
+            // The notification that began in an earlier chunk: byte by byte, since only the decoder knows what it
+            // lacks.
             var decoder = self
             while found == 0 {
                 guard offset < bytes.count else { return nil }

@@ -4,10 +4,10 @@
 /// ``GatewayLimits/frameLimitBytes`` of it. The first notification that is malformed, or that the callback refuses,
 /// ends the decoding: everything after it is discarded [13] and only followed to be counted.
 ///
-/// A frame is judged when all of it is there: one that the end of the stream cuts off is nothing [ours]. The exception
+/// A frame is judged when all of it is there: one that the end of the stream cuts off is ignored [ours]. The exception
 /// is a frame that announces more than the frame limit, which is refused on its announcement.
 ///
-/// What is answered to which fault [ours, from the words of Apple's table and what providers observed]:
+/// Answers to faults [ours, from Apple's table and the observations of providers]:
 ///
 /// | fault | status |
 /// |---|---|
@@ -15,28 +15,30 @@
 /// | a token of a length outside ``GatewayLimits/tokenBytes`` | 5 |
 /// | no payload, or one of length zero | 4 |
 /// | a payload over ``GatewayLimits/payloadLimitBytes`` | 7 |
-/// | unknown command, unknown or duplicate item, item that overruns the frame, fixed-size item of another size, unknown priority, command 2 frame over its limit | ``GatewayLimits/protocolErrorStatus`` |
+/// | unknown command, unknown or duplicate item, item that overruns the frame | ``GatewayLimits/protocolErrorStatus`` |
+/// | fixed-size item of another size, unknown priority | ``GatewayLimits/protocolErrorStatus`` |
+/// | command 2 frame over its limit | ``GatewayLimits/protocolErrorStatus`` |
 ///
-/// Items are judged one by one in their order, what is missing at the end of the frame; the identifier in the answer
-/// is the one read so far in that frame, else 0.
+/// Items are judged one by one in their order; missing items at the end of the frame. The identifier in the answer is
+/// the one read so far in that frame, else 0.
 ///
 /// A value without references to its input; it may be moved between threads, and is used by one at a time.
 public struct GatewayFrameDecoder: Sendable {
-    /// What a chunk amounted to.
+    /// The result of decoding one chunk.
     public enum Outcome: Hashable, Sendable {
         /// All of it was taken; the stream may go on.
         case needMore
-        /// A notification was refused, reported once. The connection is to be closed after the answer; with command 0
+        /// A notification was refused; reported once. The caller closes the connection after the answer; with command 0
         /// no answer is sent [10]. Everything after that notification was discarded.
         case failed(ErrorResponse, command: UInt8)
         /// The decoder had failed before: the bytes were discarded.
         case discarding
     }
 
-    /// The rules notifications are held against.
+    /// The rules for each notification.
     public let limits: GatewayLimits
 
-    /// The beginning of a frame whose rest has not come yet. Empty between frames.
+    /// The beginning of an incomplete frame. Empty between frames.
     private var tail: [UInt8] = []
 
     /// Present from the first failure on.
@@ -47,19 +49,19 @@ public struct GatewayFrameDecoder: Sendable {
         self.limits = limits
     }
 
-    /// Whole notifications that followed the refused one and were discarded, as far as framing can be followed: behind
-    /// an unknown command nobody knows where the next frame begins.
+    /// The number of whole notifications discarded after the refused one. Counting stops at an unknown command: the
+    /// beginning of the next frame cannot be known there.
     public var discarded: Int {
         // The follower starts with the refused frame, which is not one of the discarded.
         max(0, (follower?.wholeFrames ?? 0) - 1)
     }
 
-    /// Bytes held of a frame that is not complete yet, 0...``GatewayLimits/frameLimitBytes``.
+    /// Bytes held of an incomplete frame, 0...``GatewayLimits/frameLimitBytes``.
     public var bufferedBytes: Int {
         tail.count
     }
 
-    /// Whether a notification was refused; from then on bytes are discarded.
+    /// A notification was refused; from then on bytes are discarded.
     public var hasFailed: Bool {
         follower != nil
     }
@@ -103,7 +105,7 @@ public struct GatewayFrameDecoder: Sendable {
         return .needMore
     }
 
-    /// Adds to the tail what its frame lacks and no byte more, so that the next frame is decoded in place again.
+    /// Adds the missing bytes of its frame to the tail and no byte more: the next frame is decoded in place again.
     private mutating func completeTail(
         from bytes: UnsafeRawBufferPointer,
         taken: inout Int,
@@ -126,7 +128,7 @@ public struct GatewayFrameDecoder: Sendable {
         }
     }
 
-    /// - Parameter rest: what of the chunk is not in the tail, the refused frame's bytes included.
+    /// - Parameter rest: the bytes of the chunk that are not in the tail, the refused frame's bytes included.
     private mutating func fail(_ refusal: FrameRefusal, rest: UnsafeRawBufferPointer) -> Outcome {
         var follower = FrameFollower()
         tail.withUnsafeBytes { follower.follow($0) }

@@ -1,4 +1,4 @@
-/// What a gateway accepts, and how it answers what it cannot parse.
+/// The gateway's limits for notifications, and its answer to unparsable frames.
 public struct GatewayLimits: Sendable, Hashable {
     /// The longest payload in bytes: ``PayloadLimit/binary2013`` [13], or ``PayloadLimit/binaryIOS8`` [later].
     public let payloadLimitBytes: Int
@@ -12,8 +12,8 @@ public struct GatewayLimits: Sendable, Hashable {
 
     /// The longest frame in bytes, header included, and thereby the memory a connection can be made to hold [ours].
     ///
-    /// It is far above what an acceptable notification needs, so that a payload that is merely too long gets its own
-    /// status and its identifier.
+    /// The limit is far above the size of an acceptable notification, so that a payload that is merely too long gets
+    /// its own status and its identifier.
     public let frameLimitBytes: Int
 
     /// Traps when the limits contradict each other: a largest acceptable notification has to fit into a frame, a

@@ -72,11 +72,11 @@ public enum Hex {
     }
 }
 
-/// Why a text is not hexadecimal.
+/// The reason why a text is not hexadecimal.
 public enum HexError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The byte at this offset of the text is not a hexadecimal digit.
     case invalidDigit(offset: Int)
-    /// All are digits, but this many do not make whole bytes.
+    /// All bytes are digits, but their number is odd.
     case oddLength(Int)
 
     /// Fit for "the token …".

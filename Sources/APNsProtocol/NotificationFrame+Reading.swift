@@ -1,6 +1,7 @@
 extension NotificationFrame {
-    /// The token inside a frame that ``encodeCommand2(identifier:token:payload:expiration:priority:into:)`` wrote, so
-    /// that what is kept for sending it again need not keep the token as well.
+    /// The token inside a frame of
+    /// ``NotificationFrame/encodeCommand2(identifier:token:payload:expiration:priority:into:)``. A caller that keeps
+    /// the frame for sending it again need not keep the token as well.
     ///
     /// - Parameter frame: begins with the whole frame; traps when it is something else.
     /// - Returns: points into `frame` and is valid as long as that is.

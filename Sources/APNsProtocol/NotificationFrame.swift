@@ -1,13 +1,13 @@
 /// Encodes notifications into a caller's buffer, without allocating.
 ///
-/// Every function traps when the buffer is too short or a part does not fit its 16-bit length: sizes are the caller's
-/// to check, see the size functions. Buffers are read and written during the call only.
+/// Every function traps when the buffer is too short or a part does not fit its 16-bit length: the caller checks sizes
+/// with the size functions. Buffers are read and written during the call only.
 public enum NotificationFrame {
-    /// Where the identifier stands in a frame of ``encodeCommand2(identifier:token:payload:expiration:priority:into:)``
+    /// Offset of the identifier in a frame of ``encodeCommand2(identifier:token:payload:expiration:priority:into:)``
     /// and of ``encodeSentinel(identifier:into:)``.
     public static let command2IdentifierOffset = 8
 
-    /// Where the token stands in a frame of ``encodeCommand2(identifier:token:payload:expiration:priority:into:)``.
+    /// Offset of the token in a frame of ``encodeCommand2(identifier:token:payload:expiration:priority:into:)``.
     public static let command2TokenOffset = command2IdentifierOffset + 4 + itemHeaderBytes
 
     /// The size of the frame of ``encodeSentinel(identifier:into:)``.
@@ -127,8 +127,7 @@ public enum NotificationFrame {
         return sentinelBytes
     }
 
-    /// Gives a command 2 frame of this encoder another identifier, so that it can be sent again without being encoded
-    /// again.
+    /// Replaces the identifier of a command 2 frame of this encoder, so that the frame can be sent again.
     ///
     /// - Parameter frame: begins with the frame; traps when it is something else.
     public static func patchIdentifier(_ identifier: UInt32, in frame: UnsafeMutableRawBufferPointer) {

@@ -1,33 +1,33 @@
 /// A notification as it lies in the stream.
 ///
-/// What it points to lies in the bytes being decoded: the view and its buffers are valid **only during the callback**
-/// that receives it. What is needed later has to be copied there.
+/// The view points into the bytes being decoded. The view and its buffers are valid **only during the callback** that
+/// receives it. The callback copies the parts that are needed later.
 public struct NotificationView {
-    /// Where its frame begins: in the chunk that is being decoded, or elsewhere if the frame came in pieces; `nil` for
-    /// one that does not lie in a stream.
+    /// Beginning of the frame in the chunk being decoded. It lies elsewhere if it came in pieces. `nil` for a
+    /// notification that does not lie in a stream.
     public let frame: UnsafeRawPointer?
 
-    /// The command it came with: 0, 1 or 2.
+    /// The command of the frame: 0, 1 or 2.
     public let command: UInt8
 
-    /// The provider's identifier; 0 when there is none (always so with command 0) [ours].
+    /// The provider's identifier; 0 when there is none (always with command 0) [ours].
     public let identifier: UInt32
 
-    /// UNIX seconds UTC until which the service may store it; 0 = do not store at all [13]. Absent from a command 2
-    /// frame it is 0 [ours]. A command 0 frame has none and is delivered regardless of age [13]: it reads as
+    /// UNIX seconds UTC until which the service may store the notification; 0 = do not store at all [13]. 0 when absent
+    /// from a command 2 frame [ours]. A command 0 frame has none and is delivered regardless of age [13]: it reads as
     /// `UInt32.max`, later than any storage limit.
     public let expiration: UInt32
 
-    /// Absent from the frame it is ``NotificationPriority/immediate`` [ours].
+    /// The priority; ``NotificationPriority/immediate`` when absent from the frame [ours].
     public let priority: NotificationPriority
 
     /// The device token, of a length that ``GatewayLimits/tokenBytes`` contains.
     public let token: UnsafeRawBufferPointer
 
-    /// The payload, 1...``GatewayLimits/payloadLimitBytes`` bytes. Its JSON has not been looked at.
+    /// The payload, 1...``GatewayLimits/payloadLimitBytes`` bytes. Its JSON is unchecked.
     public let payload: UnsafeRawBufferPointer
 
-    /// A notification that lies elsewhere than in a stream. The buffers are valid as long as their owner says.
+    /// A notification outside a stream. The buffers are valid as long as their owner says.
     @inlinable
     public init(
         frame: UnsafeRawPointer? = nil,

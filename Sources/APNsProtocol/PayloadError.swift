@@ -1,4 +1,4 @@
-/// Why a payload must not be sent: the rule it breaks, and where.
+/// The rule that a payload breaks, and the place: it must not be sent.
 public struct PayloadError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The rule.
     public let rule: PayloadRule

@@ -1,7 +1,7 @@
 extension PayloadPass {
     /// Reads a string from its opening to its closing quotation mark.
     ///
-    /// - Returns: whether there are escapes in it.
+    /// - Returns: whether the string contains escapes.
     @inline(__always)
     mutating func skipString() throws(PayloadError) -> Bool {
         position += 1
@@ -27,8 +27,8 @@ extension PayloadPass {
         }
     }
 
-    /// Passes over ASCII characters that mean nothing, eight at a time, up to one that does or to the last seven bytes
-    /// of the input.
+    /// Passes over plain ASCII characters, eight at a time. Stops at a character with a meaning, or before the last
+    /// seven bytes of the input.
     ///
     /// Each mask has its bit 7 set in a byte of interest. A borrow can set it in a byte above such a byte, never below:
     /// the lowest set bit is always right.
@@ -119,7 +119,7 @@ extension PayloadPass {
         position += length
     }
 
-    /// Whether the key between two offsets is `aps`, written plainly or with `\u` escapes.
+    /// The key between two offsets is `aps`, written plainly or with `\u` escapes.
     @inline(__always)
     func keyIsAps(from start: Int, to end: Int, hasEscapes: Bool) -> Bool {
         if !hasEscapes {

@@ -1,8 +1,8 @@
-/// One pass over a payload. Iterative: the containers are a stack of bits, so that depth costs no stack of ours.
+/// One pass over a payload. Iterative: the containers are a stack of bits, so that depth uses no call stack.
 ///
-/// What is kept is copied in runs between white space; without any that is one copy at the end.
+/// Kept bytes are copied in runs between white space; without any, that is one copy at the end.
 struct PayloadPass {
-    /// What the grammar allows next.
+    /// The tokens that the grammar allows next.
     private enum Expectation {
         case firstKeyOrEnd
         case key
@@ -17,13 +17,13 @@ struct PayloadPass {
     /// The next byte to be read.
     var position = 0
 
-    /// How many bytes of the result are written.
+    /// The number of bytes written of the result.
     private(set) var written = 0
     private let output: UnsafeMutableRawPointer
     private let limitBytes: Int
     /// The first byte that is read but not copied.
     private var runStart = 0
-    /// Where the first kept byte over the limit stands; -1 as long as there is none.
+    /// Offset of the first kept byte over the limit; -1 if there is none.
     private var overLimitOffset = -1
 
     /// The lowest bit is the innermost container: 1 = object.
@@ -56,7 +56,7 @@ struct PayloadPass {
         }
     }
 
-    /// The error for the byte at ``position``, where the payload may also have ended instead.
+    /// The error for the byte at ``position``, or for a payload that ends there.
     func broken(_ rule: PayloadRule) -> PayloadError {
         PayloadError(rule: position < count ? rule : .unexpectedEnd, offset: position)
     }
@@ -196,7 +196,7 @@ extension PayloadPass {
         if written + run > limitBytes, overLimitOffset < 0 {
             overLimitOffset = runStart + limitBytes - written
         }
-        // Allows for overlap: what is written never overtakes what is read.
+        // The two may overlap: the written part never overtakes the read part.
         (output + written).copyMemory(from: input + runStart, byteCount: run)
         written += run
     }

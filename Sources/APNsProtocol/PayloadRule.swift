@@ -14,13 +14,13 @@ public enum PayloadRule: Hashable, Sendable {
     case expectedKey
     /// A key is not followed by a colon.
     case expectedColon
-    /// What stands where a value belongs does not begin one.
+    /// The text at the place of a value does not begin one.
     case expectedValue
     /// A value is not followed by a comma or the closing bracket of its container.
     case expectedCommaOrEnd
     /// A comma is followed by a closing bracket.
     case trailingComma
-    /// Something that begins like `true`, `false` or `null` is not.
+    /// A word begins like `true`, `false` or `null` but is none of them.
     case invalidLiteral
     /// A number is not written as RFC 8259 §6 wants it: a leading zero, no digit where one belongs.
     case invalidNumber
@@ -39,9 +39,9 @@ public enum PayloadRule: Hashable, Sendable {
     case apsMissing
     /// `aps` is not an object.
     case apsNotAnObject
-    /// `aps` is there twice: which of them counts would be anybody's guess.
+    /// `aps` appears twice: it would be unclear which of them counts.
     case apsDuplicate
-    /// Without its white space it is still longer than the transport allows.
+    /// The payload without its white space is still longer than the transport allows.
     case tooLarge(strippedBytes: Int, limitBytes: Int)
 }
 
@@ -75,7 +75,7 @@ extension PayloadRule {
 }
 
 extension PayloadRule: CustomStringConvertible {
-    /// What is wrong, for a person.
+    /// The fault, for a person to read.
     public var description: String {
         switch self {
         case .empty: "it is empty"

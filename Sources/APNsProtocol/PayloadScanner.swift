@@ -1,6 +1,6 @@
 /// Checks a payload and strips its insignificant white space, which counts against the limit, in a single pass.
 public enum PayloadScanner {
-    /// How deep objects and arrays may be nested, the outermost object being 1 [ours].
+    /// The deepest nesting of objects and arrays, the outermost object being 1 [ours].
     public static let depthLimit = 64
 
     /// Checks `input` against every ``PayloadRule`` and writes it without insignificant white space. Nothing else is

@@ -1,4 +1,4 @@
-/// Where a rule of the protocol comes from. Documentation in this module cites the marks in brackets.
+/// The source of a rule of the protocol. Documentation in this module cites the marks in brackets.
 public enum RuleSource: String, Sendable, Hashable, CaseIterable {
     /// [10] Apple's *Local and Push Notification Programming Guide* of 2010.
     case guide2010 = "10"
@@ -8,6 +8,6 @@ public enum RuleSource: String, Sendable, Hashable, CaseIterable {
     case later = "later"
     /// [field] Not documented by Apple: observed by operators and well-known providers.
     case field = "field"
-    /// [ours] Decided by this project, because no source says.
+    /// [ours] Decided by this project, because no source does.
     case ours = "ours"
 }

@@ -1,11 +1,11 @@
-/// Finds the tokens of the notifications that lie ahead in a stream, without judging any of them: for a gateway that
-/// opens many tokens at once while ``GatewayFrameDecoder`` goes on handing out one notification after the other.
+/// Finds the tokens of the next notifications in a stream, without judging any of them. For a gateway that opens many
+/// tokens at once while ``GatewayFrameDecoder`` goes on handing out one notification after the other.
 ///
-/// It may be wrong about what the decoder would say, in either direction, but never about where a token lies: what it
-/// reports are bytes of the stream.
+/// The look-ahead may disagree with the decoder about a frame, in either direction, but never about the place of a
+/// token: the reported tokens are bytes of the stream.
 public enum TokenLookahead {
-    /// Calls `body` with the token of each whole frame, in stream order, until that answers no. Ends early at a frame
-    /// that is not all there, of an unknown command, or without a token.
+    /// Calls `body` with the token of each whole frame, in stream order, until it returns false. Ends early at a frame
+    /// that is incomplete, of an unknown command, or without a token.
     ///
     /// - Parameter bytes: begins with a frame. The tokens point into it.
     @inlinable
@@ -20,7 +20,7 @@ public enum TokenLookahead {
         }
     }
 
-    /// The token of the frame at `frame`, and where the next frame begins.
+    /// The token of the frame at `frame`, and the beginning of the next frame.
     @usableFromInline
     static func token(
         at frame: UnsafeRawPointer,

@@ -4,7 +4,7 @@
 // field, which Swift does itself, without the macro's cast of a pointer to an int.
 #pragma once
 
-// redisReader and its callbacks; also what hiredis.h builds on.
+// redisReader and its callbacks; hiredis.h builds on it, too.
 #include <hiredis/read.h>
 // redisFormatCommandArgv and redisFreeCommand. Its blocking connection API must not be used on an event loop.
 #include <hiredis/hiredis.h>

@@ -1,7 +1,7 @@
 #pragma once
 
-// OpenSSL 3 for Swift. What is a plain function is called directly; an inline function stands here only
-// where Swift cannot see the original, and says why.
+// OpenSSL 3 for Swift. Plain functions are called directly; an inline function stands here only where Swift cannot see
+// the original, and says why.
 
 #include <openssl/bio.h>
 #include <openssl/ec.h>
@@ -21,7 +21,7 @@ static inline int belfry_SSL_CTX_set_min_proto_version(SSL_CTX *context, int ver
 }
 
 // The option bits are macros with casts. No renegotiation: a write never has to wait for a read, and a peer cannot
-// make us shake hands for ever. No compression: it leaks what it compresses. No tickets: see TLSContext.
+// cause endless handshakes. No compression: it leaks the compressed content. No tickets: see TLSContext.
 static inline void belfry_SSL_CTX_set_options(SSL_CTX *context) {
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
 }
@@ -86,8 +86,8 @@ static inline EVP_PKEY *belfry_generate_P256_key(void) {
 
 // MARK: X509V3_CTX
 
-// X509V3_CTX holds borrowed pointers and is initialised by a function and a macro (X509V3_set_ctx_nodb);
-// kept in C, its life time is that of one call. The extension is written as in openssl.cnf, and copied.
+// X509V3_CTX holds borrowed pointers and is initialised by a function and a macro (X509V3_set_ctx_nodb); kept in C, its
+// life time is that of one call. The extension is written as in openssl.cnf, and copied.
 static inline int belfry_X509_add_extension(X509 *certificate, X509 *issuer, int nid, const char *value) {
     X509V3_CTX context;
     X509V3_set_ctx_nodb(&context);

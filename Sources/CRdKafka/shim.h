@@ -4,9 +4,9 @@
 #include <librdkafka/rdkafka_mock.h>
 #include <sys/eventfd.h>
 
-// Swift does not import variadic functions, and `rd_kafka_produceva` wants an array of unions built per message. This is the
-// one form of producing the wrapper needs: by topic handle (no lookup by name), copying, with headers.
-// On success librdkafka owns `headers`; on failure the caller still does.
+// Swift does not import variadic functions, and `rd_kafka_produceva` wants an array of unions built per message. This
+// is the one form of producing the wrapper needs: by topic handle (no lookup by name), copying, with headers. On
+// success librdkafka owns `headers`; on failure the caller still does.
 static inline rd_kafka_resp_err_t belfry_rd_kafka_produce(
     rd_kafka_t *client, rd_kafka_topic_t *topic, int32_t partition, const void *key, size_t key_bytes, const void *value,
     size_t value_bytes, rd_kafka_headers_t *headers, void *opaque) {

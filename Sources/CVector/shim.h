@@ -1,7 +1,7 @@
 #pragma once
 
-// What processors do with many bytes at once and Swift 6.3 cannot say: its SIMD comparisons become a loop over the
-// lanes, and it has no way from a comparison to a bit mask.
+// Vector instructions on many bytes at once, which Swift 6.3 cannot express: its SIMD comparisons become a loop over
+// the lanes, and it has no way from a comparison to a bit mask.
 
 #include <stdint.h>
 #if defined(__SSE2__)
@@ -27,8 +27,8 @@ static inline __attribute__((always_inline)) uint64_t belfry_string_marks16(cons
 #endif
 }
 
-// The same for the 64 bytes from `start` on, or as many as there are of `count`; bits beyond them are 0. Reads nothing
-// outside of `text`, which has `count` bytes; `start` is a multiple of 64 below `count`.
+// The same for the 64 bytes from `start` on, or for fewer at the end of the text; bits beyond `count` are 0. Reads
+// nothing outside of `text`, which has `count` bytes; `start` is a multiple of 64 below `count`.
 static inline __attribute__((always_inline)) uint64_t belfry_string_marks(const void *text, long start, long count) {
     const uint8_t *bytes = (const uint8_t *)text + start;
     long left = count - start;
@@ -41,7 +41,7 @@ static inline __attribute__((always_inline)) uint64_t belfry_string_marks(const 
     for (; left - at >= 16; at += 16) marks |= belfry_string_marks16(bytes + at) << at;
     if (at == left) return marks;
     if (count >= 16) {
-        // The last 16 bytes, of which some have been looked at.
+        // The last 16 bytes, some of which were looked at before.
         return marks | belfry_string_marks16(bytes + left - 16) >> (16 - (left - at)) << at;
     }
     for (; at < left; at++) {

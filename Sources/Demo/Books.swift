@@ -2,7 +2,7 @@ import PushSchemas
 
 /// The books: what was published, and what became of it, deduplicated by source coordinates.
 public struct Books: Sendable {
-    /// Where a notification stood: a record's place, and the token's position in it.
+    /// Place of a notification: its record's place, and the token's position in it.
     public struct Coordinates: Hashable, Sendable {
         public var partition: Int32
         public var offset: Int64
@@ -48,7 +48,7 @@ public struct Books: Sendable {
         outcomes.values.reduce(0) { $0 + ($1 == kind ? 1 : 0) }
     }
 
-    /// What the worker says was accepted by the gateway.
+    /// Notifications that the gateway accepted, by the worker's word.
     public var claimed: Int { count(.confirmed) + count(.presumed) }
 }
 
@@ -59,7 +59,7 @@ public struct DemoReport: Sendable {
     public var tombstones: Int
     public var resent: Int
     public var seconds: Double
-    /// What else went wrong; empty if nothing did.
+    /// Other problems; empty if there were none.
     public var complaints: [String]
 
     /// Notifications that nobody can account for: without an outcome, or claimed but never accepted.
@@ -70,7 +70,7 @@ public struct DemoReport: Sendable {
     /// Accepted by the gateway more than once.
     public var duplicates: Int { gateway.accepted - gateway.distinct }
 
-    /// Whether published equals outcomes, nothing is lost, and the sandbox accepted exactly what the worker claims.
+    /// Published equals outcomes, and nothing is lost. The sandbox accepted exactly what the worker claims.
     public var balances: Bool {
         books.published == books.outcomes.count && lost == 0 && gateway.distinct == books.claimed && complaints.isEmpty
     }

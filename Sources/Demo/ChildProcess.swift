@@ -65,7 +65,8 @@ public final class ChildProcess: Sendable {
     /// - Parameters:
     ///   - environment: added to this process's own.
     ///   - logFile: gets standard error.
-    ///   - leadsGroup: it gets a process group of its own, and signals go to all of it: for a program that starts others.
+    ///   - leadsGroup: it gets a process group of its own, and signals go to all of it: for a program that starts
+    ///     others.
     public init(
         _ name: String,
         executable: String,
@@ -174,7 +175,7 @@ public final class ChildProcess: Sendable {
         if isRunning { Glibc.kill(leadsGroup ? -processIdentifier : processIdentifier, number) }
     }
 
-    /// How long a program may take to stop before it is killed.
+    /// Time that a program has to stop before it is killed.
     private static let patience = Duration.seconds(60)
 
     /// Asks it to stop (SIGTERM) and waits for its end; one that does not stop is killed. Returns the exit code.
@@ -203,8 +204,8 @@ public final class ChildProcess: Sendable {
         return wait()
     }
 
-    /// Waits until its diagnostics have a line that holds all of `texts`; returns the line. Throws if the program ends or
-    /// the time is over before.
+    /// Waits until its diagnostics have a line that holds all of `texts`; returns the line. Throws if the program ends
+    /// or the time is over before.
     @discardableResult
     public func waitForLogLine(with texts: String..., within limit: Duration) throws -> String {
         var found: Substring?

@@ -1,14 +1,14 @@
-import BelfryRuntime
 import Foundation
 import KafkaClient
 import PushSchemas
+import PushTopics
 import SwiftProtobuf
 
 /// The demo's own producer and consumer, driven from one thread.
 ///
 /// The producer is held back by what has no outcome yet: the embedded broker keeps little and drops silently.
 final class DemoKafka {
-    /// Where the broker put a record of push.requests.
+    /// A record of push.requests with its place at the broker.
     struct Place {
         var key: String
         var notifications: Int
@@ -65,8 +65,8 @@ final class DemoKafka {
         consumer.onRevoked = { [unowned self] _, _ in try? consumer.completeRevoke() }
     }
 
-    /// Nothing is published before the first assignment, so the end is where this run's outcomes begin; later ones (the broker
-    /// was gone for a while) go on where the last one was.
+    /// Nothing is published before the first assignment, so the end is where this run's outcomes begin; later ones (the
+    /// broker was gone for a while) go on where the last one was.
     private func start(of place: KafkaTopicPartition) throws(KafkaError) -> KafkaPartitionOffset {
         let offset =
             if let next = seen[place.partition] {

@@ -1,10 +1,10 @@
-import BelfryRuntime
 import Foundation
 import PushSchemas
+import TokenState
 
 /// The whole story in one run: register, send, lose some apps, harvest, send again, and check the books.
 public struct DemoStory {
-    /// What the demo is told.
+    /// Options of the demo.
     public struct Options: Sendable {
         /// `host:port` of a broker to use instead of the embedded one.
         public var kafka: String?
@@ -22,7 +22,8 @@ public struct DemoStory {
     private let executable: String
     private let say: (String) -> Void
 
-    /// Per topic: devices that lose the app before the first round, and those of them that get it back before the second.
+    /// Per topic: devices that lose the app before the first round, and those of them that get it back before the
+    /// second.
     private static let uninstalled = 400
     private static let workers = 2
     private static let reinstalled = 150
@@ -38,7 +39,8 @@ public struct DemoStory {
         self.say = say
     }
 
-    /// Runs the story; everything it started is stopped when it returns. The directory with logs stays if something is wrong.
+    /// Runs the story; everything it started is stopped when it returns. The directory with logs stays if something is
+    /// wrong.
     public func run() async throws -> DemoReport {
         let directory = NSTemporaryDirectory() + "belfry-demo-\(ProcessInfo.processInfo.processIdentifier)"
         let report = try await tell(in: directory)
@@ -159,7 +161,8 @@ public struct DemoStory {
         try kafka.waitForOutcomes()
     }
 
-    /// Waits until the feedback lists are empty and applied; lets some devices install the app again. Returns the tombstones.
+    /// Waits until the feedback lists are empty and applied; lets some devices install the app again. Returns the
+    /// tombstones.
     private func harvest(
         _ topics: [RequestPlan.Topic],
         _ pipeline: LocalPipeline,
@@ -167,8 +170,9 @@ public struct DemoStory {
         _ inspector: TokenInspector
     ) async throws -> Int {
         say("harvesting feedback")
-        // Those of the feedback service for certain. An invalid token gets its own only when its topic was accepted over a newer
-        // connection after it, which at the end of a burst may not come: they are awaited until no more come.
+        // Those of the feedback service for certain. An invalid token gets its own only when its topic was accepted
+        // over a newer connection after it, which at the end of a burst may not come: they are awaited until no more
+        // come.
         let expected = topics.count * Self.uninstalled
         var last = (count: -1, since: Date())
         try waitForTokens("tombstones in Redis", kafka, inspector) { counts in

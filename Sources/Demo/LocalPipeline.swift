@@ -2,7 +2,7 @@ import Foundation
 
 /// The whole pipeline as processes of one machine, in a directory of its own: broker, Redis, sandbox, and the roles.
 public final class LocalPipeline {
-    /// What to start, and what to use instead of starting it.
+    /// The parts to start, and those to use instead.
     public struct Options: Sendable {
         public var topics = ["com.example.news", "com.example.sport", "com.example.weather"]
         public var devices = 100_000
@@ -16,7 +16,7 @@ public final class LocalPipeline {
         public var redis: String?
         /// More keys of the configuration's section `redis`, each behind a comma.
         public var redisSettings = ""
-        /// Which outcomes are published: all, failures or none.
+        /// Outcomes that are published: all, failures or none.
         public var outcomes = "all"
         /// More lines for the configuration, at its top level.
         public var configuration = ""

@@ -14,10 +14,10 @@ struct PlannedRecord: Sendable {
 
 /// Makes the records that the demo publishes: good ones in both forms, and a few of every kind of bad one.
 ///
-/// Seeded: the same seed makes the same records. Every payload carries a custom key `n` that no other record has, so that the
-/// sandbox can tell a notification sent twice from two notifications.
+/// Seeded: the same seed makes the same records. Every payload carries a custom key `n` that no other record has, so
+/// that the sandbox can tell a notification sent twice from two notifications.
 struct RequestPlan {
-    /// What the records are about.
+    /// Subject of the records: a bundle and its tokens.
     struct Topic {
         var bundleID: String
         /// Of devices that have the app.
@@ -40,9 +40,9 @@ struct RequestPlan {
         self.now = now
     }
 
-    /// Records of good tokens with 1 … 39 tokens each, alternately in JSON and Protobuf, until `count` notifications are in
-    /// them. Spread over the bundle's shards: a record holds tokens of one shard only. With as many notifications as tokens
-    /// each token gets one.
+    /// Records of good tokens with 1 … 39 tokens each, alternately in JSON and Protobuf, until `count` notifications
+    /// are in them. Spread over the bundle's shards: a record holds tokens of one shard only. With as many
+    /// notifications as tokens each token gets one.
     mutating func good(_ count: Int, of topic: Topic, from tokens: [[UInt8]]) -> [PlannedRecord] {
         var shards = [[[UInt8]]](repeating: [], count: Int(Self.spread))
         for token in tokens {

@@ -5,7 +5,7 @@ import FoundationNetworking
 public struct SandboxControl: Sendable {
     /// `GET /stats`.
     public struct Stats: Decodable, Sendable {
-        /// What became of a topic's feedback.
+        /// Counts of a topic's feedback.
         public struct FeedbackList: Decodable, Sendable {
             /// In the list now.
             public var waiting: Int
@@ -32,7 +32,7 @@ public struct SandboxControl: Sendable {
 
         public var topics: [String: Topic]
         public var connections: Connections
-        /// How often each fault has struck.
+        /// Number of times each fault has struck.
         public var faults: [String: Int]
 
         public var accepted: Int { topics.values.reduce(0) { $0 + $1.accepted } }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What workers wrote about themselves: JSON lines on standard error.
+/// The log of the workers: JSON lines on standard error.
 public enum WorkerLog {
     private struct Line: Decodable {
         var message: String
@@ -19,7 +19,7 @@ public enum WorkerLog {
         shards(of: worker).values.reduce(into: []) { $0.formUnion($1) }
     }
 
-    /// How many shards of these workers have partitions now.
+    /// Number of these workers' shards that have partitions now.
     public static func shardsWithPartitions(in workers: [ChildProcess]) -> Int {
         workers.reduce(0) { sum, worker in sum + shards(of: worker).values.count { !$0.isEmpty } }
     }
@@ -39,7 +39,7 @@ public enum WorkerLog {
         return partitions
     }
 
-    /// Where a worker's operations endpoint listens; nil before it does.
+    /// Address of a worker's operations endpoint; nil before it listens.
     public static func operationsAddress(of worker: ChildProcess) -> String? {
         lines(of: worker.log, saying: "operations endpoint listens").first?["address"]
     }

@@ -1,10 +1,9 @@
 import CRdKafka
 
 /// librdkafka's mock cluster: a broker inside this process that speaks the real wire protocol, groups included.
-///
-/// For trying out and for tests. It keeps at most 5 MiB or 100,000 messages per partition and drops the oldest **silently**,
-/// forgets all at its end, creates no topics by the admin protocol, and knows no TLS and no transactions worth the name.
-/// Its port is free and random. It works on threads of its own; this object is used from one at a time.
+/// For trying out and for tests. It keeps at most 5 MiB or 100,000 messages per partition and drops the oldest
+/// **silently**, forgets everything at its end, creates no topics by the admin protocol, and has no TLS and no usable
+/// transactions. Its port is free and random. It runs on threads of its own; this object is used from one at a time.
 public final class EmbeddedBroker {
     /// The `bootstrap.servers` of its clients.
     public let bootstrapServers: String
@@ -13,7 +12,8 @@ public final class EmbeddedBroker {
     private var cluster: OpaquePointer?
 
     /// - Parameters:
-    ///   - topics: those that exist from the start. Others come into being with 4 partitions when a client asks for them.
+    ///   - topics: the topics that exist from the start. Others are created with 4 partitions when a client asks for
+    ///     them.
     ///   - brokers: at least 1.
     public init(topics: [(name: String, partitions: Int)], brokers: Int = 1) throws(KafkaError) {
         let inbox = KafkaInbox()
@@ -36,7 +36,7 @@ public final class EmbeddedBroker {
 
     deinit { precondition(cluster == nil, "an embedded broker is closed before it is let go") }
 
-    /// Cuts all connections, refuses new ones, and back again: what a broker's restart looks like. The data stays.
+    /// Cuts all connections and refuses new ones, or ends that: a simulated restart of the broker. The data stays.
     ///
     /// - Parameter broker: counted from 1.
     public func setDown(_ isDown: Bool, broker: Int32 = 1) {
@@ -48,7 +48,7 @@ public final class EmbeddedBroker {
         }
     }
 
-    /// Leaves a partition without a leader: what a broker that is gone, and had the only copy, looks like.
+    /// Leaves a partition without a leader: a simulated loss of the broker with the only copy.
     public func removeLeader(of topic: String, partition: Int32) {
         guard let cluster else { return }
         rd_kafka_mock_partition_set_leader(cluster, topic, partition, -1)

@@ -1,9 +1,9 @@
 import CRdKafka
 
 extension KafkaAdmin {
-    /// The settings in force for a topic, those it takes from its broker among them.
+    /// The settings in force for a topic, including those inherited from its broker.
     ///
-    /// Settings without a value, and those that a broker keeps to itself, are left out.
+    /// Settings without a value, and those that a broker does not disclose, are left out.
     ///
     /// - Parameter timeoutMilliseconds: for each of two questions.
     /// - Throws: `KafkaError`: `isUnknownTopicOrPartition` if the topic does not exist; `isUnsupported` if the cluster
@@ -14,7 +14,7 @@ extension KafkaAdmin {
     ) throws(KafkaError) -> [String: String] {
         let context = "settings of topic \(topic)"
         let handle = try openHandle(context)
-        // librdkafka asks the controller, and waits until the time-out for one that is no broker of the cluster.
+        // librdkafka asks the controller, and waits until the time-out if the controller is no broker of the cluster.
         guard try hasController(handle, timeoutMilliseconds) else {
             let detail = "the cluster has no controller to ask"
             throw KafkaError(RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE, context, detail: detail)
@@ -50,7 +50,7 @@ extension KafkaAdmin {
         return settings
     }
 
-    /// Asks any broker. The embedded one names a controller that is not there.
+    /// The cluster's controller is one of its brokers. Any broker answers; the embedded one names a missing controller.
     private func hasController(_ handle: KafkaHandle, _ timeoutMilliseconds: Int32) throws(KafkaError) -> Bool {
         var metadata: UnsafePointer<rd_kafka_metadata>?
         let code = rd_kafka_metadata(handle.pointer, 0, nil, &metadata, timeoutMilliseconds)

@@ -1,12 +1,12 @@
 import CRdKafka
 
 extension KafkaAdmin {
-    /// Creates a topic, unless there is one of that name; that one stays as it is.
+    /// Creates a topic, unless one of that name exists; an existing one stays unchanged.
     ///
     /// - Parameters:
     ///   - replication: replicas of each partition; −1: the broker's default.
     ///   - configuration: the topic's settings, such as `cleanup.policy`.
-    /// - Returns: whether it was created.
+    /// - Returns: true if the topic was created.
     /// - Throws: `KafkaError` with the broker's reason.
     @discardableResult
     public func createTopic(
@@ -47,7 +47,7 @@ extension KafkaAdmin {
         }
     }
 
-    /// Where a group stands, as it was committed; ``KafkaOffset/none`` where nothing was.
+    /// The committed positions of a group; ``KafkaOffset/none`` where nothing was committed.
     public func committed(
         group: String,
         _ partitions: [KafkaTopicPartition],
@@ -80,7 +80,7 @@ extension KafkaAdmin {
         return partitions.map { offsets[$0] ?? KafkaPartitionOffset($0, offset: KafkaOffset.none) }
     }
 
-    /// Sends an order and waits for its event, which the caller destroys.
+    /// Sends a request and waits for its event, which the caller destroys.
     func request(
         _ handle: KafkaHandle,
         _ context: String,
@@ -90,7 +90,7 @@ extension KafkaAdmin {
         let options = rd_kafka_AdminOptions_new(handle.pointer, RD_KAFKA_ADMIN_OP_ANY)
         defer { rd_kafka_AdminOptions_destroy(options) }
         KafkaConfiguration.withErrorText { text, size in
-            // Fails only for values out of range, which librdkafka's default then replaces.
+            // Fails only for values out of range; librdkafka then uses its default.
             _ = rd_kafka_AdminOptions_set_request_timeout(options, timeoutMilliseconds, text, size)
         }
         let queue = rd_kafka_queue_new(handle.pointer)

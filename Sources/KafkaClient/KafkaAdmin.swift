@@ -1,16 +1,17 @@
 import CRdKafka
 
-/// Questions and orders to a cluster: topics, partitions, positions of groups.
+/// Questions and requests to a cluster: topics, partitions, positions of groups.
 ///
-/// Every call waits for the brokers: not for event loops. One thread at a time; `close()` before the last reference goes.
+/// Every call waits for the brokers: not for event loops. One thread at a time; `close()` before the last reference
+/// goes.
 public final class KafkaAdmin {
-    /// Librdkafka tells why a broker cannot be reached beside the call that waits for it.
+    /// Receives librdkafka's reasons for an unreachable broker, which arrive outside the waiting call.
     private let inbox: KafkaInbox
     private var handle: KafkaHandle?
     private let brokers: String
 
     /// - Parameter properties: at least `bootstrap.servers`.
-    /// - Throws: `KafkaError`, with `isConfiguration` for a property that is wrong.
+    /// - Throws: `KafkaError`, with `isConfiguration` for a wrong property.
     public init(properties: KafkaProperties) throws(KafkaError) {
         let inbox = KafkaInbox()
         let configuration = try KafkaConfiguration(properties, defaults: [:], isConsumer: false, inbox: inbox)
@@ -21,14 +22,14 @@ public final class KafkaAdmin {
 
     deinit { precondition(handle == nil, "an admin client is closed before it is let go") }
 
-    /// Idempotent.
+    /// Frees the client. Idempotent.
     public func close() {
         handle = nil
     }
 
-    /// Whether a broker answers.
+    /// Checks that a broker answers.
     ///
-    /// - Throws: `KafkaError` that names the brokers and says why they cannot be reached.
+    /// - Throws: `KafkaError` that names the brokers and the reason why they cannot be reached.
     public func checkReachable(timeoutMilliseconds: Int32) throws(KafkaError) {
         _ = try partitionCounts(timeoutMilliseconds: timeoutMilliseconds)
     }
@@ -40,7 +41,7 @@ public final class KafkaAdmin {
         return counts
     }
 
-    /// How many partitions a topic has.
+    /// The number of partitions of a topic.
     ///
     /// - Throws: `KafkaError`, with `isUnknownTopicOrPartition` if the topic does not exist.
     public func partitionCount(of topic: String, timeoutMilliseconds: Int32) throws(KafkaError) -> Int {
@@ -50,9 +51,10 @@ public final class KafkaAdmin {
         return count
     }
 
-    /// Whether a topic can be written to, as far as the brokers tell: each of its partitions has a leader.
+    /// Checks that a topic can be written to, as far as the brokers tell: each of its partitions has a leader.
     ///
-    /// - Throws: `KafkaError` that names a partition without one; with `isUnknownTopicOrPartition` if the topic does not exist.
+    /// - Throws: `KafkaError` that names a partition without a leader; with `isUnknownTopicOrPartition` if the topic
+    ///   does not exist.
     public func checkLeaders(of topic: String, timeoutMilliseconds: Int32) throws(KafkaError) {
         var isThere = false
         var leaderless: Int32?
@@ -91,7 +93,7 @@ public final class KafkaAdmin {
         }
     }
 
-    /// What a partition holds.
+    /// The lowest and highest offsets of a partition.
     public func watermarks(
         of place: KafkaTopicPartition,
         timeoutMilliseconds: Int32
@@ -108,7 +110,7 @@ public final class KafkaAdmin {
         rd_kafka_poll(handle.pointer, 0)
         var reason: String?
         while let report = inbox.takeReport() {
-            // The last but "all brokers are down", which says nothing.
+            // The last report except "all brokers are down", which gives no reason.
             if case .error(let error) = report, error.code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN.rawValue {
                 reason = error.message
             }

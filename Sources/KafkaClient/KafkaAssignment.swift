@@ -1,7 +1,7 @@
-/// Which partitions this member may hand out messages of.
+/// The partitions whose messages this member may hand out.
 ///
-/// Between a revocation and the next assignment librdkafka 2.0.2 may still yield what it had fetched; the partition belongs to
-/// somebody else by then.
+/// Between a revocation and the next assignment librdkafka 2.0.2 may still yield messages fetched before; the partition
+/// belongs to another member by then.
 struct KafkaAssignment {
     /// A partition as librdkafka's messages name it; cheaper to compare than a topic's name.
     private struct Key: Hashable {
@@ -11,15 +11,15 @@ struct KafkaAssignment {
 
     /// The partitions, each with the position it was started at.
     private(set) var starts: [KafkaTopicPartition: Int64] = [:]
-    /// Those the application has paused.
+    /// The partitions that the application has paused.
     ///
     /// Kept here because librdkafka 2.0.2 jumps back when a partition is resumed that was not paused.
     private(set) var paused: Set<KafkaTopicPartition> = []
-    /// Those that were heard of since they were started last, and not of an error that stops them.
+    /// The partitions heard of since their last start, without an error that stops them.
     ///
-    /// Librdkafka 2.0.2 loses a seek without a word in a partition that it has not begun to fetch, or has stopped.
+    /// librdkafka 2.0.2 silently loses a seek in a partition that it has not begun to fetch, or has stopped.
     private(set) var running: Set<KafkaTopicPartition> = []
-    /// Those that were sent elsewhere and not heard of since: their position is their start, whatever librdkafka says.
+    /// The partitions that were moved and not heard of since. Their position is their start, whatever librdkafka says.
     private(set) var moved: Set<KafkaTopicPartition> = []
     private var known: [Key: Bool] = [:]
     /// Messages come in runs of one partition.
@@ -55,19 +55,19 @@ struct KafkaAssignment {
 
     /// Notes that partitions are paused.
     ///
-    /// - Returns: those that were not.
+    /// - Returns: the partitions that were not paused before.
     mutating func pause(_ places: [KafkaTopicPartition]) -> [KafkaTopicPartition] {
         places.filter { paused.insert($0).inserted }
     }
 
     /// Notes that partitions are not paused any more.
     ///
-    /// - Returns: those that were.
+    /// - Returns: the partitions that were paused before.
     mutating func resume(_ places: [KafkaTopicPartition]) -> [KafkaTopicPartition] {
         places.filter { paused.remove($0) != nil }
     }
 
-    /// Notes that a partition goes on elsewhere.
+    /// Notes the new position of a partition.
     mutating func move(_ position: KafkaPartitionOffset) {
         guard starts[position.place] != nil else { return }
         starts[position.place] = position.offset
@@ -80,11 +80,11 @@ struct KafkaAssignment {
         running.remove(place)
     }
 
-    /// Whether a message is of an assigned partition, which runs then.
+    /// The message belongs to an assigned partition; if so, the partition is noted as running.
     ///
     /// - Parameters:
     ///   - topicAddress: stable while a partition of the topic is assigned.
-    ///   - topic: its name, asked for once.
+    ///   - topic: the topic's name, asked for once.
     mutating func contains(topicAddress: UInt, partition: Int32, topic: () -> String) -> Bool {
         let key = Key(topicAddress: topicAddress, partition: partition)
         if let last, last.key == key { return last.isAssigned }
@@ -104,7 +104,7 @@ struct KafkaAssignment {
         return isAssigned
     }
 
-    /// A topic's object may be freed, and its address used for another's, once nothing of it is assigned.
+    /// Forgets the addresses. Once none of a topic is assigned, its object may be freed and the address reused.
     private mutating func forgetAddresses() {
         known.removeAll(keepingCapacity: true)
         last = nil

@@ -1,9 +1,9 @@
 import CRdKafka
 
-/// Owns consumed messages, so that their values can be read in place for as long as somebody needs them.
+/// Owns consumed messages, so that their values can be read in place as long as needed.
 ///
-/// Used on the consumer's thread, and let go there. A batch may outlive the consumer's `close()`; librdkafka's instance is
-/// destroyed with the last of them. What is retained counts against nothing: the holder bounds it.
+/// Used and released on the consumer's thread. A batch may outlive the consumer's `close()`; librdkafka's instance is
+/// destroyed with the last batch. Retained batches count against no limit: the holder bounds them.
 public final class KafkaBatch {
     @usableFromInline typealias Message = UnsafeMutablePointer<rd_kafka_message_t>
 
@@ -12,7 +12,7 @@ public final class KafkaBatch {
     @usableFromInline let messages: UnsafeMutablePointer<Message>
     private var owner: Owner?
 
-    /// Who frees the messages.
+    /// The owner that frees the messages.
     private enum Owner {
         case client(KafkaHandle)
         case memory([KafkaRecordMemory])
@@ -26,9 +26,9 @@ public final class KafkaBatch {
         owner = .client(handle)
     }
 
-    /// A batch of messages that no broker has delivered: for tests and simulations of what consumes.
+    /// Makes a batch of messages without a broker, for tests and simulations of consumers.
     ///
-    /// - Parameter records: of each partition in the order of their offsets.
+    /// - Parameter records: in the order of their offsets within each partition.
     public convenience init(_ records: [KafkaRecord]) {
         self.init(records.map { KafkaRecordMemory($0) })
     }
@@ -45,7 +45,7 @@ public final class KafkaBatch {
         messages.deallocate()
     }
 
-    /// The message at `index`, `0 ..< count`. Within a partition messages stand in the order of their offsets.
+    /// The message at `index`, `0 ..< count`. Messages of one partition are in the order of their offsets.
     @inlinable
     public subscript(index: Int) -> KafkaMessageView {
         precondition(index >= 0 && index < count, "no such message in the batch")
@@ -54,7 +54,7 @@ public final class KafkaBatch {
 
     /// Copies one message into a batch with memory of its own.
     ///
-    /// A message of a broker keeps the whole fetch response it came in, perhaps megabytes, until its batch is
+    /// A message of a broker keeps the whole fetch response that it came in, perhaps megabytes, until its batch is
     /// released. Copy a message that has to wait. Every property of its view is the same.
     ///
     /// - Parameter index: of a message, not of an error.
@@ -64,7 +64,7 @@ public final class KafkaBatch {
         return withExtendedLifetime(self) { KafkaBatch([KafkaRecordMemory(copying: message)]) }
     }
 
-    /// Gives the memory back before the last reference goes. Views of this batch are invalid from here on.
+    /// Frees the memory before the last reference goes. Views of this batch are invalid from then on.
     public func release() {
         guard let owner else { return }
         if case .client = owner {

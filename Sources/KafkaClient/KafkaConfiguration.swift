@@ -8,8 +8,8 @@ struct KafkaConfiguration: ~Copyable {
     private let isConsumer: Bool
 
     /// - Parameters:
-    ///   - defaults: ours; what the caller set replaces them.
-    /// - Throws: `KafkaError` (`isConfiguration`) that names the property and says what librdkafka dislikes.
+    ///   - defaults: our defaults; the caller's properties replace them.
+    /// - Throws: `KafkaError` (`isConfiguration`) that names the property and librdkafka's objection.
     init(
         _ properties: KafkaProperties,
         defaults: KafkaProperties,
@@ -19,8 +19,8 @@ struct KafkaConfiguration: ~Copyable {
         pointer = rd_kafka_conf_new()
         self.isConsumer = isConsumer
         for property in defaults.merging(properties).all { try set(property) }
-        // Not the caller's choice: with it every log line reaches us through the queue we serve, so no thread of
-        // librdkafka ever runs Swift code.
+        // Not the caller's choice: it sends every log line through the queue that we serve, so no thread of librdkafka
+        // ever runs Swift code.
         try set(.init(name: "log.queue", value: "true"))
         rd_kafka_conf_set_opaque(pointer, Unmanaged.passUnretained(inbox).toOpaque())
         rd_kafka_conf_set_error_cb(pointer, KafkaInbox.onError)
@@ -34,7 +34,7 @@ struct KafkaConfiguration: ~Copyable {
 
     deinit { rd_kafka_conf_destroy(pointer) }
 
-    /// The value in force for a property of librdkafka's; nil if it has none, or one of more than 255 bytes.
+    /// The value in force for a property of librdkafka. Nil if it has none, or one of more than 255 bytes.
     func value(_ name: String) -> String? {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { text in
             var size = text.count
@@ -44,7 +44,7 @@ struct KafkaConfiguration: ~Copyable {
         }
     }
 
-    /// - Parameter inbox: the one given to `init`.
+    /// - Parameter inbox: the inbox given to `init`.
     consuming func makeHandle(inbox: KafkaInbox) throws(KafkaError) -> KafkaHandle {
         let kind = isConsumer ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER
         let made: Result<OpaquePointer, KafkaError> = Self.withErrorText { text, size in
@@ -83,7 +83,7 @@ struct KafkaConfiguration: ~Copyable {
         if let failure { throw failure }
     }
 
-    /// librdkafka writes its reasons into a buffer of the caller's.
+    /// Calls `body` with a buffer for librdkafka's reasons.
     static func withErrorText<R>(_ body: (UnsafeMutablePointer<CChar>, Int) -> R) -> R {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: errorBytes) { text in
             text.initialize(repeating: 0)

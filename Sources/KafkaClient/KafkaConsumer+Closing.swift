@@ -5,8 +5,8 @@ extension KafkaConsumer {
     private static let closingSliceMilliseconds: Int32 = 5
     private static let closingBatch = 64
 
-    /// Begins to leave the group, without waiting: assigned partitions are revoked as in any rebalance, and ``onClosed`` is
-    /// called when the group has let go. The consumer is served as before meanwhile. Idempotent.
+    /// Begins to leave the group, without waiting. Assigned partitions are revoked as in any rebalance, and
+    /// ``onClosed`` is called when the group has let go. The consumer is served as before meanwhile. Idempotent.
     public func beginClose() throws(KafkaError) {
         guard let handle, phase == .open else { return }
         guard let closing = rd_kafka_queue_new(handle.pointer) else {
@@ -25,16 +25,16 @@ extension KafkaConsumer {
 
     /// Leaves the group and frees the client; waits for the group, `timeoutMilliseconds` at most. Idempotent.
     ///
-    /// Partitions that are still assigned are given back without a call of ``onRevoked``: who wants to commit does so before.
-    /// Commits and questions that were not answered are answered with an error (`isClosed`) from inside this call. It
-    /// does not wait for a question under way; the client is freed when that has ended.
+    /// Partitions that are still assigned are given back without a call of ``onRevoked``: a caller that wants to commit
+    /// does so before. Unanswered commits and questions are answered with an error (`isClosed`) from inside this call.
+    /// The call does not wait for a question under way; the client is freed when that has ended.
     ///
-    /// The time-out is a watch-dog: librdkafka 2.0.2 can hang in closing, with cooperative-sticky before the first assignment.
-    /// The instance is left to itself then, for freeing it would hang too, and the group notices at the end of the session
-    /// (`session.timeout.ms`). A consumer with a sticky strategy is not freed at all before librdkafka 2.4, as that may abort the
-    /// process.
+    /// The time-out is a watch-dog: librdkafka 2.0.2 can hang in closing, with cooperative-sticky before the first
+    /// assignment. The instance is then abandoned, because freeing it would hang too, and the group notices at the end
+    /// of the session (`session.timeout.ms`). A consumer with a sticky strategy is not freed at all before librdkafka
+    /// 2.4, as that may abort the process.
     ///
-    /// - Returns: whether the group was left properly.
+    /// - Returns: true if the group was left properly.
     @discardableResult
     public func close(timeoutMilliseconds: Int32 = 10_000) -> Bool {
         guard let handle, phase != .closed else { return true }
@@ -72,7 +72,7 @@ extension KafkaConsumer {
         return true
     }
 
-    /// Hands out what was reported on the way, and an error to whoever still waits for a commit.
+    /// Delivers the reports that are on the way, and an error for every unanswered commit.
     private func endReports() {
         unanswered.removeAll()
         deliverReports()

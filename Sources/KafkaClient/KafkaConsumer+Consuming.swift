@@ -1,21 +1,22 @@
 import CRdKafka
 import NIOCore
 
-/// Messages, and the service of everything else that comes with them.
+/// Takes messages, and serves all other events that come with them.
 extension KafkaConsumer {
-    /// Takes what has been fetched; returns nil when nothing is left.
+    /// Takes fetched messages; returns nil when nothing is left.
     ///
-    /// Handlers run from inside this call, in order with the messages: what comes before a rebalance is returned first, and
-    /// the rebalance is reported by the next call. So a caller that is woken calls until it gets nil; one that stops earlier
-    /// calls again by itself when it has room, because what is queued already gives no signal. A caller without room must keep
-    /// calling too (``pause(_:)`` first, then only handlers are served), or the group takes it for dead.
+    /// Handlers run from inside this call, in order with the messages: messages before a rebalance are returned first,
+    /// and the rebalance is reported by the next call. So a caller that is woken calls until it gets nil; one that
+    /// stops earlier calls again by itself when it has room, because elements already in the queue give no signal. A
+    /// caller without room must keep calling too (``pause(_:)`` first, then only handlers are served), or the group
+    /// takes it for dead.
     ///
-    /// After a pause or a cooperative rebalance librdkafka may deliver a message a second time: a caller who counts must
-    /// ignore offsets below its next one.
+    /// After a pause or a cooperative rebalance librdkafka may deliver a message a second time: a caller who counts
+    /// must ignore offsets below its next one.
     ///
     /// - Parameters:
     ///   - max: most messages to return, at least 1.
-    ///   - timeoutMilliseconds: how long to wait for the first message; 0 on an event loop.
+    ///   - timeoutMilliseconds: the longest wait for the first message; 0 on an event loop.
     public func consumeBatch(max: Int, timeoutMilliseconds: Int32 = 0) -> KafkaBatch? {
         precondition(max > 0, "a batch has room for a message")
         let deadline = ContinuousClock.now.advanced(by: .milliseconds(timeoutMilliseconds))
@@ -30,14 +31,14 @@ extension KafkaConsumer {
             guard timeoutMilliseconds > 0, phase == .open || phase == .closing, ContinuousClock.now < deadline else {
                 return nil
             }
-            // librdkafka waits until a batch is full, so the wait is for one message; and it goes on waiting after it has
-            // called back, so the wait is short.
+            // librdkafka waits until a batch is full, so the wait is for one message; and it goes on waiting after a
+            // callback, so the wait is short.
             let waited = serve(max: 1, timeoutMilliseconds: Self.waitMilliseconds)
             if keepAssigned(waited) > 0 { return fetched.batch(waited, handle: handle) }
         }
     }
 
-    /// Gives what has been fetched to `body`, view by view, and releases it.
+    /// Passes fetched messages to `body`, view by view, and releases them.
     ///
     /// - Returns: the number of messages; 0 when nothing is left.
     public func consumeBatch(max: Int, _ body: (KafkaMessageView) -> Void) -> Int {
@@ -48,12 +49,12 @@ extension KafkaConsumer {
         return count
     }
 
-    /// Lets the consumer call when there is something to take: call ``consumeBatch(max:timeoutMilliseconds:)`` then until it
-    /// returns nil.
+    /// Makes the consumer call `onReadable` when something can be taken. The handler then calls
+    /// ``consumeBatch(max:timeoutMilliseconds:)`` until it returns nil.
     ///
-    /// Called on `eventLoop`, which is the consumer's thread from now on; the consumer is closed before the loop ends. There is
-    /// one timer besides the signals: librdkafka takes a consumer that is not served for `max.poll.interval.ms` for dead, so
-    /// an idle one is served every half of that.
+    /// Called on `eventLoop`, which is the consumer's thread from now on; the consumer is closed before the loop ends.
+    /// One timer runs besides the signals: librdkafka takes a consumer that is not served for `max.poll.interval.ms`
+    /// for dead, so an idle one is served every half of that.
     public func start(on eventLoop: any EventLoop, onReadable: @escaping () -> Void) throws(KafkaError) {
         precondition(wakeUp == nil, "a consumer is started once")
         _ = try openHandle("start of the consumer")
@@ -75,9 +76,9 @@ extension KafkaConsumer {
 
     private static let waitMilliseconds: Int32 = 20
 
-    /// Serves librdkafka's queue once: fills `fetched`, and the inbox with what was called back.
+    /// Serves librdkafka's queue once: fills `fetched` with messages and the inbox with callbacks.
     ///
-    /// - Returns: how many messages there are in `fetched`; fewer than `max` when the queue was found empty.
+    /// - Returns: the number of messages in `fetched`; fewer than `max` when the queue was found empty.
     func serve(max: Int, timeoutMilliseconds: Int32) -> Int {
         let count = fetched.fill(from: queue, max: max, timeoutMilliseconds: timeoutMilliseconds)
         if phase == .closing, let handle, rd_kafka_consumer_closed(handle.pointer) != 0 {
@@ -86,7 +87,7 @@ extension KafkaConsumer {
         return count
     }
 
-    /// Drops what this member has no right to, and closes the ranks.
+    /// Drops messages of partitions that this member does not own, and closes the gaps.
     private func keepAssigned(_ count: Int) -> Int {
         var kept = 0
         for index in 0..<count {
@@ -102,7 +103,7 @@ extension KafkaConsumer {
     }
 
     private func isWanted(_ message: UnsafeMutablePointer<rd_kafka_message_t>) -> Bool {
-        // Errors are for whoever listens, assigned or not: a topic that does not exist never is.
+        // Errors are handed out, assigned or not: a topic that does not exist never is.
         guard message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR, let topic = message.pointee.rkt else {
             noteStopped(message)
             return true
@@ -126,7 +127,7 @@ extension KafkaConsumer {
         )
     }
 
-    /// Calls the handlers. One of them may call back in, even close: so one report is taken at a time.
+    /// Calls the handlers. A handler may call back in, even close: so one report is taken at a time.
     func deliverReports() {
         while let report = inbox.takeReport() { deliver(report) }
         if phase == .left, let onClosed {

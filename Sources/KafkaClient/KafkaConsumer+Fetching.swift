@@ -1,11 +1,11 @@
 import CRdKafka
 
-/// Which assigned partitions are fetched from, and where.
+/// Controls fetching: pausing, resuming and moving assigned partitions.
 extension KafkaConsumer {
-    /// Stops fetching of partitions; what was fetched and not returned is dropped, to be fetched again by ``resume(_:)``.
-    /// Handlers are served as before. Pausing twice is pausing once.
+    /// Stops fetching partitions; messages fetched and not returned are dropped, and fetched again after
+    /// ``resume(_:)``. Handlers are served as before. Pausing twice is pausing once.
     ///
-    /// A partition that is taken away and comes back is not paused any more.
+    /// A partition that is revoked and comes back is not paused any more.
     public func pause(_ partitions: [KafkaTopicPartition]) throws(KafkaError) {
         let handle = try openHandle("pause")
         let running = assignment.pause(partitions)
@@ -18,8 +18,8 @@ extension KafkaConsumer {
         }
     }
 
-    /// Goes on after ``pause(_:)`` with the message that follows the last one returned. Does nothing to partitions that are
-    /// not paused.
+    /// Resumes partitions after ``pause(_:)`` with the message after the last one returned. Does nothing to partitions
+    /// that are not paused.
     public func resume(_ partitions: [KafkaTopicPartition]) throws(KafkaError) {
         let handle = try openHandle("resume")
         let paused = assignment.resume(partitions)
@@ -29,11 +29,11 @@ extension KafkaConsumer {
         if let failure = list.failure(code, "resume") { throw failure }
     }
 
-    /// Goes on elsewhere in partitions that are assigned. The way out of an offset that is out of range.
+    /// Moves assigned partitions to other positions. The way out of an offset that is out of range.
     ///
     /// - Parameters:
     ///   - positions: offsets, or ``KafkaOffset/beginning`` and ``KafkaOffset/end``.
-    ///   - timeoutMilliseconds: how long to wait for librdkafka's own threads; no broker is asked.
+    ///   - timeoutMilliseconds: the longest wait for librdkafka's own threads; no broker is asked.
     public func seek(to positions: [KafkaPartitionOffset], timeoutMilliseconds: Int32) throws(KafkaError) {
         let handle = try openHandle("seek")
         let list = KafkaPartitionList(positions)
@@ -51,11 +51,11 @@ extension KafkaConsumer {
         if !stopped.isEmpty { try restart(stopped, handle) }
     }
 
-    /// Goes on elsewhere, like ``seek(to:timeoutMilliseconds:)``, without waiting until the seek is done.
+    /// Moves partitions like ``seek(to:timeoutMilliseconds:)``, without waiting until the seek is done.
     ///
-    /// Messages fetched before the seek are not returned any more. An offset that is out of range stands in place of a
-    /// message, as ever. One that was found before the seek may still be reported after it, and has stopped the
-    /// partition: seek again then.
+    /// Messages fetched before the seek are not returned any more. An offset out of range is still reported in place of
+    /// a message. One found before the seek may still be reported after it, and has stopped the partition: seek again
+    /// then.
     ///
     /// A partition that yielded nothing since it was assigned, or only an error, is started anew instead. In an eager
     /// group that drops the messages fetched from all partitions, to be fetched again.
@@ -76,7 +76,7 @@ extension KafkaConsumer {
             throw KafkaError(consuming: error, "seek")
         }
         for (position, element) in zip(positions, KafkaPartitionList.elements(of: list.pointer)) {
-            // What has begun is not finished, which is no failure here.
+            // A seek that has begun is not finished, which is no failure here.
             guard element.err == RD_KAFKA_RESP_ERR__IN_PROGRESS || element.err == RD_KAFKA_RESP_ERR_NO_ERROR else {
                 throw KafkaError(element.err, "seek in \(position.place)")
             }

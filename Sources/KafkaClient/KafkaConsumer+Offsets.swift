@@ -1,12 +1,12 @@
 import CRdKafka
 
-/// Positions: committed, current, and what there is.
+/// Positions of partitions: committed, current, and the watermarks.
 extension KafkaConsumer {
-    /// Commits positions in the background; the answer comes to `completion` and ``onCommitted``, from inside
+    /// Commits positions in the background. The answer comes to `completion` and ``onCommitted``, from inside
     /// ``consumeBatch(max:timeoutMilliseconds:)``. Every commit is answered, at the latest by `close`.
     ///
     /// - Parameter offsets: each is the next message to consume, with the metadata to store beside it.
-    /// - Throws: `KafkaError` if the commit was not even started; no answer comes then.
+    /// - Throws: `KafkaError` if the commit was not even started; then no answer comes.
     public func commit(
         _ offsets: [KafkaPartitionOffset],
         completion: ((KafkaError?) -> Void)? = nil
@@ -22,7 +22,7 @@ extension KafkaConsumer {
     ///
     /// No handler runs meanwhile.
     ///
-    /// - Throws: `KafkaError`; with `isTimeout` it is not known whether the positions were committed.
+    /// - Throws: `KafkaError`; with `isTimeout` it is unknown whether the positions were committed.
     public func commitSynchronously(
         _ offsets: [KafkaPartitionOffset],
         timeoutMilliseconds: Int32
@@ -79,7 +79,7 @@ extension KafkaConsumer {
     ///
     /// - Precondition: the consumer was started on an event loop.
     /// - Parameters:
-    ///   - timeoutMilliseconds: for this question, which waits for earlier ones first: one is asked at a time.
+    ///   - timeoutMilliseconds: for this question. It includes the wait for earlier questions: one is asked at a time.
     ///   - completion: called once on the event loop, after this call has returned; by `close` with an
     ///     error (`isClosed`).
     public func committed(
@@ -123,7 +123,7 @@ extension KafkaConsumer {
         return list.offsets
     }
 
-    /// What the last fetch said the partition holds, without asking anybody; nil before the first fetch.
+    /// The watermarks of the last fetch, without a request; nil before the first fetch.
     public func cachedWatermarks(_ place: KafkaTopicPartition) -> KafkaWatermarks? {
         guard let handle else { return nil }
         var low: Int64 = -1
@@ -133,7 +133,7 @@ extension KafkaConsumer {
         return KafkaWatermarks(low: low, high: high)
     }
 
-    /// Asks the broker what the partition holds; waits at most `timeoutMilliseconds`.
+    /// Asks the broker for the watermarks of a partition; waits at most `timeoutMilliseconds`.
     public func watermarks(
         of place: KafkaTopicPartition,
         timeoutMilliseconds: Int32
@@ -141,13 +141,13 @@ extension KafkaConsumer {
         try KafkaWatermarks(querying: place, of: openHandle("watermarks"), timeoutMilliseconds: timeoutMilliseconds)
     }
 
-    /// Asks the brokers what partitions hold, without waiting: two questions to each broker that leads some.
+    /// Asks for the watermarks of partitions, without waiting: two questions to each broker that leads some.
     ///
     /// - Precondition: the consumer was started on an event loop.
     /// - Parameters:
-    ///   - timeoutMilliseconds: for this question, which waits for earlier ones first: one is asked at a time.
-    ///   - completion: called once on the event loop, after this call has returned, with as many in the same order; by
-    ///     `close` with an error (`isClosed`).
+    ///   - timeoutMilliseconds: for this question. It includes the wait for earlier questions: one is asked at a time.
+    ///   - completion: called once on the event loop, after this call has returned, with as many watermarks in the same
+    ///     order; by `close` with an error (`isClosed`).
     public func watermarks(
         of places: [KafkaTopicPartition],
         timeoutMilliseconds: Int32,
@@ -171,7 +171,8 @@ extension Duration {
 }
 
 extension KafkaWatermarks {
-    /// Those of several partitions, in their order: two questions to each broker that leads some, with half the time each.
+    /// The watermarks of partitions, in their order. Two questions to each broker that leads some, with half the time
+    /// each.
     static func query(
         _ places: [KafkaTopicPartition],
         of handle: KafkaHandle,
@@ -188,8 +189,8 @@ extension KafkaWatermarks {
         self = try Self.query([place], of: handle, timeoutMilliseconds: timeoutMilliseconds)[0]
     }
 
-    /// Not `rd_kafka_query_watermark_offsets`: that keeps to its time-out only until it knows the partition's leader, and then
-    /// waits for as long as that does not answer.
+    /// Not `rd_kafka_query_watermark_offsets`: that keeps its time-out only until it knows the partition's leader, and
+    /// then waits for as long as the leader does not answer.
     private static func ask(
         _ handle: KafkaHandle,
         _ places: [KafkaTopicPartition],

@@ -1,7 +1,7 @@
 import CRdKafka
 
 extension KafkaConsumer {
-    /// Commits positions of a group that nobody is a member of. Waits for the broker: not for event loops.
+    /// Commits positions of a group without members. Waits for the broker: not for event loops.
     ///
     /// - Throws: also if the group has members.
     public static func commit(

@@ -1,16 +1,16 @@
 import CRdKafka
 
-/// The answers to ``onAssigned`` and ``onRevoked``. librdkafka waits for them: the group moves on when they are given.
+/// The answers to ``onAssigned`` and ``onRevoked``. librdkafka waits for them before the group moves on.
 extension KafkaConsumer {
     private static let cooperative = "COOPERATIVE"
 
-    /// Starts the partitions that were reported last as assigned.
+    /// Starts the partitions of the last reported assignment.
     ///
-    /// - Parameter positions: where each starts; ``KafkaOffset/none`` and partitions left out: at the committed
-    ///   position. What ``committed(_:timeoutMilliseconds:)`` returned can be given as it is. Partitions that were not assigned
-    ///   are ignored. Metadata is ignored.
-    /// - Throws: `KafkaError`. Without an assignment to answer (it was lost meanwhile, or the consumer is closing) nothing
-    ///   happens.
+    /// - Parameter positions: the start of each partition; ``KafkaOffset/none`` and partitions left out: at the
+    ///   committed position. The result of ``committed(_:timeoutMilliseconds:)`` can be passed as it is. Partitions
+    ///   that were not assigned are ignored. Metadata is ignored.
+    /// - Throws: `KafkaError`. Without an assignment to answer (it was lost meanwhile, or the consumer is closing)
+    ///   nothing happens.
     public func completeAssign(_ positions: [KafkaPartitionOffset] = []) throws(KafkaError) {
         guard let handle, let partitions = takeUnansweredAssign() else { return }
         let starts = Dictionary(positions.map { ($0.place, $0.offset) }) { _, last in last }
@@ -24,13 +24,13 @@ extension KafkaConsumer {
         }
     }
 
-    /// Gives back the partitions that were reported last as revoked. Commit before.
+    /// Gives back the partitions of the last reported revocation. Commit before.
     ///
     /// - Throws: `KafkaError`. Without a revocation to answer nothing happens.
     public func completeRevoke() throws(KafkaError) {
         guard let handle, let partitions = takeUnansweredRevoke() else { return }
-        // librdkafka remembers a pause beyond the revocation, and the partition may come back. If that fails, giving back
-        // matters more.
+        // librdkafka keeps a pause beyond the revocation, and the partition may come back. If resuming fails, giving
+        // back matters more.
         try? resume(partitions)
         if isCooperative {
             let begun = partitions.filter { assignment.starts[$0] != nil }
@@ -43,8 +43,8 @@ extension KafkaConsumer {
         }
     }
 
-    /// What is taken back before its assignment was answered never begins: what is completed later must not be taken for
-    /// the answer to it.
+    /// Withdraws partitions revoked before their assignment was answered. They never begin: a later answer must not be
+    /// taken for theirs.
     func withdraw(_ revoked: [KafkaTopicPartition]) {
         guard isCooperative else { return unanswered.removeAll(where: \.isAssign) }
         unanswered = unanswered.map { question in
@@ -53,13 +53,13 @@ extension KafkaConsumer {
         }
     }
 
-    /// Gives every open question the answer that ends it: for closing.
+    /// Answers every open rebalance, for closing.
     func abandonRebalances() {
         guard let handle else { return }
         while !unanswered.isEmpty {
             guard case .assign = unanswered.removeFirst() else {
                 unanswered.insert(.revoke([]), at: 0)
-                // What could not be given back is taken by the end of the session.
+                // Partitions that could not be given back are taken by the group at the end of the session.
                 _ = try? completeRevoke()
                 continue
             }
@@ -68,7 +68,7 @@ extension KafkaConsumer {
         assignment.replace(by: [])
     }
 
-    /// Starts assigned partitions elsewhere, those too that librdkafka has stopped after an error and cannot seek in.
+    /// Starts assigned partitions elsewhere, including those that librdkafka stopped after an error and cannot seek in.
     func restart(_ positions: [KafkaPartitionOffset], _ handle: KafkaHandle) throws(KafkaError) {
         let pausedBefore = Array(assignment.paused)
         if isCooperative {
@@ -76,7 +76,7 @@ extension KafkaConsumer {
             try assignIncrementally(positions, handle)
             assignment.add(positions)
         } else {
-            // An eager group's assignment changes as a whole only: the others go on where they are.
+            // An eager group's assignment changes as a whole only: the other partitions go on where they are.
             var starts = assignment.starts
             let settled = assignment.partitions.filter { !assignment.moved.contains($0) }
             for position in try self.positions(settled) where position.offset >= 0 {
@@ -110,14 +110,14 @@ extension KafkaConsumer {
         }
     }
 
-    /// Whether the group moves single partitions (`cooperative-sticky`) rather than all at once.
+    /// The group moves single partitions (`cooperative-sticky`) rather than all at once.
     private var isCooperative: Bool {
         guard let handle, let name = rd_kafka_rebalance_protocol(handle.pointer) else { return false }
         return String(cString: name) == Self.cooperative
     }
 
-    /// All that was assigned and not answered: one answer serves several reports, as the last one would leave the others
-    /// unanswered for ever.
+    /// All partitions assigned and not answered. One answer serves several reports: answering only the last would leave
+    /// the others unanswered for ever.
     private func takeUnansweredAssign() -> [KafkaTopicPartition]? {
         guard unanswered.contains(where: \.isAssign) else { return nil }
         var all: [KafkaTopicPartition] = []

@@ -3,30 +3,30 @@ import NIOCore
 
 /// A member of a consumer group.
 ///
-/// One thread makes all calls (with ``start(on:onReadable:)``: the event loop) and gets all handlers, never from inside a call
-/// of librdkafka. Several threads on one consumer lose messages in librdkafka 2.0.2, which is why this class is not `Sendable`.
+/// One thread makes all calls (with ``start(on:onReadable:)``: the event loop) and gets all handlers, never from inside
+/// a call of librdkafka. Several threads on one consumer lose messages in librdkafka 2.0.2, so this class is not
+/// `Sendable`.
 ///
 /// Life: `init` joins the group; ``consumeBatch(max:timeoutMilliseconds:)`` yields messages and serves everything else
-/// (rebalances, commits, errors, log); ``close(timeoutMilliseconds:)`` leaves the group and must be called before the last
-/// reference goes.
+/// (rebalances, commits, errors, log); ``close(timeoutMilliseconds:)`` leaves the group and must be called before the
+/// last reference goes.
 ///
-/// Set unless the caller sets otherwise: `enable.auto.commit` and `enable.auto.offset.store` are false, for commits with
-/// metadata are explicit.
+/// Defaults: `enable.auto.commit` and `enable.auto.offset.store` are false, because commits with metadata are explicit.
 public final class KafkaConsumer {
-    /// The group assigned these to this member. Nothing of them comes before ``completeAssign(_:)``, which may be called
-    /// later, but before the group's patience ends (`max.poll.interval.ms`). Without a handler they start at their
-    /// committed positions.
+    /// The group assigned these partitions to this member. No message of them comes before ``completeAssign(_:)``,
+    /// which may be called later, but within `max.poll.interval.ms`. Without a handler they start at their committed
+    /// positions.
     public var onAssigned: (([KafkaTopicPartition]) -> Void)?
 
-    /// The group takes these back and waits for ``completeRevoke()``, which may be called later, within
-    /// `max.poll.interval.ms`. Until then they can still be committed; no new messages of them come. `lost`: they may belong
-    /// to another member already, and a commit of them fails. Without a handler they are given back at once.
+    /// The group takes these partitions back and waits for ``completeRevoke()``, which may be called later, within
+    /// `max.poll.interval.ms`. Until then they can still be committed; no new messages of them come. `lost`: they may
+    /// belong to another member already, and a commit of them fails. Without a handler they are given back at once.
     public var onRevoked: (([KafkaTopicPartition], _ lost: Bool) -> Void)?
 
     /// The broker's answer to each ``commit(_:completion:)``; nil: committed.
     public var onCommitted: ((KafkaError?) -> Void)?
 
-    /// Trouble with brokers, which librdkafka goes on to mend by itself unless it `isFatal`; failed rebalances.
+    /// Errors of brokers, from which librdkafka recovers by itself unless the error `isFatal`; failed rebalances.
     public var onError: ((KafkaError) -> Void)?
 
     public var onLog: ((KafkaLogLine) -> Void)?
@@ -37,12 +37,12 @@ public final class KafkaConsumer {
     let inbox: KafkaInbox
     /// Nil once closed.
     var handle: KafkaHandle?
-    /// What to serve: librdkafka's consumer queue, and while closing the one it is forwarded to.
+    /// The queue to serve: librdkafka's consumer queue. While closing, the queue that it is forwarded to.
     var queue: OpaquePointer
-    /// The queue that was left for another; destroyed with it.
+    /// The queue served before; destroyed with the current one.
     var formerQueue: OpaquePointer?
     var assignment = KafkaAssignment()
-    /// Reported and not answered, oldest first.
+    /// Rebalances reported and not answered, oldest first.
     var unanswered: [Rebalance] = []
     var commits: [UInt: PendingCommit] = [:]
     var lastCommit: UInt = 0
@@ -50,12 +50,12 @@ public final class KafkaConsumer {
     var phase = Phase.open
     var wakeUp: QueueWakeUp?
     var keepAlive: RepeatedTask?
-    /// Nil before `start`; outlives `close`, to answer who asks then.
+    /// Nil before `start`; outlives `close`, to answer later questions.
     var questions: KafkaQuestions?
     /// Half of the time after which librdkafka takes a consumer that is not served for dead.
     let keepAliveMilliseconds: Int64
 
-    /// Left to itself rather than freed when it is closed.
+    /// The client is abandoned rather than freed at closing.
     let mustNotBeFreed: Bool
 
     enum Phase {
@@ -67,7 +67,7 @@ public final class KafkaConsumer {
         case closed
     }
 
-    /// A rebalance librdkafka waits for the answer to.
+    /// A rebalance for whose answer librdkafka waits.
     enum Rebalance {
         case assign([KafkaTopicPartition])
         case revoke([KafkaTopicPartition])
@@ -89,8 +89,8 @@ public final class KafkaConsumer {
     /// - Parameters:
     ///   - properties: at least `bootstrap.servers`.
     ///   - group: the group's ID.
-    ///   - topics: what to subscribe to; a name that starts with `^` is a regular expression.
-    /// - Throws: `KafkaError`, with `isConfiguration` for a property that is wrong.
+    ///   - topics: the topics to subscribe to; a name that starts with `^` is a regular expression.
+    /// - Throws: `KafkaError`, with `isConfiguration` for a wrong property.
     public init(properties: KafkaProperties, group: String, topics: [String]) throws(KafkaError) {
         let inbox = KafkaInbox()
         var properties = properties
@@ -123,16 +123,17 @@ public final class KafkaConsumer {
         precondition(phase == .closed, "a Kafka consumer is closed before it is let go")
     }
 
-    /// The partitions this member has now: those whose assignment was completed and whose revocation was not.
+    /// The partitions of this member: the assignment was completed, and no revocation was.
     public var assignedPartitions: [KafkaTopicPartition] { assignment.partitions }
 
-    /// librdkafka 2.0.2 aborts the process when a consumer is freed that uses a sticky strategy and never led its group
-    /// (`rd_kafka_sticky_assignor_state_destroy: Assertion assignor_state failed`). From 2.4 on these strategies are trusted.
+    /// The strategy makes librdkafka 2.0.2 abort the process when the consumer is freed. That happens with a sticky
+    /// strategy and a member that never led its group (`rd_kafka_sticky_assignor_state_destroy: Assertion
+    /// assignor_state failed`). From 2.4 on these strategies are trusted.
     private static func crashesWhenFreed(strategy: String) -> Bool {
         strategy.contains("sticky") && rd_kafka_version() < 0x0204_0000
     }
 
-    /// The client, or the error of a client that is closed.
+    /// The client; throws for a closed one.
     func openHandle(_ context: String) throws(KafkaError) -> KafkaHandle {
         guard let handle else { throw KafkaError.closed(context) }
         return handle

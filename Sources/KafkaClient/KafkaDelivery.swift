@@ -2,13 +2,13 @@ import CRdKafka
 
 /// The end of one produced message.
 struct KafkaDelivery: Hashable, Sendable {
-    /// What was given to `produce`.
+    /// The value passed to `produce`.
     let opaque: UInt64
     /// Nil: the broker has acknowledged the message, as `acks` demands.
     let error: KafkaError?
-    /// Where the message was stored; −1 if it did not get so far.
+    /// Partition that stores the message; −1 if it did not get so far.
     let partition: Int32
-    /// Its offset; negative if it failed, and when the broker's answer was lost and a retry found the message stored.
+    /// Offset of the message; negative if it failed, and when the broker's answer was lost and a retry found it stored.
     let offset: Int64
 }
 

@@ -1,7 +1,7 @@
 import CRdKafka
 
 extension KafkaError {
-    /// The group does not know the member (any more), or not in this generation: what it does, another does, too.
+    /// The group does not know the member (any more), or not in this generation: another member does the same work.
     public var isFencing: Bool {
         [
             RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION, RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID,
@@ -9,7 +9,7 @@ extension KafkaError {
         ].contains { $0.rawValue == code }
     }
 
-    /// The group's coordinator refused something to a member that it knows.
+    /// The group's coordinator refused a request of a known member.
     public var isFromGroup: Bool {
         code == RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS.rawValue
             || code == RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE.rawValue

@@ -1,8 +1,8 @@
 import CRdKafka
 
-/// What librdkafka or the broker reported.
+/// An error of librdkafka or the broker.
 ///
-/// `message` is for a person: it names what was being done and to what (topic, partition, property, broker).
+/// `message` is for a person: it names the action and its subject (topic, partition, property, broker).
 public struct KafkaError: Error, Hashable, Sendable, CustomStringConvertible {
     /// `rd_kafka_resp_err_t`: negative codes are librdkafka's own, positive ones are the broker's.
     public let code: Int32
@@ -11,8 +11,8 @@ public struct KafkaError: Error, Hashable, Sendable, CustomStringConvertible {
     public let message: String
     /// The same call may work later, unchanged.
     public let isRetriable: Bool
-    /// The client is of no use any more (an idempotent producer's broken sequence, a fenced instance): a consumer must be
-    /// closed, a producer replaces what is inside it by itself.
+    /// The client failed permanently (an idempotent producer's broken sequence, a fenced instance): a consumer must be
+    /// closed, a producer replaces its inner client by itself.
     public let isFatal: Bool
 
     public var description: String { "\(message) [\(name)]" }
@@ -25,7 +25,7 @@ extension KafkaError {
     public var isPartitionEnd: Bool { code == RD_KAFKA_RESP_ERR__PARTITION_EOF.rawValue }
     /// The position does not exist (any more), or there is none, and `auto.offset.reset` is `error`.
     ///
-    /// The partition stands still until it is given a position with ``KafkaConsumer/seek(to:timeoutMilliseconds:)``.
+    /// The partition stands still until ``KafkaConsumer/seek(to:timeoutMilliseconds:)`` gives it a position.
     public var isOffsetOutOfRange: Bool {
         code == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET.rawValue
             || code == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE.rawValue
@@ -37,7 +37,7 @@ extension KafkaError {
             || code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC.rawValue
             || code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION.rawValue
     }
-    /// A property is unknown or has a value that is not allowed.
+    /// A property is unknown or has a forbidden value.
     public var isConfiguration: Bool { code == RD_KAFKA_RESP_ERR__INVALID_ARG.rawValue }
     /// No answer in time.
     public var isTimeout: Bool {
@@ -54,7 +54,7 @@ extension KafkaError {
 }
 
 extension KafkaError {
-    /// - Parameter context: what was being done, and to what.
+    /// - Parameter context: the action and its subject.
     init(_ code: rd_kafka_resp_err_t, _ context: String, detail: String? = nil) {
         self.init(
             code: code.rawValue,
@@ -82,7 +82,8 @@ extension KafkaError {
         KafkaError(RD_KAFKA_RESP_ERR__DESTROY, context, detail: "the client is closed")
     }
 
-    /// Where only a code is known. The broker's are those Kafka's protocol guide calls retriable.
+    /// Retriable codes, for errors that carry only a code. The broker's are those that Kafka's protocol guide calls
+    /// retriable.
     private static let retriable: Set<Int32> = Set(
         [
             RD_KAFKA_RESP_ERR__TRANSPORT, RD_KAFKA_RESP_ERR__TIMED_OUT, RD_KAFKA_RESP_ERR__MSG_TIMED_OUT,

@@ -1,6 +1,6 @@
 import CRdKafka
 
-/// Room for the messages of one batch, used again and again. One thread at a time.
+/// Room for the messages of one batch, reused for the next. One thread at a time.
 final class KafkaFetchBuffer {
     private var messages = UnsafeMutableBufferPointer<UnsafeMutablePointer<rd_kafka_message_t>?>.allocate(capacity: 0)
 
@@ -16,7 +16,7 @@ final class KafkaFetchBuffer {
 
     /// Serves a queue once. Its callbacks run meanwhile.
     ///
-    /// - Returns: how many messages there are; fewer than `max` when the queue was found empty.
+    /// - Returns: the number of messages; fewer than `max` when the queue was found empty.
     func fill(from queue: OpaquePointer?, max: Int, timeoutMilliseconds: Int32) -> Int {
         precondition(max > 0, "a batch has room for a message")
         if messages.count < max {
@@ -25,7 +25,7 @@ final class KafkaFetchBuffer {
             messages.initialize(repeating: nil)
         }
         let count = rd_kafka_consume_batch_queue(queue, timeoutMilliseconds, messages.baseAddress, max)
-        // Negative: an error of the arguments, which are ours.
+        // Negative: wrong arguments, which are ours.
         precondition(count >= 0, "librdkafka refused to serve its queue")
         return count
     }

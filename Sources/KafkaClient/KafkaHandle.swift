@@ -2,8 +2,9 @@ import CRdKafka
 
 /// Owns a `rd_kafka_t`.
 ///
-/// A client and the batches it handed out share it: messages point into librdkafka's buffers, so the instance is destroyed
-/// when the last of them lets go, on that one's thread. That joins librdkafka's threads, which takes milliseconds.
+/// A client and the batches that it handed out share the handle: messages point into librdkafka's buffers, so the
+/// instance is destroyed with the last reference, on that thread. This joins librdkafka's threads, which takes
+/// milliseconds.
 final class KafkaHandle {
     let pointer: OpaquePointer
     /// Lives as long as librdkafka may write to it.
@@ -17,7 +18,7 @@ final class KafkaHandle {
 
     deinit {
         guard !isAbandoned else { return }
-        // Leaving the group is done before, with a deadline; the plain call would wait for it without one.
+        // The group was left before, with a deadline; the plain call would wait for that without one.
         rd_kafka_destroy_flags(pointer, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE)
     }
 

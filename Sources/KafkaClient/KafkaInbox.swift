@@ -1,9 +1,9 @@
 import CRdKafka
 
-/// What librdkafka called back with while one of its queues was served, kept until that call has returned.
+/// The callbacks of librdkafka from serving a queue, kept until that call returns.
 ///
-/// So nothing of the application runs inside librdkafka: a handler may call anything, even close the client. All callbacks
-/// come on the thread that serves the queue; librdkafka's own threads never get here (`log.queue` is set).
+/// So nothing of the application runs inside librdkafka: a handler may call anything, even close the client. All
+/// callbacks come on the thread that serves the queue; librdkafka's own threads never get here (`log.queue` is set).
 final class KafkaInbox {
     enum Report {
         case assigned([KafkaTopicPartition])
@@ -16,14 +16,14 @@ final class KafkaInbox {
 
     private(set) var reports: [Report] = []
     private var deliveries: [KafkaDelivery] = []
-    /// How many of `deliveries` were taken; the array is emptied in one go, so that its memory is used again.
+    /// The number of `deliveries` already taken. The array is emptied in one go, so that its memory is reused.
     private var takenDeliveries = 0
 
     func takeReport() -> Report? {
         reports.isEmpty ? nil : reports.removeFirst()
     }
 
-    /// The rebalances alone, for closing; the rest stays.
+    /// Takes the rebalances alone, for closing; the rest stays.
     func takeRebalances() -> [KafkaConsumer.Rebalance] {
         var rebalances: [KafkaConsumer.Rebalance] = []
         reports.removeAll { report in
@@ -52,7 +52,7 @@ final class KafkaInbox {
     }
 }
 
-/// The C callbacks. Each only copies what it is given.
+/// The C callbacks. Each only copies its arguments.
 extension KafkaInbox {
     typealias RebalanceCallback =
         @convention(c) (
@@ -117,7 +117,7 @@ extension KafkaInbox {
         level,
         facility,
         text in
-        // Nil while a client is being made; what is wrong then is in the error of `rd_kafka_new`.
+        // Nil while a client is being made; errors then are in the error of `rd_kafka_new`.
         guard let client, let inbox = from(rd_kafka_opaque(client)) else { return }
         let line = KafkaLogLine(
             level: level,
@@ -128,9 +128,9 @@ extension KafkaInbox {
     }
 }
 
-/// A commit under way: what its callback answers to.
+/// A commit under way, which its callback answers.
 ///
-/// Librdkafka calls back once, or never when the queue is gone; so the owner keeps the ticket, librdkafka does not.
+/// librdkafka calls back once, or never when the queue is gone; so the owner keeps the ticket, librdkafka does not.
 final class KafkaCommitTicket {
     let number: UInt
     /// Nil when the owner waits for `answer` itself.

@@ -2,7 +2,8 @@ import CRdKafka
 
 /// One consumed message, read in place.
 ///
-/// A view is one pointer into its ``KafkaBatch``. It, and every buffer taken from it, is valid until the batch is released.
+/// A view is one pointer into its ``KafkaBatch``. It, and every buffer taken from it, is valid until the batch is
+/// released.
 public struct KafkaMessageView {
     @usableFromInline let message: UnsafePointer<rd_kafka_message_t>
 
@@ -11,18 +12,18 @@ public struct KafkaMessageView {
         self.message = message
     }
 
-    /// Whether an error stands in place of a message.
+    /// The view shows an error in place of a message.
     @inlinable
     public var isError: Bool { message.pointee.err != RD_KAFKA_RESP_ERR_NO_ERROR }
 
-    /// What stands in place of a message: the end of the partition, an offset that is out of range, a topic that does not
-    /// exist, the loss of membership (`max.poll.interval.ms`). Nil for a message.
+    /// The error in place of a message; nil for a message. The end of the partition, an offset out of range, a topic
+    /// that does not exist, or the loss of membership (`max.poll.interval.ms`).
     ///
-    /// Value and key are empty then; `offset` and `partition` are negative where they make no sense.
+    /// Value and key are then empty; `offset` and `partition` are negative where they make no sense.
     @inlinable
     public var error: KafkaError? { isError ? makeError() : nil }
 
-    /// Empty for an error that concerns no topic.
+    /// The topic's name; empty for an error that concerns no topic.
     public var topic: String {
         if let topic = message.pointee.rkt { return String(cString: rd_kafka_topic_name(topic)) }
         return isError ? "" : inMemory?.topic ?? ""
@@ -37,7 +38,7 @@ public struct KafkaMessageView {
     /// The message's value. Without one (a tombstone of a compacted topic) the base address is nil.
     @inlinable
     public var value: UnsafeRawBufferPointer {
-        // In an error's place stands its text.
+        // For an error the payload is its text.
         isError
             ? UnsafeRawBufferPointer(start: nil, count: 0)
             : UnsafeRawBufferPointer(start: message.pointee.payload, count: message.pointee.len)
@@ -51,7 +52,7 @@ public struct KafkaMessageView {
             : UnsafeRawBufferPointer(start: message.pointee.key, count: message.pointee.key_len)
     }
 
-    /// When the message was created or appended (the topic's setting), UNIX milliseconds; nil without one.
+    /// The time of creating or appending the message (by the topic's setting), UNIX milliseconds; nil without one.
     public var timestampMilliseconds: Int64? {
         if let inMemory { return inMemory.timestampMilliseconds }
         var kind = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE
@@ -87,7 +88,7 @@ public struct KafkaMessageView {
         }
     }
 
-    /// Nil for what librdkafka has delivered.
+    /// The record in memory; nil for a message of librdkafka.
     private var inMemory: KafkaRecordMemory? {
         isError ? nil : KafkaRecordMemory.owner(of: message)
     }

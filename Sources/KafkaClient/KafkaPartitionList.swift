@@ -21,7 +21,7 @@ struct KafkaPartitionList: ~Copyable {
         }
     }
 
-    /// Topics, for a subscription.
+    /// Makes a list of topics, for a subscription.
     init(topics: [String]) {
         self.init(topics.map { KafkaTopicPartition(topic: $0, partition: -1) })
     }
@@ -30,12 +30,12 @@ struct KafkaPartitionList: ~Copyable {
 
     var offsets: [KafkaPartitionOffset] { Self.offsets(in: pointer) }
 
-    /// What went wrong as a whole, or else with the first partition something went wrong with.
+    /// The error of the whole call, or else of the first failed partition.
     func failure(_ code: rd_kafka_resp_err_t, _ context: String) -> KafkaError? {
         Self.failure(code, in: pointer, context)
     }
 
-    /// The list frees the metadata with `free`, so `malloc` it is.
+    /// Sets an element's metadata. It is allocated with `malloc`, because the list frees it with `free`.
     private static func setMetadata(_ text: String, of element: UnsafeMutablePointer<rd_kafka_topic_partition_t>) {
         var text = text
         text.withUTF8 { bytes in

@@ -44,7 +44,7 @@ extension KafkaProducer {
         }
     }
 
-    /// As ``produce(to:partition:key:value:headers:opaque:)``, by the topic's name.
+    /// Like ``produce(to:partition:key:value:headers:opaque:)``, by the topic's name.
     public func produce(
         topic name: String,
         partition: Int32? = nil,
@@ -57,7 +57,7 @@ extension KafkaProducer {
         try produce(to: topic, partition: partition, key: key, value: value, headers: headers, opaque: opaque)
     }
 
-    /// As ``produce(to:partition:key:value:headers:opaque:)``, from arrays; nil means no key, and no value.
+    /// Like ``produce(to:partition:key:value:headers:opaque:)``, from arrays; nil means no key, and no value.
     public func produce(
         topic name: String,
         partition: Int32? = nil,
@@ -87,7 +87,7 @@ extension KafkaProducer {
         if let failure { throw failure }
     }
 
-    /// Nil becomes a buffer without address. An empty array must not: empty is something else than absent.
+    /// Nil becomes a buffer without address. An empty array must not: empty differs from absent.
     private static func withBytes<R>(_ bytes: [UInt8]?, _ body: (UnsafeRawBufferPointer) -> R) -> R {
         guard let bytes else { return body(UnsafeRawBufferPointer(start: nil, count: 0)) }
         guard bytes.isEmpty else { return bytes.withUnsafeBytes(body) }

@@ -1,23 +1,23 @@
 import CRdKafka
 import NIOCore
 
-/// Produces messages; every one that was accepted is reported on, once.
+/// Produces messages; every accepted one is reported on, once.
 ///
-/// One thread makes all calls (with ``start(on:onReadable:)``: the event loop) and gets all handlers from inside ``poll()``,
-/// ``flush(timeoutMilliseconds:)`` and ``close(flushMilliseconds:)``, never from inside a call of librdkafka: a handler may
-/// produce, and close.
+/// One thread makes all calls (with ``start(on:onReadable:)``: the event loop) and gets all handlers from inside
+/// ``poll()``, ``flush(timeoutMilliseconds:)`` and ``close(flushMilliseconds:)``, never from inside a call of
+/// librdkafka: a handler may produce, and close.
 ///
-/// A fatal error of librdkafka (an idempotent producer whose broker has lost track of its sequence) ends the client inside,
-/// not this one: it is replaced, what it had not delivered is reported as failed, and producing goes on.
+/// A fatal error of librdkafka (an idempotent producer whose broker has lost track of its sequence) ends only the inner
+/// client. It is replaced, its undelivered messages are reported as failed, and producing goes on.
 ///
-/// Set unless the caller sets otherwise: `partitioner` is `murmur2_random`, Java's default, so that a key finds the same
-/// partition whoever produces.
+/// Default: `partitioner` is `murmur2_random`, as in Java, so that a key gets the same partition from every producer.
 public final class KafkaProducer {
-    /// The end of a message: what was given as `opaque`; nil if the broker has acknowledged it; where it is then (−1 where that
-    /// is not known: it failed, or the answer was lost and a retry found it stored).
+    /// The end of a message. `opaque` is the caller's value; `error` is nil if the broker has acknowledged the message.
+    /// `partition` and `offset` tell its place (−1 where that is not known: it failed, or the answer was lost and a
+    /// retry found it stored).
     public var onDelivery: ((_ opaque: UInt64, _ error: KafkaError?, _ partition: Int32, _ offset: Int64) -> Void)?
 
-    /// Trouble with brokers, which librdkafka goes on to mend by itself; unless it `isFatal`: then the client inside has been
+    /// Errors of brokers, from which librdkafka recovers by itself. If the error `isFatal`, the inner client has been
     /// replaced.
     public var onError: ((KafkaError) -> Void)?
 
@@ -26,7 +26,7 @@ public final class KafkaProducer {
     let inbox: KafkaInbox
     /// Nil once closed.
     var handle: KafkaHandle?
-    /// How often the client inside was replaced.
+    /// The number of replacements of the inner client.
     public private(set) var renewals = 0
     private let properties: KafkaProperties
     private var queue: OpaquePointer?
@@ -38,7 +38,7 @@ public final class KafkaProducer {
     /// Makes a client; brokers are contacted in the background.
     ///
     /// - Parameter properties: at least `bootstrap.servers`.
-    /// - Throws: `KafkaError`, with `isConfiguration` for a property that is wrong.
+    /// - Throws: `KafkaError`, with `isConfiguration` for a wrong property.
     public init(properties: KafkaProperties) throws(KafkaError) {
         let inbox = KafkaInbox()
         let configuration = try KafkaConfiguration(
@@ -61,7 +61,8 @@ public final class KafkaProducer {
         handle.map { Int(rd_kafka_outq_len($0.pointer)) } ?? 0
     }
 
-    /// The handle of a topic, for producing without a look-up by name. Does not ask the broker whether the topic exists.
+    /// The handle of a topic, for producing without a look-up by name. Does not ask the broker whether the topic
+    /// exists.
     public func topic(_ name: String) throws(KafkaError) -> KafkaTopic {
         if let topic = topics[name] { return topic }
         guard let handle else { throw KafkaError.closed("producing to \(name)") }
@@ -73,17 +74,17 @@ public final class KafkaProducer {
         return topic
     }
 
-    /// Calls the handlers for what has been acknowledged or has failed.
+    /// Calls the handlers for acknowledged and failed messages.
     ///
-    /// - Parameter timeoutMilliseconds: how long to wait for the first; 0 on an event loop.
+    /// - Parameter timeoutMilliseconds: the longest wait for the first; 0 on an event loop.
     public func poll(timeoutMilliseconds: Int32 = 0) {
         guard let handle else { return }
         rd_kafka_poll(handle.pointer, timeoutMilliseconds)
         deliverReports()
     }
 
-    /// Replaces the client inside, which is of no use any more. What it had not delivered is reported as failed; some of it may
-    /// be stored all the same, so that producing it again can make duplicates.
+    /// Replaces the inner client, which failed permanently. Its undelivered messages are reported as failed; some of
+    /// them may be stored all the same, so that producing them again can make duplicates.
     private func renew() {
         guard let old = handle else { return }
         let next: KafkaHandle
@@ -96,7 +97,7 @@ public final class KafkaProducer {
             )
             next = try configuration.makeHandle(inbox: inbox)
         } catch {
-            // The same properties made one before: what is missing now is memory or a thread, and may be back later.
+            // The same properties made a client before: the cause is a lack of memory or threads, and may pass.
             onError?(error)
             return
         }
@@ -112,10 +113,10 @@ public final class KafkaProducer {
         renewals += 1
     }
 
-    /// Lets the producer poll by itself on `eventLoop`, which is its thread from now on; the producer is closed before the
-    /// loop ends. Called on it.
+    /// Makes the producer poll by itself on `eventLoop`, which is its thread from now on. Called on that loop; the
+    /// producer is closed before the loop ends.
     ///
-    /// - Parameter onReadable: called when there is something to ``poll()``; by default does that.
+    /// - Parameter onReadable: called when ``poll()`` has something to do; by default calls it.
     public func start(on eventLoop: any EventLoop, onReadable: (() -> Void)? = nil) throws(KafkaError) {
         precondition(wakeUp == nil, "a producer is started once")
         guard let queue else { throw KafkaError.closed("start of the producer") }
@@ -131,9 +132,9 @@ public final class KafkaProducer {
         )
     }
 
-    /// Sends what is queued without lingering and waits until everything is reported on.
+    /// Sends queued messages without lingering and waits until all are reported on.
     ///
-    /// - Throws: `KafkaError` (`isTimeout`) if it was not, within `timeoutMilliseconds`.
+    /// - Throws: `KafkaError` (`isTimeout`) if some were not, within `timeoutMilliseconds`.
     public func flush(timeoutMilliseconds: Int32) throws(KafkaError) {
         guard let handle else { return }
         let code = rd_kafka_flush(handle.pointer, timeoutMilliseconds)
@@ -141,18 +142,18 @@ public final class KafkaProducer {
         guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw KafkaError(code, "flush of the producer") }
     }
 
-    /// Gives up everything not yet acknowledged; each is reported as failed. Those on their way to the broker may be stored
+    /// Gives up all unacknowledged messages; each is reported as failed. Those on their way to the broker may be stored
     /// all the same.
     public func purge() {
         guard let handle else { return }
         rd_kafka_purge(handle.pointer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT)
-        // Purging hands the reports to the queue; none is far away.
+        // Purging puts the reports into the queue at once.
         rd_kafka_flush(handle.pointer, Self.purgeMilliseconds)
         deliverReports()
     }
 
-    /// Flushes for at most `flushMilliseconds`, gives up the rest, and frees the client. Every message has been reported on
-    /// when this returns. Idempotent.
+    /// Flushes for at most `flushMilliseconds`, gives up the rest, and frees the client. Every message has been
+    /// reported on when this returns. Idempotent.
     public func close(flushMilliseconds: Int32 = 5_000) {
         guard handle != nil else { return }
         wakeUp?.stop()
@@ -162,7 +163,7 @@ public final class KafkaProducer {
         } catch {
             purge()
         }
-        // A handler may have closed it meanwhile.
+        // A handler may have closed the producer meanwhile.
         guard let handle else { return }
         self.handle = nil
         for topic in topics.values { rd_kafka_topic_destroy(topic.pointer) }
@@ -191,7 +192,7 @@ public final class KafkaProducer {
         } while true
     }
 
-    /// Whether the client inside is of no use any more.
+    /// The inner client failed permanently.
     private var hasFatalError: Bool {
         handle.map { rd_kafka_fatal_error($0.pointer, nil, 0) != RD_KAFKA_RESP_ERR_NO_ERROR } ?? false
     }
@@ -200,7 +201,7 @@ public final class KafkaProducer {
 /// A topic of one producer. Valid until the producer is closed.
 public struct KafkaTopic {
     public let name: String
-    /// Of the client that was inside the producer then.
+    /// The topic's handle in the inner client of that time.
     let pointer: OpaquePointer
     /// See ``KafkaProducer/renewals``.
     let generation: Int

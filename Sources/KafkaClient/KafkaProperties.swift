@@ -1,6 +1,6 @@
 /// librdkafka's properties by name, in the order they were set; a later value replaces an earlier one.
 ///
-/// Values are handed over as they are; a wrong name or value is found when a client is made with them.
+/// Values are passed on unchanged; a wrong name or value is found when a client is made with them.
 public struct KafkaProperties: Hashable, Sendable {
     /// One property.
     public struct Property: Hashable, Sendable {
@@ -25,7 +25,7 @@ public struct KafkaProperties: Hashable, Sendable {
         }
     }
 
-    /// These with those of `other` set on top.
+    /// These properties, replaced by those of `other` where both set one.
     public func merging(_ other: KafkaProperties) -> KafkaProperties {
         var merged = self
         for property in other.all { merged[property.name] = property.value }

@@ -2,13 +2,13 @@ import Dispatch
 import NIOCore
 import Synchronization
 
-/// Asks the questions that block in librdkafka, one after the other, on a thread beside the event loop.
+/// Asks questions that block in librdkafka, one after the other, on a thread beside the event loop.
 ///
 /// Everything but the question itself happens on the event loop: ``ask(_:of:_:completion:)``, ``close()`` and the
 /// completions. Each completion is called once, in the order of asking, and never from inside the call that asks.
 ///
-/// A question keeps its client alive, so closing waits for no broker. The helper thread destroys the client if it
-/// lets go of it last. The thread exists from the first question on, and only while there are questions.
+/// A question keeps its client alive, so closing waits for no broker. The helper thread destroys the client if it holds
+/// the last reference. The thread exists from the first question on, and only while there are questions.
 final class KafkaQuestions {
     /// A question without an answer.
     private struct Pending {
@@ -36,7 +36,7 @@ final class KafkaQuestions {
     ///
     /// - Parameters:
     ///   - context: the subject of the question, for the error (`isClosed`) that `close` answers with.
-    ///   - handle: the client to ask; nil for one that is closed.
+    ///   - handle: the client to ask; nil for a closed one.
     ///   - question: runs on the helper thread and ends by itself: it has a time-out.
     func ask<Answer: Sendable>(
         _ context: String,
@@ -61,7 +61,7 @@ final class KafkaQuestions {
                 }
             )
         }
-        // The completion stays on the event loop; the helper thread knows its number only.
+        // The completion stays on the event loop; the helper thread has only its number.
         let owner = NIOLoopBound(self, eventLoop: eventLoop)
         let client = AskedClient(handle: handle)
         thread.async { [wayBack] in
@@ -73,7 +73,7 @@ final class KafkaQuestions {
 
     /// Answers every open question with an error (`isClosed`), and from now on every further one. Idempotent.
     ///
-    /// Nothing is sent to the event loop by the helper thread after this.
+    /// The helper thread sends nothing to the event loop after this.
     func close() {
         eventLoop.preconditionInEventLoop()
         guard !isClosed else { return }
@@ -86,14 +86,14 @@ final class KafkaQuestions {
     }
 
     private func finish(_ number: UInt, _ result: Result<any Sendable, KafkaError>) {
-        // Nil: `close` has answered while this was on its way.
+        // Nil: `close` answered while this answer was on its way.
         pending.removeValue(forKey: number)?.finish(result)
     }
 }
 
 /// A client as the helper thread sees it.
 private struct AskedClient: @unchecked Sendable {
-    // librdkafka's clients are thread-safe; of the wrapper only the pointer is read, which never changes.
+    // librdkafka's clients are thread-safe; only the wrapper's pointer is read, which never changes.
     let handle: KafkaHandle
 
     func answer<Answer: Sendable>(
@@ -107,7 +107,7 @@ private struct AskedClient: @unchecked Sendable {
     }
 }
 
-/// The helper thread's way to the event loop, which may end once the way is cut.
+/// The helper thread's way to the event loop; once cut, the loop may end.
 private final class WayBack: Sendable {
     private let eventLoop: any EventLoop
     private let isOpen = Mutex(true)

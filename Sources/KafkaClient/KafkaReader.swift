@@ -1,12 +1,11 @@
 import CRdKafka
 
-/// Reads partitions from positions that the caller names, without a consumer group: nothing is assigned, nothing is
-/// committed.
+/// Reads partitions from positions named by the caller, without a consumer group, assignment or commit.
 ///
-/// One thread makes all calls. What was fetched and not read is limited per partition (`queued.max.messages.kbytes`). It has
-/// no wake-up: who reads asks again. Call ``close()`` before the last reference goes.
+/// One thread makes all calls. Messages fetched and not read are limited per partition (`queued.max.messages.kbytes`).
+/// There is no wake-up: the caller asks again. Call ``close()`` before the last reference goes.
 public final class KafkaReader {
-    /// Trouble with brokers, which librdkafka goes on to mend by itself unless it `isFatal`.
+    /// Errors of brokers, from which librdkafka recovers by itself unless the error `isFatal`.
     public var onError: ((KafkaError) -> Void)?
 
     private let inbox = KafkaInbox()
@@ -19,7 +18,7 @@ public final class KafkaReader {
         var queue: OpaquePointer
     }
 
-    /// The end of a partition is told, so that a reader knows that it has come there.
+    /// The end of a partition is reported, so that a reader knows that it got there.
     private static let defaults: KafkaProperties = [
         "enable.auto.commit": "false", "enable.auto.offset.store": "false", "enable.partition.eof": "true",
         "auto.offset.reset": "error",
@@ -40,14 +39,14 @@ public final class KafkaReader {
         precondition(handle == nil, "a Kafka reader is closed before it is let go")
     }
 
-    /// Reads a partition from an offset on; if it is read already, goes on there instead.
+    /// Reads a partition from an offset on; a partition already being read is moved there.
     public func begin(_ place: KafkaTopicPartition, at offset: Int64) throws(KafkaError) {
         guard let handle else { throw KafkaError.closed("reading \(place)") }
         stop(place)
         guard let topic = rd_kafka_topic_new(handle.pointer, place.topic, nil) else {
             throw KafkaError(rd_kafka_last_error(), "topic \(place.topic)")
         }
-        // A queue of its own: what the place before it had fetched goes with the old one.
+        // A queue of its own: messages fetched from the former position go with the old queue.
         guard let queue = rd_kafka_queue_new(handle.pointer) else {
             preconditionFailure("librdkafka makes a queue or aborts")
         }
@@ -60,7 +59,7 @@ public final class KafkaReader {
         readings[place] = Reading(topic: topic, queue: queue)
     }
 
-    /// Reads a partition no longer. Waits for librdkafka's own threads, not for brokers, even if those are away: about
+    /// Stops reading a partition. Waits for librdkafka's own threads, not for brokers, even if those are away: about
     /// 0.2 ms, or as long as the scheduler keeps those threads from running.
     public func stop(_ place: KafkaTopicPartition) {
         guard let old = readings.removeValue(forKey: place) else { return }
@@ -69,11 +68,11 @@ public final class KafkaReader {
         rd_kafka_topic_destroy(old.topic)
     }
 
-    /// The partitions that are read, in order.
+    /// The partitions being read, in order.
     public var reading: [KafkaTopicPartition] { readings.keys.sorted() }
 
-    /// What was fetched of a partition; nil when there is nothing now. An error, the end of the partition among them, stands
-    /// in place of a message.
+    /// The fetched messages of a partition; nil when there are none now. An error, including the end of the partition,
+    /// stands in place of a message.
     ///
     /// - Parameter max: most messages, at least 1.
     public func read(_ place: KafkaTopicPartition, max: Int) -> KafkaBatch? {
@@ -87,9 +86,9 @@ public final class KafkaReader {
         return count > 0 ? fetched.batch(count, handle: handle) : nil
     }
 
-    /// Asks the brokers what partitions hold, all in one go; waits at most `timeoutMilliseconds`.
+    /// Asks the brokers for the watermarks of partitions at once; waits at most `timeoutMilliseconds`.
     ///
-    /// - Returns: as many, in the same order.
+    /// - Returns: as many watermarks, in the same order.
     public func watermarks(
         of places: [KafkaTopicPartition],
         timeoutMilliseconds: Int32
@@ -98,7 +97,7 @@ public final class KafkaReader {
         return try KafkaWatermarks.query(places, of: handle, timeoutMilliseconds: timeoutMilliseconds)
     }
 
-    /// Idempotent. Batches may outlive it.
+    /// Stops all reading and frees the client. Idempotent. Batches may outlive the reader.
     public func close() {
         for place in reading { stop(place) }
         handle = nil

@@ -1,14 +1,14 @@
-/// A message that no broker has delivered: what a ``KafkaBatch`` in memory is made of.
+/// A message without a broker, for making a ``KafkaBatch`` in memory.
 public struct KafkaRecord: Sendable {
     public var topic: String
     public var partition: Int32
     public var offset: Int64
-    /// Nil: none, which is not the same as an empty one.
+    /// Nil: no key, which differs from an empty one.
     public var key: [UInt8]?
     public var value: [UInt8]?
     /// UNIX time; nil: none.
     public var timestampMilliseconds: Int64?
-    /// In their order; names may repeat.
+    /// Headers in their order; names may repeat.
     public var headers: [(name: String, value: [UInt8])]
 
     public init(

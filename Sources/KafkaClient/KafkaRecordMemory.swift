@@ -2,8 +2,8 @@ import CRdKafka
 
 /// A record in the shape of librdkafka's message, with the headers beside it.
 ///
-/// librdkafka's functions that take a message read beyond the public structure; what would need them is answered from
-/// here. A message of theirs has a topic, one of ours has none and its owner in `_private` instead.
+/// librdkafka's functions for a message read beyond the public structure; for messages in memory this class takes their
+/// place. A message of librdkafka has a topic; one of ours has none, and its owner in `_private` instead.
 final class KafkaRecordMemory {
     let message: UnsafeMutablePointer<rd_kafka_message_t>
     let topic: String
@@ -22,7 +22,7 @@ final class KafkaRecordMemory {
         )
     }
 
-    /// A message's twin; absent stays absent, and empty stays empty.
+    /// Copies a message; absent parts stay absent, and empty ones stay empty.
     convenience init(copying message: KafkaMessageView) {
         var headers: [(name: String, value: UnsafeRawBufferPointer)] = []
         message.forEachHeader { name, value in headers.append((name, Self.copy(value))) }
@@ -73,7 +73,7 @@ final class KafkaRecordMemory {
         message.deallocate()
     }
 
-    /// The owner of a message without an error; nil if that is librdkafka.
+    /// The owner of a message without an error; nil if librdkafka owns it.
     static func owner(of message: UnsafePointer<rd_kafka_message_t>) -> KafkaRecordMemory? {
         guard message.pointee.rkt == nil, let owner = message.pointee._private else { return nil }
         return Unmanaged<KafkaRecordMemory>.fromOpaque(owner).takeUnretainedValue()
@@ -92,12 +92,12 @@ final class KafkaRecordMemory {
         bytes.withUnsafeBytes(allocate)
     }
 
-    /// What is absent has no address, and neither has its copy.
+    /// Copies bytes. Absent bytes have no address, and neither has their copy.
     private static func copy(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         bytes.baseAddress == nil ? bytes : allocate(bytes)
     }
 
-    /// Never without an address: empty is something else than absent.
+    /// The result always has an address: empty differs from absent.
     private static func allocate(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, bytes.count), alignment: 1)
         memory.copyMemory(from: bytes)

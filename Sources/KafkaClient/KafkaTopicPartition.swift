@@ -15,14 +15,14 @@ public struct KafkaTopicPartition: Hashable, Sendable, Comparable, CustomStringC
     }
 }
 
-/// A position in a partition: where to start, what to commit, or what was committed.
+/// A position in a partition: to start at, to commit, or committed.
 public struct KafkaPartitionOffset: Hashable, Sendable, CustomStringConvertible {
     public var topic: String
     public var partition: Int32
-    /// The next message to consume; the first one is 0. Or one of ``KafkaOffset``.
+    /// The offset of the next message to consume; the first one is 0. Or one of ``KafkaOffset``.
     public var offset: Int64
-    /// Stored with a commit, given back with the committed position. Brokers allow 4,096 bytes unless set otherwise
-    /// (`offset.metadata.max.bytes`).
+    /// Text stored with a commit and returned with the committed position. Brokers allow 4,096 bytes unless set
+    /// otherwise (`offset.metadata.max.bytes`).
     public var metadata: String
 
     public init(topic: String, partition: Int32, offset: Int64, metadata: String = "") {
@@ -42,19 +42,19 @@ public struct KafkaPartitionOffset: Hashable, Sendable, CustomStringConvertible 
 
 /// Positions that are not offsets.
 public enum KafkaOffset {
-    /// To start at the oldest message there is.
+    /// Start at the oldest message.
     public static let beginning: Int64 = -2
-    /// To start behind the newest message.
+    /// Start behind the newest message.
     public static let end: Int64 = -1
-    /// No position is committed. To start there means: where the committed position says, and without one what
-    /// `auto.offset.reset` says (`error` makes it an error that stands in place of a message).
+    /// No position is committed. As a start: the committed position, and without one the setting of `auto.offset.reset`
+    /// (`error` makes it an error in place of a message).
     public static let none: Int64 = -1001
 }
 
-/// What a partition holds: messages `low ..< high`, some of which may be gone (compaction, transactions).
+/// The extent of a partition: messages `low ..< high`. Some may be gone (compaction, transactions).
 public struct KafkaWatermarks: Hashable, Sendable {
-    /// The oldest offset there is.
+    /// The oldest existing offset.
     public let low: Int64
-    /// One past the newest.
+    /// One past the newest offset.
     public let high: Int64
 }

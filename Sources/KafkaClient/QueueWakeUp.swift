@@ -3,13 +3,13 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// Wakes an event loop when a librdkafka queue gets its first element: no polling, no thread of librdkafka's in Swift.
+/// Wakes an event loop when a librdkafka queue gets its first element: no polling, no librdkafka thread in Swift.
 ///
-/// librdkafka writes to an eventfd when it enqueues to an *empty* queue. Two rules follow. The descriptor is read before the
-/// handler drains the queue: the other way round, an element that comes in between would have its signal swallowed. And the
-/// handler must drain the queue to its end sooner or later: what is left in it gives no signal.
+/// librdkafka writes to an eventfd when it enqueues to an *empty* queue. Two rules follow. The descriptor is read
+/// before the handler drains the queue: in the other order, the signal of an element that comes in between would be
+/// lost. And the handler must drain the queue to its end sooner or later: elements left in it give no signal.
 ///
-/// Everything happens on the event loop; `stop()` before the loop goes.
+/// Everything happens on the event loop; `stop()` is called before the loop ends.
 final class QueueWakeUp {
     private let descriptor: CInt
     private var queue: OpaquePointer?
@@ -39,7 +39,7 @@ final class QueueWakeUp {
 
     deinit { precondition(queue == nil, "a wake-up is stopped before it is let go") }
 
-    /// Listens to another queue instead, for example the one that `watched` is forwarded to from now on.
+    /// Watches another queue instead, for example the one that `watched` is forwarded to from now on.
     func watch(_ next: OpaquePointer) {
         if let queue { rd_kafka_queue_io_event_enable(queue, -1, nil, 0) }
         queue = next
@@ -50,7 +50,7 @@ final class QueueWakeUp {
     /// No handler is called after this. Idempotent.
     func stop() {
         guard let queue else { return }
-        // First the writer, then the descriptor: its number may be somebody else's right after.
+        // First the writer, then the descriptor: its number may be reused right after.
         rd_kafka_queue_io_event_enable(queue, -1, nil, 0)
         self.queue = nil
         onWakeUp = nil
@@ -79,7 +79,7 @@ final class QueueWakeUp {
     }
 }
 
-/// Reads the eventfd empty and then calls.
+/// Reads the eventfd until it is empty, then calls the handler.
 private final class WakeUpHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -89,7 +89,7 @@ private final class WakeUpHandler: ChannelInboundHandler {
         self.onReadComplete = onReadComplete
     }
 
-    /// The eight bytes are the number of signals since the last read, which says nothing.
+    /// The eight bytes are the number of signals since the last read, which is not needed.
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
 
     func channelReadComplete(context: ChannelHandlerContext) {

@@ -1,7 +1,7 @@
-/// How long to wait before the next attempt after failures: exponential, jittered, never below a floor.
+/// The wait before the next attempt after failures: exponential, jittered, never below a floor.
 ///
-/// Rapid connecting and disconnecting is treated as denial of service by the gateway ([10]); jitter keeps a fleet from
-/// coming back in step.
+/// The gateway treats rapid connecting and disconnecting as denial of service ([10]); jitter keeps a fleet from
+/// reconnecting in step.
 public struct Backoff: Equatable, Sendable {
     /// Upper bound of the first wait.
     public var base: Duration

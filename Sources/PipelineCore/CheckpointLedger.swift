@@ -1,10 +1,10 @@
-/// Up to which place of an input everything that was made of it has been acknowledged, where acknowledgements come in any order.
+/// The place in an input up to which all derived items are acknowledged. Acknowledgements come in any order.
 ///
-/// The input is taken in sections; what is made of a section carries its number. A place is reached when its section and all
-/// before it are acknowledged.
+/// The input is taken in sections; items derived from a section carry its number. A place is reached when its section
+/// and all before it are acknowledged.
 public struct CheckpointLedger<Place: Sendable>: Sendable {
     private struct Section {
-        /// Where it ends; nil: it is the one under way.
+        /// End of the section; nil while it is under way.
         var end: Place?
         var pending = 0
     }
@@ -18,7 +18,7 @@ public struct CheckpointLedger<Place: Sendable>: Sendable {
     /// The number of the section under way.
     public var current: UInt64 { first + UInt64(sections.count) - 1 }
 
-    /// Something was made of the section under way.
+    /// An item of the section under way was sent.
     public mutating func sent() {
         sections[sections.count - 1].pending += 1
     }
@@ -29,14 +29,14 @@ public struct CheckpointLedger<Place: Sendable>: Sendable {
         sections.append(Section())
     }
 
-    /// Something of a section was acknowledged. A number that is too old or too new traps: it is a fault of ours.
+    /// An item of a section was acknowledged. A number that is too old or too new traps: it is a bug of ours.
     public mutating func acknowledged(_ number: UInt64) {
         let index = Int(number - first)
         precondition(sections[index].pending > 0, "acknowledged more often than sent")
         sections[index].pending -= 1
     }
 
-    /// The last place that has been reached since it was asked for last; nil: none.
+    /// The last place reached since the previous call; nil if none.
     public mutating func takeReached() -> Place? {
         var reached: Place?
         var count = 0

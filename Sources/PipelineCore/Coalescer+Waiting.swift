@@ -1,9 +1,9 @@
-/// How a ``Coalescer`` finds the groups that have waited long enough, without looking at the others.
+/// The queues that find groups whose wait is over, without looking at the others.
 extension Coalescer {
-    /// Groups in the order in which they came; the first holds up those behind it.
+    /// Groups in the order of their arrival; the first holds up those behind it.
     struct Queue<Position: Comparable & Sendable>: Sendable {
         private var entries: [(group: UInt64, position: Position)] = []
-        /// Index of the first that waits; those before are spent.
+        /// Index of the first waiting group; those before are spent.
         private var start = 0
 
         var isEmpty: Bool { start == entries.count }
@@ -12,7 +12,7 @@ extension Coalescer {
             entries.append((group, position))
         }
 
-        /// Takes the first group, if its position was reached.
+        /// Takes the first group if its position was reached.
         mutating func next(upTo position: Position) -> UInt64? {
             guard start < entries.count, entries[start].position <= position else { return nil }
             defer {
@@ -26,7 +26,7 @@ extension Coalescer {
         }
     }
 
-    /// Groups by the end of their windows: a binary heap, for windows of several lengths end out of order.
+    /// Groups by the end of their windows: a binary heap, because windows of several lengths end out of order.
     struct WindowHeap: Sendable {
         private var entries: [(group: UInt64, end: MonotonicTime)] = []
 
@@ -39,7 +39,7 @@ extension Coalescer {
             }
         }
 
-        /// Takes the group whose window ended first, if it has ended.
+        /// Takes the group whose window ended first, if one has ended.
         mutating func next(upTo now: MonotonicTime) -> UInt64? {
             guard let first = entries.first, first.end <= now else { return nil }
             entries.swapAt(0, entries.count - 1)

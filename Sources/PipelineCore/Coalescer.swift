@@ -1,16 +1,16 @@
-/// Of several requests of one device and coalescing key that wait, the newest that has not expired is sent; the others are
-/// superseded.
+/// Sends the newest of several waiting requests of one device and coalescing key. The newest is chosen among those that
+/// have not expired; the others are superseded.
 ///
-/// Those that wait for one device and key are a *group*. A group is closed, and its newest is due, when nothing holds it any
-/// more: what lay before it in the backlog has been seen, and its window, if it has one, is over. What comes later begins
-/// another group. A request of which it is certain already that it will not be the one leaves its group at once, so that
-/// mostly one is left however many come. Pure: time is an argument, effects are values.
+/// The waiting requests of one device and key are a *group*. A group is closed, and its newest request is due, when
+/// nothing holds it any more: the backlog before it was read, and its window, if it has one, is over. A later request
+/// begins another group. A request that certainly cannot be the one to send leaves its group at once, so that mostly
+/// one is left however many come. Pure: time is an argument, effects are values.
 public struct Coalescer: Sendable {
-    /// What the requests of a group have in common.
+    /// The device and key that the requests of a group share.
     public struct Subject: Hashable, Sendable {
         /// Number of the bundle in its environment.
         public var topic: Int32
-        /// Of token and coalescing key.
+        /// Fingerprint of token and coalescing key.
         public var fingerprint: RequestFingerprint
 
         public init(topic: Int32, fingerprint: RequestFingerprint) {
@@ -19,7 +19,7 @@ public struct Coalescer: Sendable {
         }
     }
 
-    /// What makes a request newer than another: when it was published, then where; within one record the later token.
+    /// The age of a request: its time of publishing, then its offset. Within one record the later token is newer.
     public struct Stamp: Comparable, Hashable, Sendable {
         /// UNIX time.
         public var milliseconds: Int64
@@ -39,7 +39,7 @@ public struct Coalescer: Sendable {
 
     /// A request to one device.
     public struct Request: Equatable, Sendable {
-        /// Ascending in the order of arrival, never used twice.
+        /// Ascending in the order of arrival, never reused.
         public var ticket: UInt64
         /// See ``NotificationReference/assignment``.
         public var assignment: UInt32
@@ -55,16 +55,16 @@ public struct Coalescer: Sendable {
         }
     }
 
-    /// Something that goes forward, which a group waits for.
+    /// A moving position that a group waits for.
     public enum Gate: Hashable, Sendable {
-        /// What of an assignment has been taken in; the wait is over after a time, for it is for more to come.
+        /// Records taken in of an assignment. The wait ends after a time, because later records may never come.
         case backlog(assignment: UInt32)
-        /// What has left a lane: until then a group's request would only wait in there.
+        /// Requests that have left a lane. Until then a group's request would only wait in the lane.
         case lane(topic: Int32, number: Int)
     }
 
-    /// Until a gate has come to a position. Those at one gate ascend in the order in which groups are opened, or some wait a
-    /// little longer.
+    /// Waits until a gate reaches a position. Waits at one gate must ascend in the order in which groups are opened;
+    /// otherwise some wait a little longer.
     public struct Wait: Equatable, Sendable {
         public var gate: Gate
         public var position: UInt64
@@ -77,23 +77,23 @@ public struct Coalescer: Sendable {
 
     public enum Window: Equatable, Sendable {
         case none
-        /// To be told by ``windowEnds(_:at:)``.
+        /// Told later by ``windowEnds(_:at:)``.
         case unknown
         case ends(MonotonicTime)
     }
 
     public enum Arrival: Equatable, Sendable {
-        /// Nothing holds it: it goes on at once.
+        /// Nothing holds the request: it goes on at once.
         case passes
-        /// It is the first of a group.
+        /// The request is the first of a group.
         case opens(group: UInt64)
-        /// It waits with others, or has been superseded by one of them.
+        /// The request waits with others, or was superseded by one of them.
         case joins(superseded: [UInt64])
     }
 
-    /// What became of requests, by ticket.
+    /// The results for requests, by ticket.
     public struct Settled: Equatable, Sendable {
-        /// To be sent, in the order of arrival.
+        /// Requests to send, in the order of arrival.
         public var due: [Due] = []
         /// Ascending.
         public var superseded: [UInt64] = []
@@ -105,7 +105,7 @@ public struct Coalescer: Sendable {
         public var ticket: UInt64
         public var subject: Subject
         public var stamp: Stamp
-        /// Its group had a window.
+        /// The request's group had a window.
         public var hadWindow: Bool
     }
 
@@ -118,17 +118,18 @@ public struct Coalescer: Sendable {
 
     private struct Group {
         var subject: Subject
-        /// Of each pair the newer one expires first, and not never: else the older would be superseded. Stamps ascend.
+        /// Requests that can still be the one to send; stamps ascend. In each pair the newer one expires first, and
+        /// does expire: otherwise it would supersede the older.
         var candidates: [Request]
         var holds: Holds
         var hasWindow: Bool
 
-        /// - Returns: whom that supersedes, which may be the request itself.
+        /// - Returns: the tickets of superseded requests, possibly the request's own.
         mutating func join(_ request: Request) -> [UInt64] {
             let place = candidates.partitioningIndex { request.stamp < $0.stamp }
-            // Of those that are newer the first expires last.
+            // Of the newer ones the first expires last.
             if place < candidates.count, candidates[place].supersedes(request) { return [request.ticket] }
-            // Of those that are older the last expires first. One of the same stamp is the same request once more.
+            // Of the older ones the last expires first. One of the same stamp is the same request once more.
             let end = candidates.partitioningIndex { !($0.stamp < request.stamp) }
             var start = end
             while start > 0, request.supersedes(candidates[start - 1]) { start -= 1 }
@@ -139,13 +140,13 @@ public struct Coalescer: Sendable {
         }
     }
 
-    /// How long a group waits for a backlog.
+    /// The longest wait of a group for a backlog.
     public let patience: Duration
     private var groups: [UInt64: Group] = [:]
     private var open: [Subject: UInt64] = [:]
     private var nextGroup: UInt64 = 0
     private var queues: [Gate: Queue<UInt64>] = [:]
-    /// When groups have waited long enough for a backlog.
+    /// The times at which groups stop waiting for a backlog.
     private var deadlines = Queue<MonotonicTime>()
     private var windows = WindowHeap()
     /// Groups that nothing holds any more.
@@ -158,16 +159,16 @@ public struct Coalescer: Sendable {
     /// Nothing waits.
     public var isEmpty: Bool { groups.isEmpty }
 
-    /// The gates that something waits at, in no order.
+    /// The gates at which groups wait, in no order.
     public var gates: [Gate] { Array(queues.keys) }
 
     // MARK: Requests
 
-    /// A request that is valid and has not expired has come.
+    /// A valid request that has not expired has arrived.
     ///
     /// - Parameters:
-    ///   - waits: what its group waits for if it is the first.
-    ///   - window: the window its group has if it is the first.
+    ///   - waits: the waits of its group if the request is the first.
+    ///   - window: the window of its group if the request is the first.
     public mutating func arrive(
         _ request: Request,
         of subject: Subject,
@@ -190,9 +191,9 @@ public struct Coalescer: Sendable {
         return .opens(group: number)
     }
 
-    /// A request has arrived at its device before, and came once more: what waits and is older must not be sent after it.
+    /// A request was repeated that its device had received before: older waiting requests must not follow it.
     ///
-    /// - Returns: the tickets of those that it supersedes, ascending by stamp.
+    /// - Returns: the tickets of the requests that it supersedes, ascending by stamp.
     public mutating func arrivedBefore(_ stamp: Stamp, of subject: Subject) -> [UInt64] {
         guard let number = open[subject], let group = groups[number] else { return [] }
         let older = group.candidates.prefix { $0.stamp < stamp }
@@ -204,17 +205,17 @@ public struct Coalescer: Sendable {
         return older.map(\.ticket)
     }
 
-    /// It became known when a group's window ends.
+    /// The end of a group's window became known.
     public mutating func windowEnds(_ group: UInt64, at time: MonotonicTime) {
         windows.insert(group, at: time)
     }
 
-    /// Whether a group waits still.
+    /// The group still waits.
     public func waits(_ group: UInt64) -> Bool { groups[group] != nil }
 
-    /// An assignment has ended: its requests belong to nobody here.
+    /// An assignment has ended: this shard no longer owns its requests.
     public mutating func forget(assignment: UInt32) {
-        // Which group comes first makes no difference: none is closed by it.
+        // The order of the groups does not matter: none is closed here.
         for (number, group) in groups where group.candidates.contains(where: { $0.assignment == assignment }) {
             groups[number]?.candidates.removeAll { $0.assignment == assignment }
             if groups[number]?.candidates.isEmpty ?? false { remove(number) }
@@ -222,15 +223,15 @@ public struct Coalescer: Sendable {
         passed(.backlog(assignment: assignment), upTo: .max)
     }
 
-    // MARK: What is waited for
+    // MARK: Waiting
 
-    /// A gate has come to a position.
+    /// A gate has reached a position.
     public mutating func passed(_ gate: Gate, upTo position: UInt64) {
         while let number = queues[gate]?.next(upTo: position) { lift(gate.hold, of: number) }
         if queues[gate]?.isEmpty ?? false { queues[gate] = nil }
     }
 
-    /// Takes what is due.
+    /// Takes the requests that are due.
     public mutating func takeDue(now: MonotonicTime, unixSeconds: Int64) -> Settled {
         while let number = deadlines.next(upTo: now) { lift(.backlog, of: number) }
         while let number = windows.next(upTo: now) { lift(.window, of: number) }
@@ -276,7 +277,7 @@ public struct Coalescer: Sendable {
         guard let group = groups.removeValue(forKey: number) else { return nil }
         open[group.subject] = nil
         if groups.isEmpty {
-            // What is left in them belongs to groups that are gone.
+            // The remaining entries belong to groups that are gone.
             queues = [:]
             deadlines = Queue()
             windows = WindowHeap()
@@ -286,8 +287,8 @@ public struct Coalescer: Sendable {
 }
 
 extension Coalescer.Request {
-    /// Whether it takes another's place whenever their group is closed: it is newer, and has not expired unless the other has,
-    /// too.
+    /// This request takes the other's place whenever their group is closed. It is newer, and it has not expired unless
+    /// the other has, too.
     fileprivate func supersedes(_ older: Self) -> Bool {
         older.stamp < stamp && (expiration == 0 || older.expiration != 0 && expiration >= older.expiration)
     }

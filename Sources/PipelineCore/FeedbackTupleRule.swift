@@ -1,12 +1,12 @@
-/// Which feedback tuples must not be applied to the token state.
+/// The rule for feedback tuples that must not be applied to the token state.
 public enum FeedbackTupleRule {
-    /// Why not: the reason of a dead letter.
+    /// The reason for a refusal, as in the dead letter.
     public enum Refusal: String, Hashable, Sendable, CaseIterable {
         /// No token has this length.
         case tokenLength = "feedback-token-length"
-        /// It would keep the token dead through registrations to come.
+        /// The tuple would keep the token dead through later registrations.
         case timestampInFuture = "feedback-timestamp-in-future"
-        /// There was no feedback service then: 0, or a field that went wrong.
+        /// The timestamp lies before the feedback service existed: 0, or a corrupt field.
         case timestampAbsurd = "feedback-timestamp-absurd"
     }
 
@@ -16,10 +16,10 @@ public enum FeedbackTupleRule {
     public static let tokenBytes = 32...100
 
     /// - Parameters:
-    ///   - tokenLimitBytes: the environment's longest token; nil: it is not known here.
+    ///   - tokenLimitBytes: the environment's longest token; nil: unknown here.
     ///   - timestamp: the tuple's, UNIX seconds.
-    ///   - harvestedAt: when it was read, UNIX seconds.
-    /// - Returns: nil: it may be applied.
+    ///   - harvestedAt: the time of reading, UNIX seconds.
+    /// - Returns: nil: the tuple may be applied.
     public static func judge(
         tokenBytes: Int,
         tokenLimitBytes: Int?,

@@ -1,15 +1,15 @@
-/// How far a reader of a topic's partitions has come, since when it has known everything that was there, and when it must begin
-/// anew.
+/// The progress of a topic's reader: its positions, completeness and restarts.
 ///
-/// Now and then it is asked where the partitions begin and end. Reading begins at the beginnings; when everything before the ends
-/// has been read, what was read is complete as of the time of the question. Where the answers do not fit what was read before,
-/// records were deleted unread or the topic is another one: nothing is complete until all of it has been read again.
+/// From time to time the broker is asked for the begin and end of each partition. Reading starts at the begins; once
+/// everything before the ends was read, the reader's knowledge is complete as of the time of the question. If an answer
+/// does not fit the records read before, records were deleted unread or the topic was replaced: nothing is complete
+/// until all of it was read again.
 public struct FollowedTopic: Sendable {
-    /// What a partition holds, as the broker tells it.
+    /// The offsets of a partition, as the broker reports them.
     public struct Extent: Equatable, Sendable {
-        /// The oldest offset there is.
+        /// The oldest offset in the partition.
         public var start: Int64
-        /// One past the newest.
+        /// One past the newest offset.
         public var end: Int64
 
         public init(start: Int64, end: Int64) {
@@ -18,10 +18,10 @@ public struct FollowedTopic: Sendable {
         }
     }
 
-    /// What an answer asks of the reader.
+    /// The next step of the reader after an answer.
     public enum Action: Equatable, Sendable {
         case goOn
-        /// Reads the partitions from these offsets on; what was fetched from elsewhere is not taken any more.
+        /// Read the partitions from these offsets on; discard records fetched from elsewhere.
         case begin(at: [Int64])
     }
 
@@ -33,12 +33,12 @@ public struct FollowedTopic: Sendable {
     private struct Reading {
         /// The next offset to be read, by partition.
         var positions: [Int64]
-        /// As they were told last.
+        /// The ends of the latest answer, by partition.
         var ends: [Int64]
         var question: Question?
         var completeAsOf: MonotonicTime?
 
-        /// Whether this may still be the topic that was read, with nothing taken away that was not read.
+        /// This may still be the topic that was read, with no unread record deleted.
         func fits(_ extents: [Extent]) -> Bool {
             extents.indices.allSatisfy { index in
                 let (extent, position) = (extents[index], positions[index])
@@ -48,7 +48,7 @@ public struct FollowedTopic: Sendable {
 
         mutating func ask(_ new: Question) {
             ends = new.ends
-            // A question that is still open is answered sooner than a new one.
+            // An open question is answered sooner than a new one.
             if question == nil { question = new }
             judge()
         }
@@ -66,35 +66,35 @@ public struct FollowedTopic: Sendable {
     }
 
     private let partitions: Int
-    /// Between two questions.
+    /// Time between two questions.
     private let interval: Duration
-    /// After something failed.
+    /// Time to the next question after a failure.
     private var pause: Duration { min(interval, .seconds(1)) }
     private var nextQuestion = MonotonicTime(nanoseconds: 0)
-    /// Nil while it is lost.
+    /// Nil while the reader has no place in the topic.
     private var reading: Reading?
 
     /// - Parameters:
-    ///   - partitions: how many the topic has; at least one.
-    ///   - interval: from one question to the next; after a failure a second at most.
+    ///   - partitions: the number of the topic's partitions; at least one.
+    ///   - interval: time from one question to the next; after a failure a second at most.
     public init(partitions: Int, interval: Duration) {
         precondition(partitions > 0)
         self.partitions = partitions
         self.interval = interval
     }
 
-    /// Everything published before this time has been read; nil: that is not so, or not known.
+    /// Everything published before this time has been read; nil: not so, or not known.
     public var completeAsOf: MonotonicTime? { reading?.completeAsOf }
 
-    /// Whether the reader has no place in the topic; the next answer gives it one.
+    /// The reader has no place in the topic; the next answer gives it one.
     public var isLost: Bool { reading == nil }
 
-    /// Whether the broker is to be asked now what the partitions hold.
+    /// The broker is due to be asked for the extents of the partitions.
     public func isQuestionDue(now: MonotonicTime) -> Bool {
         nextQuestion <= now
     }
 
-    /// At `askedAt` the partitions held at least this.
+    /// The broker's answer: at `askedAt` the partitions held at least these extents.
     public mutating func answered(_ extents: [Extent], askedAt: MonotonicTime) -> Action {
         precondition(extents.count == partitions)
         nextQuestion = askedAt + interval
@@ -109,22 +109,22 @@ public struct FollowedTopic: Sendable {
         return .goOn
     }
 
-    /// The broker does not say what the partitions hold; what was read is as complete as it was.
+    /// The broker does not report the extents of the partitions; the reader stays as complete as it was.
     ///
-    /// - Parameter isGone: there is no such topic now. If it comes back it is another one, whatever its offsets.
+    /// - Parameter isGone: the topic does not exist now. If it comes back it is another one, whatever its offsets.
     public mutating func notAnswered(now: MonotonicTime, isGone: Bool) {
         if isGone { reading = nil }
         nextQuestion = now + pause
     }
 
-    /// The reader cannot go on where it is, or could not begin there. That it still cannot puts nothing off.
+    /// The reader cannot go on at its position, or could not begin there. A repeated call postpones nothing.
     public mutating func lost(now: MonotonicTime) {
         guard !isLost else { return }
         reading = nil
         nextQuestion = now + pause
     }
 
-    /// Everything before `offset` has been read, or is not there. Says nothing about a place that was lost.
+    /// Everything before `offset` has been read, or does not exist. Without effect while the reader is lost.
     public mutating func advance(_ partition: Int, to offset: Int64) {
         reading?.advance(partition, to: offset)
     }

@@ -1,14 +1,15 @@
-/// Which times of somebody else's clock are believed.
+/// The rule for believing times of a foreign clock.
 ///
-/// A time that lies ahead would win over all that comes until then, so what is dated too late is refused. The witness is
-/// a time that is kept with what is judged, not the time of judging: what is judged later, or again, is judged the same.
+/// A time that lies ahead would win over everything that comes until then, so times dated too late are refused. The
+/// witness is a time kept beside the judged one, not the time of judging: a time judged later, or again, is judged the
+/// same.
 public enum ForeignClock {
-    /// How far a clock may be ahead of its witness, seconds: more than clocks that are kept at all differ by.
+    /// The most that a clock may be ahead of its witness, seconds. Clocks that are kept at all differ by less.
     public static let toleranceSeconds: Int64 = 3600
 
     /// - Parameters:
-    ///   - seconds: what the clock said, UNIX seconds.
-    ///   - witness: when that was received, UNIX seconds.
+    ///   - seconds: the clock's time, UNIX seconds.
+    ///   - witness: the time of receipt, UNIX seconds.
     public static func isTooFarAhead(_ seconds: UInt32, of witness: Int64) -> Bool {
         Int64(seconds) - toleranceSeconds > witness
     }

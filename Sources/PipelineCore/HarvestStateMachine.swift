@@ -1,14 +1,14 @@
-/// When one topic's feedback list is read, and how far: one reading after the other, each under a lease.
+/// Schedules and limits the readings of one topic's feedback list, each under a lease.
 ///
-/// Reading clears the list ([13]), and the mere connect may. So nothing is connected to while the broker is away, and nothing is
-/// read that is not safe yet: the socket is asked for more only when the broker
-/// has acknowledged every tuple of what came before. A lease keeps others from reading the same list; whoever cannot show that
-/// it still holds the lease closes the connection, and publishes what it has read all the same. Two readings at once would lose
-/// nothing either, since each publishes what it got.
+/// Reading clears the list ([13]), and merely connecting may. So no connection is opened while the broker is away, and
+/// nothing is read ahead: the socket is read again only when the broker has acknowledged every tuple read before. A
+/// lease keeps other harvesters from reading the same list. A harvester that cannot prove that it still holds the lease
+/// closes the connection, and still publishes the tuples that it has read. Two readings at once would lose nothing
+/// either, since each publishes its own tuples.
 ///
 /// Pure: the time is an argument. The shell carries effects out in their order and calls ``timerFired(now:)`` at
-/// ``deadline``; inputs may come from inside an effect. What comes too late to matter is ignored; what a correct shell cannot
-/// say traps.
+/// ``deadline``; inputs may come from inside an effect. Inputs that come too late to matter are ignored; inputs
+/// impossible for a correct shell trap.
 public struct HarvestStateMachine: Hashable, Sendable {
     enum Phase: Hashable {
         case waiting(due: MonotonicTime)
@@ -21,24 +21,24 @@ public struct HarvestStateMachine: Hashable, Sendable {
 
     enum Connection: Hashable {
         case connecting(until: MonotonicTime)
-        /// Open, and nothing is read from it.
+        /// Open, and not being read.
         case open
         case listening(until: MonotonicTime)
-        /// We have closed it, and it has not ended yet.
+        /// Closed by us, and not ended yet.
         case closing(Failure)
         case ended(Failure?)
     }
 
     public let settings: Settings
     var phase: Phase
-    /// When the reading that waits, or is under way, was due.
+    /// The due time of the reading that waits or is under way.
     private var wasDue: MonotonicTime
-    /// When the one after it is; nil: not known yet.
+    /// The due time of the reading after it; nil: not known yet.
     private var nextDue: MonotonicTime?
 
-    /// When the lease that no answer has come for was asked for.
+    /// The time of the unanswered request for the lease; nil: none.
     private var leaseAskedAt: MonotonicTime?
-    /// Until when it is ours for sure; nil: it is not.
+    /// The lease is ours for sure until this time; nil: it is not.
     private(set) var leaseUntil: MonotonicTime?
     private var renewalDue: MonotonicTime
     private var isReleased = false
@@ -46,7 +46,7 @@ public struct HarvestStateMachine: Hashable, Sendable {
     /// Meaningful while reading.
     var connection = Connection.ended(nil)
     var reading = Reading()
-    /// Received, and not handed over to the broker.
+    /// Bytes received, and not handed over to the broker.
     public private(set) var backlogBytes = 0
     /// Tuples that the broker has not acknowledged.
     public private(set) var unacknowledged = 0
@@ -55,7 +55,7 @@ public struct HarvestStateMachine: Hashable, Sendable {
     private var isStopping = false
     private var stopUntil: MonotonicTime?
 
-    /// - Parameter due: of the first reading.
+    /// - Parameter due: the time of the first reading.
     public init(settings: Settings, due: MonotonicTime) {
         self.settings = settings
         phase = .waiting(due: due)
@@ -77,12 +77,12 @@ public struct HarvestStateMachine: Hashable, Sendable {
         return .listening
     }
 
-    /// Whether the lease is ours for sure.
+    /// The lease is ours for sure.
     public func holdsLease(now: MonotonicTime) -> Bool {
         leaseUntil.map { now < $0 } ?? false
     }
 
-    /// When ``timerFired(now:)`` has something to do; nil: not before another input.
+    /// The time of the next work for ``timerFired(now:)``; nil: not before another input.
     public var deadline: MonotonicTime? {
         switch phase {
         case .waiting(let due): return due
@@ -113,7 +113,7 @@ extension HarvestStateMachine {
             return [.checkBroker]
         case .reading:
             let effects = closeIfDue(now: now)
-            // A close may end the reading at once, which gives the lease back; if it does not, the timer is due again.
+            // A close may end the reading at once, which gives the lease back; otherwise the timer is due again.
             guard effects.isEmpty, leaseAskedAt == nil, renewalDue <= now else { return effects }
             leaseAskedAt = now
             return [.holdLease]
@@ -146,7 +146,7 @@ extension HarvestStateMachine {
                 nextDue = now + settings.retry
                 return rest()
             }
-            // An answer that took too long is none; given back, for it may be ours yet.
+            // An answer that took too long does not count; the lease is given back, because it may be ours.
             guard now < until, !isStopping else {
                 nextDue = now + settings.retry
                 return release()
@@ -173,34 +173,34 @@ extension HarvestStateMachine {
     public mutating func leaseReleased(now: MonotonicTime) -> [Effect] {
         guard case .releasing = phase, !isReleased else { preconditionFailure("no lease was given back") }
         isReleased = true
-        // An answer still to come must not be taken for that to the next question.
+        // A late answer must not be taken for the answer to the next request.
         return leaseAskedAt == nil ? rest() : []
     }
 
-    /// The handshake is over. What came with its end may have been received before.
+    /// The handshake is over. Bytes that came with its end may have been received before.
     public mutating func opened(now: MonotonicTime) -> [Effect] {
         guard case .connecting = connection else { return [] }
         connection = .open
         return proceed(now: now)
     }
 
-    /// - Parameter bytes: at least 1. They are the shell's to keep until ``Effect/publish(bytes:)`` asks for them.
+    /// - Parameter bytes: at least 1. The shell keeps them until ``Effect/publish(bytes:)`` asks for them.
     public mutating func received(bytes: Int, now: MonotonicTime) -> [Effect] {
         precondition(phase == .reading && bytes > 0, "bytes come from a connection")
         backlogBytes += bytes
         switch connection {
         case .connecting, .listening: connection = .open
-        // The last of a connection comes at once, whoever ends it.
+        // The last bytes of a connection come at once, whoever ends it.
         case .open, .closing, .ended: break
         }
         return proceed(now: now)
     }
 
-    /// What ``Effect/publish(bytes:)`` asked for is with the producer.
+    /// The producer has the tuples of ``Effect/publish(bytes:)``.
     ///
     /// - Parameters:
-    ///   - tuples: each is told of by ``acknowledged(now:)``, later.
-    ///   - heldBytes: the beginning of a tuple at the end of what was received so far.
+    ///   - tuples: each is acknowledged later by ``acknowledged(now:)``.
+    ///   - heldBytes: the beginning of a tuple at the end of the bytes received so far.
     public mutating func handedOver(tuples: Int, heldBytes: Int, now: MonotonicTime) -> [Effect] {
         precondition(isHandingOver, "nothing was to be published")
         isHandingOver = false
@@ -217,9 +217,9 @@ extension HarvestStateMachine {
         return proceed(now: now)
     }
 
-    /// There is no connection any more, or there never was.
+    /// The connection has ended, or never came about.
     ///
-    /// - Parameter failed: otherwise the service has said that it has told everything.
+    /// - Parameter failed: false: the service ended the list in order.
     public mutating func ended(failed: Bool, now: MonotonicTime) -> [Effect] {
         guard case .reading = phase else { preconditionFailure("a connection ends once") }
         switch connection {
@@ -231,7 +231,8 @@ extension HarvestStateMachine {
         return proceed(now: now)
     }
 
-    /// A reading under way may go on for ``Settings/stopPatience``; what it has read is published, however long that takes.
+    /// Stops the harvester. A reading under way may go on for ``Settings/stopPatience``; its tuples are published,
+    /// however long that takes.
     public mutating func stop(now: MonotonicTime) -> [Effect] {
         guard !isStopping else { return [] }
         isStopping = true
@@ -245,7 +246,7 @@ extension HarvestStateMachine {
 // MARK: Decisions
 
 extension HarvestStateMachine {
-    /// Why nothing more may be read now; nil: it may.
+    /// The reason why nothing more may be read now; nil: reading may go on.
     private func obstacle(now: MonotonicTime) -> Failure? {
         if !holdsLease(now: now) { return .leaseLost }
         if let stopUntil, stopUntil <= now { return .stopped }
@@ -265,7 +266,7 @@ extension HarvestStateMachine {
         return [.close]
     }
 
-    /// The next step of a reading, when what was read is safe.
+    /// The next step of a reading, once its tuples are safe.
     private mutating func proceed(now: MonotonicTime) -> [Effect] {
         guard unacknowledged == 0, !isHandingOver else { return [] }
         if backlogBytes > 0 {
@@ -276,7 +277,7 @@ extension HarvestStateMachine {
         }
         switch connection {
         case .open:
-            // The timer may be late: a process that was stopped for a while must not read on.
+            // The timer may be late: a process that was suspended for a while must not read on.
             let close = closeIfDue(now: now)
             guard close.isEmpty else { return close }
             connection = .listening(until: now + settings.silenceLimit)
@@ -297,7 +298,7 @@ extension HarvestStateMachine {
         return [.releaseLease]
     }
 
-    /// Nothing is under way any more.
+    /// Begins the wait for the next reading, or ends the machine.
     private mutating func rest() -> [Effect] {
         if isStopping {
             phase = .stopped

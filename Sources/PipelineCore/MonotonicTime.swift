@@ -1,6 +1,7 @@
 /// A point on a clock that never goes back, in nanoseconds from an arbitrary start.
 ///
-/// Machines take it as an argument and never read a clock; the shell passes its event loop's time, the simulation its own.
+/// Machines take the time as an argument and never read a clock; the shell passes its event loop's time, the simulation
+/// its own.
 public struct MonotonicTime: Comparable, Hashable, Sendable {
     public var nanoseconds: UInt64
 
@@ -21,7 +22,7 @@ public struct MonotonicTime: Comparable, Hashable, Sendable {
         return MonotonicTime(nanoseconds: overflow ? .max : sum)
     }
 
-    /// The time gone by until `later`; zero if that is not later.
+    /// The time from this point until `later`; zero if that is not later.
     @inlinable
     public func elapsed(until later: MonotonicTime) -> Duration {
         .nanoseconds(Int64(clamping: later.nanoseconds - min(later.nanoseconds, nanoseconds)))

@@ -1,5 +1,5 @@
 extension RandomAccessCollection {
-    /// The first place at which something holds that holds from there on; the end if it never does. In logarithmic time.
+    /// The first index of the second part; the end if that is empty. In logarithmic time.
     ///
     /// - Parameter belongsInSecond: false for the elements of a first part, true for all that follow.
     @inlinable

@@ -1,32 +1,33 @@
-/// Decides, notification by notification at the moment of sending, whether a token goes over its lane or on probation.
+/// Sends each notification over its lane or on probation, decided at the moment of sending.
 ///
 /// An invalid token costs its connection everything sent after it. While many are called invalid, tokens that were not
-/// accepted before go over a second lane beside their own, so that the others keep their speed. Behind each of them goes
-/// one that was accepted before: a witness, without which the tokens that are refused there might never be believed to be
-/// invalid, see ``TokenTrust``. It waits as long as they do, and what follows on any of them goes behind it, so
-/// few may wait; the others go over their lane.
+/// accepted before (newcomers) go over a second lane beside their own, so that the others keep their speed. Behind each
+/// newcomer goes a token that was accepted before: a witness, without which refused tokens there might never be
+/// believed to be invalid, see ``TokenTrust``. The witness waits as long as the newcomers do, and later notifications
+/// to any of them go behind it, so few may wait; the others go over their lane.
 ///
-/// Order per token: a token moves only when nothing of it is unsettled, or kept for an answer that comes late. Two rules
-/// see to that, tokens being known by their checksum: what the probation lane's log holds something of goes there, and what
-/// the lane's own log may hold something of does not begin to. So no token is ever in both. What waits is in line in its lane
-/// and is sorted when its turn comes; what is to be sent again is sorted again.
+/// Order per token: a token moves only when none of its notifications is unsettled, or kept for a late answer. Two
+/// rules ensure that, tokens being known by their checksum: a token in the probation lane's log stays on probation, and
+/// a token that the lane's own log may contain does not begin probation. So no token is ever in both. Waiting
+/// notifications stay in line in their lane and are sorted when their turn comes; those to be sent again are sorted
+/// again.
 public struct ProbationSorter: ~Copyable {
-    /// Sorted ahead of what is sent.
+    /// Notifications sorted ahead of the sent ones.
     private static let ahead: UInt64 = 4096
-    /// Waiting on probation at most, witnesses included, unless a token must follow its own.
+    /// Most notifications waiting on probation, witnesses included, unless a token must follow its own.
     static let mostWaiting = 32
     /// Decisions over which the share of newcomers is measured.
     private static let sample = 4096
 
-    /// What the lane's own log may hold of what was handed over, or is about to be.
+    /// Tokens that the lane's own log may hold, handed over or about to be.
     private var own = LogTokens()
-    /// One past the last on probation, by token.
+    /// One past the last notification on probation, by token.
     private var moved: [UInt32: UInt64] = [:]
-    /// How far the lane was sorted when last looked at.
+    /// The end of the sorted part when last looked at.
     private var sortedEnd: UInt64
     private var decided = 0
     private var newcomers = 0
-    /// The next token that was accepted before is to be a witness: at first, and behind each newcomer.
+    /// The next token that was accepted before becomes a witness: at first, and behind each newcomer.
     private var wantsWitness = true
 
     /// Begins to sort a lane.
@@ -36,17 +37,17 @@ public struct ProbationSorter: ~Copyable {
         own.remake(from: lane.log, lane.log.head..<sortedEnd)
     }
 
-    /// Whether the lane need not be sorted any more, given that probation is off: nothing is on probation.
+    /// The lane need not be sorted any more, provided that probation is off: nothing is on probation.
     public func isOver(_ probation: borrowing LaneStateMachine) -> Bool {
         probation.log.head == probation.log.tail
     }
 
-    /// Sorts what may be sent next.
+    /// Sorts the notifications that may be sent next.
     ///
     /// - Parameters:
-    ///   - isOn: false: nothing begins to go on probation, but what follows its own still does.
+    ///   - isOn: false: no further token goes on probation, except behind its own notifications there.
     ///   - accepted: the tokens that are not newcomers.
-    /// - Returns: how many went on probation.
+    /// - Returns: the number of notifications that went on probation.
     public mutating func sort(
         _ lane: inout LaneStateMachine,
         probation: inout LaneStateMachine,
@@ -74,7 +75,7 @@ public struct ProbationSorter: ~Copyable {
         return count
     }
 
-    /// Keeps up with what happened since: what was handed over may be in line again, and entries were forgotten.
+    /// Catches up with the lane: notifications handed over may be in line again, and entries were forgotten.
     private mutating func follow(
         _ lane: inout LaneStateMachine,
         from start: UInt64,
@@ -83,7 +84,7 @@ public struct ProbationSorter: ~Copyable {
         let stretch = lane.log.head..<start
         if start < sortedEnd {
             own.remake(from: lane.log, stretch)
-            // The next refusals will mostly not be this lane's.
+            // Most of the next refusals will not be this lane's.
             if !areMostNewcomers { lane.window.reopen() }
         } else {
             own.refresh(from: lane.log, stretch)

@@ -1,7 +1,7 @@
-/// Says when so many tokens of a topic are called invalid that those not accepted before go apart from the others.
+/// Turns probation on while a topic has many invalid tokens. Tokens not accepted before then go apart from the others.
 ///
-/// One refusal now and then costs less than what probation does; two within ``rise`` turn it on, and it stays on until
-/// none has come for ``fall``. [ours]
+/// A rare refusal costs less than probation; two within ``rise`` turn it on, and it stays on until none has come for
+/// ``fall``. [ours]
 public struct ProbationSwitch: Equatable, Sendable {
     public static let rise = Duration.seconds(10)
     public static let fall = Duration.seconds(60)

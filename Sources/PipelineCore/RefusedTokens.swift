@@ -1,11 +1,11 @@
-/// The tokens that the gateway called invalid a moment ago, until the tombstones in the token store do the work.
+/// The tokens that the gateway called invalid lately, until their tombstones take effect.
 ///
-/// Between the refusal and the look-ups that see the tombstone there are notifications whose look-up came too early. Each
-/// would cost a connection and everything sent after it; with this memory none is sent. An entry lives until its tombstone
-/// is written and every batch of notifications taken in before that has gone through: whatever comes later is judged by
-/// the token store alone, hence a token that registers again is reached as soon as the store says that it lives. A look-up
-/// that shows a registration at or after the refusal ends the entry earlier (same second: the token lives), and so does a
-/// refusal that is not believed.
+/// Some notifications were looked up between the refusal and the tombstone. Each would cost a connection and everything
+/// sent after it; with this memory none is sent. An entry lives until its tombstone is written and every batch of
+/// notifications taken in before that has gone through. Later batches are judged by the token store alone, so that a
+/// token that registers again is reached as soon as the store says that it lives. A look-up that shows a registration
+/// at or after the refusal ends the entry earlier (same second: the token lives), and so does a refusal that is not
+/// believed.
 ///
 /// Batches are numbered from 1 in the order in which they are taken in, and go through in that order.
 public struct RefusedTokens {
@@ -13,7 +13,7 @@ public struct RefusedTokens {
         var token: [UInt8]
         /// UNIX seconds.
         var refusedAt: UInt32
-        /// Tells a later entry of the same token from this one.
+        /// Distinguishes a later entry of the same token from this one.
         var ordinal: UInt64
     }
 
@@ -22,16 +22,16 @@ public struct RefusedTokens {
         var ordinal: UInt64
     }
 
-    /// Entries kept; the oldest is forgotten for one more.
+    /// Most entries kept; one more replaces the oldest.
     public let limit: Int
     public private(set) var count = 0
 
-    /// Tokens that share a checksum are few.
+    /// Few tokens share a checksum.
     private var entries: [UInt32: [Entry]] = [:]
     /// Oldest first; entries that are gone may still stand here.
     private var order: [Place] = []
     private var orderStart = 0
-    /// Tombstones written, by the last batch that may not know of them.
+    /// Tokens whose tombstones are written, with the last batch that may not know of them.
     private var leaving: [(place: Place, batch: UInt64)] = []
     private var nextOrdinal: UInt64 = 0
     private var passedBatch: UInt64 = 0
@@ -50,9 +50,9 @@ public struct RefusedTokens {
         return found.contains { $0.token.elementsEqual(token) }
     }
 
-    /// A token was called invalid; again: the later time counts.
+    /// A token was called invalid. The time of a repeated refusal replaces the earlier one.
     ///
-    /// - Parameter unixSeconds: when.
+    /// - Parameter unixSeconds: the time of the refusal.
     public mutating func insert(_ token: [UInt8], checksum: UInt32, refusedAt unixSeconds: UInt32) {
         remove(token, checksum: checksum)
         if count == limit { removeOldest() }
@@ -83,9 +83,9 @@ public struct RefusedTokens {
         leave()
     }
 
-    /// A look-up shows that a token registered.
+    /// A look-up shows a registration of a token.
     ///
-    /// - Parameter unixSeconds: when.
+    /// - Parameter unixSeconds: the time of the registration.
     public mutating func registered(_ token: UnsafeRawBufferPointer, checksum: UInt32, at unixSeconds: UInt32) {
         remove(checksum: checksum) {
             $0.token.elementsEqual(token) && !TombstoneRule.isDead(registeredAt: unixSeconds, missingAt: $0.refusedAt)
@@ -121,7 +121,7 @@ public struct RefusedTokens {
         }
     }
 
-    /// Keeps the order's memory in proportion to what is kept.
+    /// Keeps the order's memory in proportion to the number of entries.
     private mutating func compact() {
         guard order.count > 2 * limit + 64 || orderStart > limit else { return }
         order = order[orderStart...].filter { place in

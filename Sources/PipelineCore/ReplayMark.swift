@@ -1,5 +1,5 @@
-/// What stands beside a committed offset: which servers have what was applied up to there, and where to begin again should
-/// they have lost some of it. Whoever is assigned the partition next reads it, so that no restart hides a fail-over.
+/// The metadata of a committed offset: servers with the changes, and a restart offset. The next owner of the partition
+/// reads it and begins there if the servers may have lost changes, so that no restart hides a fail-over.
 ///
 /// Written as `1 <offset> <replication ID>,…`; the 1 is the version.
 public struct ReplayMark: Equatable, Sendable {
@@ -8,7 +8,7 @@ public struct ReplayMark: Equatable, Sendable {
     /// The lowest offset applied within the window before the commit.
     public var start: Int64
 
-    /// Digits of a replication ID (40) that are kept: 300 masters fit into the 4 KiB that a broker takes beside an offset.
+    /// Kept digits of a replication ID (of 40): 300 masters fit into the 4 KiB of metadata that a broker takes.
     public static let digits = 12
 
     public init(servers: some Sequence<String>, start: Int64) {
@@ -16,7 +16,7 @@ public struct ReplayMark: Equatable, Sendable {
         self.start = start
     }
 
-    /// Nil: nothing that we have written.
+    /// Nil: the text is not a replay mark.
     public init?(_ metadata: String) {
         let words = metadata.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 3, words[0] == "1", let start = Int64(words[1]), start >= 0, !words[2].isEmpty else {

@@ -1,17 +1,18 @@
-/// Decides when records are applied again because the servers may have lost what they acknowledged, and from where on.
+/// Decides whether, and from which offset, records are applied again. That is needed when the servers may have lost
+/// changes that they acknowledged.
 ///
-/// A Redis server's replication ID names the history of its data. It changes when a replica is promoted and when a server
-/// starts again; in both cases the last acknowledged writes may be missing. So: whenever a master has a replication ID under
-/// which nothing was applied yet, what was applied in the last while is applied again, in every partition. Changes are
-/// idempotent, hence a needless repetition costs time only.
+/// A Redis server's replication ID names the history of its data. It changes when a replica is promoted and when a
+/// server starts again; in both cases the last acknowledged writes may be missing. So whenever a master has a new
+/// replication ID, the records applied within the window are applied again, in every partition. Changes are idempotent,
+/// so a needless repetition costs time only.
 ///
 /// Source: Redis documentation, "Replication", "Replication ID explained".
 public struct ReplayPlan: Sendable {
     public let window: Duration
 
-    /// Replication IDs under which all that was applied counts as applied; nil: not known yet.
+    /// Replication IDs under which all applied changes count as applied; nil: not known yet.
     private var settled: Set<String>?
-    /// Those of the last look, if some are new.
+    /// Replication IDs of the last look, if some are new.
     private var changed: Set<String>?
     private var isBlind = false
     private var partitions: [Int32: ReplayWindow] = [:]
@@ -22,28 +23,28 @@ public struct ReplayPlan: Sendable {
 
     // MARK: Servers
 
-    /// Whether partitions may begin: the servers are known, or cannot be.
+    /// Partitions may begin: the servers are known, or cannot be.
     public var isReady: Bool { settled != nil || isBlind }
 
-    /// The servers do not tell their replication IDs: nothing is ever applied again.
+    /// The servers do not report their replication IDs: nothing is ever applied again.
     public mutating func cannotTell() {
         isBlind = true
     }
 
     /// The masters have these replication IDs.
     ///
-    /// - Parameter isComplete: all masters were heard.
+    /// - Parameter isComplete: all masters answered.
     /// - Returns: whether some are new since the last look.
     public mutating func observed(_ identifiers: some Sequence<String>, isComplete: Bool) -> Bool {
         let seen = Set(identifiers.map { String($0.prefix(ReplayMark.digits)) })
         guard let settled else {
-            // The first look counts when it is whole: what it missed would be taken for new later.
+            // The first look counts only when it is complete: a missed server would be taken for a new one later.
             if isComplete { self.settled = seen }
             return false
         }
         let before = changed ?? settled
         if seen.isSubset(of: before) {
-            // Those of servers that are gone are dropped, so that the mark does not grow for ever.
+            // IDs of servers that are gone are dropped, so that the mark does not grow for ever.
             if isComplete, changed == nil { self.settled = seen }
             return false
         }
@@ -56,13 +57,12 @@ public struct ReplayPlan: Sendable {
     /// A partition was assigned.
     ///
     /// - Parameters:
-    ///   - committed: the next record by the group's word.
-    ///   - metadata: what stands beside it.
-    /// - Returns: where to begin; lower than `committed` if the servers are not those that the mark names.
+    ///   - committed: the next record according to the group.
+    ///   - metadata: the metadata of the committed offset.
     public mutating func begin(_ partition: Int32, committed: Int64, metadata: String, now: MonotonicTime) -> Int64 {
         var partitionWindow = ReplayWindow(length: window)
         let mark = ReplayMark(metadata)
-        // Whoever had it before may have applied these just now.
+        // The previous owner may have applied these just now.
         let start = min(mark?.start ?? committed, committed)
         partitionWindow.applying(from: start, now: now)
         partitions[partition] = partitionWindow
@@ -75,7 +75,7 @@ public struct ReplayPlan: Sendable {
         partitions[partition]?.applying(from: offset, now: now)
     }
 
-    /// What to commit beside `offset`.
+    /// The metadata to commit with `offset`.
     public func metadata(_ partition: Int32, offset: Int64) -> String {
         guard let settled, !settled.isEmpty else { return "" }
         return ReplayMark(servers: settled, start: partitions[partition]?.start ?? offset).metadata
@@ -88,13 +88,13 @@ public struct ReplayPlan: Sendable {
 
     // MARK: Again
 
-    /// Whether records are to be applied again.
+    /// Records have to be applied again.
     public var isDue: Bool { changed != nil }
 
-    /// Where to begin again, by partition.
+    /// The offset to begin again at, by partition.
     public var starts: [Int32: Int64] { partitions.compactMapValues(\.start) }
 
-    /// Consuming goes on from where ``starts`` said: what is committed from now on was applied to the new servers.
+    /// Consuming continues at ``starts``: offsets committed from now on were applied to the new servers.
     public mutating func beganAgain() {
         if let changed { settled = changed }
         changed = nil

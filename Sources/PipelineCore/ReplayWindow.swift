@@ -1,10 +1,10 @@
-/// Where applying a partition has to begin again so that all that was applied in the last while is applied once more.
+/// The offset to begin at for applying everything within the window once more.
 ///
-/// It is about when a record was applied, not when it was published: one that waited for hours was applied a moment ago all
-/// the same. Time in which nothing is applied does not count: that may be an outage of the server, and what came before it is
-/// what may be lost. Time is an argument.
+/// The window counts from the time of applying, not of publishing: a record that waited for hours counts as new if it
+/// was applied a moment ago. Time in which nothing is applied does not count: it may be an outage of the server, and
+/// the changes just before it may be lost. Time is an argument.
 public struct ReplayWindow: Sendable {
-    /// How far back it reaches; in fact up to 1/64 further, and beyond gaps.
+    /// The length of the window. It really reaches up to 1/64 further, and beyond gaps.
     public let length: Duration
 
     private struct Step {
@@ -15,7 +15,7 @@ public struct ReplayWindow: Sendable {
 
     /// Oldest first; offsets rise.
     private var steps: [Step] = []
-    /// Time that counts.
+    /// The time that counts, without gaps.
     private var elapsed = Duration.zero
     private var last: MonotonicTime?
 
@@ -27,7 +27,7 @@ public struct ReplayWindow: Sendable {
     public mutating func applying(from offset: Int64, now: MonotonicTime) {
         if let last { elapsed += min(last.elapsed(until: now), grain) }
         last = now
-        // Applied again: what was said of later records holds for longer now.
+        // Applied again: this step replaces those of later records.
         while let last = steps.last, last.offset >= offset { steps.removeLast() }
         let reach = length + grain
         steps.removeAll { $0.since + reach <= elapsed }

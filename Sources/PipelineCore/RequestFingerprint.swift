@@ -1,4 +1,4 @@
-/// Stands for one request to one token: what dedupe by request id compares; or for one token and coalescing key.
+/// Identifies a request to one token, for dedupe by request id; or a token with a coalescing key.
 ///
 /// 96 bits: among the ten million that one hash tag may hold, the chance that a new one equals any of them is 10⁻²².
 public struct RequestFingerprint: Hashable, Sendable {
@@ -7,12 +7,13 @@ public struct RequestFingerprint: Hashable, Sendable {
     private let low: UInt64
     private let high: UInt32
 
-    /// What all tokens of a request share. The key is the rule's version 1. [ours]
+    /// The digest shared by all tokens of a request. The key is the rule's version 1. [ours]
     public static func key(requestID: UnsafeRawBufferPointer) -> SipHash {
         SipHash(of: requestID, key: SipHash(low: 1, high: 0))
     }
 
-    /// What all tokens of requests with a coalescing key share. Not the digest of a request id of the same text. [ours]
+    /// The digest shared by all tokens of one coalescing key. Differs from that of a request id of the same text.
+    /// [ours]
     public static func key(coalescingKey: UnsafeRawBufferPointer) -> SipHash {
         SipHash(of: coalescingKey, key: SipHash(low: 2, high: 0))
     }
@@ -23,7 +24,7 @@ public struct RequestFingerprint: Hashable, Sendable {
         high = UInt32(truncatingIfNeeded: digest.high)
     }
 
-    /// The first twelve bytes of the digest, into room of that size.
+    /// Writes the first twelve bytes of the digest into `room`, which has that size.
     public func write(into room: UnsafeMutableRawBufferPointer) {
         room.storeBytes(of: low.littleEndian, as: UInt64.self)
         room.storeBytes(of: high.littleEndian, toByteOffset: 8, as: UInt32.self)

@@ -1,33 +1,32 @@
-/// The requests on their way to their tokens: a repetition that comes meanwhile is found here, for the token store learns of
-/// a request only when it has arrived.
+/// The requests on their way to their tokens, for finding repetitions. The token store learns of a request only when it
+/// has arrived.
 ///
-/// An entry holds until its notification is done. When the store was told before that, look-ups made earlier do not know it
-/// yet, so the entry then holds for every batch taken in so far. Batches are numbered as in ``RefusedTokens``, and enter in
-/// that order.
+/// An entry holds until its notification is done. If the store was told before that, earlier look-ups do not know of it
+/// yet, so the entry then holds for every batch taken in so far. Batches are numbered as in ``RefusedTokens``, and
+/// enter in that order.
 public struct RequestsUnderWay {
     private struct Entry {
         var reference: NotificationReference
-        /// The last batch whose look-up may not know that the store was told; 0: it was not told.
+        /// The last batch whose look-up may not know of the report to the store; 0: nothing was reported.
         var through: UInt64
     }
 
     private var entries: [RequestFingerprint: Entry] = [:]
-    /// The number of entries at which those that hold no more are cleared away.
+    /// The number of entries that triggers the removal of expired ones.
     private var sweepCount = RequestsUnderWay.leastSweep
 
     private static let leastSweep = 1024
 
     public init() {}
 
-    /// Entries kept, some of which may hold no more.
+    /// Entries kept, some of which may be expired.
     public var count: Int { entries.count }
 
     /// A request is about to be sent to a token.
     ///
     /// - Parameters:
-    ///   - batch: number of the batch it came with.
-    ///   - isDone: whether a notification has its outcome, or belongs to nobody any more.
-    /// - Returns: false: it is on its way already.
+    ///   - batch: number of the request's batch.
+    ///   - isDone: whether a notification has its outcome, or has lost its owner.
     public mutating func enter(
         _ fingerprint: RequestFingerprint,
         _ reference: NotificationReference,
@@ -43,7 +42,7 @@ public struct RequestsUnderWay {
         return true
     }
 
-    /// The token store has been told of a request.
+    /// The token store was told of a request.
     ///
     /// - Parameter batch: the last one taken in so far.
     public mutating func remembered(_ fingerprint: RequestFingerprint, through batch: UInt64) {

@@ -1,16 +1,16 @@
-/// Which tokens are old enough to be forgotten.
+/// The rule for forgetting old tokens.
 public struct RetentionRule: Equatable, Sendable {
-    /// Why a token is swept.
+    /// The reason for sweeping a token.
     public enum Verdict: String, CaseIterable, Sendable {
-        /// It died long ago.
+        /// The token died long ago.
         case tombstone
-        /// Its app has not been heard of for long.
+        /// The token's app has been silent for long.
         case idle
     }
 
-    /// How long a dead token is remembered, seconds; 0: always.
+    /// The time a dead token is remembered, seconds; 0: always.
     public var tombstoneSeconds: Int64
-    /// How long a living token is remembered of which nothing is heard, seconds; 0: always.
+    /// The time a silent living token is remembered, seconds; 0: always.
     public var idleSeconds: Int64
 
     public init(tombstoneSeconds: Int64, idleSeconds: Int64) {
@@ -18,14 +18,14 @@ public struct RetentionRule: Equatable, Sendable {
         self.idleSeconds = idleSeconds
     }
 
-    /// Whether anything is ever swept.
+    /// Some tokens are swept at all.
     public var isOn: Bool { tombstoneSeconds > 0 || idleSeconds > 0 }
 
-    /// Nil: the token stays. A dead one is never idle: forgotten too soon it would be sent to again. One that never registered
-    /// has no age.
+    /// The reason to sweep a token. Nil: the token stays. A dead one is never idle: forgotten too soon it would be sent
+    /// to again. One that never registered has no age.
     ///
     /// - Parameters:
-    ///   - registeredAt: UNIX seconds; 0: never. So are the others.
+    ///   - registeredAt: UNIX seconds; 0: never. The same for the others.
     ///   - now: UNIX seconds.
     public func verdict(registeredAt: UInt32, describedAt: UInt32, tombstonedAt: UInt32, now: Int64) -> Verdict? {
         if tombstonedAt > registeredAt {

@@ -1,6 +1,6 @@
-/// How fast background work may go: so many items a second, whenever it looks at a batch of them.
+/// Limits the rate of background work: items a second, checked after each batch.
 ///
-/// What a batch is over the rate is waited for after it; time in which nothing was done is not made up for.
+/// A batch over the rate is followed by a wait; idle time is not made up for.
 public struct SweepPace: Sendable {
     /// Items a second, at least 1.
     public let rate: Int
@@ -11,7 +11,7 @@ public struct SweepPace: Sendable {
         self.rate = rate
     }
 
-    /// A batch was looked at.
+    /// A batch of items was looked at.
     public mutating func looked(at count: Int, now: MonotonicTime) {
         let begin = max(free ?? now, now)
         let seconds = count / rate
@@ -19,7 +19,7 @@ public struct SweepPace: Sendable {
         free = begin + .seconds(seconds) + .nanoseconds(rest)
     }
 
-    /// How long to wait before the next batch.
+    /// The wait before the next batch.
     public func wait(now: MonotonicTime) -> Duration {
         free.map { now.elapsed(until: $0) } ?? .zero
     }

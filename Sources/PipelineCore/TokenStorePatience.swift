@@ -1,9 +1,10 @@
-/// For how long sending waits for the token store, where it may go on without it.
+/// The longest wait of sending for the token store, for configurations that may do without it.
 ///
-/// A look-up that has had no answer for `limit` means that the store is away. From then on nothing waits for it: look-ups are
-/// left out, but for one at a time that nobody waits for. Its answer says that the store is back.
+/// A look-up without an answer for `limit` means that the store is away. From then on nothing waits for it: look-ups
+/// are left out, except for one probe at a time for which nothing waits. An answer to the probe shows that the store is
+/// back.
 public struct TokenStorePatience: Sendable {
-    /// What becomes of a look-up that is due.
+    /// The treatment of a look-up that is due.
     public enum Decision: Equatable, Sendable {
         /// Ask, and wait for the answer.
         case ask
@@ -18,14 +19,15 @@ public struct TokenStorePatience: Sendable {
     /// Nothing waits for the store.
     public private(set) var isAway = false
 
-    /// When the next probe is due; nil while one is under way.
+    /// The time of the next probe; nil while one is under way.
     private var nextProbe: MonotonicTime?
 
     public init(limit: Duration?) {
         self.limit = limit
     }
 
-    /// A look-up is due. A probe must be told of by ``answered()`` or ``failed(now:)``.
+    /// Decides about a look-up that is due. The caller reports the result of a probe to ``answered()`` or
+    /// ``failed(now:)``.
     public mutating func decide(now: MonotonicTime) -> Decision {
         guard isAway else { return .ask }
         guard let nextProbe, nextProbe <= now else { return .goOn }
@@ -33,9 +35,9 @@ public struct TokenStorePatience: Sendable {
         return .probe
     }
 
-    /// Whether a look-up that was due at `since` has been waited for long enough; if so, the store is away.
+    /// A look-up due at `since` has waited for long enough: the store is away.
     ///
-    /// - Returns: true: go on without its answer.
+    /// - Returns: true: go on without the answer.
     public mutating func isOver(since: MonotonicTime, now: MonotonicTime) -> Bool {
         guard let limit, isAway || since + limit <= now else { return false }
         if !isAway {
@@ -47,7 +49,7 @@ public struct TokenStorePatience: Sendable {
 
     /// A look-up was answered.
     ///
-    /// - Returns: whether that is news: the store is back.
+    /// - Returns: true if the store was away: it is back.
     public mutating func answered() -> Bool {
         guard isAway else { return false }
         isAway = false
@@ -55,8 +57,8 @@ public struct TokenStorePatience: Sendable {
         return true
     }
 
-    /// A look-up had an error for an answer, or none at all. Those that were asked before the store was found to be away
-    /// count too: the next probe is put off a little.
+    /// A look-up failed or had no answer. Look-ups from before the store was away count, too: the next probe is put off
+    /// a little.
     public mutating func failed(now: MonotonicTime) {
         guard isAway, let limit else { return }
         nextProbe = now + limit

@@ -1,6 +1,6 @@
-/// When a report that an app is missing outweighs a registration.
+/// The rule by which a feedback report outweighs a registration.
 public enum TombstoneRule {
-    /// A token is dead only if it did not register at or after the time the app was found missing ([10]; same second: it lives).
+    /// A token is dead unless it registered at or after the time of the report ([10]; same second: it lives).
     ///
     /// - Parameters:
     ///   - registeredAt: last registration, UNIX seconds; nil when none is known.

@@ -1,4 +1,4 @@
-/// The CRC-32 of IEEE 802.3 (as in zlib, gzip and PNG): what decides the shard of a token.
+/// The CRC-32 of IEEE 802.3 (as in zlib, gzip and PNG): it decides the shard of a token.
 ///
 /// Part of the Kafka contract: every producer of a bundle must compute the same one. [ours]
 public enum CRC32 {

@@ -1,7 +1,7 @@
 /// Reads Protobuf's wire format in place: tags, varints and length-delimited fields, front to back.
 ///
-/// Only what `SendRequestView` needs, so that the hot path copies and allocates nothing. It accepts exactly what
-/// SwiftProtobuf accepts (a test compares the two), and never reads outside `bytes`.
+/// Supports only the needs of `SendRequestView`, so that the hot path copies and allocates nothing. It accepts exactly
+/// what SwiftProtobuf accepts (a test compares the two), and never reads outside `bytes`.
 struct ProtobufCursor {
     /// The wire types of the encoding; the deprecated groups are only skipped.
     enum WireType: UInt8 {
@@ -18,7 +18,7 @@ struct ProtobufCursor {
         let wireType: WireType
     }
 
-    /// How deep groups may nest in a field that is skipped: as deep as SwiftProtobuf follows.
+    /// The deepest nesting of groups in a skipped field: the same limit as SwiftProtobuf's.
     private static let groupDepthLimit = 100
 
     private let bytes: UnsafeRawBufferPointer
@@ -51,7 +51,7 @@ struct ProtobufCursor {
         while position < bytes.count, shift < 70 {
             let byte = bytes[position]
             position &+= 1
-            // The tenth byte has room for one bit; what overflows is dropped, as other readers do.
+            // The tenth byte has room for one bit; overflowing bits are dropped, as other readers do.
             value |= UInt64(byte & 0x7F) << shift
             if byte < 0x80 { return value }
             shift &+= 7
@@ -67,7 +67,7 @@ struct ProtobufCursor {
         return UnsafeRawBufferPointer(rebasing: bytes[position..<end])
     }
 
-    /// Steps over the value of a field that nobody knows. False: malformed.
+    /// Steps over the value of an unknown field. False: malformed.
     mutating func skip(_ tag: Tag) -> Bool {
         skip(tag, depth: 0)
     }

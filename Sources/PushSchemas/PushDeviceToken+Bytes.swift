@@ -1,9 +1,9 @@
 import SwiftProtobuf
 
 extension PushDeviceToken {
-    /// The token's bytes, whichever form it was given in.
+    /// The token's bytes, from either form.
     ///
-    /// Throws `tokenMissing` or `tokenNotHexadecimal`; the length is the reader's to judge, it depends on the gateway.
+    /// Throws `tokenMissing` or `tokenNotHexadecimal`. The reader judges the length, which depends on the gateway.
     public func bytes() throws(RecordError) -> [UInt8] {
         switch value {
         case .raw(let raw):

@@ -1,20 +1,20 @@
-/// How the value of a record is written: said by its header `content-type`.
+/// The encoding of a record's value, named by its header `content-type`.
 public enum RecordContentType: Sendable, Equatable {
     /// Protobuf's binary form: the default.
     case protobuf
     /// Protobuf's JSON mapping, for publishers like `kcat` and shell scripts.
     case json
 
-    /// The name of the header that says it.
+    /// The name of the header.
     public static let headerName = "content-type"
 
-    /// What the header's value selects: JSON for `application/json` (of any case, with or without parameters such as
-    /// `; charset=utf-8`), Protobuf for everything else and when the header is absent.
+    /// The encoding named by the header's value. JSON for `application/json` (of any case, with or without parameters
+    /// such as `; charset=utf-8`), Protobuf for everything else and when the header is absent.
     public init(header value: UnsafeRawBufferPointer?) {
         self = value.map(Self.isJSON) == true ? .json : .protobuf
     }
 
-    /// The value under which a record of this form is published.
+    /// The header value of published records of this form.
     public var headerValue: String {
         switch self {
         case .protobuf: "application/x-protobuf"

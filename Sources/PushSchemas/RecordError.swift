@@ -1,4 +1,5 @@
-/// Why a record of the Kafka contract cannot be used: the stable code that dead letters and outcomes carry.
+/// The reason why a record of the Kafka contract cannot be used. The raw value is the stable code in dead letters and
+/// outcomes.
 public enum RecordFault: String, Sendable, CaseIterable {
     /// The record has no key, or an empty one.
     case keyMissing = "key-missing"
@@ -8,7 +9,7 @@ public enum RecordFault: String, Sendable, CaseIterable {
     case keyWithoutBundle = "key-without-bundle"
     /// The bundle ID in the key is too long or has a character that no bundle ID has.
     case bundleInvalid = "bundle-invalid"
-    /// What follows the `#` is not a shard number.
+    /// The text after the `#` is not a shard number.
     case shardInvalid = "shard-invalid"
     /// The record has no value, or an empty one.
     case valueEmpty = "value-empty"
@@ -39,8 +40,7 @@ public struct RecordError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The stable code.
     public let fault: RecordFault
 
-    /// What was found and what is allowed, for a person to read. Holds no more than a short, printable piece of the
-    /// record.
+    /// The finding and the allowed values, for a person to read. Holds at most a short, printable piece of the record.
     public let message: String
 
     public init(_ fault: RecordFault, _ message: String) {

@@ -1,11 +1,11 @@
 /// The key of a record: `<bundle ID>`, or `<bundle ID>#<shard>` when the bundle is spread over several keys.
 ///
-/// The key alone decides the partition, hence the order: all requests for one token must keep one key. [ours]
+/// The key alone decides the partition and so the order: all requests for one token must keep one key. [ours]
 public struct RecordKey: Hashable, Sendable, CustomStringConvertible {
     /// The bundle ID: 1...255 of the characters `A-Z a-z 0-9 . - _`.
     public let bundleID: String
 
-    /// The shard, when the key names one.
+    /// The shard, if the key names one.
     public let shard: UInt32?
 
     /// The key of `bundleID`, and of one of its shards if `shard` is given.
@@ -26,12 +26,12 @@ public struct RecordKey: Hashable, Sendable, CustomStringConvertible {
         shard = view.shard
     }
 
-    /// The key in `bytes`. Throws what `RecordKeyView.init` throws.
+    /// The key in `bytes`. Throws the errors of `RecordKeyView.init`.
     public init(parsing bytes: UnsafeRawBufferPointer) throws(RecordError) {
         self.init(try RecordKeyView(parsing: bytes))
     }
 
-    /// The key of the record that carries `token` when `bundleID` is spread over `spread` keys; without a shard when
+    /// The key of the record that carries `token` when `bundleID` is spread over `spread` keys. Without a shard when
     /// the spread is 1.
     public init(bundleID: String, token: UnsafeRawBufferPointer, spread: UInt32) throws(RecordError) {
         try self.init(bundleID: bundleID, shard: spread > 1 ? Self.shard(of: token, spread: spread) : nil)
@@ -50,7 +50,7 @@ public struct RecordKey: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A record's key, read in place: valid only as long as the bytes it was made of.
+/// A record's key, read in place: valid only as long as its bytes.
 public struct RecordKeyView {
     /// The longest bundle ID taken.
     public static let bundleIDLimitBytes = 255
@@ -58,7 +58,7 @@ public struct RecordKeyView {
     /// The bundle ID, within the key.
     public let bundleID: UnsafeRawBufferPointer
 
-    /// The shard, when the key names one.
+    /// The shard, if the key names one.
     public let shard: UInt32?
 
     /// Parses `bytes` without a copy.
@@ -77,10 +77,10 @@ public struct RecordKeyView {
         shard = try Self.parseShard(UnsafeRawBufferPointer(rebasing: bytes[(separator + 1)...]))
     }
 
-    /// What is wrong with a bundle ID, if anything.
+    /// The fault of a bundle ID, if any.
     ///
-    /// The characters are those that Apple allows (letters, digits, hyphen, period) and the underscore that older
-    /// ones have. It is kept strict because the bundle ID becomes part of Redis keys and file names. [ours]
+    /// Allowed are Apple's characters (letters, digits, hyphen, period) and the underscore of older bundle IDs. The
+    /// check is strict because the bundle ID becomes part of Redis keys and file names. [ours]
     static func fault(inBundleID bytes: UnsafeRawBufferPointer) -> RecordError? {
         guard !bytes.isEmpty else { return RecordError(.keyWithoutBundle, "no bundle ID stands before the '#'") }
         guard bytes.count <= bundleIDLimitBytes else {

@@ -2,7 +2,7 @@ import SwiftProtobuf
 
 /// Decodes the values of records into the generated messages.
 ///
-/// For the worker's hot path there is `SendRequestView`, which reads a request in place.
+/// The worker's hot path uses `SendRequestView`, which reads a request in place.
 public enum RequestDecoding {
     /// Decodes one record's value.
     ///

@@ -24,9 +24,9 @@ struct RequestFields {
     private(set) var expiration: Int64 = 0
     private(set) var priority: UInt32 = 0
     private(set) var coalescingKey = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// Nil when absent or empty, which Protobuf does not tell apart.
+    /// Nil when absent or empty: Protobuf does not distinguish the two.
     private(set) var packedTokens: UnsafeRawBufferPointer?
-    /// How many there are in `tokens`.
+    /// The number of `tokens`.
     private(set) var tokenCount = 0
     /// The last of `tokens`.
     private(set) var lastToken: Token?
@@ -63,7 +63,7 @@ struct RequestFields {
         }
     }
 
-    /// Checks what was read against the rules of the schema, and puts the default in place of an absent priority.
+    /// Checks the fields against the rules of the schema, and sets the default of an absent priority.
     mutating func check() throws(RecordError) {
         guard !payload.isEmpty else { throw RecordError(.payloadMissing, "the request carries no payload") }
         if let packedTokens {
@@ -110,7 +110,7 @@ struct RequestFields {
         }
     }
 
-    /// `readToken` as a value: `try?` would make one of "malformed" and "not set".
+    /// The result of `readToken` as a value: `try?` would make one of "malformed" and "not set".
     private static func tokenResult(_ message: UnsafeRawBufferPointer) -> Result<Token?, RecordError> {
         Result { () throws(RecordError) in try readToken(message) }
     }

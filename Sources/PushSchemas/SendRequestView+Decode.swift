@@ -1,8 +1,8 @@
 extension SendRequestView {
     /// Decodes the value of a record of push.requests.
     ///
-    /// `value` must outlive the view. A request that is at fault as a whole throws; a fault of one token only is that
-    /// token's (`TokenView.fault`).
+    /// `value` must outlive the view. A fault of the whole request throws; a fault of one token only is that token's
+    /// (`TokenView.fault`).
     ///
     /// Throws `valueEmpty`, `valueUndecodable`, `payloadMissing`, `tokensMissing`, `tokensAmbiguous`,
     /// `packedTokensLength`, `expirationOutOfRange`, `priorityInvalid` or `coalescingKeyTooLong`.
@@ -26,7 +26,7 @@ extension SendRequestView {
         }
     }
 
-    /// Reads the binary form. `owned` is `message`'s memory when the view has to take it over; it is freed on a throw.
+    /// Reads the binary form. `owned` is `message`'s memory if the view is to own it; it is freed on a throw.
     private init(
         binary message: UnsafeRawBufferPointer,
         owned: UnsafeMutableRawBufferPointer?

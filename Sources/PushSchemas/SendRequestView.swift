@@ -1,4 +1,4 @@
-/// A `SendRequest` read in place: what the worker needs of it, checked as far as one request can be by itself.
+/// A `SendRequest` read in place: the fields for the worker, checked as far as one request can be by itself.
 ///
 /// Every pointer points into the record's value, or into storage that the view owns when the value could not be used
 /// as it stands (JSON, hexadecimal tokens, several tokens in `tokens`). So the value must stay alive and unchanged for
@@ -28,15 +28,15 @@ public struct SendRequestView {
     /// 10 or 5. [13]
     public let priority: UInt8
 
-    /// By which a newer request takes the place of an older one that waits, UTF-8; empty: none does.
+    /// Key for replacing an older waiting request by a newer one, UTF-8. Empty: no request is replaced.
     public let coalescingKey: UnsafeRawBufferPointer
 
-    /// How many tokens there are, at least 1. A token's index is 0..<tokenCount.
+    /// The number of tokens, at least 1. A token's index is 0..<tokenCount.
     public let tokenCount: Int
 
     private let tokens: Tokens
 
-    /// Owns what the pointers point to, where that is not the record's value.
+    /// Owns the memory behind the pointers that do not point into the record's value.
     private let storage: RequestStorage?
 
     init(
@@ -77,10 +77,10 @@ public struct SendRequestView {
         }
     }
 
-    /// Whether the view owns a copy of anything; told for tests and for measuring.
+    /// The view owns a copy of some bytes. For tests and measurements.
     public var ownsStorage: Bool { storage != nil }
 
-    /// Where the tokens are.
+    /// The place of the tokens.
     enum Tokens {
         /// End to end, all of the same length.
         case contiguous(UnsafeRawBufferPointer, tokenBytes: Int)

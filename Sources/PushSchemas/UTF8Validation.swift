@@ -1,4 +1,4 @@
-/// Whether `bytes` are well-formed UTF-8 (no overlong forms, no surrogates).
+/// The bytes are well-formed UTF-8 (no overlong forms, no surrogates).
 func isValidUTF8(_ bytes: UnsafeRawBufferPointer) -> Bool {
     // Nearly all are ASCII; eight bytes a step keeps this off the profile.
     var index = 0

@@ -1,25 +1,25 @@
 import NIOCore
 
-/// A command that a ``RedisCluster`` keeps: nobody could run it yet, or it is a call of a script, which may have to be
-/// loaded wherever it ends up.
+/// A command kept by a ``RedisCluster``: no node could run it yet, or it calls a script. A script may have to be loaded
+/// on the node that runs it.
 struct ClusterCommand {
     var slot: RedisSlot
     var bytes: ByteBuffer
     /// Set for a call of a script.
     var script: RedisScript?
-    /// From then on it fails rather than wait again; nil: never.
+    /// After this time the command fails rather than wait again; nil: never.
     var deadline: NIODeadline?
     /// Redirections followed.
     var redirections = 0
-    /// Waits because nobody could run it.
+    /// The number of waits because no node could run the command.
     var waits = 0
-    /// Why it waits: what it fails with at its deadline.
+    /// The reason for waiting, and the error at the deadline.
     var reason: RedisError?
     var completion: RedisConnection.Completion
 }
 
-/// The commands of a ``RedisCluster`` that wait for a map, or for a node to get over its trouble: within bounds, in the order
-/// in which they came. Time is an argument.
+/// The commands of a ``RedisCluster`` that wait for a map, or for the recovery of a node. Bounded, in the order in
+/// which they came. Time is an argument.
 struct ParkedCommands {
     let limitCommands: Int
     let limitBytes: Int
@@ -34,13 +34,13 @@ struct ParkedCommands {
 
     var isFull: Bool { commands.count >= limitCommands || byteCount >= limitBytes }
 
-    /// Takes one more; the caller sees to it that there is room.
+    /// Takes one more command; the caller has checked that there is room.
     mutating func append(_ command: ClusterCommand) {
         commands.append(command)
         byteCount += command.bytes.readableBytes
     }
 
-    /// Hands all of them out, those first whose time is over.
+    /// Hands all commands out, the expired ones first.
     mutating func takeAll(now: NIODeadline) -> (expired: [ClusterCommand], others: [ClusterCommand]) {
         let taken = commands
         commands = []

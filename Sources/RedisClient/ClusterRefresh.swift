@@ -1,45 +1,45 @@
 import NIOCore
 
-/// Decides when the map of slots is asked for: at the start, when something hinted that it has changed, again and again
-/// while it is incomplete, and now and then all the same. Time is an argument.
+/// Decides when to ask for the map of slots. At the start, after hints of a change, repeatedly while it is incomplete,
+/// and at intervals in any case. Time is an argument.
 struct ClusterRefresh {
     struct Settings {
-        /// From a good answer to the next question that nobody asked for.
+        /// Time from a good answer to the next question without a reason.
         var interval: TimeAmount
-        /// From a good answer to the next question, however many redirections ask for one.
+        /// Least time from a good answer to the next question, however many redirections call for one.
         var minimumInterval: TimeAmount
-        /// How long a node may take to answer before another is asked.
+        /// The longest wait for a node's answer before another node is asked.
         var timeout: TimeAmount
-        /// How long to wait after so many failures in a row, from 1 on.
+        /// The wait after this many failures in a row, from 1 on.
         var delay: @Sendable (_ attempt: Int) -> TimeAmount
     }
 
     private enum State {
-        /// Nobody is being asked. Next: asking.
+        /// No node is being asked. Next: asking.
         case idle(due: NIODeadline)
-        /// A node was asked, or is being connected to for it. Next: idle.
+        /// A node was asked, or is being connected to for the question. Next: idle.
         case asking(deadline: NIODeadline)
     }
 
     private let settings: Settings
     private var state: State
-    /// No question before.
+    /// No question is asked before this time.
     private var earliest: NIODeadline
-    /// A hint came while a node was being asked: its answer may be older than that.
+    /// A hint came while a node was being asked: the answer may be older than the hint.
     private var isDoubtful = false
     /// Failures and incomplete maps in a row.
     private var failures = 0
-    /// Questions so far: the number of the one under way, and whose turn it is to be asked.
+    /// Questions so far: the number of the current one, which also selects the node to ask.
     private(set) var question = 0
 
-    /// The first question is due at once.
+    /// Begins with the first question due at once.
     init(settings: Settings, now: NIODeadline) {
         self.settings = settings
         state = .idle(due: now)
         earliest = now
     }
 
-    /// When ``timerFired(now:)`` has something to do.
+    /// The time at which ``timerFired(now:)`` has something to do.
     var nextDeadline: NIODeadline {
         switch state {
         case .idle(let due): due
@@ -47,7 +47,7 @@ struct ClusterRefresh {
         }
     }
 
-    /// Something hinted at a change: a redirection, a lost connection.
+    /// There is a hint of a change: a redirection, a lost connection.
     mutating func request(now: NIODeadline) {
         guard case .idle(let due) = state else {
             isDoubtful = true
@@ -56,7 +56,7 @@ struct ClusterRefresh {
         state = .idle(due: min(due, max(now, earliest)))
     }
 
-    /// Returns whether a node is to be asked now: the next one, in which ``question`` counts.
+    /// Returns true if a node is to be asked now: the next in turn, numbered by ``question``.
     mutating func timerFired(now: NIODeadline) -> Bool {
         guard nextDeadline <= now else { return false }
         if case .asking = state {
@@ -88,7 +88,7 @@ struct ClusterRefresh {
         state = .idle(due: earliest)
     }
 
-    /// Whether the answer to that question is still waited for: a node that hung may tell an old map long after.
+    /// The answer to that question is still awaited. A node that hung may send an old map long after.
     func isAwaiting(_ question: Int) -> Bool {
         guard case .asking = state else { return false }
         return question == self.question

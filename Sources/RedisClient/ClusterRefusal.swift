@@ -1,16 +1,16 @@
-/// What a node of a cluster says when it did not run a command, and another try may succeed. The command has definitely
-/// not run.
+/// A cluster node's refusal to run a command; another try may succeed. The command has definitely not run.
 ///
 /// Source: Redis Cluster specification, "Redirection and resharding".
 enum ClusterRefusal: Equatable {
     /// The slot belongs to that node, for this command and all later ones.
     case moved(RedisSlot, to: RedisAddress)
-    /// The slot is on its way to that node: this one command is to be sent there, after ASKING; later ones as before.
+    /// The slot is being moved to that node: this one command is to be sent there, after ASKING; later ones as before.
     case ask(RedisAddress)
-    /// Nobody can run it at the moment. Whether the map of slots may be at fault: with `true` it is to be asked for.
+    /// No node can run the command at the moment. `mapIsDoubtful`: the map of slots may be wrong and is to be asked
+    /// for.
     case later(mapIsDoubtful: Bool)
 
-    /// - Parameter asked: the node that answered so.
+    /// - Parameter asked: the node that gave the answer.
     /// - Returns: nil for every other error: the command has run, or never will.
     init?(_ error: RedisError, asked: RedisAddress) {
         guard case .server(let prefix, let message) = error else { return nil }
@@ -22,7 +22,7 @@ enum ClusterRefusal: Equatable {
             guard let (_, node) = Self.target(message, asked: asked) else { return nil }
             self = .ask(node)
         case "TRYAGAIN", "LOADING":
-            // Some keys of the command are here, others are still where the slot comes from; or the node has just begun.
+            // Some keys of the command are here, others still at the slot's former node; or the node has just started.
             self = .later(mapIsDoubtful: false)
         case "CLUSTERDOWN", "MASTERDOWN", "READONLY":
             self = .later(mapIsDoubtful: true)

@@ -1,4 +1,4 @@
-/// Which node serves which slot, as far as is known. A single server is a cluster of one node that serves all.
+/// The known masters of the slots. A single server is a cluster of one node that serves all.
 struct ClusterTopology: Equatable {
     /// One line of the map: the slots from the first to the last number belong to a master.
     struct Range: Equatable {
@@ -7,22 +7,22 @@ struct ClusterTopology: Equatable {
         var replicas: [RedisAddress] = []
     }
 
-    /// The masters, in the order in which the map named them first.
+    /// The masters, in the order of their first mention in the map.
     private(set) var masters: [RedisAddress] = []
-    /// Not used for commands; they may tell the map when no master does.
+    /// The replicas. Not used for commands; asked for the map if no master answers.
     private(set) var replicas: [RedisAddress] = []
 
-    /// By slot: the master's position in `masters`, or `nobody`. Empty until the map is known.
+    /// The position in `masters` of each slot's master, or `nobody`. Empty until the map is known.
     private var owners: [UInt16] = []
     private static let nobody = UInt16.max
 
-    /// Whether a map, or a part of one, is known.
+    /// A map, or a part of one, is known.
     var isKnown: Bool { !owners.isEmpty }
 
-    /// Whether every slot has a master.
+    /// Every slot has a master.
     var isComplete: Bool { isKnown && !owners.contains(Self.nobody) }
 
-    /// The position in ``masters`` of the one that serves the slot; nil: nobody is known to.
+    /// The position in ``masters`` of the slot's master; nil: none is known.
     @inline(__always)
     func owner(of slot: RedisSlot) -> Int? {
         guard !owners.isEmpty else { return nil }
@@ -47,7 +47,7 @@ struct ClusterTopology: Equatable {
         self.owners = owners
     }
 
-    /// A node told that the slot belongs to another. Returns whether that is news.
+    /// Moves a slot to another master, as told by a node. Returns true if that is news.
     mutating func move(_ slot: RedisSlot, to master: RedisAddress) -> Bool {
         if owners.isEmpty { owners = [UInt16](repeating: Self.nobody, count: RedisSlot.count) }
         let position: Int
@@ -64,18 +64,18 @@ struct ClusterTopology: Equatable {
 }
 
 extension ClusterTopology.Range {
-    /// Everything belongs to one server.
+    /// The map of a single server: all slots belong to it.
     static func all(_ master: RedisAddress) -> Self {
         .init(slots: 0...UInt16(RedisSlot.count - 1), master: master)
     }
 
-    /// Reads the answer to CLUSTER SLOTS. Nodes whose address is not known to the one that was asked (`?`, or no port) are
-    /// left out, and so are the slots of such a master.
+    /// Reads the answer to CLUSTER SLOTS. Nodes whose address is unknown to the node asked (`?`, or no port) are left
+    /// out, and so are the slots of such a master.
     ///
-    /// Source: Redis documentation, CLUSTER SLOTS: `[first, last, [host, port, id, …], replicas…]`; an empty or null host
-    /// is the one that was asked.
+    /// Source: Redis documentation, CLUSTER SLOTS: `[first, last, [host, port, id, …], replicas…]`; an empty or null
+    /// host is that of the node asked.
     ///
-    /// - Throws: ``ClusterMapError`` if the answer has not that form, or names no slot at all.
+    /// - Throws: ``ClusterMapError`` if the answer does not have that form, or names no slot at all.
     static func read(_ reply: RedisReply, asked: RedisAddress) throws(ClusterMapError) -> [Self] {
         guard reply.kind == .array else { throw .malformed("no array") }
         var ranges: [Self] = []
@@ -110,10 +110,10 @@ extension ClusterTopology.Range {
     }
 }
 
-/// Why an answer to CLUSTER SLOTS is of no use.
+/// The reason why an answer to CLUSTER SLOTS is useless.
 enum ClusterMapError: Error, Equatable, CustomStringConvertible {
     case malformed(String)
-    /// No slot is assigned yet, or the node knows nobody.
+    /// No slot is assigned yet, or the node knows no others.
     case empty
 
     var description: String {

@@ -1,4 +1,4 @@
-/// Where a node of a cluster listens.
+/// The address of a cluster node.
 public struct RedisAddress: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// A name or an IP address, without brackets.
     public var host: String
@@ -10,8 +10,8 @@ public struct RedisAddress: Sendable, Hashable, Comparable, CustomStringConverti
         self.port = port
     }
 
-    /// Reads `host:port` as redirections name it; an IPv6 address has no brackets there, so the last colon counts. No
-    /// host (or `?`) stands for the one that was asked. Nil: no such address.
+    /// Reads `host:port` as written in redirections. An IPv6 address has no brackets there, so the last colon counts.
+    /// No host (or `?`) stands for the host of the node asked. Nil: the text is no such address.
     init?(_ text: Substring, asked: RedisAddress) {
         guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
             (1...65_535).contains(port)

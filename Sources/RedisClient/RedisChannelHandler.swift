@@ -1,9 +1,11 @@
+import Glibc
 import NIOCore
 import NIOPosix
 
-/// The Redis end of one channel: bytes to replies, and the channel's life to its ``RedisConnection``. Decides nothing.
+/// The Redis end of one channel: turns bytes into replies, and tells its ``RedisConnection`` of the channel's life.
+/// Decides nothing.
 ///
-/// One per channel; it and the connection hold each other until the channel is inactive.
+/// One per channel; handler and connection hold each other until the channel is inactive.
 final class RedisChannelHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -11,7 +13,7 @@ final class RedisChannelHandler: ChannelInboundHandler {
     private var connection: RedisConnection?
     private var context: ChannelHandlerContext?
     private let parser: ReplyParser
-    /// The first error the channel told of: what ended it. Later ones follow from it.
+    /// The first error of the channel, which ended it. Later ones follow from it.
     private var failure: (any Error)?
 
     init(connection: RedisConnection) {
@@ -19,7 +21,7 @@ final class RedisChannelHandler: ChannelInboundHandler {
         parser = ReplyParser(limitBytes: connection.configuration.replyLimitBytes)
     }
 
-    /// Whether the channel takes more; false beyond its high-water mark.
+    /// The channel takes more bytes; false beyond its high-water mark.
     var isWritable: Bool { context?.channel.isWritable ?? false }
 
     func send(_ bytes: ByteBuffer) {
@@ -57,7 +59,7 @@ final class RedisChannelHandler: ChannelInboundHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        // What the completions have sent, and what waited for room in flight.
+        // Sends the commands of the completions, and those that waited for room in flight.
         connection?.flush()
         context.fireChannelReadComplete()
     }
@@ -78,10 +80,14 @@ final class RedisChannelHandler: ChannelInboundHandler {
     }
 }
 
-/// An error of the transport in a few words; NIO's own description of a failed connect is a dump of its fields.
+/// An error of the transport in a few words; NIO's own descriptions are dumps of fields, calls and numbers.
 func describe(_ error: any Error) -> String {
+    if let error = error as? IOError {
+        let text = String(cString: strerror(error.errnoCode))
+        return text.prefix(1).lowercased() + text.dropFirst()
+    }
     guard let error = error as? NIOConnectionError else { return "\(error)" }
-    if let first = error.connectionErrors.first { return "cannot connect: \(first.error)" }
+    if let first = error.connectionErrors.first { return "cannot connect: \(describe(first.error))" }
     let resolution = error.dnsAError ?? error.dnsAAAAError
     return "cannot resolve \"\(error.host)\"" + (resolution.map { ": \($0)" } ?? "")
 }

@@ -2,7 +2,7 @@ import NIOCore
 
 /// The commands that need more than a look at the map.
 extension RedisCluster {
-    /// When a command that is kept from now on has waited for long enough.
+    /// The deadline of a command that begins to wait now.
     var deadline: NIODeadline? {
         commandTimeout.map { .now() + $0 }
     }
@@ -39,14 +39,14 @@ extension RedisCluster {
         if let refusal = ClusterRefusal(error, asked: node) {
             refused(command, refusal, error)
         } else if case .notSent = error, nodes[node] !== connection {
-            // It was waiting for a node that serves nothing any more.
+            // The command waited for a node that serves no slots any more.
             dispatch(command)
         } else {
             command.completion(result)
         }
     }
 
-    /// A node did not run the command.
+    /// Treats a command that its node did not run.
     func refused(_ command: ClusterCommand, _ refusal: ClusterRefusal, _ error: RedisError) {
         var command = command
         switch refusal {
@@ -83,7 +83,7 @@ extension RedisCluster {
 
     // MARK: Waiting
 
-    /// Keeps a command that nobody can run at the moment, if there is room and time for it.
+    /// Keeps a command that no node can run at the moment, if there is room and time for it.
     private func park(_ command: ClusterCommand, because reason: RedisError) {
         var command = command
         command.waits += 1
@@ -103,7 +103,7 @@ extension RedisCluster {
         }
     }
 
-    /// Tries all that wait once more: their time has come, or a new map.
+    /// Tries all waiting commands once more: after their wait, or with a new map.
     func dispatchParked() {
         parkedTimer?.cancel()
         parkedTimer = nil

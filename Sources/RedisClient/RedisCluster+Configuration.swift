@@ -1,15 +1,15 @@
 public import NIOCore
 
 extension RedisCluster {
-    /// How to reach the servers, and the limits.
+    /// The servers of a cluster, and the limits.
     public struct Configuration: Sendable {
-        /// What the seeds are.
+        /// The kind of the seeds.
         public enum Kind: Sendable {
-            /// The first one says: a server that knows no cluster, or does not tell, is a single server.
+            /// The first seed decides: a server that has no cluster support, or does not tell, is a single server.
             case detect
             /// Nodes of a cluster.
             case cluster
-            /// The first one is a single server; it is not asked.
+            /// The first seed is a single server; it is not asked.
             case single
         }
 
@@ -18,21 +18,21 @@ extension RedisCluster {
         public var kind = Kind.detect
         /// Makes the configuration for the connection to a node. Called on the event loop.
         public var connection: @Sendable (RedisEndpoint) -> RedisConnection.Configuration
-        /// How often the map of slots is asked for without a reason.
+        /// Time between two questions for the map of slots without a reason.
         public var refreshInterval = TimeAmount.seconds(30)
-        /// The same however many reasons there are.
+        /// Least time between two questions, however many reasons there are.
         public var minimumRefreshInterval = TimeAmount.milliseconds(100)
-        /// How long a node may take to tell the map, its connecting included, before another is asked.
+        /// The longest wait for a node's map, connecting included, before another node is asked.
         public var refreshTimeout = TimeAmount.seconds(2)
-        /// How long to wait before the map is asked for again after so many failures in a row, from 1 on.
+        /// The wait before the next question for the map. `attempt` counts the failures in a row, from 1 on.
         public var refreshDelay: @Sendable (_ attempt: Int) -> TimeAmount = RedisCluster.refreshDelay
-        /// How often one command follows a redirection before it fails with the server's words.
+        /// Most redirections that one command follows before it fails with the server's error.
         public var redirectionLimit = 8
-        /// How long a command waits that nobody could run, after so many attempts, from 1 on.
+        /// The wait of a command that no node could run. `attempt` counts from 1 on.
         public var retryDelay: @Sendable (_ attempt: Int) -> TimeAmount = RedisCluster.retryDelay
-        /// Commands that may wait for a map, or for a node that says "later"; more fail at once.
+        /// Most commands that may wait for a map, or for a node that says "later"; more fail at once.
         public var parkedLimitCommands = 65_536
-        /// The same in bytes.
+        /// Most bytes of such commands.
         public var parkedLimitBytes = 32 << 20
 
         public init(
@@ -45,12 +45,12 @@ extension RedisCluster {
         }
     }
 
-    /// 50 ms doubling up to 1.6 s, of which a random half is taken off.
+    /// 50 ms doubling up to 1.6 s, minus a random part of up to one half.
     public static let refreshDelay: @Sendable (_ attempt: Int) -> TimeAmount = { attempt in
         halved(milliseconds: 50 << Int64(min(max(attempt - 1, 0), 5)))
     }
 
-    /// 10 ms doubling up to 640 ms, of which a random half is taken off.
+    /// 10 ms doubling up to 640 ms, minus a random part of up to one half.
     public static let retryDelay: @Sendable (_ attempt: Int) -> TimeAmount = { attempt in
         halved(milliseconds: 10 << Int64(min(max(attempt - 1, 0), 6)))
     }

@@ -2,9 +2,9 @@ import NIOCore
 
 /// The map of slots, and the connections to the nodes it names.
 extension RedisCluster {
-    // MARK: Asking for it
+    // MARK: Asking for the map
 
-    /// Something hints at a change.
+    /// Asks for the map because there is a hint of a change.
     func requestRefresh() {
         guard configuration.kind != .single, !isClosed else { return }
         refresh.request(now: .now())
@@ -23,7 +23,7 @@ extension RedisCluster {
         if !isClosed { armRefresh() }
     }
 
-    /// Asks the next node in turn: a master that is connected, else whoever was ever named.
+    /// Asks the next node in turn: a connected master, else any node ever named.
     private func askForMap() {
         let ready = masters.filter(\.isReady).map(\.configuration.endpoint.node)
         let candidates = ready.isEmpty ? configuration.seeds.map(\.node) + topology.masters + topology.replicas : ready
@@ -70,9 +70,9 @@ extension RedisCluster {
         }
     }
 
-    // MARK: Using it
+    // MARK: Using the map
 
-    /// Takes a new map: connects to masters that are new, lets go of those that are gone, and sends what waited.
+    /// Takes a new map: connects to new masters, retires those that are gone, and sends waiting commands.
     func adopt(_ ranges: [ClusterTopology.Range]) {
         let before = topology.masters
         topology.replace(by: ranges)
@@ -85,7 +85,7 @@ extension RedisCluster {
         reportIfReady()
     }
 
-    /// Believes a redirection until the next map.
+    /// Moves a slot as told by a redirection, until the next map.
     func move(_ slot: RedisSlot, to node: RedisAddress) {
         let before = topology.masters.count
         if topology.move(slot, to: node) { masters = topology.masters.map { connection(to: $0) } }
@@ -107,7 +107,7 @@ extension RedisCluster {
         return connection
     }
 
-    /// Lets go of a node that serves nothing any more. What it has not been sent goes to who serves the slots now.
+    /// Retires a node that serves nothing any more. Its unsent commands go to the present masters of their slots.
     private func retire(_ node: RedisAddress) {
         guard let connection = nodes.removeValue(forKey: node) else { return }
         connection.onStateChange = nil
@@ -140,7 +140,7 @@ extension RedisCluster {
         case .disconnected(let cause):
             wasReady = false
             if asked == connection.configuration.endpoint.node {
-                // No use waiting for it: the next one's turn.
+                // The node is not waited for: the next one's turn.
                 asked = nil
                 problem = "\(cause)"
                 refresh.failed(now: .now())

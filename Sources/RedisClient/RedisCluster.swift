@@ -3,50 +3,52 @@ import NIOPosix
 
 /// The servers that hold the keys, as one: a Redis Cluster, or a single server, which is a cluster of one.
 ///
-/// Routes each command to the master that serves its slot, over one pipelined ``RedisConnection`` per master, and follows the
-/// cluster where it moves slots and where a replica takes over. A node that hangs holds up its own slots only.
+/// Routes each command to the master that serves its slot, over one pipelined ``RedisConnection`` per master, and
+/// follows the cluster when it moves slots or a replica takes over. A node that hangs holds up its own slots only.
 ///
-/// Commands of one slot run and complete in the order sent, as on a ``RedisConnection``, except that one which was
-/// redirected, or had to wait because nobody could run it, completes after some that were sent behind it. A command that is
-/// lost in mid-flight is ``RedisError/maybeExecuted(reason:)``, as ever: who asked decides whether to repeat it.
+/// Commands of one slot run and complete in the order sent, as on a ``RedisConnection``. Exception: a command that was
+/// redirected, or had to wait because no node could run it, completes after some that were sent behind it. A command
+/// lost in flight is ``RedisError/maybeExecuted(reason:)``, as ever: the caller decides whether to repeat it.
 ///
-/// Lives on one event loop: create it there, call everything there, all callbacks come there. Not Sendable. The owner must
-/// ``close()`` it.
+/// Bound to one event loop: create it there, call everything there, all callbacks come there. Not Sendable. The owner
+/// must ``close()`` it.
 ///
-/// Source: Redis Cluster specification, "Redirection and resharding", "Clients first connection and handling of redirections".
+/// Source: Redis Cluster specification, "Redirection and resharding", "Clients first connection and handling of
+/// redirections".
 public final class RedisCluster {
     public typealias Completion = RedisConnection.Completion
 
     public let configuration: Configuration
     public let eventLoop: any EventLoop
 
-    /// Called when all masters are connected, and whenever a connection is lost or not to be had. Not called by ``close()``.
+    /// Called when all masters are connected, and whenever a connection is lost or cannot be made. Not called by
+    /// ``close()``.
     public var onStateChange: ((RedisConnectionState) -> Void)?
-    /// Called when another set of masters is known, and when the connection to one of them is there (again).
+    /// Called when another set of masters is known, and when the connection to one of them is made (again).
     public var onMasters: (() -> Void)?
 
-    /// That of the connections; also how long a command waits here.
+    /// The command time-out of the connections; also the longest wait of a command here.
     let commandTimeout: TimeAmount?
     var topology = ClusterTopology()
-    /// Those that serve slots, in the order of `topology.masters`.
+    /// Connections to the masters that serve slots, in the order of `topology.masters`.
     var masters: [RedisConnection] = []
-    /// All that are in use: of masters, of nodes that were named by a redirection, of one that is asked for the map.
+    /// All connections in use: to masters, to nodes named by a redirection, to a node asked for the map.
     var nodes: [RedisAddress: RedisConnection] = [:]
-    /// Not in use any more; each is closed when the last of its commands has completed.
+    /// Connections not in use any more; each is closed when its last command has completed.
     var retired: [RedisConnection] = []
     var refresh: ClusterRefresh
     var refreshTimer: Scheduled<Void>?
-    /// Who is to tell the map as soon as its connection is there.
+    /// The node to ask for the map once its connection is made.
     var asked: RedisAddress?
     var parked: ParkedCommands
     var parkedTimer: Scheduled<Void>?
-    /// Why there is no map.
+    /// The reason why there is no map.
     var problem = "not connected yet"
-    /// Whether the last news was that all masters are connected.
+    /// All masters were connected at the last report.
     var wasReady = false
     var isClosed = false
 
-    /// Makes an idle client; ``start()`` sets it going. On `eventLoop`.
+    /// Makes an idle client on `eventLoop`; ``start()`` begins to connect.
     public init(configuration: Configuration, eventLoop: any EventLoop) {
         eventLoop.preconditionInEventLoop()
         self.configuration = configuration
@@ -71,7 +73,7 @@ public final class RedisCluster {
         precondition(isClosed, "a RedisCluster must be closed by its owner")
     }
 
-    /// Whether every slot has a master that is connected.
+    /// Every slot has a connected master.
     public var isReady: Bool {
         topology.isComplete && masters.allSatisfy(\.isReady)
     }
@@ -93,10 +95,11 @@ public final class RedisCluster {
     /// Sends a command.
     ///
     /// - Parameters:
-    ///   - slot: Where all its keys lie.
+    ///   - slot: The slot of all its keys.
     ///   - write: Writes exactly one command; called before `send` returns, unless the command is refused.
-    ///   - completion: Called once; **before `send` returns** when the command is refused at once, because the client is
-    ///     closed or too much is waiting for the slot's master (``RedisError/closed``, ``RedisError/notSent(reason:)``).
+    ///   - completion: Called once; **before `send` returns** when the command is refused at once, because the client
+    ///     is closed or too much is waiting for the slot's master (``RedisError/closed``,
+    ///     ``RedisError/notSent(reason:)``).
     public func send(
         slot: RedisSlot,
         _ write: (inout RedisCommandWriter) -> Void,
@@ -112,7 +115,7 @@ public final class RedisCluster {
         }
     }
 
-    /// Runs a script by its hash on the master of the slot. A server that does not know it is given it.
+    /// Runs a script by its hash on the master of the slot. A server that does not have the script receives it.
     ///
     /// - Parameters: as in ``send(slot:_:_:)`` and `RedisConnection.evaluate`.
     public func evaluate(
@@ -128,10 +131,10 @@ public final class RedisCluster {
         dispatch(command(slot: slot, bytes: call, script: script, completion))
     }
 
-    /// Sends a command to one of ``masterAddresses``, whatever its slots: to ask the server itself, or to walk over its keys.
-    /// It follows no redirection.
+    /// Sends a command to one of ``masterAddresses``, whatever its slots. For questions to the server itself, or for
+    /// walks over its keys. The command follows no redirection.
     ///
-    /// - Parameter completion: ``RedisError/notSent(reason:)`` at once if there is no such master any more.
+    /// - Parameter completion: ``RedisError/notSent(reason:)`` at once if that master is gone.
     public func send(
         to master: RedisAddress,
         _ write: (inout RedisCommandWriter) -> Void,
@@ -145,7 +148,7 @@ public final class RedisCluster {
         masters[position].send(write, completion)
     }
 
-    /// Ends it for good. Commands in flight fail as ``RedisError/maybeExecuted(reason:)``, waiting ones as
+    /// Ends the client for good. Commands in flight fail as ``RedisError/maybeExecuted(reason:)``, waiting ones as
     /// ``RedisError/closed``, before the call returns. Closing twice is harmless.
     public func close() {
         eventLoop.preconditionInEventLoop()

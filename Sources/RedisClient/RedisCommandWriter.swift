@@ -1,14 +1,14 @@
 public import NIOCore
 
-/// Writes one command as RESP2 (an array of bulk strings) straight into the outgoing buffer: no array of arguments, no
-/// allocation per argument.
+/// Writes one command as RESP2 (an array of bulk strings) straight into the outgoing buffer. It makes no array of
+/// arguments, and no allocation per argument.
 ///
 /// ```swift
 /// writer.command("MGET", argumentCount: keys.count)
 /// for key in keys { writer.argument(key) }
 /// ```
 ///
-/// RESP says the number of arguments before the first one, and a wrong number would shift every later reply of the
+/// RESP states the number of arguments before the first one, and a wrong number would shift every later reply of the
 /// connection by one. So ``command(_:argumentCount:)`` comes first and exactly once, and exactly that many arguments
 /// follow; anything else traps.
 ///
@@ -35,7 +35,7 @@ public struct RedisCommandWriter {
     ///
     /// - Parameters:
     ///   - name: The command's first word, such as `MGET`; a second word (`CLIENT LIST`) is an argument.
-    ///   - argumentCount: How many arguments follow, from 0 on.
+    ///   - argumentCount: The number of arguments that follow, from 0 on.
     @inlinable
     public mutating func command(_ name: StaticString, argumentCount: Int) {
         precondition(missing == -1, "one command at a time")
@@ -47,17 +47,17 @@ public struct RedisCommandWriter {
         argument(UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
     }
 
-    /// An argument of bytes, copied before the call returns. Any bytes are allowed, none too.
+    /// Writes an argument of bytes, copied before the call returns. Any bytes are allowed, also none.
     @inlinable
     public mutating func argument(_ bytes: UnsafeRawBufferPointer) {
         argument(byteCount: bytes.count) { $0.copyMemory(from: bytes) }
     }
 
-    /// An argument of `byteCount` bytes that the caller puts together in place, for a key made of parts.
+    /// Writes an argument of `byteCount` bytes that the caller fills in place, for a key made of parts.
     ///
     /// - Parameters:
     ///   - byteCount: The exact length, from 0 on.
-    ///   - fill: Must set every byte of the `byteCount` bytes it is given; the pointer is valid during the call only.
+    ///   - fill: Must set every one of the `byteCount` bytes; the pointer is valid during the call only.
     @inlinable
     public mutating func argument(byteCount: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void) {
         precondition(missing > 0, "more arguments than announced")
@@ -77,14 +77,14 @@ public struct RedisCommandWriter {
         bytes.withUnsafeBytes { argument($0) }
     }
 
-    /// An argument in UTF-8.
+    /// Writes an argument in UTF-8.
     @inlinable
     public mutating func argument(_ text: String) {
         var text = text
         text.withUTF8 { argument(UnsafeRawBufferPointer($0)) }
     }
 
-    /// An argument in decimal, as Redis wants its numbers.
+    /// Writes an argument in decimal, Redis' form of numbers.
     @inlinable
     public mutating func argument(_ number: Int) {
         withUnsafeTemporaryAllocation(byteCount: 20, alignment: 1) { digits in
@@ -101,7 +101,8 @@ public struct RedisCommandWriter {
         }
     }
 
-    /// `<type><count>\r\n`; returns its length.
+    /// Writes `<type><count>\r
+    /// `; returns its length.
     @inlinable
     @discardableResult
     static func writeHeader(_ type: UInt8, _ count: Int, into output: UnsafeMutableRawBufferPointer) -> Int {
@@ -112,7 +113,7 @@ public struct RedisCommandWriter {
         return digits + 3
     }
 
-    /// The number in decimal; returns how many digits it took (1…20).
+    /// Writes the number in decimal; returns the number of digits (1…20).
     @inlinable
     static func writeDecimal(_ number: UInt, into output: UnsafeMutableRawBufferPointer) -> Int {
         var count = 1

@@ -1,29 +1,29 @@
 public import NIOCore
 
 extension RedisConnection {
-    /// How to reach a server, and the limits of a connection to it.
+    /// The server's endpoint, and the limits of a connection to it.
     public struct Configuration: Sendable {
         public var endpoint: RedisEndpoint
-        /// What CLIENT LIST shows; no spaces. nil sends none. A server that forbids naming is used all the same.
+        /// The name shown by CLIENT LIST; no spaces. nil sends none. A server that forbids naming is used all the same.
         public var clientName: String? = "belfry"
-        /// For establishing a connection, and again for the login on it.
+        /// Limit for establishing a connection, and again for the login on it.
         public var connectTimeout = TimeAmount.seconds(5)
-        /// How long a command may wait for a connection, and again how long its reply may take. A reply that is late
-        /// costs the connection, so no blocking commands (BLPOP, …) beyond it. nil: for ever.
+        /// The longest wait of a command for a connection, and again for its reply. A late reply costs the connection,
+        /// so no blocking commands (BLPOP, …) beyond it. nil: for ever.
         public var commandTimeout: TimeAmount? = .seconds(10)
         /// Most memory for one reply, in bytes (1…4 GiB - 1); a larger one costs the connection.
         public var replyLimitBytes = 64 << 20
         /// Commands that may wait for a connection; more are ``RedisError/notSent(reason:)`` at once.
         public var waitingLimitCommands = 65_536
-        /// The same in bytes; the last one let in may overshoot.
+        /// Most bytes of waiting commands; the last one let in may overshoot.
         public var waitingLimitBytes = 32 << 20
         /// Commands that may be without reply; more wait.
         public var inFlightLimitCommands = 16_384
-        /// How long to wait before connecting again after so many failures in a row (from 1 on, 1 being the loss of a
+        /// The wait before connecting again. `attempt` counts the failures in a row (from 1 on, 1 being the loss of a
         /// connection that worked). Called on the event loop.
         public var delay: @Sendable (_ attempt: Int) -> TimeAmount = RedisConnection.exponentialDelay
-        /// Called for every new channel before it connects, on its event loop: the place to add a TLS handler (for
-        /// which ``RedisEndpoint/tls`` and ``RedisEndpoint/host`` are the input). A failure counts as one to connect.
+        /// Called for every new channel before it connects, on its event loop. The place to add a TLS handler (with
+        /// ``RedisEndpoint/tls`` and ``RedisEndpoint/host`` as input). A failure counts as a failure to connect.
         public var configureChannel: @Sendable (any Channel) -> EventLoopFuture<Void> = {
             $0.eventLoop.makeSucceededVoidFuture()
         }
@@ -33,35 +33,35 @@ extension RedisConnection {
         }
     }
 
-    /// 50 ms doubling up to 5 s, of which a random half is taken off, so that a fleet does not come back as one.
+    /// 50 ms doubling up to 5 s, minus a random part of up to one half, so that a fleet does not reconnect in step.
     public static let exponentialDelay: @Sendable (_ attempt: Int) -> TimeAmount = { attempt in
         let fullMilliseconds = min(5000, Int64(50) << Int64(min(max(attempt - 1, 0), 10)))
         return .milliseconds(.random(in: (fullMilliseconds / 2)...fullMilliseconds))
     }
 }
 
-/// What ``RedisConnection/onStateChange`` reports.
+/// The states that ``RedisConnection/onStateChange`` reports.
 public enum RedisConnectionState: Sendable, Equatable {
     /// Logged in; commands flow.
     case connected
-    /// Lost, or not to be had; the next attempt is scheduled.
+    /// Lost, or could not be made; the next attempt is scheduled.
     case disconnected(RedisDisconnection)
 }
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 public struct RedisDisconnection: Error, Sendable, Equatable, CustomStringConvertible {
     /// The server's `host:port`.
     public let address: String
     public let reason: String
-    /// What the server answered to the login, when that is the reason.
+    /// The server's answer to the login, if that is the reason.
     public let refusal: RedisError?
     /// Failures in a row, from 1 on.
     public let attempt: Int
 
-    /// Whether the user, the password or the lack of one is the reason: waiting does not help.
+    /// The login failed: by the user, the password or the lack of one. Waiting does not help.
     public var isAuthenticationFailure: Bool {
         guard case .server(let prefix, let message) = refusal else { return false }
-        // Before Redis 6 a wrong password was a plain ERR; one too many still is.
+        // Before Redis 6 a wrong password was a plain ERR; a superfluous one still is.
         return ["WRONGPASS", "NOAUTH", "NOPERM"].contains(prefix)
             || message.contains("invalid password")
             || message.contains("without any password configured")

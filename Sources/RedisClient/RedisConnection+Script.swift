@@ -1,18 +1,18 @@
 import NIOCore
 
 extension RedisConnection {
-    /// Runs a script by its hash (EVALSHA). When the server does not know it (new, restarted, flushed, failed over), the
+    /// Runs a script by its hash (EVALSHA). If the server does not have it (new, restarted, flushed, failed over), the
     /// script is loaded and the call repeated, once.
     ///
-    /// A call that is repeated runs after commands that were sent behind it; calls of one script that were in flight
-    /// together keep their order among themselves.
+    /// A repeated call runs after commands that were sent behind it; calls of one script that were in flight together
+    /// keep their order among themselves.
     ///
     /// - Parameters:
-    ///   - keyCount: How many of the arguments are `KEYS`.
-    ///   - argumentCount: How many are `ARGV`.
+    ///   - keyCount: The number of arguments that are `KEYS`.
+    ///   - argumentCount: The number of arguments that are `ARGV`.
     ///   - write: Writes the keys, then the other arguments: `keyCount + argumentCount` calls of
     ///     `RedisCommandWriter.argument`. Called before the call returns.
-    ///   - completion: As in ``send(_:_:)``; a script that does not compile fails with the server's words.
+    ///   - completion: As in ``send(_:_:)``; a script that does not compile fails with the server's error.
     public func evaluate(
         _ script: RedisScript,
         keyCount: Int,
@@ -25,9 +25,9 @@ extension RedisConnection {
         evaluate(encoded: call, of: script, completion)
     }
 
-    /// Runs a call of a script that is encoded already.
+    /// Runs an encoded call of a script.
     ///
-    /// - Parameter asking: whether the node is told that it was named for this call (ASKING).
+    /// - Parameter asking: true: the node is told that a redirection named it for this call (ASKING).
     func evaluate(
         encoded call: ByteBuffer,
         of script: RedisScript,
@@ -44,7 +44,7 @@ extension RedisConnection {
         }
     }
 
-    /// Sends a command; before it, if it is for a slot that is on its way to this node, what makes the node take it.
+    /// Sends a command; with `asking`, ASKING goes before it, so that the importing node takes it.
     func send(encoded command: ByteBuffer, asking: Bool, _ completion: @escaping Completion) {
         if asking {
             send {
@@ -55,9 +55,9 @@ extension RedisConnection {
         send(encoded: command, completion)
     }
 
-    /// What is known of the loading of a script.
+    /// The state of the loading of a script.
     enum ScriptLoad {
-        /// SCRIPT LOAD is on its way; what is sent behind it finds the script.
+        /// SCRIPT LOAD is on its way; commands sent behind it find the script.
         case underWay
         case failed(RedisError)
     }
@@ -78,7 +78,7 @@ extension RedisConnection {
         }
     }
 
-    /// The result of a repeated call. That the script is still unknown tells less than why it could not be loaded.
+    /// The result of a repeated call. If the script is still unknown, the error of its loading takes its place.
     private func explained(
         _ result: Result<RedisReply, RedisError>,
         _ script: RedisScript
@@ -89,7 +89,7 @@ extension RedisConnection {
 }
 
 extension RedisScript {
-    /// A call by the hash. In a buffer of its own, for the arguments may be gone when the call has to be repeated.
+    /// Encodes a call by the hash, in a buffer of its own: the arguments may be gone when the call is repeated.
     func call(keyCount: Int, argumentCount: Int, _ write: (inout RedisCommandWriter) -> Void) -> ByteBuffer {
         var writer = RedisCommandWriter(buffer: ByteBuffer())
         writer.command("EVALSHA", argumentCount: 2 + keyCount + argumentCount)

@@ -3,13 +3,13 @@ import NIOPosix
 
 /// A pipelined connection to one Redis server that restores itself.
 ///
-/// Lives on one event loop: create it there, call everything there, all callbacks come there. Not Sendable.
+/// Bound to one event loop: create it there, call everything there, all callbacks come there. Not Sendable.
 ///
-/// Commands run on the server in the order they are sent, and complete in that order, except that after a lost
-/// connection those in flight fail and those behind them, not handed to the channel yet, go out on the next one.
-/// Commands sent in one turn of the event loop leave in one flush.
+/// Commands run on the server in the order they are sent, and complete in that order. Exception: after a lost
+/// connection those in flight fail, and those not handed to the channel yet go out on the next one. Commands sent in
+/// one turn of the event loop leave in one flush.
 ///
-/// The owner must ``close()`` it; until then it keeps itself alive.
+/// The owner must ``close()`` the connection; until then it keeps itself alive.
 public final class RedisConnection {
     /// Called exactly once per command. The reply is valid during the call only. An error reply of the server is a
     /// failure. May send further commands, and may close the connection.
@@ -20,7 +20,7 @@ public final class RedisConnection {
     /// A command that has not completed.
     struct Pending {
         var completion: Completion
-        /// For a command that may be sent to another node instead; see ``onRefusal``.
+        /// The slot of a command that may be sent to another node instead; see ``onRefusal``.
         var slot: RedisSlot?
     }
 
@@ -30,21 +30,21 @@ public final class RedisConnection {
     /// Called after each change, for readiness and logs. Not called by ``close()``.
     public var onStateChange: ((RedisConnectionState) -> Void)?
 
-    /// Set by a cluster, which takes over the commands with a slot that the node refused to run: it is given the bytes, in
-    /// place of a call of the completion.
+    /// Set by a cluster, which takes over commands with a slot that the node refused to run. Receives the command's
+    /// bytes; the completion is not called.
     var onRefusal: ((ClusterRefusal, ByteBuffer, Pending, RedisError) -> Void)? {
         didSet { keepsSent = onRefusal != nil }
     }
-    /// Asked for every reply, which the closure itself would make dearer.
+    /// `onRefusal` is set. Checked for every reply, where a check of the closure itself would cost more.
     private var keepsSent = false
-    /// What ``onRefusal`` would need.
+    /// The bytes of sent commands, for ``onRefusal``.
     private var sent = SentBytes()
 
     private var machine: Machine
-    /// What is waiting, encoded. A command is appended in place; a flush hands the whole buffer over.
+    /// The waiting commands, encoded. A command is appended in place; a flush hands the whole buffer over.
     private var outgoing = ByteBuffer()
     private var isEncoding = false
-    /// Capacity for the next buffer: what the last flush took, for one batch is like the other.
+    /// Capacity for the next buffer: the bytes of the last flush, because batches are alike.
     private var lastFlushBytes = 0
     /// The end of the present channel; nil unless a connection is established.
     private var handler: RedisChannelHandler?
@@ -52,7 +52,7 @@ public final class RedisConnection {
     private var reconnect: Scheduled<Void>?
     var scriptLoads: [RedisScript: ScriptLoad] = [:]
 
-    /// Makes an idle connection; ``start()`` sets it going. On `eventLoop`.
+    /// Makes an idle connection on `eventLoop`; ``start()`` begins to connect.
     public init(configuration: Configuration, eventLoop: any EventLoop) {
         eventLoop.preconditionInEventLoop()
         self.configuration = configuration
@@ -73,7 +73,7 @@ public final class RedisConnection {
         precondition(machine.isClosed, "a RedisConnection must be closed by its owner")
     }
 
-    /// Whether commands flow at the moment. One sent while it is false waits.
+    /// Commands flow at the moment. A command sent while this is false waits.
     public var isReady: Bool { machine.isReady }
 
     /// Commands handed to the channel and without reply.
@@ -82,7 +82,7 @@ public final class RedisConnection {
     /// Commands not handed to the channel yet.
     public var waitingCount: Int { machine.waitingCount }
 
-    /// Begins to connect, and from then on restores the connection whenever it is lost. Commands may be sent before.
+    /// Begins to connect, and from then on restores a lost connection. Commands may be sent before.
     public func start() {
         eventLoop.preconditionInEventLoop()
         if machine.start() { connect() }
@@ -116,7 +116,7 @@ public final class RedisConnection {
         enqueue(byteCount: outgoing.readableBytes - before, pending)
     }
 
-    /// Sends a command that is encoded already, under the rules of ``send(_:_:)``.
+    /// Sends an encoded command, under the rules of ``send(_:_:)``.
     func send(encoded command: ByteBuffer, _ completion: @escaping Completion) {
         if let refusal = machine.admit() {
             completion(.failure(refusal))
@@ -126,7 +126,7 @@ public final class RedisConnection {
         enqueue(byteCount: command.readableBytes, Pending(completion: completion, slot: nil))
     }
 
-    /// Hands what is waiting to the channel now rather than at the end of the turn. Without connection: nothing.
+    /// Hands waiting commands to the channel now, not at the end of the turn. Does nothing without a connection.
     public func flush() {
         guard let handler else { return }
         let byteCount = machine.flush(now: .now(), isWritable: handler.isWritable)
@@ -166,7 +166,8 @@ public final class RedisConnection {
         armTimer()
     }
 
-    /// Drops the front of what is waiting; now and then moves the rest, or the buffer of a slow server would grow on.
+    /// Drops the front of the waiting bytes. Now and then moves the rest: otherwise the buffer of a slow server would
+    /// keep growing.
     private func discardOutgoing(_ byteCount: Int) {
         outgoing.moveReaderIndex(forwardBy: byteCount)
         if outgoing.readerIndex > outgoing.readableBytes { outgoing.discardReadBytes() }
@@ -176,7 +177,7 @@ public final class RedisConnection {
         for (pending, error) in failed { pending.completion(.failure(error)) }
     }
 
-    /// Takes back what was not handed to the channel, in its order: it has definitely not run.
+    /// Takes back commands not handed to the channel, in their order: they have definitely not run.
     func takeWaiting() -> [(command: ByteBuffer, Pending)] {
         let taken = machine.takeWaiting().map { pending, byteCount in
             guard let command = outgoing.readSlice(length: byteCount) else {
@@ -217,7 +218,7 @@ extension RedisConnection {
             }
             .connect(host: configuration.endpoint.host, port: configuration.endpoint.port)
             .assumeIsolated()
-            // Success is told by the channel becoming active.
+            // Success is reported by the channel becoming active.
             .whenFailure { self.lost(reason: describe($0)) }
     }
 
@@ -258,9 +259,9 @@ extension RedisConnection {
         return buffer
     }
 
-    /// A channel became inactive, or told of an error that ends it.
+    /// A channel became inactive, or reported an error that ends it.
     func lost(_ handler: RedisChannelHandler, reason: String) {
-        // A channel that was given up already is no news.
+        // A channel that was given up before is ignored.
         guard handler === self.handler else { return }
         lost(reason: reason)
     }
@@ -300,7 +301,7 @@ extension RedisConnection {
 // MARK: - Replies and time
 
 extension RedisConnection {
-    /// Returns whether the channel that brought the reply is still wanted.
+    /// Returns true if the channel of the reply is still wanted.
     func received(_ reply: RedisReply, on handler: RedisChannelHandler) -> Bool {
         guard handler === self.handler else { return false }
         let error = reply.error
@@ -345,7 +346,7 @@ extension RedisConnection {
         }
     }
 
-    /// One timer for all commands: set for the oldest, and set again only when it fires. A command costs no timer.
+    /// Sets one timer for all commands: for the oldest, and again only when it fires. A command costs no timer.
     private func armTimer() {
         guard let deadline = machine.nextDeadline else { return }
         if let timer {
@@ -361,7 +362,7 @@ extension RedisConnection {
         let action = machine.timerFired(now: .now())
         discardOutgoing(action.expiredBytes)
         armTimer()
-        // First the loss: a completion may close the connection, after which there must be no news of it.
+        // First the loss: a completion may close the connection, and no state change may be reported after that.
         if let (reason, loss) = action.loss { carryOut(loss, reason: reason) }
         fail(action.expired)
     }

@@ -1,10 +1,10 @@
 import NIOCore
 
-/// Decides everything about one ``RedisConnection``: when to connect, what may be sent, which command a reply belongs
-/// to, and what becomes of each command when the connection dies. It has no socket, no clock and no dice: time is an
-/// argument, the length of a back-off is the caller's.
+/// Decides everything about one ``RedisConnection``: when to connect, which commands to send, the command of each
+/// reply. It also decides on each command when the connection dies. It has no socket, no clock and no dice: time is an
+/// argument, and the caller chooses the length of a back-off.
 ///
-/// Each command is in one of two queues, in the order it was given:
+/// Each command is in one of two queues, in the order of sending:
 /// - *waiting*: encoded, not handed to the channel. It has definitely not run, survives a lost connection, and goes out
 ///   on the next.
 /// - *in flight*: handed to the channel, so it may have run; the next reply belongs to the oldest. It never survives a
@@ -12,14 +12,14 @@ import NIOCore
 ///
 /// A command leaves through exactly one returned action, with its completion; the machine calls nothing back.
 ///
-/// `Completion` is whatever the caller wants to have back with the outcome.
+/// `Completion` is any value that the caller wants back with the outcome.
 struct RedisConnectionStateMachine<Completion> {
     struct Settings {
         /// The commands that open a connection, sent together; their replies come before any other.
         var handshake: [HandshakeStep]
-        /// Counts twice for one command, from its sending to its flush and from its flush to its reply.
+        /// Applies twice to one command, from its sending to its flush and from its flush to its reply.
         var commandTimeout: TimeAmount?
-        /// From the established connection to the last reply of the handshake.
+        /// Longest time from the established connection to the last reply of the handshake.
         var handshakeTimeout: TimeAmount
         var waitingLimitCommands: Int
         var waitingLimitBytes: Int
@@ -30,7 +30,7 @@ struct RedisConnectionStateMachine<Completion> {
         case authenticate
         case select
         case setName
-        /// Last: only a server that answers it serves commands (it refuses while loading, or without a login).
+        /// The last step: only a server that answers it serves commands (it refuses while loading, or without a login).
         case ping
     }
 
@@ -83,7 +83,7 @@ struct RedisConnectionStateMachine<Completion> {
         if case .closed = state { true } else { false }
     }
 
-    /// When ``timerFired(now:)`` has something to do at the latest; nil: nothing is pending.
+    /// The latest time at which ``timerFired(now:)`` has something to do; nil: nothing is pending.
     var nextDeadline: NIODeadline? {
         // Both queues are in the order of their deadlines: the time-out is the same for all.
         var earliest = NIODeadline.distantFuture
@@ -97,7 +97,7 @@ struct RedisConnectionStateMachine<Completion> {
 // MARK: - The connection
 
 extension RedisConnectionStateMachine {
-    /// What a lost connection leads to: wait for the back-off of this attempt, then ``backOffElapsed()``.
+    /// The consequences of a lost connection. Wait for the back-off of this attempt, then ``backOffElapsed()``.
     struct Loss {
         /// Failures in a row, from 1 on.
         var attempt: Int
@@ -107,11 +107,11 @@ extension RedisConnectionStateMachine {
     enum ConnectedAction {
         /// Send the commands of the handshake.
         case shakeHands
-        /// Nobody wants this channel any more.
+        /// The channel is not wanted any more.
         case close
     }
 
-    /// Returns whether to connect; starting twice, or after the close, is harmless.
+    /// Returns true if the shell is to connect; starting twice, or after the close, is harmless.
     mutating func start() -> Bool {
         guard case .idle = state else { return false }
         state = .connecting
@@ -119,18 +119,18 @@ extension RedisConnectionStateMachine {
     }
 
     mutating func connected(now: NIODeadline) -> ConnectedAction {
-        // Anything but connecting: closed in the meantime.
+        // Any other state: closed in the meantime.
         guard case .connecting = state else { return .close }
         state = .handshaking(next: 0, deadline: now + settings.handshakeTimeout)
         return .shakeHands
     }
 
-    /// The connection died, or could not be made. Returns nil when that is no news.
+    /// Handles a connection that died, or could not be made. Returns nil if that was known.
     mutating func lost(reason: String) -> Loss? {
         lose(reason: reason) { _ in .maybeExecuted(reason: reason) }
     }
 
-    /// Returns whether to connect.
+    /// Returns true if the shell is to connect.
     mutating func backOffElapsed() -> Bool {
         guard case .backingOff = state else { return false }
         state = .connecting
@@ -167,7 +167,7 @@ extension RedisConnectionStateMachine {
 // MARK: - Commands
 
 extension RedisConnectionStateMachine {
-    /// Whether another command may be encoded: nil, or why not. A single command may overshoot the limit of bytes.
+    /// Admits another command for encoding: nil, or the error. A single command may overshoot the limit of bytes.
     func admit() -> RedisError? {
         if isClosed { return .closed }
         if waiting.count >= settings.waitingLimitCommands || waitingBytes >= settings.waitingLimitBytes {
@@ -177,8 +177,8 @@ extension RedisConnectionStateMachine {
         return nil
     }
 
-    /// Takes an admitted command of `byteCount` bytes. Returns whether to schedule a ``flush(now:isWritable:)`` for the
-    /// end of this turn of the event loop: commands of one turn leave together.
+    /// Takes an admitted command of `byteCount` bytes. Returns true if a ``flush(now:isWritable:)`` is to be scheduled
+    /// for the end of this turn of the event loop: commands of one turn leave together.
     mutating func enqueue(_ completion: Completion, byteCount: Int, now: NIODeadline) -> Bool {
         waiting.append(Entry(completion: completion, byteCount: byteCount, deadline: deadline(after: now)))
         waitingBytes += byteCount
@@ -187,13 +187,14 @@ extension RedisConnectionStateMachine {
         return true
     }
 
-    /// Moves commands from waiting to in flight. Returns how many bytes of the waiting ones to hand to the channel now.
+    /// Moves commands from waiting to in flight. Returns the number of waiting bytes to hand to the channel now.
     mutating func flush(now: NIODeadline, isWritable: Bool) -> Int {
         flushIsScheduled = false
         guard isReady, isWritable else { return 0 }
         var byteCount = 0
         while inFlight.count < settings.inFlightLimitCommands, var entry = waiting.popFirst() {
-            // Anew: what waited long for a connection must not kill the new one by timing out at once.
+            // A new deadline: a command that waited long for a connection must not end the new one by timing out at
+            // once.
             entry.deadline = deadline(after: now)
             byteCount += entry.byteCount
             inFlight.append(entry)
@@ -219,19 +220,19 @@ extension RedisConnectionStateMachine {
 
 extension RedisConnectionStateMachine {
     enum ReplyAction {
-        /// The reply is this command's, which took so many bytes.
+        /// The reply belongs to this command of `byteCount` bytes.
         case complete(Completion, byteCount: Int)
-        /// One of the handshake; more are to come.
+        /// The reply is one of the handshake; more are to come.
         case none
-        /// The handshake is done: flush what has been waiting.
+        /// The handshake is done: flush the waiting commands.
         case ready
-        /// The server does not let us in: drop the connection.
+        /// The server refuses the login: drop the connection.
         case refused(HandshakeStep, RedisError)
-        /// Nobody asked: the stream cannot be trusted, drop the connection.
+        /// No command is open for this reply: the stream cannot be trusted, drop the connection.
         case unsolicited
     }
 
-    /// A reply arrived; `error` if it is one.
+    /// A reply arrived; `error` is set for an error reply.
     mutating func replied(error: RedisError?) -> ReplyAction {
         switch state {
         case .handshaking(let next, let deadline):
@@ -257,7 +258,7 @@ extension RedisConnectionStateMachine {
     struct TimerAction {
         /// Commands that waited too long for a connection.
         var expired: [Failed] = []
-        /// How many bytes these take at the front of what is waiting.
+        /// The bytes of these commands at the front of the waiting ones.
         var expiredBytes = 0
         /// The server has been silent for too long: drop the connection.
         var loss: (reason: String, Loss)?

@@ -1,8 +1,8 @@
 extension RedisEndpoint {
     /// Reads one URL, or several with commas between them: nodes of one cluster.
     ///
-    /// - Throws: ``RedisEndpointError`` for the first that is wrong, or that differs from the first one in its scheme or its
-    ///   credentials.
+    /// - Throws: ``RedisEndpointError`` for the first wrong URL, or the first whose scheme or credentials differ from
+    ///   those of the first URL.
     public static func list(urls text: String) throws(RedisEndpointError) -> [RedisEndpoint] {
         var urls: [String] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {

@@ -1,5 +1,5 @@
-/// Where a Redis server listens and how to log in, as written in a URL:
-/// `redis://[user:password@]host[:port][/database]`, or `rediss://` for the same over TLS.
+/// Address and login of a Redis server, as written in a URL. `redis://[user:password@]host[:port][/database]`, or
+/// `rediss://` for the same over TLS.
 ///
 /// The form is that of the URI schemes `redis` and `rediss` registered with IANA. User and password may be
 /// percent-encoded; an IPv6 address stands in brackets.
@@ -11,12 +11,11 @@ public struct RedisEndpoint: Sendable, Hashable {
     public var host: String
     /// 1…65535.
     public var port: Int
-    /// Whether the URL asked for TLS. The connection itself does not know TLS: see
-    /// ``RedisConnection/Configuration/configureChannel``.
+    /// The URL asks for TLS. The connection itself has no TLS: see ``RedisConnection/Configuration/configureChannel``.
     public var tls: Bool
     /// The user of Redis' access control lists (Redis 6); nil logs in as the default user.
     public var user: String?
-    /// nil sends no AUTH at all.
+    /// The password; nil sends no AUTH at all.
     public var password: String?
     /// The database that SELECT chooses, from 0 on.
     public var database: Int
@@ -45,7 +44,7 @@ public struct RedisEndpoint: Sendable, Hashable {
         var remainder = rest[...]
         var user: String?
         var password: String?
-        // Credentials first, so that what may be a password never ends up in a message about another part.
+        // Credentials first, so that a possible password never ends up in a message about another part.
         if let at = remainder.lastIndex(of: "@") {
             (user, password) = try Self.parseCredentials(remainder[..<at])
             remainder = remainder[remainder.index(after: at)...]
@@ -66,7 +65,7 @@ public struct RedisEndpoint: Sendable, Hashable {
         )
     }
 
-    /// `host:port`, with brackets around an IPv6 address: what messages call the server.
+    /// `host:port`, with brackets around an IPv6 address: the server's name in messages.
     public var address: String {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
@@ -80,7 +79,7 @@ extension RedisEndpoint: CustomStringConvertible {
     }
 }
 
-/// What is wrong with a Redis URL.
+/// A fault in a Redis URL.
 public struct RedisEndpointError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The part that is wrong.
     public enum Part: String, Sendable {
@@ -93,7 +92,7 @@ public struct RedisEndpointError: Error, Sendable, Equatable, CustomStringConver
     }
 
     public let part: Part
-    /// A sentence that says what was found and what is allowed. It never contains the password.
+    /// A sentence with the finding and the allowed values. It never contains the password.
     public let message: String
 
     public var description: String { "Redis URL: \(part.rawValue): \(message)" }

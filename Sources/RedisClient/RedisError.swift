@@ -1,16 +1,16 @@
 public import NIOCore
 
-/// Why a command has no reply. The first question of every caller is answered by the case: did it run?
+/// The reason why a command has no reply. Each case answers every caller's first question: did the command run?
 public enum RedisError: Error, Sendable, Equatable {
-    /// The command did not reach the server: it definitely did not run. It may be sent again without a second thought.
+    /// The command did not reach the server: it definitely did not run. It may safely be sent again.
     case notSent(reason: String)
 
     /// The connection died after the command was handed to it and before its reply came: it may or may not have run.
     /// Only a command that is harmless to repeat should be sent again.
     case maybeExecuted(reason: String)
 
-    /// The server answered with an error. `prefix` is its first word (`ERR`, `WRONGTYPE`, `NOSCRIPT`, …), `message` what
-    /// follows. A script that fails half-way keeps the writes it has made.
+    /// The server answered with an error. `prefix` is its first word (`ERR`, `WRONGTYPE`, `NOSCRIPT`, …), `message` the
+    /// rest. A script that fails half-way keeps the writes it has made.
     case server(prefix: String, message: String)
 
     /// No reply within the command time-out; the connection is given up. The command may or may not have run.
@@ -19,7 +19,7 @@ public enum RedisError: Error, Sendable, Equatable {
     /// The connection was closed by its owner before the command was sent: it definitely did not run.
     case closed
 
-    /// Whether it is unknown if the command ran.
+    /// It is unknown whether the command ran.
     public var mayHaveExecuted: Bool {
         switch self {
         case .maybeExecuted, .timeout: true
@@ -27,7 +27,7 @@ public enum RedisError: Error, Sendable, Equatable {
         }
     }
 
-    /// Splits the text of an error reply (`-PREFIX message`, without the dash) as the server's convention has it.
+    /// Splits the text of an error reply (`-PREFIX message`, without the dash) by the server's convention.
     static func server(text: String) -> RedisError {
         let words = text.split(separator: " ", maxSplits: 1)
         return .server(prefix: String(words.first ?? ""), message: words.count > 1 ? String(words[1]) : "")

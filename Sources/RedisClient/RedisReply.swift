@@ -1,7 +1,7 @@
-/// One reply, or one element of an array reply: a borrowed view of what the parser has put together.
+/// One reply, or one element of an array reply: a borrowed view of the parser's result.
 ///
-/// Valid only during the completion it was handed to, and on that thread: the memory is used again for the next reply.
-/// Using it later traps as long as the connection lives, and is undefined after that. Copy out what is to stay.
+/// Valid only during the completion that receives it, and on that thread: the memory is reused for the next reply.
+/// Using it later traps as long as the connection lives, and is undefined after that. Copy parts that are needed later.
 public struct RedisReply {
     /// The types of RESP2.
     public enum Kind: UInt8, Sendable {
@@ -71,7 +71,7 @@ public struct RedisReply {
         return RedisReply(arena: arena, index: Int(node.value) + position, generation: generation)
     }
 
-    /// A copy of a string, status or error as text (what is not UTF-8 becomes U+FFFD); nil for every other kind.
+    /// A copy of a string, status or error as text (invalid UTF-8 becomes U+FFFD); nil for every other kind.
     public var string: String? {
         switch kind {
         case .string, .status, .error: String(decoding: bytes, as: UTF8.self)

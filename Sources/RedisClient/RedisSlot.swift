@@ -1,9 +1,9 @@
 /// One of the 16,384 hash slots that a Redis Cluster divides its keys into. All keys of one command, and of one script,
-/// must lie in one slot; a single server knows no slots and takes any.
+/// must lie in one slot; a single server has no slots and takes any.
 ///
 /// Source: Redis Cluster specification, "Key distribution model" and "Hash tags".
 public struct RedisSlot: Sendable, Hashable {
-    /// How many there are.
+    /// The number of slots.
     public static let count = 16_384
 
     /// 0…16383.
@@ -15,7 +15,8 @@ public struct RedisSlot: Sendable, Hashable {
         self.number = number
     }
 
-    /// The slot of a key: CRC-16 of what stands between its first `{` and the next `}`, or of the whole key if that is nothing.
+    /// The slot of a key. CRC-16 of the part between its first `{` and the next `}`, or of the whole key if that part
+    /// is empty.
     public init(key: UnsafeRawBufferPointer) {
         number = Self.crc16(Self.hashed(key)) & 0x3FFF
     }
@@ -37,11 +38,17 @@ public struct RedisSlot: Sendable, Hashable {
 
     /// CRC-16/XMODEM: polynomial 1021, beginning with 0, most significant bit first.
     private static func crc16(_ bytes: UnsafeRawBufferPointer) -> UInt16 {
-        var remainder: UInt16 = 0
-        for byte in bytes {
-            remainder ^= UInt16(byte) << 8
-            for _ in 0..<8 { remainder = remainder & 0x8000 == 0 ? remainder << 1 : remainder << 1 ^ 0x1021 }
+        remainders.withUnsafeBufferPointer { remainders in
+            bytes.reduce(0) { remainder, byte in
+                remainder << 8 ^ remainders[Int(UInt8(truncatingIfNeeded: remainder >> 8) ^ byte)]
+            }
         }
-        return remainder
+    }
+
+    /// The remainder of each byte value.
+    private static let remainders: [UInt16] = (0..<256 as Range<UInt16>).map { byte in
+        (0..<8).reduce(byte << 8) { remainder, _ in
+            remainder & 0x8000 == 0 ? remainder << 1 : remainder << 1 ^ 0x1021
+        }
     }
 }

@@ -1,7 +1,7 @@
-/// The memory of one reply: all its nodes in one array, all its bytes in another, both used again for the next reply.
+/// The memory of one reply: all its nodes in one array, all its bytes in another, both reused for the next reply.
 ///
 /// hiredis' own reply objects cost two allocations per element, which would be two per notification where the worker
-/// looks up token state. Here an element costs 16 bytes of an array that has long been there.
+/// looks up token state. Here an element costs 16 bytes of an existing array.
 ///
 /// Positions instead of pointers: both arrays move when they grow.
 @usableFromInline
@@ -15,14 +15,14 @@ struct ReplyArena {
         @usableFromInline var value: Int64
     }
 
-    /// Capacity that stays allocated between replies. What a single huge reply took beyond it is given back.
+    /// Capacity that stays allocated between replies. Memory of a single huge reply beyond it is freed.
     static let retainedBytes = 1 << 20
 
     @usableFromInline private(set) var nodes: UnsafeMutablePointer<Node>
     @usableFromInline private(set) var bytes: UnsafeMutablePointer<UInt8>
     /// Counts replies, so that a view of an earlier one is recognised.
     @usableFromInline private(set) var generation: UInt = 0
-    /// Whether a reply did not fit; stays set, the stream cannot be followed any more.
+    /// A reply did not fit. Stays set, because the stream cannot be followed any more.
     private(set) var overflowed = false
 
     private let limitBytes: Int
@@ -31,7 +31,7 @@ struct ReplyArena {
     private var byteCount = 0
     private var byteCapacity: Int
 
-    /// - Parameter limitBytes: What one reply may take, nodes and bytes together. Below 4 GiB.
+    /// - Parameter limitBytes: Most bytes of one reply, nodes and bytes together. Below 4 GiB.
     init(limitBytes: Int) {
         precondition(limitBytes > 0 && limitBytes <= Int(UInt32.max))
         self.limitBytes = limitBytes

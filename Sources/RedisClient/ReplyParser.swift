@@ -2,10 +2,9 @@ import CHiredis
 
 /// hiredis' incremental RESP2 parser, putting its replies into a ``ReplyArena``.
 ///
-/// One per network connection; not thread-safe. After an error it is of no more use: where the next reply begins is
-/// lost.
+/// One per network connection; not thread-safe. Useless after an error: the beginning of the next reply is lost.
 final class ReplyParser {
-    /// Why the stream cannot be followed any more.
+    /// The reason why the stream cannot be followed any more.
     enum Failure: Error, Equatable, CustomStringConvertible {
         /// Not RESP2 (or nested deeper than hiredis can follow, 7 levels); hiredis' words.
         case malformed(String)
@@ -20,8 +19,9 @@ final class ReplyParser {
         }
     }
 
-    /// hiredis moves what is left of its buffer after about every KiB of replies, so a big buffer would be moved many
-    /// times over. In slices there is never more than this to move (except while one big string is incomplete).
+    /// Bytes given to hiredis at once. hiredis moves the rest of its buffer after about every KiB of replies, so a big
+    /// buffer would be moved many times. In slices there is never more than this to move (except while one big string
+    /// is incomplete).
     private static let sliceBytes = 16 << 10
 
     private let limitBytes: Int
@@ -29,7 +29,7 @@ final class ReplyParser {
     private let functions: UnsafeMutablePointer<redisReplyObjectFunctions>
     private let arena: UnsafeMutablePointer<ReplyArena>
 
-    /// - Parameter limitBytes: What one reply may take in memory. 1…4 GiB - 1.
+    /// - Parameter limitBytes: Most bytes of memory for one reply. 1…4 GiB - 1.
     init(limitBytes: Int) {
         self.limitBytes = limitBytes
         arena = .allocate(capacity: 1)
@@ -54,8 +54,8 @@ final class ReplyParser {
 
     /// Takes the next bytes of the stream, in any chunking, and calls `body` for each reply they complete.
     ///
-    /// `body` returns whether to go on; what follows in `input` is thrown away when it does not (the connection was
-    /// closed in a completion). The reply is valid until `body` returns.
+    /// `body` returns false to stop; the rest of `input` is then thrown away (the connection was closed in a
+    /// completion). The reply is valid until `body` returns.
     func feed(_ input: UnsafeRawBufferPointer, _ body: (RedisReply) -> Bool) throws(Failure) {
         var rest = input[...]
         while !rest.isEmpty {
@@ -131,7 +131,7 @@ extension redisReplyObjectFunctions {
     }
 }
 
-/// Puts a node where it belongs: into its array's row, or at the root. Returns hiredis' handle for it.
+/// Puts a node into its place: in its array's row, or at the root. Returns hiredis' handle for it.
 @inline(__always)
 private func place(
     _ task: UnsafePointer<redisReadTask>,
@@ -150,7 +150,7 @@ private func place(
     return nodeHandle(index)
 }
 
-/// hiredis wants a pointer for each object; ours is the position plus one, for NULL means failure.
+/// hiredis wants a pointer for each object; ours is the position plus one, because NULL means failure.
 private func nodeHandle(_ index: Int) -> UnsafeMutableRawPointer? {
     UnsafeMutableRawPointer(bitPattern: index + 1)
 }

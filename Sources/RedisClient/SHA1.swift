@@ -1,4 +1,4 @@
-/// SHA-1, for one purpose: the name under which Redis caches a script is the SHA-1 of its source. It protects nothing.
+/// SHA-1, for one purpose: Redis names a cached script by the SHA-1 of its source. It protects nothing.
 ///
 /// Source: FIPS 180-4, section 6.1.
 enum SHA1 {

@@ -1,7 +1,7 @@
 import NIOCore
 
-/// What was handed to the channel and has no reply yet, so that a command which a node of a cluster refused can be sent to
-/// another. It shares the buffers that were sent: a command costs an addition, no copy.
+/// The sent commands without reply. A refused one can be sent to another node. The sent buffers are shared: a command
+/// costs an addition, no copy.
 struct SentBytes {
     /// Begins with the oldest command without reply, once `consumedBytes` are passed over.
     private var first = ByteBuffer()
@@ -9,7 +9,7 @@ struct SentBytes {
     private var consumedBytes = 0
     private var others = CircularBuffer<ByteBuffer>()
 
-    /// Whole commands, behind those that were sent before.
+    /// Adds whole commands behind those that were sent before.
     mutating func append(_ buffer: ByteBuffer) {
         if consumedBytes == firstBytes {
             begin(buffer)
@@ -18,7 +18,7 @@ struct SentBytes {
         }
     }
 
-    /// The reply to the oldest command, of `byteCount` bytes, came; passes over it.
+    /// Passes over the oldest command, of `byteCount` bytes, after its reply.
     @inline(__always)
     mutating func removeFirst(byteCount: Int) {
         consumedBytes += byteCount
@@ -33,7 +33,7 @@ struct SentBytes {
         return command
     }
 
-    /// The connection is lost, and with it what was in flight.
+    /// Forgets all commands: the connection is lost, and with it those in flight.
     mutating func removeAll() {
         others.removeAll()
         begin(ByteBuffer())

@@ -1,4 +1,5 @@
 import APNsProtocol
+import Glibc
 import TLSTransport
 
 /// The sandbox's tools that need no running server.
@@ -6,18 +7,26 @@ public enum Sandbox {
     /// Writes a development PKI for these bundle IDs: `ca.pem`, `server.pem`, `token.key`, and for each of them
     /// `<bundle>.pem` (certificate and key) and `<bundle>.p12` (passphrase `belfry`).
     ///
-    /// What exists is kept: an authority goes on signing for topics that are added. Production has token key and
+    /// Files that exist are kept: an authority goes on signing for topics that are added. Production has token key and
     /// certificates of its own, `token.production.key` and `<bundle>.production.pem` and `.p12`, beside the others.
     ///
     /// - Parameter serverNames: host names of the service besides the loopback's; they count only when `server.pem` is
     ///   written for the first time.
+    /// - Returns: how many files are new.
     /// - Throws: ``SandboxSetupError`` naming the file or the bundle ID.
+    @discardableResult
     public static func writeCertificates(
         directory: String,
         topics: [String],
         serverNames: [String] = [],
         environment: PushEnvironment = .development
-    ) throws(SandboxSetupError) {
+    ) throws(SandboxSetupError) -> CertificatesReport {
+        let pki = DevelopmentPKI(directory: directory, environments: environment.ofCertificates)
+        let files =
+            [pki.authorityFile, pki.authorityKeyFile, pki.serverFile, pki.tokenKeyFile]
+            + Set(topics).flatMap { [pki.pemFile(bundleID: $0), pki.pkcs12File(bundleID: $0)] }
+        var report = CertificatesReport(directory: directory)
+        for file in files { report.count(exists: exists(file)) }
         do {
             try writeDevelopmentPKI(
                 directory: directory,
@@ -28,22 +37,30 @@ public enum Sandbox {
         } catch {
             throw SandboxSetupError(error)
         }
+        return report
+    }
+
+    private static func exists(_ file: String) -> Bool {
+        access(file, F_OK) == 0
     }
 
     /// Writes the certificates of virtual devices, `device-<i>.pem`, beside those of ``writeCertificates``; what exists
     /// is kept.
     ///
+    /// - Parameter report: the files are counted in it.
     /// - Throws: ``SandboxSetupError`` naming the file.
     public static func writeDeviceCertificates(
         directory: String,
-        devices: ClosedRange<UInt32>
+        devices: ClosedRange<UInt32>,
+        report: inout CertificatesReport
     ) throws(SandboxSetupError) {
         let pki = DevelopmentPKI(directory: directory)
         for device in devices {
+            report.count(exists: exists(pki.deviceFile(device)))
             do {
                 try pki.deviceIdentity(device)
             } catch {
-                throw SandboxSetupError(error)
+                throw SandboxSetupError(error, missingFrom: pki)
             }
         }
     }
@@ -92,10 +109,11 @@ public enum Sandbox {
         _ pkiDirectory: String,
         _ environment: PushEnvironment
     ) throws(SandboxSetupError) -> [UInt8] {
+        let pki = DevelopmentPKI(directory: pkiDirectory, environments: environment.ofCertificates)
         do {
-            return try DevelopmentPKI(directory: pkiDirectory, environments: environment.ofCertificates).tokenKey()
+            return try pki.tokenKey()
         } catch {
-            throw SandboxSetupError(error)
+            throw SandboxSetupError(error, missingFrom: pki)
         }
     }
 }

@@ -14,7 +14,7 @@ enum ByteBufferBIO {
         return bio
     }
 
-    /// Made once, never freed. Sendable because nothing changes it after it is made.
+    /// Made once, never freed. Sendable because it never changes afterwards.
     private struct Method: @unchecked Sendable {
         let pointer: OpaquePointer
     }
@@ -40,7 +40,7 @@ enum ByteBufferBIO {
         BIO_get_data(bio).map { Unmanaged<TLSSession>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Never reports an end of the stream, only "try again later": the end is the channel's to tell.
+    /// Never reports an end of the stream, only "try again later": the channel reports the end.
     private static func read(_ bio: OpaquePointer?, _ target: UnsafeMutablePointer<CChar>?, _ count: Int32) -> Int32 {
         belfry_BIO_clear_retry_flags(bio)
         guard let target, let session = Self.session(of: bio) else { return 0 }

@@ -1,10 +1,10 @@
 import COpenSSL
 
-/// What marks a device's certificate [ours]: real devices have certificates of an authority of their own, whose shape
+/// The mark of a device's certificate [ours]. Real devices have certificates of an authority of their own, whose shape
 /// no source describes.
 ///
-/// The subject says it: an organizational unit that no provider's certificate has, and the device's number as the
-/// common name. It carries no bundle ID, so the gateway refuses it as the courier refuses a provider's.
+/// The mark is in the subject: an organizational unit that no provider's certificate has, and the device's number as
+/// the common name. It carries no bundle ID, so the gateway refuses it as the courier refuses a provider's.
 enum DeviceSubject {
     static let unit = "Belfry Device"
     private static let prefix = "device-"
@@ -13,15 +13,15 @@ enum DeviceSubject {
         "\(prefix)\(device)"
     }
 
-    /// The number in a subject as ``commonName(_:)`` writes it, or `nil`.
+    /// The number in a subject of ``commonName(_:)``'s form, or `nil`.
     static func device(unit: String?, commonName: String) -> UInt32? {
         guard unit == Self.unit, commonName.hasPrefix(prefix) else { return nil }
         guard let device = UInt32(commonName.dropFirst(prefix.count)) else { return nil }
-        // "+7" and "007" are numbers too, but not as they are written here.
+        // "+7" and "007" are numbers too, but not in the form written here.
         return Self.commonName(device) == commonName ? device : nil
     }
 
-    /// Whether a file named like this could be taken for a device's certificate.
+    /// A file of this name could be taken for a device's certificate.
     static func isCommonName(_ text: String) -> Bool {
         device(unit: unit, commonName: text) != nil
     }
@@ -54,17 +54,17 @@ extension CertificateAuthority {
 }
 
 extension DevelopmentPKI {
-    /// A virtual device's certificate and key, mode 0600; written when it is first asked for.
+    /// Path of a virtual device's certificate and key, mode 0600; written when it is first asked for.
     public func deviceFile(_ device: UInt32) -> String {
         let name = "\(DeviceSubject.commonName(device)).pem"
         return self.directory.hasSuffix("/") ? self.directory + name : "\(self.directory)/\(name)"
     }
 
-    /// Reads a virtual device's certificate and key; the authority of the directory makes them if they are not there.
+    /// Reads a virtual device's certificate and key; the directory's authority makes missing ones.
     ///
     /// Not made for two processes at a time in one directory.
     ///
-    /// - Throws: what is wrong with the device's file, the authority's, or the directory.
+    /// - Throws: the fault of the device's file, the authority's, or the directory.
     @discardableResult
     public func deviceIdentity(_ device: UInt32) throws(TLSConfigurationError) -> TLSIdentity {
         let file = self.deviceFile(device)

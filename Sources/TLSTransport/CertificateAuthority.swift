@@ -1,14 +1,14 @@
 import COpenSSL
 import Glibc
 
-/// A certificate authority for development and tests: what Apple's is to the real service.
+/// A certificate authority for development and tests, in the place of Apple's.
 ///
 /// Keys are EC P-256; the root's key is an ordinary file. Never use it to protect anything.
 public struct CertificateAuthority: Sendable {
     /// The root certificate with its key.
     public let root: TLSIdentity
 
-    /// Ten years, in seconds: a development PKI should outlive the project's patience.
+    /// Ten years, in seconds: a development PKI is not to expire in use.
     public static let defaultLifetimeSeconds: Int64 = 10 * 365 * 86_400
     /// Certificates begin an hour ago, so that a container whose clock is behind accepts them.
     private static let backdatedSeconds: Int64 = 3600
@@ -31,7 +31,7 @@ public struct CertificateAuthority: Sendable {
         self.root = root
     }
 
-    /// The root certificate alone, as PEM: what the other side trusts.
+    /// The root certificate alone, as PEM, for the other side's trust.
     public func rootPEM() throws(TLSConfigurationError) -> [UInt8] {
         OpenSSLError.clearQueue()
         let output = MemoryBIO()
@@ -69,13 +69,13 @@ public struct CertificateAuthority: Sendable {
         ).issue(by: self.root)
     }
 
-    /// A provider's certificate for one bundle ID, shaped like Apple's [10][field]: the bundle ID as UID, the common
-    /// name that goes with the environments, and the extensions that name them.
+    /// A provider's certificate for one bundle ID, shaped like Apple's [10][field]. It has the bundle ID as UID, the
+    /// common name of the environments, and the extensions that name them.
     ///
     /// - Parameters:
     ///   - bundleID: letters, digits, `-`, `.` and `_`, at most 255.
     ///   - environments: at least one.
-    ///   - topics: what a universal certificate is good for besides the bundle ID (`<bundle>.voip`, say), in its
+    ///   - topics: further topics of a universal certificate besides the bundle ID (`<bundle>.voip`, say), in its
     ///     extension 1.2.840.113635.100.6.3.6 [field]; an ordinary certificate has none.
     ///   - validity: first and last second, UNIX seconds UTC, also in the past; `nil`: ten years from now.
     /// - Throws: `invalidName`.
@@ -116,13 +116,13 @@ public struct CertificateAuthority: Sendable {
         ).issue(by: self.root)
     }
 
-    /// Whether the text can stand in a certificate, a file name and an extension without being misread.
+    /// The text can safely stand in a certificate, a file name and an extension.
     static func isBundleID(_ text: String) -> Bool {
         (1...255).contains(text.utf8.count) && text.utf8.first != UInt8(ascii: ".")
             && text.utf8.allSatisfy { Self.isNameByte($0) || $0 == UInt8(ascii: "_") }
     }
 
-    /// An entry of the alternative names; whatever the extension's little language could misread is refused.
+    /// An entry of the alternative names; refuses names that the extension's syntax could misread.
     private static func alternativeName(_ name: String) throws(TLSConfigurationError) -> String {
         if let address = a2i_IPADDRESS(name) {
             ASN1_OCTET_STRING_free(address)

@@ -8,7 +8,7 @@ struct CertificateBuilder {
         /// The value, encoded.
         let der: [UInt8]
 
-        /// One whose value is an ASN.1 NULL: mere presence says it.
+        /// A marking whose value is an ASN.1 NULL: its presence is the statement.
         static func presence(of oid: String) -> Marking {
             Marking(oid: oid, der: [0x05, 0x00])
         }
@@ -47,7 +47,7 @@ struct CertificateBuilder {
         return try TLSIdentity(leaf: certificate, key: key, intermediates: [])
     }
 
-    /// 16 random bytes, positive, as RFC 5280 §4.1.2.2 wants them (at most 20, unique per issuer).
+    /// 16 random bytes, positive, as RFC 5280 §4.1.2.2 requires (at most 20, unique per issuer).
     private static func setRandomSerial(of certificate: OpaquePointer) -> Bool {
         guard let number = BN_new() else { return false }
         defer { BN_free(number) }

@@ -2,11 +2,11 @@ import COpenSSL
 
 /// Owns an `X509`.
 ///
-/// Sendable although a pointer: the certificate is not changed once it is in here, its reference count is atomic, and
-/// OpenSSL guards the little it computes lazily with a lock of its own.
+/// Sendable although a pointer: the certificate does not change in here, its reference count is atomic, and OpenSSL
+/// guards the little it computes lazily with a lock of its own.
 ///
-/// The pointer is good as long as the handle is: who uses it holds the handle in a variable, parameter or property,
-/// never only in a temporary.
+/// The pointer is valid as long as the handle is: a user holds the handle in a variable, parameter or property, never
+/// only in a temporary.
 final class CertificateHandle: @unchecked Sendable {
     let pointer: OpaquePointer
 

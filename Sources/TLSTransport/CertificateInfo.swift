@@ -1,4 +1,4 @@
-/// What the push service and its providers read from a certificate.
+/// The properties that the push service and its providers read from a certificate.
 public struct CertificateInfo: Sendable, Equatable {
     /// The environments a certificate is good for [10].
     public struct Environments: OptionSet, Sendable, Hashable {
@@ -14,12 +14,12 @@ public struct CertificateInfo: Sendable, Equatable {
         public static let production = Environments(rawValue: 2)
     }
 
-    /// The bundle ID the certificate speaks for: the subject's UID attribute [field], else what follows
-    /// "Push Services: " in the common name. `nil` for other certificates, a server's for example.
+    /// The bundle ID of the certificate: the subject's UID attribute [field], else the text after "Push Services: " in
+    /// the common name. `nil` for other certificates, a server's for example.
     public var topic: String?
     /// All topics of a universal certificate (extension …6.3.6 [field]); else ``topic`` alone, or none.
     public var topics: [String]
-    /// From the extensions; without any, from the common name; else both [ours].
+    /// The environments named by the extensions; without any, by the common name; else both [ours].
     public var environments: Environments
     /// The subject's common name; empty if it has none.
     public var commonName: String
@@ -29,10 +29,10 @@ public struct CertificateInfo: Sendable, Equatable {
     /// First and last second of validity, UNIX seconds UTC.
     public var notBefore: Int64
     public var notAfter: Int64
-    /// The virtual device whose certificate it is [ours]; `nil` for all others.
+    /// The virtual device of the certificate [ours]; `nil` for all others.
     public var device: UInt32?
 
-    /// Whether the certificate is valid at a time (UNIX seconds UTC), both ends included (RFC 5280 §4.1.2.5).
+    /// The certificate is valid at a time (UNIX seconds UTC). Both ends are included (RFC 5280 §4.1.2.5).
     public func isValid(at seconds: Int64) -> Bool {
         self.notBefore <= seconds && seconds <= self.notAfter
     }
@@ -53,15 +53,15 @@ extension CertificateInfo {
         return nil
     }
 
-    /// The environment that a common name tells of, for a certificate without the extensions.
+    /// The environment named in a common name, for a certificate without the extensions.
     static func environments(inCommonName name: String) -> Environments {
         if name.hasPrefix("Apple Development ") { return .development }
         if name.hasPrefix("Apple Production ") { return .production }
         return [.development, .production]
     }
 
-    /// The topics of extension 1.2.840.113635.100.6.3.6: a DER sequence in which each topic (UTF8String) is followed
-    /// by a sequence that names its kind [field]. Anything that does not follow this form ends the list.
+    /// The topics of extension 1.2.840.113635.100.6.3.6. It is a DER sequence in which each topic (UTF8String) is
+    /// followed by a sequence that names its kind [field]. Anything of another form ends the list.
     static func topics(inExtension der: [UInt8]) -> [String] {
         var outer = DERReader(der[...])
         guard let sequence = outer.next(), sequence.tag == DERReader.sequence else { return [] }
@@ -75,7 +75,7 @@ extension CertificateInfo {
         return topics
     }
 
-    /// The value of that extension for these topics, each of them of the kind "app".
+    /// The value of that extension for these topics, each of the kind "app".
     static func topicsExtension(_ topics: [String]) -> [UInt8] {
         let kind = DERReader.element(DERReader.sequence, DERReader.element(DERReader.utf8String, Array("app".utf8)))
         return DERReader.element(
@@ -85,7 +85,7 @@ extension CertificateInfo {
     }
 }
 
-/// Walks the elements of one DER level (X.690 §8.1); stops at whatever is truncated or of indefinite length.
+/// Walks the elements of one DER level (X.690 §8.1); stops at a truncated element or one of indefinite length.
 private struct DERReader {
     static let utf8String: UInt8 = 0x0C
     static let sequence: UInt8 = 0x30
@@ -110,7 +110,7 @@ private struct DERReader {
         defer { self.rest = self.rest.dropFirst(count) }
         return (tag, self.rest.prefix(count))
     }
-    /// The other direction: one element, of at most 64 KiB as it is read.
+    /// Encodes one element, of at most 64 KiB, the limit of reading.
     static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
         let count = content.count
         precondition(count <= UInt16.max, "extensions are short")

@@ -1,16 +1,16 @@
 import Glibc
 
 extension DevelopmentPKI {
-    /// Puts certificates of this directory on its revocation list, or takes them off; a server that follows the list
+    /// Puts certificates of this directory on its revocation list, or takes them off. A server that follows the list
     /// acts on it at its next connection.
     ///
-    /// What is revoked already keeps its date, and what is not there to be taken off is not missed. The file is
-    /// replaced at once, never half written. Not made for two processes at a time in one directory.
+    /// A certificate that is already revoked keeps its date, and taking off one that is not listed is no error. The
+    /// file is replaced at once, never half written. Not made for two processes at a time in one directory.
     ///
     /// - Parameters:
-    ///   - bundleIDs: whose certificates; the files that ``pemFile(bundleID:)`` names.
+    ///   - bundleIDs: the certificates' bundle IDs; the files are those that ``pemFile(bundleID:)`` names.
     ///   - isUndone: take them off instead.
-    ///   - now: UNIX seconds UTC, the date of what is revoked.
+    ///   - now: UNIX seconds UTC, the date of the revocation.
     /// - Throws: ``TLSConfigurationError`` naming the file, before anything is written; `unwritable`.
     public func revoke(
         bundleIDs: [String],
@@ -38,7 +38,7 @@ extension DevelopmentPKI {
             serials.subtract(entries.map(\.serialHex))
             entries += serials.sorted().map { RevocationList.Entry(serialHex: $0, revokedAt: now) }
         }
-        // Numbers only have to grow; nobody makes so many lists by hand that they end.
+        // Numbers only have to grow; lists made by hand never use them up.
         let new = try authority.issueRevocationList(of: entries, number: (old?.number ?? 0) &+ 1)
         try FileAccess.write(new.pem(), to: self.revocationFile, mode: 0o644)
     }

@@ -4,7 +4,7 @@ import COpenSSL
 ///
 /// | file | holds | mode |
 /// |---|---|---|
-/// | `ca.pem` | the root certificate: what clients and gateways trust | 0644 |
+/// | `ca.pem` | the root certificate, trusted by clients and gateways | 0644 |
 /// | `ca.key` | the root certificate with its key | 0600 |
 /// | `server.pem` | the service's certificate and key | 0600 |
 /// | `<bundle>.pem`, `<bundle>.p12` | a provider's certificate and key; passphrase ``passphrase`` | 0600 |
@@ -18,10 +18,11 @@ public struct DevelopmentPKI: Sendable, Equatable {
     /// Opens every `.p12` of the directory.
     public static let passphrase = "belfry"
 
-    /// As it was given; paths are made by appending to it.
+    /// The directory as given; paths are made by appending to it.
     public let directory: String
 
-    /// Whose certificates and token key are named: those of production alone have file names of their own.
+    /// The environments of the named certificates and token key. Those of production alone have file names of their
+    /// own.
     public let environments: CertificateInfo.Environments
 
     /// Names a directory; nothing is read.
@@ -52,7 +53,7 @@ public struct DevelopmentPKI: Sendable, Equatable {
         return (0..<TokenCipher.keyBytes).map { digits[2 * $0] << 4 | digits[2 * $0 + 1] }
     }
 
-    /// What stands before the ending in the names of files that differ between the environments.
+    /// Part of the file names before the ending, for files that differ between environments.
     private var infix: String { self.environments == .production ? ".production" : "" }
 
     private func path(_ name: String) -> String {
@@ -60,19 +61,18 @@ public struct DevelopmentPKI: Sendable, Equatable {
     }
 }
 
-/// Writes a development PKI, or completes one: files that exist are kept, so that running it again with more topics
-/// only adds theirs. Not made for two processes at a time in one directory.
+/// Writes a development PKI, or completes one. Existing files are kept, so that running it again with more topics only
+/// adds theirs. Not made for two processes at a time in one directory.
 ///
 /// - Parameters:
-///   - directory: made if it is not there.
+///   - directory: made if it does not exist.
 ///   - topics: bundle IDs; each gets a certificate.
-///   - environments: what the providers' certificates are good for; it decides on the names of their files, see
+///   - environments: the environments of the providers' certificates; they decide on the names of the files, see
 ///     ``DevelopmentPKI``.
 ///   - serverNames: names of the service besides `localhost`, `127.0.0.1` and `::1`; they count only when `server.pem`
 ///     is written for the first time.
-/// - Throws: ``TLSConfigurationError``: `invalidName` before anything is written, `unwritable`, what is wrong with the
-///   authority that is there already, or `rejected` for a file that is there with another topic's or environment's
-///   certificate in it.
+/// - Throws: ``TLSConfigurationError``: `invalidName` before anything is written, `unwritable`, the fault of an
+///   existing authority, or `rejected` for an existing file with another topic's or environment's certificate.
 @discardableResult
 public func writeDevelopmentPKI(
     directory: String,
@@ -82,7 +82,7 @@ public func writeDevelopmentPKI(
 ) throws(TLSConfigurationError) -> DevelopmentPKI {
     let pki = DevelopmentPKI(directory: directory, environments: environments)
     for topic in topics {
-        // "ca", "server" and "device-0" would take the place of those files.
+        // "ca", "server" and "device-0" would replace those files.
         guard CertificateAuthority.isBundleID(topic), !["ca", "crl", "server"].contains(topic),
             !DeviceSubject.isCommonName(topic)
         else {
@@ -113,7 +113,7 @@ public func writeDevelopmentPKI(
     return pki
 }
 
-/// Both forms hold the same certificate; one that is missing is made from the other.
+/// Writes a provider's certificate in both forms; a missing one is made from the other.
 private func writeClient(
     _ topic: String,
     _ authority: CertificateAuthority,

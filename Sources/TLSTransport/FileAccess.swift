@@ -1,6 +1,6 @@
 import Glibc
 
-/// Whole files in and out, with the system's words for what goes wrong. Blocking: for start-up and tools.
+/// Reads and writes whole files, with the system's messages for errors. Blocking: for start-up and tools.
 enum FileAccess {
     /// Certificates, keys and bundles of roots are far smaller; a device or a log given by mistake is not read whole.
     static let limitBytes = 16 << 20
@@ -25,7 +25,7 @@ enum FileAccess {
         }
     }
 
-    /// Writes a file of the given mode, whole or not at all: a reader never sees half of it, and a secret is never
+    /// Writes a file of the given mode, whole or not at all. A reader never sees half of it, and a secret is never
     /// readable by others, not even for a moment.
     static func write(_ bytes: [UInt8], to path: String, mode: mode_t) throws(TLSConfigurationError) {
         let temporary = "\(path).\(getpid()).tmp"

@@ -2,7 +2,7 @@ import COpenSSL
 
 /// OpenSSL's memory stream, for its functions that read or write files: PEM and PKCS#12 in and out.
 ///
-/// The connection does not use it (see ``TLSSession``): it copies once more than needed.
+/// The connection does not use it (see ``TLSSession``), because it copies once more than necessary.
 struct MemoryBIO: ~Copyable {
     let pointer: OpaquePointer
 
@@ -29,7 +29,7 @@ struct MemoryBIO: ~Copyable {
         BIO_free(self.pointer)
     }
 
-    /// What was written so far.
+    /// The bytes written so far.
     var bytes: [UInt8] {
         var start: UnsafeMutablePointer<CChar>?
         let count = belfry_BIO_get_memory(self.pointer, &start)

@@ -2,14 +2,14 @@ import COpenSSL
 
 /// One entry of OpenSSL's error queue, as a value.
 ///
-/// The queue belongs to the thread and survives the call that filled it: who calls OpenSSL clears the queue before
-/// (``clearQueue()``) and drains it after a failure, on the same thread, before anything else calls OpenSSL.
+/// The queue belongs to the thread and survives the call that filled it. A caller of OpenSSL clears the queue before
+/// the call (``clearQueue()``) and drains it after a failure, on the same thread, before anything else calls OpenSSL.
 struct OpenSSLError: Sendable, Equatable {
-    /// Which part of OpenSSL reports (`ERR_LIB_…`).
+    /// The part of OpenSSL that reports (`ERR_LIB_…`).
     let library: Int32
     /// The reason code within that part.
     let reason: Int32
-    /// For people: library, reason and OpenSSL's own detail where it has one.
+    /// Text for people: library, reason and OpenSSL's own detail if there is one.
     let text: String
 
     /// Forgets errors of earlier calls, which would otherwise be taken for those of the next.
@@ -29,7 +29,7 @@ struct OpenSSLError: Sendable, Equatable {
         }
     }
 
-    /// `detail` is valid only until the queue is next used: copied here.
+    /// Copies `detail`, which is valid only until the queue is next used.
     private init(code: UInt, detail: UnsafePointer<CChar>?) {
         self.library = ERR_GET_LIB(code)
         self.reason = ERR_GET_REASON(code)

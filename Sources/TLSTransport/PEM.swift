@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// PEM reading that tells an absent object from a broken one.
+/// PEM reading that distinguishes an absent object from a broken one.
 enum PEM {
     /// All certificates, in order; none is not an error here.
     ///
@@ -30,7 +30,7 @@ enum PEM {
         return lists
     }
 
-    /// The end of the input is reported as a missing start line; anything else is a damaged block.
+    /// Expects the end of the input, reported as a missing start line; any other error is a damaged block.
     private static func expectEnd(_ damage: String) throws(TLSConfigurationError) {
         let errors = OpenSSLError.drainQueue()
         guard let error = errors.last, error.library == ERR_LIB_PEM, error.reason == PEM_R_NO_START_LINE else {
@@ -41,7 +41,7 @@ enum PEM {
         }
     }
 
-    /// The first private key, of any of the forms OpenSSL reads (PKCS#8, PKCS#8 encrypted, EC, RSA).
+    /// The first private key, in any of the forms that OpenSSL reads (PKCS#8, PKCS#8 encrypted, EC, RSA).
     static func privateKey(in pem: [UInt8], passphrase: String?) throws(TLSConfigurationError) -> PrivateKeyHandle {
         OpenSSLError.clearQueue()
         let input = MemoryBIO(copying: pem)
@@ -72,12 +72,12 @@ enum PEM {
 }
 
 extension OpenSSLError {
-    /// A wrong passphrase shows as bad padding, or as a PKCS#12 cipher that fails to finish.
+    /// The error is that of a wrong passphrase: bad padding, or a PKCS#12 cipher that fails to finish.
     fileprivate var isFailedDecryption: Bool {
         [ERR_LIB_PROV, ERR_LIB_EVP, ERR_LIB_PKCS12].contains(self.library)
     }
 
-    /// How the PEM reader and the decoder beneath it say that there is nothing of the kind.
+    /// The PEM reader, or the decoder beneath it, found no such object.
     fileprivate var isNoObject: Bool {
         (self.library == ERR_LIB_PEM && self.reason == PEM_R_NO_START_LINE)
             || (self.library == ERR_LIB_OSSL_DECODER && self.reason == ERR_R_UNSUPPORTED)

@@ -5,7 +5,7 @@ import NIOCore
 /// Small writes are gathered so that a flush of many makes few records; a big one is kept as it is, not copied. After
 /// the first flushes nothing here allocates.
 struct PlaintextQueue {
-    /// Never empty ones.
+    /// Chunks of plaintext, never empty.
     private var chunks: [ByteBuffer] = []
     private var promises: [EventLoopPromise<Void>] = []
 
@@ -25,7 +25,7 @@ struct PlaintextQueue {
         }
     }
 
-    /// Encrypts and forgets all. The promises stay: see ``takePromise()``.
+    /// Encrypts all plaintext and forgets it. The promises stay: see ``takePromise()``.
     mutating func encrypt(with session: TLSSession) -> TLSError? {
         defer { self.chunks.removeAll(keepingCapacity: true) }
         for chunk in self.chunks {
@@ -34,7 +34,7 @@ struct PlaintextQueue {
         return nil
     }
 
-    /// One promise that fulfils those of all writes so far; `nil` if nobody waits.
+    /// One promise that fulfils those of all writes so far; `nil` if there is none.
     mutating func takePromise() -> EventLoopPromise<Void>? {
         guard let first = self.promises.first else { return nil }
         for promise in self.promises.dropFirst() {
@@ -44,7 +44,7 @@ struct PlaintextQueue {
         return first
     }
 
-    /// Forgets all and fails the promises.
+    /// Forgets all plaintext and fails the promises.
     mutating func fail(_ error: any Error) {
         self.chunks.removeAll()
         self.takePromise()?.fail(error)

@@ -1,19 +1,19 @@
 import COpenSSL
 import Glibc
 
-/// The certificates that an authority does not vouch for any more (RFC 5280 §5): "the gateway keeps a revocation list
-/// and refuses revoked certificates" [13].
+/// The certificates that an authority has revoked (RFC 5280 §5). "The gateway keeps a revocation list and refuses
+/// revoked certificates" [13].
 ///
-/// Immutable and cheap to copy; any thread may use it. A list that changed is a new value, for a new ``TLSContext``.
+/// Immutable and cheap to copy; any thread may use it. A changed list is a new value, for a new ``TLSContext``.
 public struct RevocationList: Sendable {
     /// One certificate of the authority.
     public struct Entry: Hashable, Sendable {
-        /// As ``CertificateInfo/serialHex``.
+        /// The serial number, in the form of ``CertificateInfo/serialHex``.
         public let serialHex: String
-        /// UNIX seconds UTC.
+        /// The date of revocation, UNIX seconds UTC.
         public let revokedAt: Int64
 
-        /// Any values can be put together; ``CertificateAuthority/issueRevocationList(of:number:validity:)`` judges.
+        /// Any values are possible; ``CertificateAuthority/issueRevocationList(of:number:validity:)`` checks them.
         public init(serialHex: String, revokedAt: Int64) {
             self.serialHex = serialHex
             self.revokedAt = revokedAt
@@ -22,17 +22,17 @@ public struct RevocationList: Sendable {
 
     let handle: RevocationListHandle
 
-    /// In the order of the serial numbers.
+    /// Entries in the order of their serial numbers.
     public let entries: [Entry]
 
-    /// Counts the lists of one authority (RFC 5280 §5.2.3); 0 when the list does not say.
+    /// Number of the list among those of its authority (RFC 5280 §5.2.3); 0 if the list has none.
     public let number: UInt64
 
     var pointer: OpaquePointer { handle.pointer }
 
     init(owning pointer: OpaquePointer) {
         self.handle = RevocationListHandle(owning: pointer)
-        // Sorts as well; a list without a single entry has no stack.
+        // Sorts as well; a list without entries has no stack.
         X509_CRL_sort(pointer)
         let stack = X509_CRL_get_REVOKED(pointer)
         self.entries = (0..<max(0, belfry_X509_REVOKED_stack_count(stack))).map { index in
@@ -47,8 +47,8 @@ public struct RevocationList: Sendable {
 
     /// Reads PEM: exactly one list, signed by one of the roots.
     ///
-    /// - Parameter trust: not the system's, which are not at hand.
-    /// - Throws: `noRevocationList`, `rejected` for one that is damaged or not alone, `foreignRevocationList`.
+    /// - Parameter trust: not the system's roots, which cannot be read.
+    /// - Throws: `noRevocationList`, `rejected` for a damaged list or more than one, `foreignRevocationList`.
     public init(pem: [UInt8], issuedBy trust: TLSTrust) throws(TLSConfigurationError) {
         guard let roots = try trust.loadRoots() else { preconditionFailure("the system's roots issue no list of ours") }
         let lists = try PEM.revocationLists(in: pem)
@@ -69,7 +69,7 @@ public struct RevocationList: Sendable {
 
     /// Reads a PEM file, see ``init(pem:issuedBy:)``.
     ///
-    /// - Throws: ``TLSConfigurationError`` with the file's name, `unreadable` too.
+    /// - Throws: ``TLSConfigurationError`` with the file's name, also `unreadable`.
     public init(pemFile path: String, issuedBy trust: TLSTrust) throws(TLSConfigurationError) {
         let bytes = try FileAccess.read(path)
         do {
@@ -99,13 +99,12 @@ public struct RevocationList: Sendable {
 }
 
 extension CertificateAuthority {
-    /// Signs a list of certificates that are not good any more.
+    /// Signs a list of revoked certificates.
     ///
     /// - Parameters:
     ///   - entries: the same serial number only once.
     ///   - number: higher than that of the list before (RFC 5280 §5.2.3).
-    ///   - validity: the list's date, and when the next one is due at the latest, UNIX seconds UTC; `nil`: ten years
-    ///     from now.
+    ///   - validity: the list's date, and the latest date of the next one, UNIX seconds UTC; `nil`: ten years from now.
     /// - Throws: `invalidName` for a serial number that is not hexadecimal.
     public func issueRevocationList(
         of entries: [RevocationList.Entry],
@@ -143,7 +142,7 @@ extension CertificateAuthority {
 
     private static func add(_ entry: RevocationList.Entry, to list: OpaquePointer) -> Bool {
         var number: OpaquePointer?
-        // Reads as far as there are digits, and says how far that was.
+        // Reads as far as there are digits, and returns their number.
         let digits = BN_hex2bn(&number, entry.serialHex)
         defer { BN_free(number) }
         guard digits > 0, Int(digits) == entry.serialHex.utf8.count, let revoked = X509_REVOKED_new() else {
@@ -158,7 +157,7 @@ extension CertificateAuthority {
         guard
             X509_REVOKED_set_serialNumber(revoked, serial) == 1,
             X509_REVOKED_set_revocationDate(revoked, date) == 1,
-            // Takes it over, unless it fails.
+            // Takes the entry over, unless it fails.
             X509_CRL_add0_revoked(list, revoked) == 1
         else {
             X509_REVOKED_free(revoked)

@@ -20,10 +20,10 @@ public struct TLSAlert: RawRepresentable, Hashable, Sendable, CustomStringConver
     public static let accessDenied = TLSAlert(rawValue: 49)
     public static let certificateRequired = TLSAlert(rawValue: 116)
 
-    /// Whether the alert says that the peer does not want our certificate.
+    /// The alert says that the peer does not want our certificate.
     ///
-    /// `handshake_failure` counts: with TLS 1.2 it is what many servers, OpenSSL's among them, answer to a missing
-    /// certificate. `decrypt_error` does not: it is about a signature that is wrong, not about whom it belongs to.
+    /// `handshake_failure` counts: with TLS 1.2 many servers, OpenSSL's among them, answer a missing certificate with
+    /// it. `decrypt_error` does not: it concerns a wrong signature, not its owner.
     public var isAboutCertificate: Bool {
         switch self {
         case .handshakeFailure, .noCertificate, .badCertificate, .unsupportedCertificate, .certificateRevoked,
@@ -34,7 +34,7 @@ public struct TLSAlert: RawRepresentable, Hashable, Sendable, CustomStringConver
         }
     }
 
-    /// OpenSSL's words for the alert and its number, as in `certificate revoked (alert 44)`.
+    /// OpenSSL's text for the alert, and its number, as in `certificate revoked (alert 44)`.
     public var description: String {
         let words = SSL_alert_desc_string_long(Int32(self.rawValue)).map { String(cString: $0) } ?? "unknown"
         return "\(words) (alert \(self.rawValue))"

@@ -1,4 +1,4 @@
-/// A certificate, key or trust file that cannot be used, with the file's name where there is one.
+/// A certificate, key or trust file that cannot be used, with the file's name if there is one.
 ///
 /// An operator's mistake rather than a fault of the network: waiting does not help.
 public struct TLSConfigurationError: Error, Equatable, Sendable {
@@ -7,9 +7,9 @@ public struct TLSConfigurationError: Error, Equatable, Sendable {
         case unreadable(String)
         /// The file or directory could not be written; the text is the system's.
         case unwritable(String)
-        /// There is no certificate in PEM form in it (wrong file, DER form, truncated).
+        /// The file has no certificate in PEM form (wrong file, DER form, truncated).
         case noCertificate
-        /// There is no private key in PEM form in it.
+        /// The file has no private key in PEM form.
         case noPrivateKey
         /// The private key is encrypted and no passphrase was given.
         case passphraseMissing
@@ -19,20 +19,20 @@ public struct TLSConfigurationError: Error, Equatable, Sendable {
         case keyDoesNotMatchCertificate
         /// Not a PKCS#12 container at all.
         case notPKCS12
-        /// Neither TLS version nor cipher, but what OpenSSL would not take; the text says what.
+        /// OpenSSL refused something other than TLS version and cipher; the text names it.
         case rejected(String)
         /// A bundle ID or host name that cannot stand in a certificate or file name; the text is the name.
         case invalidName(String)
         /// Not 32 bytes as 64 hex digits.
         case invalidTokenKey
-        /// There is no revocation list in PEM form in it.
+        /// The file has no revocation list in PEM form.
         case noRevocationList
-        /// The revocation list is of another authority than the one that is trusted.
+        /// The revocation list is from an authority other than the trusted one.
         case foreignRevocationList
     }
 
     public let reason: Reason
-    /// The file the error is about; `nil` for bytes that came from memory.
+    /// The file that the error concerns; `nil` for bytes that came from memory.
     public let file: String?
     /// OpenSSL's error queue, the cause first.
     public let openSSLErrors: [String]
@@ -53,7 +53,7 @@ public struct TLSConfigurationError: Error, Equatable, Sendable {
         )
     }
 
-    /// The same error, now that the file is known.
+    /// The same error with the file's name.
     func inFile(_ file: String) -> TLSConfigurationError {
         TLSConfigurationError(self.reason, file: file, openSSLErrors: self.openSSLErrors)
     }

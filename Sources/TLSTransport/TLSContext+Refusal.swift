@@ -1,11 +1,12 @@
 import COpenSSL
 
 extension TLSContext {
-    /// A server that shakes hands with nobody: whatever certificate a client shows is answered with the alert
-    /// `certificate_revoked` (RFC 8446 §6.2), so that the client can tell it from a server that is not there.
+    /// A server that refuses every client. It answers any client certificate with the alert `certificate_revoked` (RFC
+    /// 8446 §6.2), so that the client can distinguish it from a server that is down.
     ///
-    /// - Parameter clientTrust: as of a server that would take them; a client chooses its certificate by it.
-    /// - Throws: as other servers' initialisers.
+    /// - Parameter clientTrust: the same as for a server that would accept them; a client chooses its certificate by
+    ///   it.
+    /// - Throws: the errors of the other servers' initialisers.
     public convenience init(
         refusingServer identity: TLSIdentity,
         clientTrust: TLSTrust

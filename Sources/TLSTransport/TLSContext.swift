@@ -1,11 +1,11 @@
 import COpenSSL
 
-/// What all connections of one kind share: identity, trust and versions (OpenSSL's `SSL_CTX`).
+/// The settings shared by connections of one kind: identity, trust, versions (OpenSSL's `SSL_CTX`).
 ///
 /// Made once per certificate, used from any thread: after `init` nothing in it changes and OpenSSL counts references
-/// atomically. A certificate is swapped by making a new context for the connections to come.
+/// atomically. A certificate is replaced by making a new context for later connections.
 public final class TLSContext: @unchecked Sendable {
-    /// The oldest version that is agreed to; 1.3 is always preferred.
+    /// The oldest accepted version; 1.3 is always preferred.
     public enum MinimumVersion: Sendable {
         case tls12
         case tls13
@@ -19,9 +19,9 @@ public final class TLSContext: @unchecked Sendable {
     let pointer: OpaquePointer
     let role: Role
 
-    /// A client: the peer's chain must lead to `trust` and its certificate must be for the host that was asked for.
+    /// A client. The peer's chain must lead to `trust`, and its certificate must be for the requested host.
     ///
-    /// - Parameter identity: the certificate to show when the server asks for one; `nil` for none.
+    /// - Parameter identity: the certificate to send when the server asks for one; `nil` for none.
     /// - Throws: ``TLSConfigurationError`` when the trust cannot be loaded or OpenSSL refuses the identity (a key that
     ///   is too weak for its security level, for example).
     public convenience init(
@@ -39,9 +39,9 @@ public final class TLSContext: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - clientTrust: the roots that client certificates must lead to; `nil` does not ask for a certificate at all.
-    ///   - requireClientCertificate: whether a client without one is refused. Needs `clientTrust`.
+    ///   - requireClientCertificate: true: a client without one is refused. Needs `clientTrust`.
     ///   - revocations: clients whose certificate is in it are refused with the alert `certificate_revoked`, so that
-    ///     they can tell that from a server that is gone. Certificates of other issuers are not its business.
+    ///     they can distinguish that from a server that is down. Certificates of other issuers are not affected.
     public convenience init(
         server identity: TLSIdentity,
         clientTrust: TLSTrust?,
@@ -79,8 +79,8 @@ public final class TLSContext: @unchecked Sendable {
             throw .fromQueue("the TLS version is not supported")
         }
         belfry_SSL_CTX_set_options(pointer)
-        // No sessions and no tickets: connections live for days, and a ticket that a server writes unasked to a client
-        // that has closed already draws a reset, which would destroy an answer still on its way.
+        // No sessions and no tickets: connections live for days, and a server's unrequested ticket to a client that has
+        // already closed causes a reset, which would destroy an answer still on its way.
         belfry_SSL_CTX_disable_session_cache(pointer)
         SSL_CTX_set_num_tickets(pointer, 0)
         // One read of the stream per record instead of two (header, body).
@@ -106,7 +106,7 @@ public final class TLSContext: @unchecked Sendable {
         }
     }
 
-    /// - Parameter announced: whether the roots' names are sent to clients, so that they can choose a certificate.
+    /// - Parameter announced: true: the roots' names are sent to clients, so that they can choose a certificate.
     private func use(_ trust: TLSTrust, announced: Bool) throws(TLSConfigurationError) {
         OpenSSLError.clearQueue()
         guard let roots = try trust.loadRoots() else {
@@ -136,10 +136,10 @@ public final class TLSContext: @unchecked Sendable {
     }
 }
 
-/// OpenSSL asks it about every fault it finds in a certificate, and is told 1 for those that do not matter.
+/// Judges each fault that OpenSSL finds in a certificate; returns 1 for faults that do not matter.
 ///
-/// A revocation list that is overdue stays in force rather than shutting everybody out, and says nothing about the
-/// certificates of other issuers [ours]. Runs inside of `SSL_do_handshake`, on its thread.
+/// An overdue revocation list stays in force rather than shutting everybody out, and does not apply to certificates of
+/// other issuers [ours]. Runs inside of `SSL_do_handshake`, on its thread.
 private func judgeVerification(_ isFine: Int32, _ context: OpaquePointer?) -> Int32 {
     guard isFine == 0 else { return isFine }
     switch X509_STORE_CTX_get_error(context) {

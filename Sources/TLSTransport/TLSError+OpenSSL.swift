@@ -1,7 +1,7 @@
 import COpenSSL
 
 extension TLSError {
-    /// Reads a failed call's error queue: whose fault is it, and what is to be done?
+    /// Classifies the error queue of a failed call by its cause and its remedy.
     ///
     /// - Parameters:
     ///   - errors: the queue, the cause first.
@@ -30,7 +30,7 @@ extension OpenSSLError {
         self.library == ERR_LIB_SSL && self.reason == reason
     }
 
-    /// An alert of the peer is queued as reason 1000 + its number (`SSL_AD_REASON_OFFSET`).
+    /// The peer's alert, queued as reason 1000 + its number (`SSL_AD_REASON_OFFSET`).
     fileprivate var receivedAlert: TLSAlert? {
         guard self.library == ERR_LIB_SSL else { return nil }
         return UInt8(exactly: self.reason - SSL_AD_REASON_OFFSET).map(TLSAlert.init(rawValue:))

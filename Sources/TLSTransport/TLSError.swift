@@ -1,6 +1,6 @@
-/// What can go wrong on a TLS connection, told apart by what the operator has to do about it.
+/// The errors of a TLS connection, classified by the operator's remedy.
 ///
-/// Errors of the socket (`IOError`, `ChannelError`) are passed on as they are once the handshake is done; before that
+/// Errors of the socket (`IOError`, `ChannelError`) are passed on unchanged once the handshake is done; before that
 /// they are the `cause` of ``closedDuringHandshake(cause:)``. A host that does not answer at all never gets here: its
 /// connect fails or times out in NIO.
 public enum TLSError: Error, Equatable, Sendable {
@@ -10,27 +10,27 @@ public enum TLSError: Error, Equatable, Sendable {
     /// comes *after* ``TLSHandshakeCompleted``, with the first read (RFC 8446 §4.4.2.4).
     case certificateRefused(alert: TLSAlert, openSSLErrors: [String])
 
-    /// We do not trust the peer: its chain, its validity, its host name or that it showed no certificate at all.
-    /// `serverName` is the name that was asked for (`nil` on a server, which judges a client).
+    /// The peer is not trusted: its chain, its validity, its host name or the lack of a certificate. `serverName` is
+    /// the requested name (`nil` on a server, which judges a client).
     case peerNotTrusted(reason: String, serverName: String?, openSSLErrors: [String])
 
-    /// The bytes were not TLS as agreed: another protocol, no common version or cipher, a corrupted record, or an alert
-    /// of the peer that is not about certificates.
+    /// The bytes were not the expected TLS. Another protocol, no common version or cipher, a corrupted record, or an
+    /// alert of the peer that does not concern certificates.
     case protocolFailure(reason: String, openSSLErrors: [String])
 
-    /// The stream ended without close_notify: what the peer sent last may be missing (RFC 8446 §6.1).
+    /// The stream ended without close_notify: the peer's last bytes may be missing (RFC 8446 §6.1).
     case uncleanShutdown
 
-    /// The connection ended before the handshake did, without an alert that says why. `cause` is the socket's error,
-    /// if there was one.
+    /// The connection ended before the handshake did, without an alert that gives the reason. `cause` is the socket's
+    /// error, if there was one.
     case closedDuringHandshake(cause: String?)
 
-    /// Whether the peer refused *our* certificate: retrying with the same one is pointless until someone acts.
+    /// The peer refused *our* certificate. Retrying with the same one is pointless until someone acts.
     public var isCertificateRefused: Bool {
         if case .certificateRefused = self { true } else { false }
     }
 
-    /// OpenSSL's error queue at the time of the failure, the cause first. Empty where OpenSSL had no part in it.
+    /// OpenSSL's error queue at the time of the failure, the cause first. Empty if OpenSSL was not involved.
     public var openSSLErrors: [String] {
         switch self {
         case .certificateRefused(_, let errors), .peerNotTrusted(_, _, let errors), .protocolFailure(_, let errors):

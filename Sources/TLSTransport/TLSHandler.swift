@@ -1,7 +1,7 @@
 import NIOCore
 
-/// TLS for a channel, client or server: plaintext `ByteBuffer`s on the side of the handlers behind it, ciphertext on
-/// the side of the socket.
+/// TLS for a channel, client or server: plaintext `ByteBuffer`s on the side of the application's handlers, ciphertext
+/// on the side of the socket.
 ///
 /// Add one per channel, before or after it becomes active. Everything runs on the channel's event loop.
 ///
@@ -9,18 +9,18 @@ import NIOCore
 /// the socket's own after the handshake); after one the handler ends the connection by itself. The plaintext that
 /// arrived before an error or a close is always delivered first.
 ///
-/// **Writing.** What is written before the handshake is done waits in memory without limit; a pipeline that is careful
-/// starts at the event. Each `flush` encrypts all that was written, in whole 16 KiB records where there is that much,
-/// and makes one write to the socket. A write's promise is fulfilled when the socket has taken the bytes.
+/// **Writing.** Writes before the end of the handshake wait in memory without limit; a careful pipeline starts at the
+/// event. Each `flush` encrypts everything written, in whole 16 KiB records if there is that much, and makes one write
+/// to the socket. A write's promise is fulfilled when the socket has taken the bytes.
 ///
-/// **Ending.** `close()` sends close_notify and the end of stream after what was flushed, and closes the socket as soon
-/// as the peer has ended its side too, after `closeTimeout` at the latest; `close(mode: .output)` does the first half
-/// and goes on reading. The peer's close_notify ends the connection the same way, or with the channel option
+/// **Ending.** `close()` sends close_notify and the end of stream after the flushed bytes, and closes the socket as
+/// soon as the peer has ended its side too, after `closeTimeout` at the latest; `close(mode: .output)` does the first
+/// half and goes on reading. The peer's close_notify ends the connection the same way, or with the channel option
 /// `allowRemoteHalfClosure` fires `ChannelEvent.inputClosed` and leaves the writing side open. An end of the stream
 /// without close_notify is ``TLSError/uncleanShutdown``.
 ///
-/// **An answer before a reset.** A gateway that answers and closes makes our next write fail. On a failed write
-/// (EPIPE, ECONNRESET) NIO's socket channel reads all that the kernel still holds before it closes, and Linux keeps
+/// **An answer before a reset.** When a gateway answers and closes, our next write fails. On a failed write (EPIPE,
+/// ECONNRESET) NIO's socket channel reads everything that the kernel still holds before it closes, and Linux keeps
 /// received data through a reset: so the answer is delivered, inside that `flush`, and then `channelInactive`. Handlers
 /// must therefore expect `channelRead` and `channelInactive` while they call `flush`. This needs `autoRead` (or a
 /// pending read) at that time.
@@ -39,20 +39,20 @@ public final class TLSHandler: ChannelDuplexHandler {
     private var queue = PlaintextQueue()
     private var closeTimer: Scheduled<Void>?
 
-    /// A flush that came before the end of the handshake.
+    /// A flush came before the end of the handshake.
     private var flushIsDue = false
-    /// A `read` that has not been answered with plaintext yet (matters when `autoRead` is off).
+    /// A `read` has not been answered with plaintext yet (matters when `autoRead` is off).
     private var readIsDue = false
 
-    /// Bytes handed to the socket's channel since the connection began, the handshake included: the position of what
-    /// was flushed last in the TCP stream, if all of it is sent.
+    /// Bytes handed to the socket's channel since the connection began, the handshake included. This is the position of
+    /// the last flushed byte in the TCP stream, once all of it is sent.
     public private(set) var ciphertextBytes: UInt64 = 0
 
     /// - Parameters:
     ///   - context: identity, trust and role.
     ///   - serverName: on a client the host whose certificate is expected, required: a DNS name (also sent as SNI) or
     ///     an IP address as text, validated against the certificate's IP entries. `nil` on a server.
-    ///   - closeTimeout: how long the peer's end of stream, and the sending of what was flushed, is awaited.
+    ///   - closeTimeout: the longest wait for the peer's end of stream, and for the sending of flushed bytes.
     public init(context: TLSContext, serverName: String?, closeTimeout: TimeAmount = .seconds(2)) {
         precondition(
             (serverName != nil) == (context.role == .client),
@@ -99,7 +99,7 @@ public final class TLSHandler: ChannelDuplexHandler {
 
     public func channelReadComplete(context: ChannelHandlerContext) {
         context.fireChannelReadComplete()
-        // With autoRead off nobody else asks for the bytes that make a record, or a handshake, whole.
+        // With autoRead off nobody else requests the bytes that complete a record, or a handshake.
         if self.readIsDue || self.state.needsInputForItself {
             context.read()
         }
@@ -115,7 +115,7 @@ public final class TLSHandler: ChannelDuplexHandler {
     }
 
     public func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // The socket's end of stream; the handlers behind were told at the peer's close_notify.
+        // The socket's end of stream; the next handlers were told at the peer's close_notify.
         guard case .some(.inputClosed) = event as? ChannelEvent else {
             context.fireUserInboundEventTriggered(event)
             return
@@ -191,7 +191,7 @@ extension TLSHandler {
             let session = try TLSSession(context: self.tls, serverName: self.serverName)
             self.session = session
             self.shakeHands(context, session)
-            // Even with autoRead off.
+            // Also with autoRead off.
             if self.state.needsInputForItself { context.read() }
         } catch {
             self.fail(context, error)
@@ -215,7 +215,7 @@ extension TLSHandler {
             } else {
                 self.send(context, promise: nil)
             }
-            // What came with the peer's last handshake message is inside OpenSSL already.
+            // Bytes that came with the peer's last handshake message are inside OpenSSL already.
             if self.state.ciphertextUse == .decrypt {
                 self.decrypt(context, session)
             }
@@ -273,7 +273,7 @@ extension TLSHandler {
         self.end(context, end, promise: nil, saysGoodbye: false)
     }
 
-    /// - Parameter saysGoodbye: not after a failure: the alert that OpenSSL has prepared says more than close_notify.
+    /// - Parameter saysGoodbye: false after a failure: the alert prepared by OpenSSL is more precise than close_notify.
     private func end(
         _ context: ChannelHandlerContext,
         _ action: TLSHandlerStateMachine.EndAction,
@@ -290,7 +290,7 @@ extension TLSHandler {
             self.queue.fail(ChannelError.outputClosed)
             if saysGoodbye { self.session?.closeNotify() }
             self.send(context, promise: nil)
-            // The channel keeps the order: it ends its stream after what is still to be written.
+            // The channel keeps the order: it ends its stream after the waiting writes.
             context.close(mode: .output, promise: promise)
             if action == .sendEndAndLinger { self.startCloseTimer(context) }
         case .linger:
@@ -305,7 +305,7 @@ extension TLSHandler {
         self.closeTimer = context.eventLoop.scheduleTask(in: self.closeTimeout) {
             bound.value.close(promise: nil)
         }
-        // Only an end of stream is awaited, and with autoRead off nobody would see it.
+        // Only an end of stream is awaited, and with autoRead off it would stay unseen.
         context.read()
     }
 }

@@ -1,9 +1,9 @@
-/// Decides what a ``TLSHandler`` does about the life of its connection; the handler carries it out.
+/// Decides the steps in the life of a ``TLSHandler``'s connection; the handler carries them out.
 ///
-/// How a connection ends, whoever begins: close_notify (or a fatal alert) and an end of stream go out, then the peer's
-/// end of stream is awaited for a limited time before the socket is closed. A socket that is closed with unread input
-/// sends a reset instead, which may destroy what was written last: here that is the answer to a bad notification, or
-/// the alert that says why a certificate is refused.
+/// A connection ends in the same way from either side: close_notify (or a fatal alert) and an end of stream go out,
+/// then the peer's end of stream is awaited for a limited time before the socket is closed. A socket closed with unread
+/// input sends a reset instead, which may destroy the last bytes written: here that is the answer to a bad
+/// notification, or the alert with the reason for refusing a certificate.
 struct TLSHandlerStateMachine {
     enum Side {
         case open
@@ -16,14 +16,14 @@ struct TLSHandlerStateMachine {
         case handshaking
         /// `input` is closed by the peer's close_notify (or a failed socket), `output` by ours.
         case open(input: Side, output: Side)
-        /// Our last is said, the peer's end of stream is awaited. `discarding` after a failure: what still arrives
+        /// Our end is sent, the peer's end of stream is awaited. `discarding` after a failure: bytes that still arrive
         /// cannot be trusted.
         case lingering(discarding: Bool)
         case closed
     }
 
     private var state = State.idle
-    /// The socket's error during the handshake, told when the channel dies.
+    /// The socket's error during the handshake, reported when the channel dies.
     private var handshakeFailure: String?
 
     enum CiphertextUse {
@@ -32,7 +32,7 @@ struct TLSHandlerStateMachine {
         case discard
     }
 
-    /// What arriving bytes are for.
+    /// The use of arriving bytes.
     var ciphertextUse: CiphertextUse {
         switch self.state {
         case .handshaking: .handshake
@@ -42,7 +42,7 @@ struct TLSHandlerStateMachine {
     }
 
     enum WriteUse {
-        /// Keep it until the handshake is done.
+        /// Keep the write until the handshake is done.
         case queue
         case encrypt
         /// Nothing can be sent any more.
@@ -57,7 +57,7 @@ struct TLSHandlerStateMachine {
         }
     }
 
-    /// Whether the socket must be read although nobody asked for plaintext.
+    /// The socket must be read although no handler asked for plaintext.
     var needsInputForItself: Bool {
         switch self.state {
         case .handshaking, .lingering: true
@@ -69,7 +69,7 @@ struct TLSHandlerStateMachine {
 // MARK: Inputs
 
 extension TLSHandlerStateMachine {
-    /// The channel is active. Returns whether to begin the handshake.
+    /// The channel is active. Returns true if the handshake is to begin.
     mutating func activated() -> Bool {
         guard case .idle = self.state else { return false }
         self.state = .handshaking
@@ -81,18 +81,18 @@ extension TLSHandlerStateMachine {
         self.state = .open(input: .open, output: .open)
     }
 
-    /// How an end is brought about.
+    /// The way to end the connection.
     enum EndAction: Equatable {
         case none
-        /// Close the socket: there is nothing to be said.
+        /// Close the socket: there is nothing to send.
         case closeNow
-        /// Send close_notify and the end of stream, and leave the socket to be read.
+        /// Send close_notify and the end of stream, and leave the socket open for reading.
         case sendEnd
-        /// As `sendEnd`, and close the socket when the peer has ended too or the time is up.
+        /// Like `sendEnd`, and close the socket when the peer has ended too or the time is up.
         case sendEndAndLinger
         /// The end was sent before; close the socket when the peer has ended too or the time is up.
         case linger
-        /// The channel's fault, not ours: let it say so.
+        /// Fail the close with the channel's own error: it is closed already.
         case refuse
     }
 
@@ -122,10 +122,10 @@ extension TLSHandlerStateMachine {
         }
     }
 
-    /// The peer said, inside TLS, that it will send nothing more.
+    /// The peer sent close_notify: it will send nothing more.
     ///
-    /// - Returns: whether the handlers behind are to be told, and how the connection goes on. Without half-closure an
-    ///   end of the input is the end of the connection, as it is for NIO's channels.
+    /// - Returns: whether to tell the next handlers, and how the connection goes on. Without half-closure an end of the
+    ///   input is the end of the connection, as for NIO's channels.
     mutating func closeNotifyReceived(allowsHalfClosure: Bool) -> (tellsInputClosed: Bool, end: EndAction) {
         guard case .open(.open, let output) = self.state else { return (false, .none) }
         if allowsHalfClosure, output == .open {
@@ -138,7 +138,7 @@ extension TLSHandlerStateMachine {
 
     enum FailureAction: Equatable {
         case ignore
-        /// Report the error, then let the alert out and end the connection.
+        /// Report the error, then send the alert and end the connection.
         case report(EndAction)
     }
 
@@ -152,7 +152,7 @@ extension TLSHandlerStateMachine {
             self.state = .lingering(discarding: true)
             return .report(.linger)
         case .lingering(discarding: false):
-            // Closing already, but a refused certificate is still worth telling.
+            // Closing already, but a refused certificate is still worth reporting.
             self.state = .lingering(discarding: true)
             return .report(.none)
         case .lingering(discarding: true), .closed:
@@ -160,7 +160,7 @@ extension TLSHandlerStateMachine {
         }
     }
 
-    /// The socket reported an error. Returns whether the handlers behind are to see it.
+    /// The socket reported an error. Returns true if the next handlers are to see it.
     mutating func transportFailed(_ description: String) -> Bool {
         switch self.state {
         case .idle:
@@ -169,7 +169,7 @@ extension TLSHandlerStateMachine {
             self.handshakeFailure = description
             return false
         case .open(_, let output):
-            // Told once: the end of the stream that follows is no news.
+            // Reported once: the end of the stream that follows is no news.
             self.state = .open(input: .closed, output: output)
             return true
         case .lingering, .closed:
@@ -177,7 +177,7 @@ extension TLSHandlerStateMachine {
         }
     }
 
-    /// The peer's side of the stream ended, the channel lives on (half-closure).
+    /// The peer's side of the stream ended, while the channel lives on (half-closure).
     ///
     /// - Returns: an error to report; whether to close the socket.
     mutating func inputEnded() -> (error: TLSError?, closes: Bool) {
@@ -189,7 +189,7 @@ extension TLSHandlerStateMachine {
         case .open(.closed, let output):
             return (nil, output == .closed)
         case .lingering, .closed:
-            // The socket closes itself once what was written has left.
+            // The socket closes itself once the written bytes have left.
             return (nil, false)
         }
     }
@@ -201,7 +201,7 @@ extension TLSHandlerStateMachine {
         return error
     }
 
-    /// What an end of the stream means now.
+    /// The error for an end of the stream in the present state, if any.
     private func errorAtEnd() -> TLSError? {
         switch self.state {
         case .handshaking: .closedDuringHandshake(cause: self.handshakeFailure)

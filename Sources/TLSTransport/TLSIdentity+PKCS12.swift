@@ -15,8 +15,8 @@ extension TLSIdentity {
 
     /// Reads a PKCS#12 container: certificate, private key and any intermediates.
     ///
-    /// The old ciphers that keychains export with (RC2, triple DES) are read too: they live in OpenSSL's legacy
-    /// provider, which is loaded when the first container asks for it.
+    /// The old ciphers of exports from keychains (RC2, triple DES) are read too. They are in OpenSSL's legacy provider,
+    /// which is loaded with the first container that needs it.
     ///
     /// - Throws: `notPKCS12`, `wrongPassphrase`, `noCertificate`, `noPrivateKey`, `keyDoesNotMatchCertificate` or
     ///   `rejected`.
@@ -50,7 +50,7 @@ extension TLSIdentity {
         try self.init(leaf: leaf, key: key, intermediates: contents.others)
     }
 
-    /// The identity as a PKCS#12 container (AES-256, PBKDF2, SHA-256: what OpenSSL 3 writes and today's readers take).
+    /// The identity as a PKCS#12 container (AES-256, PBKDF2, SHA-256: OpenSSL 3's format, accepted by today's readers).
     public func pkcs12(passphrase: String) throws(TLSConfigurationError) -> [UInt8] {
         OpenSSLError.clearQueue()
         guard
@@ -81,7 +81,7 @@ extension TLSIdentity {
     }
 }
 
-/// What a container holds; the pieces OpenSSL hands out belong to the caller.
+/// The contents of a container; the caller owns the pieces that OpenSSL returns.
 private struct Contents {
     var leaf: CertificateHandle?
     var key: PrivateKeyHandle?
@@ -107,10 +107,10 @@ private struct Contents {
     }
 }
 
-/// OpenSSL 3 moved the ciphers of old PKCS#12 exports into a provider of their own.
+/// Provider of the ciphers of old PKCS#12 exports, separate since OpenSSL 3.
 private enum LegacyProvider {
-    /// Loads it on first use, for good. Once a provider is loaded by name the default one is no longer implied: it is
-    /// named too.
+    /// The provider is loaded, on first use and for good. Loading a provider by name disables the implied default one,
+    /// so that is loaded too.
     static let isLoaded: Bool =
         OSSL_PROVIDER_load(nil, "default") != nil && OSSL_PROVIDER_load(nil, "legacy") != nil
 }

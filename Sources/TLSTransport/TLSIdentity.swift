@@ -3,13 +3,13 @@ import COpenSSL
 /// A certificate with its private key, and the intermediate certificates that lead to a root.
 ///
 /// Values are immutable and cheap to copy; any thread may use them. An expired certificate is *not* an error here:
-/// ``certificate`` tells, and the peer decides.
+/// ``certificate`` shows it, and the peer decides.
 public struct TLSIdentity: Sendable {
     let leaf: CertificateHandle
     let key: PrivateKeyHandle
     let intermediates: [CertificateHandle]
 
-    /// What the certificate says of itself.
+    /// The certificate's information about itself.
     public let certificate: CertificateInfo
 
     /// - Throws: ``TLSConfigurationError/Reason/keyDoesNotMatchCertificate``.
@@ -45,10 +45,10 @@ extension TLSIdentity {
         }
     }
 
-    /// Reads PEM: the first certificate is the identity's, further ones are sent along as its intermediates; the
+    /// Reads PEM. The first certificate is the identity's, further ones are sent along as its intermediates; the
     /// private key may stand before or after them, other text is skipped (`openssl pkcs12 -nodes` writes some).
     ///
-    /// - Parameter passphrase: for an encrypted private key. Nobody is ever asked on the terminal.
+    /// - Parameter passphrase: for an encrypted private key. There is never a prompt on the terminal.
     /// - Throws: `noCertificate`, `noPrivateKey`, `passphraseMissing`, `wrongPassphrase`, `keyDoesNotMatchCertificate`
     ///   or `rejected`.
     public init(pem: [UInt8], passphrase: String? = nil) throws(TLSConfigurationError) {

@@ -3,9 +3,9 @@ import NIOCore
 
 /// One TLS connection without a socket: ciphertext and plaintext in and out, nothing else.
 ///
-/// OpenSSL reads from and appends to two `ByteBuffer`s through a stream method of our own (``ByteBufferBIO``), so
-/// that a record is copied once on its way. Belongs to one event loop. No call fires into the channel: whoever uses the
-/// session decides what happens, outside of OpenSSL's stack.
+/// OpenSSL reads from and appends to two `ByteBuffer`s through a stream method of our own (``ByteBufferBIO``), so that
+/// a record is copied once on its way. Belongs to one event loop. No call fires into the channel: the session's user
+/// acts on the results, outside of OpenSSL's stack.
 final class TLSSession {
     enum HandshakeStep {
         case needsInput
@@ -14,9 +14,9 @@ final class TLSSession {
     }
 
     enum ReadStep {
-        /// All that was fed is read.
+        /// Everything fed was read.
         case needsInput
-        /// The peer will send nothing more, by its word.
+        /// The peer sent close_notify: it will send nothing more.
         case closeNotify
         case failed(TLSError)
     }
@@ -25,7 +25,7 @@ final class TLSSession {
     static let recordBytes = 16 << 10
     /// More than any cipher suite adds to a record: header, explicit nonce, content type, tag, padding.
     private static let recordOverheadBytes = 64
-    /// An empty buffer of more than this is given back rather than kept for the next flush.
+    /// An empty buffer of more than this is freed rather than kept for the next flush.
     private static let keptCapacityBytes = 512 << 10
 
     private let ssl: OpaquePointer
@@ -36,8 +36,8 @@ final class TLSSession {
     /// Ciphertext that has not been taken yet.
     var outgoing = ByteBuffer()
 
-    /// - Parameter serverName: what a client asks for and validates: a DNS name, or an IP address as text. `nil` on a
-    ///   server.
+    /// - Parameter serverName: the name that a client requests and validates: a DNS name, or an IP address as text.
+    ///   `nil` on a server.
     /// - Throws: ``TLSError/peerNotTrusted(reason:serverName:openSSLErrors:)`` for a name that no certificate can have.
     init(context: TLSContext, serverName: String?) throws(TLSError) {
         OpenSSLError.clearQueue()
@@ -63,9 +63,9 @@ final class TLSSession {
         SSL_free(self.ssl)
     }
 
-    /// Sets what the peer's certificate must be for, and asks for it by name (SNI, RFC 6066 §3: no IP addresses).
+    /// Sets the expected name of the peer's certificate, and requests it (SNI, RFC 6066 §3: no IP addresses).
     private static func expect(_ serverName: String, of ssl: OpaquePointer) -> Bool {
-        // A C string ends at NUL: what is checked would differ from what was meant.
+        // A C string ends at NUL: the checked name would differ from the intended one.
         guard !serverName.isEmpty, serverName.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else { return false }
         let parameters = SSL_get0_param(ssl)
         if X509_VERIFY_PARAM_set1_ip_asc(parameters, serverName) == 1 { return true }
@@ -81,7 +81,7 @@ final class TLSSession {
 // MARK: Input
 
 extension TLSSession {
-    /// Takes ciphertext of the peer, to be worked off by ``handshake()`` or ``read(into:)``.
+    /// Takes ciphertext of the peer, for ``handshake()`` or ``read(into:)``.
     func feed(_ ciphertext: ByteBuffer) {
         if self.incoming.readableBytes == 0 {
             self.incoming = ciphertext
@@ -105,7 +105,7 @@ extension TLSSession {
         }
     }
 
-    /// Decrypts all that was fed and appends it to `plaintext`, also what stands before the close or the failure.
+    /// Decrypts everything fed and appends it to `plaintext`, also the part before a close or a failure.
     func read(into plaintext: inout ByteBuffer) -> ReadStep {
         OpenSSLError.clearQueue()
         defer { self.releaseIncoming() }
@@ -134,7 +134,7 @@ extension TLSSession {
         }
     }
 
-    /// Lets go of the reader's buffer, so that the channel can use its memory for the next read.
+    /// Releases the reader's buffer, so that the channel can reuse its memory for the next read.
     private func releaseIncoming() {
         if self.incoming.readableBytes == 0 {
             self.incoming = ByteBuffer()
@@ -153,7 +153,7 @@ extension TLSSession {
 // MARK: Output
 
 extension TLSSession {
-    /// Encrypts all of `plaintext` into ``outgoing``, as whole records where it is big. Only after the handshake.
+    /// Encrypts all of `plaintext` into ``outgoing``, as whole records if it is big. Only after the handshake.
     ///
     /// Never partial: the stream takes everything, and without renegotiation no write waits for a read.
     func write(_ plaintext: UnsafeRawBufferPointer) -> TLSError? {
@@ -170,7 +170,7 @@ extension TLSSession {
     /// Puts a close_notify alert into ``outgoing``, once. Reading goes on.
     func closeNotify() {
         OpenSSLError.clearQueue()
-        // 0 says that the peer's own is still to come, which is for `read` to find; a failure is the end anyway.
+        // 0: the peer's close_notify is still to come, and `read` will find it; a failure is the end anyway.
         _ = SSL_shutdown(self.ssl)
         OpenSSLError.clearQueue()
     }
@@ -183,7 +183,7 @@ extension TLSSession {
         return buffer
     }
 
-    /// Keeps the memory of a written buffer for the next flush, unless somebody still holds it or it is big.
+    /// Keeps the memory of a written buffer for the next flush, unless it is still held elsewhere or big.
     func recycle(_ buffer: consuming ByteBuffer) {
         guard self.outgoing.capacity == 0, buffer.capacity <= Self.keptCapacityBytes else { return }
         self.outgoing = consume buffer
@@ -192,15 +192,15 @@ extension TLSSession {
     }
 }
 
-// MARK: What was agreed
+// MARK: Negotiated parameters
 
 extension TLSSession {
-    /// As in `TLSv1.3`.
+    /// The version agreed on, e.g. `TLSv1.3`.
     var version: String {
         SSL_get_version(self.ssl).map { String(cString: $0) } ?? "unknown"
     }
 
-    /// As in `TLS_AES_256_GCM_SHA384`.
+    /// The cipher agreed on, e.g. `TLS_AES_256_GCM_SHA384`.
     var cipher: String {
         SSL_CIPHER_get_name(SSL_get_current_cipher(self.ssl)).map { String(cString: $0) } ?? "unknown"
     }

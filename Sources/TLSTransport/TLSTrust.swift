@@ -1,12 +1,12 @@
 import COpenSSL
 
-/// Which roots a peer's certificate must lead to. There is deliberately no "none".
+/// The roots that a peer's certificate must lead to. There is deliberately no "none".
 public enum TLSTrust: Sendable, Equatable {
     /// The roots of the operating system.
     case system
     /// A file of one or more certificates in PEM form; only these count.
     case file(String)
-    /// The same, from memory.
+    /// One or more certificates in PEM form, in memory; only these count.
     case pem([UInt8])
 }
 
@@ -35,7 +35,7 @@ extension TLSTrust {
             throw file.map(error.inFile) ?? error
         }
     }
-    /// The same roots, read now, for who makes several contexts that must not differ in whom they trust.
+    /// The same roots, read now, for several contexts that must trust the same roots.
     ///
     /// - Throws: ``TLSConfigurationError`` when the file cannot be read or holds no certificate.
     public func inMemory() throws(TLSConfigurationError) -> TLSTrust {

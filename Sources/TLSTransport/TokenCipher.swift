@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// The token key's cipher: 32 bytes to 32 bytes, in which every bit of the output depends on every bit of the input,
-/// in both directions.
+/// The token key's cipher: 32 bytes to 32 bytes. Every bit of the output depends on every bit of the input, in both
+/// directions.
 ///
 /// The push service mints device tokens with it and recognises its own by a check value inside. Two AES-256 blocks in
 /// plain CBC would not do: a bit flipped in the first block flips the same bit of the second one's plaintext, which a
@@ -10,18 +10,18 @@ import COpenSSL
 ///     X1 = E(P1)        X2 = E(P2 ^ X1)        forth
 ///     C2 = E(X2)        C1 = E(X1 ^ C2)        and back
 ///
-/// Whatever is changed in a token garbles all 32 bytes, so *n* check bytes anywhere in the plaintext let a forgery
-/// through with a chance of 2⁻⁸ⁿ. It is deterministic: equal plaintexts give equal tokens, as it has to be.
+/// Any change of a token garbles all 32 bytes, so *n* check bytes anywhere in the plaintext let a forgery through with
+/// a chance of 2⁻⁸ⁿ. It is deterministic: equal plaintexts give equal tokens, as they must.
 ///
 /// Decrypting costs two passes over two independent blocks, encrypting four dependent ones. One instance per thread:
 /// it works in OpenSSL contexts of its own.
 public final class TokenCipher {
     public static let keyBytes = 32
-    /// The size of a token and of what is in it.
+    /// The size of a token and of its plaintext.
     public static let tokenBytes = 32
 
     private static let blockBytes = 16
-    /// Tokens that are decrypted in one go: what is noted of them fits into a kilobyte of the stack.
+    /// Tokens decrypted at once: the scratch blocks fit into a kilobyte of the stack.
     private static let batchTokens = 64
     private let encryption: OpaquePointer
     private let decryption: OpaquePointer
@@ -49,7 +49,7 @@ public final class TokenCipher {
         self.run(self.encryption, first, Self.blockBytes)
     }
 
-    /// Decrypts 32 bytes in place. Succeeds whatever they are: the caller checks what comes out.
+    /// Decrypts 32 bytes in place. Succeeds for any bytes: the caller checks the result.
     public func decrypt(_ bytes: UnsafeMutableRawBufferPointer) {
         let (first, second) = Self.halves(bytes)
         // C2 is needed after it has been overwritten.
@@ -61,8 +61,8 @@ public final class TokenCipher {
         second.storeBytes(of: second.loadUnaligned(as: SIMD16<UInt8>.self) ^ x1, as: SIMD16<UInt8>.self)
     }
 
-    /// Decrypts any number of tokens, which lie end to end, in place: several times faster than one by one, because
-    /// the processor works on many blocks at once.
+    /// Decrypts adjacent tokens in place. Several times faster than one by one, because the processor works on many
+    /// blocks at once.
     ///
     /// - Parameter bytes: a multiple of ``tokenBytes``; other lengths trap.
     public func decryptAll(_ bytes: UnsafeMutableRawBufferPointer) {

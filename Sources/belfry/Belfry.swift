@@ -1,5 +1,6 @@
 import ArgumentParser
-import BelfryRuntime
+import BelfrySupport
+import BelfryTools
 
 /// The command line: `belfry <command>`. Data goes to standard output, diagnostics to standard error; the exit code is
 /// one of `ExitStatus`.

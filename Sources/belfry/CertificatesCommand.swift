@@ -1,5 +1,6 @@
 import ArgumentParser
-import BelfryRuntime
+import BelfrySupport
+import BelfryTools
 import Foundation
 
 /// `belfry certificates`.

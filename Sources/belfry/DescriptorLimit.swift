@@ -1,6 +1,6 @@
 import Glibc
 
-/// How many descriptors the process may have open.
+/// Number of descriptors that the process may have open.
 enum DescriptorLimit {
     /// Raises it as far as the system lets anybody: many systems grant 1,024 unasked, and a gateway has a descriptor
     /// for each connection. What cannot be raised stays as it is.

@@ -1,5 +1,6 @@
 import ArgumentParser
-import BelfryRuntime
+import BelfrySupport
+import BelfryTools
 import Foundation
 
 /// `belfry publish`.
@@ -34,6 +35,14 @@ struct PublishCommand: AsyncParsableCommand {
     )
     var expiration: UInt32?
 
+    @Option(
+        help: ArgumentHelp(
+            "How long from now the push service may store it, for instance 30s, 10m, 6h or 2d; instead of --expiration.",
+            valueName: "duration"
+        )
+    )
+    var ttl: TimeToLive?
+
     @Option(help: "10 (at once) or 5 (at a time that saves power).")
     var priority: UInt32 = 10
 
@@ -65,7 +74,21 @@ struct PublishCommand: AsyncParsableCommand {
     @Option(help: "How records are written: protobuf or json.")
     var format = RecordFormat.protobuf
 
+    /// A duration as it is typed.
+    struct TimeToLive: ExpressibleByArgument {
+        let duration: Duration
+
+        init?(argument: String) {
+            guard let duration = DurationText.parse(argument) else { return nil }
+            self.duration = duration
+        }
+    }
+
     func validate() throws {
+        if expiration != nil, ttl != nil {
+            throw ValidationError("--expiration and --ttl cannot be given together")
+        }
+        _ = try expirationOfTTL()
         if (payload == nil) == (payloadFile == nil) {
             throw ValidationError("one of --payload and --payload-file must be given")
         }
@@ -82,13 +105,21 @@ struct PublishCommand: AsyncParsableCommand {
         try order.apply(configuration, environmentName: environment)
         if let spread { order.spread = spread }
         if let payloadLimit { order.payloadLimitBytes = payloadLimit }
-        order.expiration = expiration
+        order.expiration = try expirationOfTTL() ?? expiration
         order.priority = priority
         order.coalescingKey = coalescingKey
         order.tokensPerRecord = tokensPerRecord
         order.format = format
         let report = try Publisher.publish(order, through: configuration.kafka)
         output.print(json: report.json, text: report.text)
+    }
+
+    private func expirationOfTTL() throws -> UInt32? {
+        guard let ttl else { return nil }
+        guard let expiration = PublishOrder.expiration(after: ttl.duration, now: UTCTimestamp.now()) else {
+            throw ValidationError("--ttl: 1ms and more are allowed, up to an expiration of \(UInt32.max)")
+        }
+        return expiration
     }
 
     private func payloadBytes() throws -> [UInt8] {

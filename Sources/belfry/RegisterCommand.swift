@@ -1,5 +1,6 @@
 import ArgumentParser
-import BelfryRuntime
+import BelfrySupport
+import BelfryTools
 
 /// `belfry register`.
 struct RegisterCommand: AsyncParsableCommand {
@@ -17,8 +18,13 @@ struct RegisterCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "A file of any size with a line per token: hex[,registered at[,locale[,time zone]]]. Stopped at any moment and "
-                + "started again it goes on where it was, which stands in <file>.belfry-progress.",
+            "A file of any size with a line per token: hex[,registered at[,locale[,time zone]]].",
+            discussion: """
+                Times are UNIX seconds or ISO 8601 (2026-01-31T12:00:00Z). Fields may be quoted (RFC 4180). A first line \
+                that names a column token is a header: its columns may stand in any order. Blank lines and lines \
+                beginning with # are passed over. Stopped at any moment and started again it goes on where it was, \
+                which stands in <file>.belfry-progress.
+                """,
             valueName: "file"
         )
     )
@@ -33,8 +39,13 @@ struct RegisterCommand: AsyncParsableCommand {
     @Option(help: "The environment by its name in the configuration; none: the only one the registrars have.")
     var environment = ""
 
-    @Option(help: ArgumentHelp("UNIX seconds of the registration; none: now.", valueName: "seconds"))
-    var registeredAt: UInt32?
+    @Option(
+        help: ArgumentHelp(
+            "Time of the registration: UNIX seconds, or ISO 8601 such as 2026-01-31T12:00:00Z; none: now.",
+            valueName: "time"
+        )
+    )
+    var registeredAt: Time?
 
     @Option(help: ArgumentHelp("The devices' language as BCP 47 tag.", valueName: "tag"))
     var locale = ""
@@ -57,6 +68,16 @@ struct RegisterCommand: AsyncParsableCommand {
     @Option(help: "How records are written: protobuf or json.")
     var format = RecordFormat.protobuf
 
+    /// A time as it is typed.
+    struct Time: ExpressibleByArgument {
+        let seconds: UInt32
+
+        init?(argument: String) {
+            guard let seconds = RegistrationTime.parse(argument) else { return nil }
+            self.seconds = seconds
+        }
+    }
+
     func validate() throws {
         if unregister, describe { throw ValidationError("--unregister and --describe cannot be given together") }
         if file == nil {
@@ -72,7 +93,7 @@ struct RegisterCommand: AsyncParsableCommand {
         var order = RegistrationOrder(bundleID: topic, tokens: input)
         try order.apply(configuration, environmentName: environment)
         if let spread { order.spread = spread }
-        order.registeredAt = registeredAt
+        order.registeredAt = registeredAt?.seconds
         order.kind = unregister ? .unregister : describe ? .describe : .register
         order.replaces = replaces
         order.locale = locale
@@ -92,9 +113,13 @@ struct RegisterCommand: AsyncParsableCommand {
             progress.end()
             StandardStream.error.write(Array((fault + "\n").utf8))
         }
-        file.onProgress = { share, tokens in progress.show("\(ProgressLine.bar(share)) \(tokens) tokens") }
+        file.onProgress = { share, tokens in progress.show("\(ProgressLine.bar(share)) \(counted(tokens, "token"))") }
+        let resumption = RegistrationFile.resumption(restarts: restart)
+        let interruption = Interruption(says: "interrupted: \(resumption)")
         let result = Result { try file.publish(through: configuration.kafka) }
+        interruption.end()
         progress.end()
+        if case .failure(ToolError.notDelivered) = result { Diagnostics.tell(resumption) }
         let report = try result.get()
         output.print(json: report.json, text: report.text)
         if report.faults > 0 { throw ExitCode(ExitStatus.failed.rawValue) }

@@ -1,6 +1,9 @@
 import ArgumentParser
-import BelfryRuntime
+import BelfrySupport
+import BelfryTools
 import Logging
+import Sender
+import TokenRoles
 
 /// `belfry worker`.
 struct WorkerCommand: AsyncParsableCommand {

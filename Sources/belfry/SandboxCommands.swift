@@ -74,7 +74,8 @@ struct SandboxServeCommand: AsyncParsableCommand {
             """
     )
     var revoked: String?
-    @OptionGroup(title: "Topics") var ledger: SandboxLedgerOptions
+    // Without a title: groups with one are printed before the options that are required.
+    @OptionGroup var ledger: SandboxLedgerOptions
 
     func run() async throws {
         DescriptorLimit.raise()
@@ -127,17 +128,21 @@ struct SandboxCertificatesCommand: AsyncParsableCommand {
     @Option(help: "Virtual devices to write a device-<i>.pem for as well: one number or first-last.")
     var devices: DeviceRange?
 
+    @OptionGroup var output: OutputOptions
+
     func run() async throws {
         let names = serverNames.split(separator: ",").map(String.init)
         try await reportingSetupErrors {
-            try Sandbox.writeCertificates(
+            var report = try Sandbox.writeCertificates(
                 directory: pki.directory,
                 topics: topics.names,
                 serverNames: names,
                 environment: environment.value
             )
-            guard let devices = devices?.range else { return }
-            try Sandbox.writeDeviceCertificates(directory: pki.directory, devices: devices)
+            if let devices = devices?.range {
+                try Sandbox.writeDeviceCertificates(directory: pki.directory, devices: devices, report: &report)
+            }
+            output.print(json: report.json, text: report.text)
         }
     }
 }

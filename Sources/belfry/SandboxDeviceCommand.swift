@@ -1,5 +1,5 @@
 import ArgumentParser
-import BelfryRuntime
+import BelfrySupport
 import Logging
 import Sandbox
 

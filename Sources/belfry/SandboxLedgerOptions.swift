@@ -1,7 +1,7 @@
 import ArgumentParser
 import Sandbox
 
-/// What the topics of `belfry sandbox serve` start with, and how much they remember.
+/// Initial state of the topics of `belfry sandbox serve`, and their memory.
 struct SandboxLedgerOptions: ParsableArguments {
     @Option(help: "Seconds between the times at which notifications of priority 5 are delivered.")
     var powerSavingInterval = 10.0

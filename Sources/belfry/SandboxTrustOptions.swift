@@ -1,7 +1,7 @@
 import ArgumentParser
 import Sandbox
 
-/// Which of the two worlds of the push service.
+/// The environment of the push service, one of two.
 struct SandboxEnvironmentOption: ParsableArguments {
     /// As on the command line.
     enum Name: String, CaseIterable, ExpressibleByArgument {
@@ -23,7 +23,7 @@ struct SandboxEnvironmentOption: ParsableArguments {
     }
 }
 
-/// What the gateway accepts and answers, which changed over the years.
+/// Formats that the gateway accepts and answers. They changed over the years.
 struct SandboxFormatOptions: ParsableArguments {
     @Option(help: "The longest payload in bytes: 256 as in 2013, or 2048 as since iOS 8.")
     var payloadLimit = 256
@@ -65,14 +65,17 @@ struct SandboxRevokeCommand: AsyncParsableCommand {
     @Flag(help: "Take it off the list again.")
     var undo = false
 
+    @OptionGroup var output: OutputOptions
+
     func run() async throws {
         try await reportingSetupErrors {
-            try Sandbox.revoke(
+            let report = try Sandbox.revoke(
                 pkiDirectory: pki.directory,
                 topics: topics,
                 environment: environment.value,
                 isUndone: undo
             )
+            output.print(json: report.json, text: report.text)
         }
     }
 }

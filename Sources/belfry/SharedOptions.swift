@@ -1,5 +1,6 @@
 import ArgumentParser
-import BelfryRuntime
+import BelfrySupport
+import BelfryTools
 import Foundation
 import Logging
 
@@ -30,7 +31,7 @@ struct ConfigurationOptions: ParsableArguments {
     }
 }
 
-/// How a tool reaches Kafka: from the configuration, or by addresses alone.
+/// Options for reaching Kafka: by the configuration, or by addresses alone.
 struct KafkaOptions: ParsableArguments {
     @OptionGroup var configuration: ConfigurationOptions
 
@@ -44,7 +45,7 @@ struct KafkaOptions: ParsableArguments {
     }
 }
 
-/// Which tokens a tool takes.
+/// Options for the tokens that a tool takes.
 struct TokenOptions: ParsableArguments {
     @Option(name: .customLong("token"), help: ArgumentHelp("A device token; may be repeated.", valueName: "hex"))
     var tokens: [String] = []
@@ -66,13 +67,13 @@ struct TokenOptions: ParsableArguments {
     func input() throws -> TokenInput {
         if !tokens.isEmpty { return .listed(tokens) }
         guard let tokenFile else {
-            return .lines(try InputText.textOfStandardInput(), name: "standard input")
+            return .lines(try InputText.textOfStandardInput("tokens, one a line,"), name: "standard input")
         }
         return .lines(try InputText.text(ofFile: tokenFile), name: tokenFile)
     }
 }
 
-/// How a tool prints its result.
+/// Options for the form of a tool's result.
 struct OutputOptions: ParsableArguments {
     @Flag(help: "Print JSON, one object a line.")
     var json = false

@@ -1,5 +1,7 @@
 import ArgumentParser
-import BelfryRuntime
+import BelfrySupport
+import BelfryTools
+import TokenState
 
 /// `belfry tokens`.
 struct TokensCommand: AsyncParsableCommand {
@@ -44,7 +46,9 @@ struct TokensCommand: AsyncParsableCommand {
             let (configuration, environment) = try space.load()
             let inspector = try TokenInspector(configuration.redis)
             defer { inspector.close() }
-            let report = try inspector.report(environment: environment.name, bundleID: space.topic, hexToken: token)
+            let report = try WaitNotice.during(inspector.servers) {
+                try inspector.report(environment: environment.name, bundleID: space.topic, hexToken: token)
+            }
             output.print(json: report.json, text: report.text)
         }
     }
@@ -55,7 +59,7 @@ struct TokensCommand: AsyncParsableCommand {
             abstract: "Print the tokens of a bundle, one a line; in no particular order."
         )
 
-        /// Which tokens are listed.
+        /// State of the tokens that are listed.
         enum State: String, ExpressibleByArgument, CaseIterable {
             case alive
             case dead
@@ -124,7 +128,8 @@ struct TokensCommand: AsyncParsableCommand {
         }
     }
 
-    /// Walks over a bundle and prints what `lines` makes of each page, until it says that this was enough, or nobody reads on.
+    /// Walks over a bundle and prints what `lines` makes of each page, until it says that this was enough, or nobody
+    /// reads on.
     fileprivate static func print(
         _ space: Space,
         lines: ([TokenReport]) -> (lines: [String], goesOn: Bool)
@@ -132,19 +137,18 @@ struct TokensCommand: AsyncParsableCommand {
         let (configuration, environment) = try space.load()
         let inspector = try TokenInspector(configuration.redis)
         defer { inspector.close() }
-        let progress = ProgressLine()
-        var printed = 0
+        let notice = WaitNotice(inspector.servers)
+        defer { notice.end() }
+        let rows = ProgressRows()
         let unreadable = try inspector.walk(environment: environment.name, bundleID: space.topic) { page, share in
-            progress.show("\(ProgressLine.bar(share)) \(printed) tokens")
+            notice.end()
             let (lines, goesOn) = lines(page)
-            printed += lines.count
-            guard !lines.isEmpty else { return goesOn }
-            return StandardStream.output.tryWrite(Array((lines.joined(separator: "\n") + "\n").utf8)) && goesOn
+            return rows.write(lines, share: share) && goesOn
         }
-        progress.end()
+        rows.end()
         if unreadable > 0 {
             StandardStream.error.write(
-                Array("\(unreadable) records are of a layout that is not known here; they are left out\n".utf8)
+                Array("left out, for their layout is not known here: \(counted(unreadable, "record"))\n".utf8)
             )
             throw ExitCode(ExitStatus.failed.rawValue)
         }

@@ -1,5 +1,7 @@
 import ArgumentParser
-import BelfryRuntime
+import BelfrySupport
+import BelfryTools
+import PushTopics
 
 /// `belfry topics …`.
 struct TopicsCommand: AsyncParsableCommand {

@@ -1,7 +1,7 @@
 import APNsProtocol
 
-/// What a gateway makes of a whole stream, written down from the protocol's description: it has all bytes at once,
-/// copies everything, and cares for nothing but being right.
+/// Model of a gateway, written down from the protocol's description. It has all bytes of a stream at once, copies
+/// everything, and cares for nothing but being right.
 struct GatewayModel {
     let limits: GatewayLimits
     let refuse: (Received) -> APNsStatus?

@@ -2,7 +2,7 @@ import APNsProtocol
 import Testing
 
 @Suite struct PayloadAcceptTests {
-    /// What a payload becomes, or the error.
+    /// Strips a payload; returns the result, or the error.
     static func scan(_ payload: [UInt8], limitBytes: Int = PayloadLimit.voip) -> Result<[UInt8], PayloadError> {
         Result { () throws(PayloadError) in try PayloadScanner.stripped(payload, limitBytes: limitBytes) }
     }

@@ -1,6 +1,7 @@
 import TestSupport
 
-/// The grammar of RFC 8259, one function for each of its rules, and the rules about `aps`. By recursion over characters.
+/// The grammar of RFC 8259, one function for each of its rules, and the rules about `aps`. By recursion over
+/// characters.
 struct ReferenceGrammar {
     private struct Mismatch: Error {}
 

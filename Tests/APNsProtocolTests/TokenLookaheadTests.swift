@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Looking ahead for tokens")
 struct TokenLookaheadTests {
-    /// Where each token that is found begins in the stream, and what it is.
+    /// Offset in the stream, and bytes, of each token that is found.
     private func tokens(in stream: [UInt8], atMost limit: Int = .max) -> [(offset: Int, token: [UInt8])] {
         stream.withUnsafeBytes { bytes in
             var found: [(Int, [UInt8])] = []

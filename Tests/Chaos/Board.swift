@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// What the thread with the Kafka clients and the one that plays the schedule tell each other.
+/// State shared by the thread with the Kafka clients and the schedule's thread.
 final class Board: Sendable {
     /// Asked of the thread with the Kafka clients.
     enum Phase: Sendable {
@@ -64,7 +64,7 @@ final class Board: Sendable {
     }
 }
 
-/// What went wrong, in words for the person who started it.
+/// A failure, in words for the person who started the run.
 struct ChaosError: Error, CustomStringConvertible {
     let description: String
 

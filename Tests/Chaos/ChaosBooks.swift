@@ -1,12 +1,20 @@
+import PipelineCore
 import PushSchemas
 
-/// What was published, as the broker's log has it, and what became of it.
+/// Place in push.requests of a notification that the gateway accepted once more.
+struct RepeatedNotification: Equatable, Sendable {
+    var partition: Int32
+    var position: DoneRanges.Position
+}
+
+/// The published notifications, as the broker's log has them, and their fates.
 ///
-/// Published is what stands in push.requests: a producer that got no answer may have a record twice there, and then both
-/// are due an outcome. Outcomes are deduplicated by (partition, offset, token index). What the gateway accepted is told
-/// apart by (token, number of the record).
+/// Published is what stands in push.requests: a producer that got no answer may have a record twice there, and then
+/// both are due an outcome. Outcomes are deduplicated by (partition, offset, token index). What the gateway accepted is
+/// told apart by (token, number of the record).
 ///
-/// Memory: five bits and the 40 bytes of its record's share per notification: below 10 bytes each at 50 tokens a record.
+/// Memory: five bits and the 40 bytes of its record's share per notification: below 10 bytes each at 50 tokens a
+/// record.
 struct ChaosBooks {
     let stream: RequestStream
 
@@ -40,8 +48,10 @@ struct ChaosBooks {
     private var lastNumber: [UInt32]
     private var nextBit = 0
     private var settled = Bitset()
-    /// By number − 1: first bit of its tokens in the sets below, and whether the log has it.
-    private var records: [(firstBit: Int, isInLog: Bool)] = []
+    /// By number − 1: first bit of its tokens in the sets below, and where the log has it first; offset −1: nowhere.
+    private var records: [(firstBit: Int, partition: Int32, offset: Int64)] = []
+    /// Numbers of records that stand in the log more than once.
+    private var replayed: Set<UInt32> = []
     private var nextRecordBit = 0
     private var confirmed = Bitset()
     private var presumed = Bitset()
@@ -60,7 +70,7 @@ struct ChaosBooks {
     /// The next record, to be handed to the producer.
     mutating func nextRecord() -> RequestStream.Record {
         let record = stream.record(UInt32(records.count + 1))
-        records.append((nextRecordBit, false))
+        records.append((nextRecordBit, 0, -1))
         nextRecordBit += record.count
         return record
     }
@@ -75,10 +85,12 @@ struct ChaosBooks {
         guard !entries[place][Int(offset)].isInLog else { return }
         entries[place][Int(offset)].isInLog = true
         published += stream.record(number).count
-        if records[Int(number) - 1].isInLog {
+        if records[Int(number) - 1].offset >= 0 {
             replays += 1
+            replayed.insert(number)
         } else {
-            records[Int(number) - 1].isInLog = true
+            records[Int(number) - 1].partition = partition
+            records[Int(number) - 1].offset = offset
             recordsInLog += 1
             if number < lastNumber[place] { disordered += 1 }
             lastNumber[place] = max(number, lastNumber[place])
@@ -107,17 +119,25 @@ struct ChaosBooks {
     }
 
     /// The gateway accepted a record's notification to a device.
-    mutating func noteAccepted(number: UInt32, device: UInt32, topic: Int) {
+    ///
+    /// - Returns: where the notification stands in the log if it was accepted before; nil for a first acceptance, and
+    ///   for a record that stands there more than once.
+    @discardableResult
+    mutating func noteAccepted(number: UInt32, device: UInt32, topic: Int) -> RepeatedNotification? {
         guard number >= 1, Int(number) <= records.count,
             let index = stream.index(of: device, topic: topic, in: stream.record(number))
         else {
             strange += 1
-            return
+            return nil
         }
-        accepted.insert(records[Int(number) - 1].firstBit + index)
+        let record = records[Int(number) - 1]
+        let isFirst = accepted.insert(record.firstBit + index)
+        guard !isFirst, record.offset >= 0, !replayed.contains(number) else { return nil }
+        let position = DoneRanges.Position(offset: record.offset, token: UInt32(index))
+        return RepeatedNotification(partition: record.partition, position: position)
     }
 
-    /// Whether a record's notification to a device had an outcome other than being accepted.
+    /// A record's notification to a device had an outcome other than being accepted.
     func hasEnded(number: UInt32, device: UInt32, topic: Int) -> Bool {
         guard number >= 1, Int(number) <= records.count,
             let index = stream.index(of: device, topic: topic, in: stream.record(number))
@@ -164,7 +184,7 @@ struct ChaosBooks {
     /// Accepted, and the worker does not say so.
     var acceptedUnclaimed: Int { accepted.subtracting(confirmed.union(presumed)) }
 
-    /// Where the first few notifications without an outcome stand.
+    /// Places of the first few notifications without an outcome.
     func examplesOfMissing(limit: Int) -> [String] {
         var examples: [String] = []
         for (partition, log) in entries.enumerated() {

@@ -14,13 +14,14 @@ struct ChaosReport {
     var presumedWrongCounted: Int
     /// The most notifications that a worker was seen to have in flight, at one look a second, times the largest frame.
     var maxUnconfirmedBytes: Int?
-    /// What was done to the pipeline, and how often.
+    /// Disturbances of the pipeline, and the number of each.
     var faults: [String: Int]
     var workersStarted: Int
     var longestOutageSeconds: Double
-    /// Something may have kept a gateway from reading or answering for longer than the window: what was presumed may be wrong.
+    /// Something may have kept a gateway from reading or answering for longer than the window: what was presumed may be
+    /// wrong.
     var mayPresumeWrongly: Bool
-    /// What else went wrong.
+    /// Other problems of the run.
     var complaints: [String]
 
     /// Without an outcome, or claimed as proven and never accepted.
@@ -30,7 +31,7 @@ struct ChaosReport {
     var presumedWrong: Int { presumedWrongCounted + books.presumedWrongly }
 
     var passes: Bool {
-        lost == 0 && truth.orderViolations == 0 && books.published == books.outcomes
+        lost == 0 && truth.orderViolations == 0 && books.published == books.outcomes && truth.excess == 0
             && (mayPresumeWrongly || presumedWrong == 0) && complaints.isEmpty
     }
 
@@ -46,6 +47,7 @@ struct ChaosReport {
             outcomeKinds: Dictionary(uniqueKeysWithValues: books.kinds.map { ("\($0.key)", $0.value) }),
             lost: lost,
             duplicates: truth.accepted - gatewayDistinct,
+            duplicatesExcess: truth.excess,
             resent: resent,
             presumedWrong: presumedWrong,
             orderViolations: truth.orderViolations,
@@ -72,6 +74,7 @@ struct ChaosReport {
         let outcomeKinds: [String: Int]
         let lost: Int
         let duplicates: Int
+        let duplicatesExcess: Int
         let resent: Int
         let presumedWrong: Int
         let orderViolations: Int
@@ -89,6 +92,7 @@ struct ChaosReport {
 
         enum CodingKeys: String, CodingKey {
             case seed, seconds, published, outcomes, lost, duplicates, resent, faults, accepted
+            case duplicatesExcess = "duplicates_excess"
             case acceptedUnclaimed = "accepted_unclaimed"
             case outcomeKinds = "outcome_kinds"
             case presumedWrong = "presumed_wrong"

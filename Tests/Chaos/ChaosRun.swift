@@ -5,7 +5,7 @@ import Glibc
 /// One run: everything is started, the schedule played while notifications are published, and at the end the books are
 /// compared with the truth.
 final class ChaosRun {
-    /// How the workers' group shares out partitions, as librdkafka names it.
+    /// The way the workers' group shares out partitions, as librdkafka names it.
     enum Assignment: String, CaseIterable, Sendable {
         /// Eager: all are given back and shared out anew.
         case range
@@ -41,9 +41,11 @@ final class ChaosRun {
 
     private static let partitions = 12
     private static let devices = 20_000
-    /// Where the sandbox writes what it accepts.
+    /// File in which the sandbox writes what it accepts.
     private let acceptedLog: String
     private let meter = WorkerMeter()
+    private let commits: CommitWatch
+    private var brokerStoppedAt: UInt32 = 0
 
     private static let worker = """
         {shards: 2, connections-per-topic: 2, \
@@ -51,10 +53,14 @@ final class ChaosRun {
         connection-max-age: 16s, connections-per-minute: 6000, \
         park-after: 5s, park-probe-base: 1s, park-probe-cap: 4s}
         """
-    /// How long nothing may come while the last outcomes are awaited.
+    /// `worker.commit-patience`, a third of the session, and the time since the last commit.
+    private static let patienceSeconds: UInt32 = 3
+    /// Longest time that bytes lie between a worker and the sandbox, which some faults prolong.
+    private static func delaySeconds(isWithholding: Bool) -> UInt32 { isWithholding ? 15 : 3 }
+    /// Longest silence while the last outcomes are awaited.
     private static let silence = Duration.seconds(60)
     private static let startPatience = Duration.seconds(60)
-    /// How long the broker takes, at most, for what lies in its sockets.
+    /// Longest time that the broker takes for what lies in its sockets.
     private static let answered = Duration.milliseconds(200)
 
     /// Starts broker, Redis and sandbox.
@@ -80,6 +86,15 @@ final class ChaosRun {
             broker.stop()
             throw error
         }
+        commits = CommitWatch(
+            brokers: broker.address,
+            partitions: Self.partitions,
+            history: CommitHistory(
+                partitions: Self.partitions,
+                delaySeconds: Self.delaySeconds(isWithholding: options.isWithholding),
+                patienceSeconds: Self.patienceSeconds
+            )
+        )
         fleet = WorkerFleet(
             pipeline: pipeline,
             assignment: options.assignment,
@@ -96,6 +111,7 @@ final class ChaosRun {
 
     func run() async throws -> ChaosReport {
         meter.start(board)
+        commits.start(board)
         for _ in 0..<ChaosSchedule.workersAtStart { try fleet.start() }
         others = [try pipeline.startRegistrar(), try pipeline.startHarvester()]
         try await loseApps()
@@ -170,6 +186,7 @@ final class ChaosRun {
         case .startWorker: try fleet.start()
         case .stopBroker: try stopBroker()
         case .startBroker:
+            commits.note(CommitHistory.Outage(start: brokerStoppedAt, end: CommitWatch.now))
             try broker.start()
             fleet.brokerForgotMembers()
             board.change { $0.isBrokerUp = true }
@@ -180,9 +197,9 @@ final class ChaosRun {
         }
     }
 
-    /// Stops the broker while nothing is on its way to it: this one writes its data down first and ends then, and what it
-    /// acknowledges in between is lost, unlike with Kafka. So everybody who produces stands still for the moment, and goes on
-    /// to find the broker gone.
+    /// Stops the broker while nothing is on its way to it: this one writes its data down first and ends then, and what
+    /// it acknowledges in between is lost, unlike with Kafka. So everybody who produces stands still for the moment,
+    /// and goes on to find the broker gone.
     private func stopBroker() throws {
         board.change {
             $0.isHeldBack = true
@@ -197,6 +214,7 @@ final class ChaosRun {
         try wait(for: "the producer's acknowledgements", within: Self.startPatience) { board.read().isAcknowledged }
         try wait(until: .now + Self.answered)
         broker.stop()
+        brokerStoppedAt = CommitWatch.now
     }
 
     /// Waits until every notification has its outcome, or nothing comes any more.
@@ -234,13 +252,17 @@ final class ChaosRun {
         let truth = try TruthAudit(
             file: acceptedLog,
             books: &books,
+            commits: commits.seen,
             refusals: stats.faults["error-response"] ?? 0
         )
         if truth.accepted != stats.accepted {
             complaints.append("\(stats.accepted) were accepted, and \(truth.accepted) stand in the log of them")
         }
-        complaints += truth.examples.map { "order: \($0)" }
+        complaints += truth.examples
         complaints += books.examplesOfMissing(limit: 10).map { "no outcome: \($0)" }
+        if commits.seen.unreadable > 0 {
+            complaints.append("\(commits.seen.unreadable) committed positions have metadata that no version writes")
+        }
         if books.strange > 0 {
             complaints.append("\(books.strange) outcomes or acceptances belong to nothing published")
         }

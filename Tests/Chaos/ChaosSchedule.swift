@@ -1,9 +1,9 @@
 import TestSupport
 
-/// What happens to the pipeline, and when: seeded, the same for the same seed and duration.
+/// Disturbances of the pipeline, with their times. Seeded, the same for the same seed and duration.
 ///
-/// Three tracks run side by side and know nothing of each other: one stops servers, one kills, stops and starts workers,
-/// one switches faults on and off. At the end all is as it was at the beginning.
+/// Three tracks run side by side and know nothing of each other: one stops servers, one kills, stops and starts
+/// workers, one switches faults on and off. At the end all is as it was at the beginning.
 struct ChaosSchedule: Equatable, Sendable {
     enum Action: Hashable, Sendable {
         /// `kill -9` of a worker: which of those that run, modulo their number.
@@ -43,10 +43,10 @@ struct ChaosSchedule: Equatable, Sendable {
     static let calmMilliseconds = 1000
     static let seconds = 10...3600
 
-    /// The broker is away for longer than the session of a consumer lasts ([ours]: 6 s): the broker that is used forgets
-    /// its groups when it stops, other than Kafka, and would hand partitions to a new owner while the old one still
-    /// believes in its session. A consumer that has heard nothing for that long has given them up by itself.
-    private static let brokerOutage = 6500...7000
+    /// The broker is away for longer than the session of a consumer lasts ([ours]: 6 s): the broker that is used
+    /// forgets its groups when it stops, other than Kafka, and would hand partitions to a new owner while the old one
+    /// still believes in its session. A consumer that has heard nothing for that long has given them up by itself.
+    private static let brokerOutage = 7500...8000
     private static let redisOutage = 1000...8000
     private static let betweenOutages = 6000...14_000
     private static let faultOn = 3000...8000

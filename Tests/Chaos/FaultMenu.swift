@@ -2,7 +2,7 @@
 struct ChaosFault: Hashable, Sendable, CustomStringConvertible {
     /// As in the sandbox's statistics.
     let name: String
-    /// What follows the name in the JSON object.
+    /// Parameters behind the name in the JSON object.
     let parameters: String
 
     init(_ name: String, _ parameters: String = "") {
@@ -16,10 +16,11 @@ struct ChaosFault: Hashable, Sendable, CustomStringConvertible {
     var description: String { body }
 }
 
-/// What the sandbox is made to do wrong. One line each; the schedule goes through a menu in a seeded order, again and again.
+/// The faults that the sandbox is told to make. One line each; the schedule goes through a menu in a seeded order,
+/// again and again.
 ///
-/// Counts are per connection. A worker has a dozen, and each brings some hundreds of notifications a second, so that the
-/// faults here strike every few seconds on each of them.
+/// Counts are per connection. A worker has a dozen, and each brings some hundreds of notifications a second, so that
+/// the faults here strike every few seconds on each of them.
 enum FaultMenu {
     /// Answers come 100–800 ms late in the field; the workers' window is ``confirmationWindowMilliseconds``.
     static let confirmationWindowMilliseconds = 2000

@@ -72,7 +72,7 @@ struct LoopbackSocket: ~Copyable {
         throw Failure(description: "an answer without end")
     }
 
-    /// What there is; nothing at the end.
+    /// Receives the bytes that are there; none at the end.
     private func receive(_ limit: Int) throws(Failure) -> [UInt8] {
         var chunk = [UInt8](repeating: 0, count: min(limit, Self.chunkBytes))
         let count = chunk.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }

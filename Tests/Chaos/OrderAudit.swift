@@ -1,16 +1,16 @@
-/// Whether what was accepted for one token came in the order that is promised.
+/// Checks that one token's acceptances came in the promised order.
 ///
-/// The promise, per token within one key and one producer: first acceptances come in published order, a resend repeats a
-/// suffix of what was accepted before, and the last accepted is the newest. A resend may itself be cut short by another
-/// one, which repeats a suffix again.
+/// The promise, per token within one key and one producer: first acceptances come in published order, a resend repeats
+/// a suffix of what was accepted before, and the last accepted is the newest. A resend may itself be cut short by
+/// another one, which repeats a suffix again.
 ///
-/// What a resend leaves out is excused when it had another outcome meanwhile: the gateway refused it the second time, or its
-/// token was tombstoned. Those are counted, not judged.
+/// A notification that a resend leaves out is excused when it had another outcome meanwhile: the gateway refused it the
+/// second time, or its token was tombstoned. Those are counted, not judged.
 ///
-/// Pure. What is looked at are numbers that grow in published order. What was never accepted is no matter of order: whether
-/// it should have been is asked elsewhere.
+/// Pure. What is looked at are numbers that grow in published order. What was never accepted is no matter of order:
+/// whether it should have been is asked elsewhere.
 struct OrderAudit: Equatable, Sendable {
-    /// What is wrong about one acceptance, or about the last.
+    /// An error of one acceptance, or of the last.
     enum Violation: Hashable, Sendable {
         /// A newer one was accepted before this one ever was.
         case overtaken(number: UInt32, by: UInt32)
@@ -35,11 +35,12 @@ struct OrderAudit: Equatable, Sendable {
     private(set) var violations: [Violation] = []
     /// Times that acceptances began again at one that was accepted before.
     private(set) var resends = 0
-    /// Older ones were accepted behind newer ones, for the first time or again, but all that is newer came again after each: as
-    /// if the older had been sent in its turn and not been accepted. So it is if the gateway refused it and the worker ended
-    /// before that was written down.
+    /// Older ones were accepted behind newer ones, for the first time or again, but all that is newer came again after
+    /// each: as if the older had been sent in its turn and not been accepted. Or the last one came again alone, behind
+    /// a newest that was done. So it is if the gateway refused the older and the worker ended before that was written
+    /// down.
     private(set) var isLateOnly = true
-    /// How many came late.
+    /// Number of those that came late.
     private(set) var late = 0
     /// Acceptances of what was accepted before.
     private(set) var duplicates = 0
@@ -101,7 +102,10 @@ struct OrderAudit: Equatable, Sendable {
             violations.append(.staleLast(numbers[last], newest: numbers[newest]))
         }
         late += missed.count
-        isLateOnly = missed.allSatisfy { lastTime[$0.place] > $0.time }
+        let cameAlone =
+            newest >= 0 && violations == [.staleLast(numbers[last], newest: numbers[newest])]
+            && time == lastTime[newest] + 1
+        isLateOnly = cameAlone || missed.allSatisfy { lastTime[$0.place] > $0.time }
     }
 
     private static func distinct(_ accepted: some Collection<UInt32>) -> [UInt32] {

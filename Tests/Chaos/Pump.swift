@@ -1,14 +1,14 @@
-import BelfryRuntime
 import Foundation
 import KafkaClient
 import PushSchemas
+import PushTopics
 import SwiftProtobuf
 
 /// Publishes at a rate and follows push.requests and push.outcomes, on one thread of its own.
 ///
-/// The producer is held back by what has no outcome yet, so that no backlog outgrows the broker's memory. What was read of
-/// both topics, and committed of the first, the broker is told to forget: it holds everything in memory and writes it down
-/// at each stop.
+/// The producer is held back by what has no outcome yet, so that no backlog outgrows the broker's memory. What was read
+/// of both topics, and committed of the first, the broker is told to forget: it holds everything in memory and writes
+/// it down at each stop.
 final class Pump {
     struct Settings: Sendable {
         var brokers: String
@@ -48,7 +48,8 @@ final class Pump {
         common["bootstrap.servers"] = settings.brokers
         admin = try KafkaAdmin(properties: common)
         var produce = common
-        // One request at a time keeps the order when one is repeated; the broker forgets idempotent producers when it stops.
+        // One request at a time keeps the order when one is repeated; the broker forgets idempotent producers when it
+        // stops.
         produce["max.in.flight.requests.per.connection"] = "1"
         produce["acks"] = "all"
         produce["message.timeout.ms"] = "0"
@@ -163,8 +164,8 @@ final class Pump {
         #"{"aps":{"alert":"Edition \#(number)","badge":1},"n":\#(number)}"#
     }
 
-    /// The frame of a notification as the gateway gets it: command and length, then token, payload, identifier, expiration
-    /// and priority, each with three bytes in front; the payload as long as it can be.
+    /// The frame of a notification as the gateway gets it: command and length, then token, payload, identifier,
+    /// expiration and priority, each with three bytes in front; the payload as long as it can be.
     static let largestFrameBytes = 5 + 5 * 3 + SendRequestView.packedTokenBytes + payload(.max).utf8.count + 4 + 4 + 1
 
     private static let tomorrow = Int64(Date().timeIntervalSince1970) + 86_400

@@ -1,8 +1,8 @@
 import PushSchemas
 import TestSupport
 
-/// The records that are published: which tokens are in which is a function of seed and number, so that nothing of it has
-/// to be remembered.
+/// The records that are published: which tokens are in which is a function of seed and number, so that nothing of it
+/// has to be remembered.
 ///
 /// Each bundle is spread over ``spread`` keys. The tokens of a record are neighbours in the list of its key's devices,
 /// 1 to 100 of them. Every payload carries the record's number as custom key `n`.
@@ -87,7 +87,7 @@ struct RequestStream: Sendable {
         return packed
     }
 
-    /// Which token of a record a device has; nil if it has none.
+    /// Index of a device's token in a record; nil if it has none.
     func index(of device: UInt32, topic: Int, in record: Record) -> Int? {
         guard topic == record.topic, Int(device) < places[topic].count else { return nil }
         let (shard, place) = places[topic][Int(device)]

@@ -1,3 +1,5 @@
+import PipelineCore
+
 /// Compares what the gateway accepted with the books, and its order with what is promised.
 ///
 /// Memory: 16 bytes per acceptance while it sorts them by token.
@@ -9,6 +11,9 @@ struct TruthAudit {
     private(set) var excused = 0
     /// Acceptances behind newer ones that can be the gateway's doing: see ``OrderAudit/isLateOnly``.
     private(set) var late = 0
+    /// Acceptances that nothing allows: repetitions of what was stored as done, and what was sent while nobody might
+    /// send.
+    private(set) var excess = 0
     /// By kind of violation.
     private(set) var violations: [String: Int] = [:]
     /// The first few, in words.
@@ -21,12 +26,14 @@ struct TruthAudit {
     /// - Parameters:
     ///   - file: see ``AcceptedLogFile``.
     ///   - books: told every acceptance.
+    ///   - commits: what the broker had stored of the workers' progress, and when.
     ///   - refusals: how many good notifications the gateway was made to refuse; as many may be accepted late.
-    init(file: String, books: inout ChaosBooks, refusals: Int) throws {
+    init(file: String, books: inout ChaosBooks, commits: CommitHistory, refusals: Int) throws {
         // By topic; the token in the upper half, the number in the lower.
         var topics: [[UInt64]] = []
         var indices: [Int?] = []
         let known = books.stream.topics
+        let hashes = known.map { TopicHash(bundleID: $0, environment: "") }
         try AcceptedLogFile.read(file) { names in
             indices = names.map { known.firstIndex(of: $0) }
             topics = Array(repeating: [], count: names.count)
@@ -34,7 +41,8 @@ struct TruthAudit {
             guard indices.indices.contains(record.topic), let topic = indices[record.topic] else {
                 throw ChaosError("\(file) names topic \(record.topic), which it does not list")
             }
-            books.noteAccepted(number: record.mark, device: record.device, topic: topic)
+            let repeated = books.noteAccepted(number: record.mark, device: record.device, topic: topic)
+            judge(repeated, hashes[topic], record, commits)
             let token = UInt64(record.device) << 8 | UInt64(record.generation)
             topics[record.topic].append(token << 32 | UInt64(record.mark))
         }
@@ -43,6 +51,27 @@ struct TruthAudit {
             if let topic = indices[index] { audit(list, topic: topic, books) }
         }
         if late > refusals { violations["late", default: 0] += late - refusals }
+    }
+
+    /// A notification that is not behind its cursor and not marked done may be sent again, and nothing else; nothing at
+    /// all may be sent for long while commits are not answered.
+    private mutating func judge(
+        _ repeated: RepeatedNotification?,
+        _ topic: TopicHash,
+        _ record: AcceptedLogFile.Record,
+        _ commits: CommitHistory
+    ) {
+        let isDone =
+            repeated.map {
+                commits.isDone($0.position, topic: topic, partition: $0.partition, before: record.unixSeconds)
+            } ?? false
+        guard isDone || commits.isUnpermitted(at: record.unixSeconds) else { return }
+        excess += 1
+        guard examples.count < Self.exampleLimit else { return }
+        examples.append(
+            "invariant 3: number \(record.mark), device \(record.device), accepted at \(record.unixSeconds), "
+                + (isDone ? "was stored as done before" : "was sent while no commit was answered")
+        )
     }
 
     private mutating func audit(_ list: [UInt64], topic: Int, _ books: ChaosBooks) {
@@ -72,7 +101,7 @@ struct TruthAudit {
         }
         for violation in audit.violations {
             violations[violation.name, default: 0] += 1
-            if examples.count < Self.exampleLimit { examples.append("\(token): \(violation)") }
+            if examples.count < Self.exampleLimit { examples.append("order: \(token): \(violation)") }
         }
     }
 }

@@ -30,9 +30,9 @@ final class WorkerFleet {
     static let group = "belfry-worker"
     /// `session.timeout.ms` of the pipeline's configuration.
     private static let session = Duration.seconds(6)
-    /// `max.poll.interval.ms` of the workers, which is also how long the broker lets a group wait for a member that does not
-    /// join again. With the broker used here a group now and then does wait although all have asked to join; by default that
-    /// would be five minutes.
+    /// `max.poll.interval.ms` of the workers, which is also how long the broker lets a group wait for a member that
+    /// does not join again. With the broker used here a group now and then does wait although all have asked to join;
+    /// by default that would be five minutes.
     private static let rebalanceMilliseconds = 15_000
     private static let patience = Duration.seconds(60)
 
@@ -80,8 +80,8 @@ final class WorkerFleet {
         ghosts = []
     }
 
-    /// Does for the broker what Kafka does by itself: ends the sessions of members that are silent. Notes workers that ended
-    /// without being told to.
+    /// Does for the broker what Kafka does by itself: ends the sessions of members that are silent. Notes workers that
+    /// ended without being told to.
     func keepHouse(isBrokerUp: Bool) {
         for (index, worker) in running.enumerated().reversed() where !worker.process.isRunning {
             let code = worker.process.wait()
@@ -121,8 +121,8 @@ final class WorkerFleet {
         }
     }
 
-    /// The sum of a counter over all workers: what those say that stopped in order, with their last words, and what was last
-    /// seen of those that were killed, which is up to a second old.
+    /// The sum of a counter over all workers: what those say that stopped in order, with their last words, and what was
+    /// last seen of those that were killed, which is up to a second old.
     ///
     /// - Parameters:
     ///   - logged: its name in the last words.

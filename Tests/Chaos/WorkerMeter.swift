@@ -2,10 +2,10 @@ import Demo
 import Foundation
 import Synchronization
 
-/// Looks at the metrics of the workers once a second, on a thread of its own, so that what a killed one had counted is not
-/// all lost: what it counted in its last second is.
+/// Looks at the metrics of the workers once a second, on a thread of its own, so that what a killed one had counted is
+/// not all lost: what it counted in its last second is.
 final class WorkerMeter: Sendable {
-    /// What the last look at a worker saw.
+    /// The values of the last look at a worker.
     private struct Reading {
         var process: ChildProcess
         var port: Int?

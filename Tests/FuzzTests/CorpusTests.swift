@@ -3,7 +3,7 @@ import Testing
 
 @testable import belfry_fuzz
 
-/// What fuzzing started from and what it has found, run again as it is built for use.
+/// Runs the seeds and findings of fuzzing again, as built for use.
 struct CorpusTests {
     private static let corpus = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../Fuzz/Corpus").standardizedFileURL

@@ -1,7 +1,7 @@
 import PushSchemas
 import Testing
+import TokenState
 
-@testable import BelfryRuntime
 @testable import Demo
 
 extension IntegrationTests {

@@ -3,7 +3,8 @@ import PipelineCore
 
 @testable import Demo
 
-/// What the workers' commits cover: everything before an offset but that of topics that lag, and what of those is done.
+/// The notifications that the workers' commits cover. They are everything before an offset but that of topics that lag,
+/// and what of those is done.
 struct CommittedState {
     private var positions: [Int32: (offset: Int64, metadata: PositionMetadata)] = [:]
 
@@ -41,7 +42,7 @@ struct CommittedState {
     /// The topics that lag in a partition, by their hashes.
     func laggards(in partition: Int32) -> [TopicHash] { positions[partition]?.metadata.laggards.map(\.topic) ?? [] }
 
-    /// How a bundle's records name it, with the environment and without.
+    /// Hashes by which a bundle's records name it, with the environment and without.
     static func hashes(of bundleID: String) -> [TopicHash] {
         ["", "sandbox"].map { TopicHash(bundleID: bundleID, environment: $0) }
     }

@@ -6,8 +6,8 @@ import NIOEmbedded
 import PipelineCore
 import Testing
 
-@testable import BelfryRuntime
 @testable import Demo
+@testable import TokenState
 
 extension IntegrationTests {
     /// The filter of dead tokens, and the broker that it is kept current from.

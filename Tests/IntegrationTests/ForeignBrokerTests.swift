@@ -36,7 +36,8 @@ extension IntegrationTests {
         func kill() async throws {
             let broker = try ForeignBroker()
             defer { broker.remove() }
-            // This broker never ends the session of a member that is silent; it forgets its members when it starts again.
+            // This broker never ends the session of a member that is silent; it forgets its members when it starts
+            // again.
             try await WorkerFailure.kill(kafka: broker.bootstrapServers) {
                 try broker.restart()
             }

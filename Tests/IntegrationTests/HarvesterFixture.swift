@@ -5,7 +5,7 @@ import PushSchemas
 
 @testable import Demo
 
-/// What a harvester shows at its operations endpoint.
+/// A harvester as its operations endpoint shows it.
 struct HarvesterWatch {
     let process: ChildProcess
     private let operations: OperationsClient

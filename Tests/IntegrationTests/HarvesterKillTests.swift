@@ -1,8 +1,8 @@
 import Foundation
 import PipelineCore
 import Testing
+import TokenState
 
-@testable import BelfryRuntime
 @testable import Demo
 
 extension IntegrationTests {

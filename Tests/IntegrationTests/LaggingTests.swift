@@ -1,8 +1,8 @@
 import Foundation
 import Sandbox
 import Testing
+import TokenState
 
-@testable import BelfryRuntime
 @testable import Demo
 
 extension IntegrationTests {
@@ -152,8 +152,8 @@ private struct Lagging {
         #expect(state.laggards(in: 0).count == 1 && hashes.contains(state.laggards(in: 0)[0]))
     }
 
-    /// Waits for all outcomes; then the books balance, nothing was sent twice, and every device got its notifications in
-    /// order.
+    /// Waits for all outcomes; then the books balance, nothing was sent twice, and every device got its notifications
+    /// in order.
     func finish() async throws {
         try kafka.waitForOutcomes()
         _ = pipeline.stopWorkers()

@@ -1,8 +1,8 @@
 import Foundation
 import PipelineCore
 import Testing
+import TokenState
 
-@testable import BelfryRuntime
 @testable import Demo
 
 extension IntegrationTests {
@@ -85,8 +85,8 @@ extension IntegrationTests {
             return stats.topics[topic]?.feedbackList.arrived ?? 0
         }
 
-        /// Returns when so many tokens are dead. To count them all is work for Redis, which has enough to do: it is done when as
-        /// many as are missing have been applied.
+        /// Returns when so many tokens are dead. To count them all is work for Redis, which has enough to do: it is
+        /// done when as many as are missing have been applied.
         private func wait(forDead dead: Int, _ inspector: TokenInspector, _ harvester: HarvesterWatch) async throws {
             while true {
                 let applied = try await harvester.applied()

@@ -6,7 +6,7 @@ import Testing
 
 /// Asks the operations endpoint of a role that runs as a process.
 struct OperationsClient {
-    /// What /readyz answers.
+    /// The answer of /readyz.
     struct Ready: Decodable, Equatable {
         var ready: Bool
         var obstacles: [String]

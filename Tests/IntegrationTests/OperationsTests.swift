@@ -2,7 +2,6 @@ import Foundation
 import PushSchemas
 import Testing
 
-@testable import BelfryRuntime
 @testable import Demo
 
 extension IntegrationTests {
@@ -152,7 +151,8 @@ extension IntegrationTests {
                     .write(toFile: pipeline.configurationFile, atomically: true, encoding: .utf8)
                 let worker = try pipeline.startWorker()
                 #expect(worker.wait() == 1)
-                #expect(worker.log.contains("operations.listen: cannot listen on \(pipeline.gateway)"))
+                let problem = "cannot listen on \(pipeline.gateway): the port is taken by another process"
+                #expect(worker.log.contains("operations.listen: \(problem)\n"))
             }
         }
 

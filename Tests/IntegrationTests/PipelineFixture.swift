@@ -41,7 +41,7 @@ let news = "com.example.news"
 let fastWorker =
     "{shards: 1, connections-per-topic: 1, confirmation-window: 300ms, connections-per-minute: 6000, backoff-base: 100ms}"
 
-/// How long something may take that happens within a second or two on an idle machine.
+/// Longest time for something that takes a second or two on an idle machine.
 let patienceSeconds = 90.0
 let patience = Duration.seconds(90)
 
@@ -50,7 +50,7 @@ func unixSeconds() -> Int64 {
 }
 
 extension DemoKafka {
-    /// What became of the first token of the record published last.
+    /// Outcome of the first token of the record published last.
     var lastKind: PushOutcomeKind? {
         places.last.flatMap { books.outcomes[.init(partition: $0.partition, offset: $0.offset, token: 0)] }
     }

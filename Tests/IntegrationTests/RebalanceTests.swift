@@ -19,8 +19,8 @@ extension IntegrationTests {
                 options.worker = Churn.worker
             } _: { pipeline, kafka in
                 let repeated = try await Churn(pipeline, kafka, membership).run()
-                // This broker refuses commits while it rebalances. An eager group stands still then; in a cooperative one
-                // everything goes on, and what is done meanwhile is repeated where a partition moves.
+                // This broker refuses commits while it rebalances. An eager group stands still then; in a cooperative
+                // one everything goes on, and what is done meanwhile is repeated where a partition moves.
                 if membership.strategy == "range" { #expect(repeated <= Churn.repetitionLimit) }
             }
         }
@@ -72,13 +72,13 @@ extension IntegrationTests {
     }
 }
 
-/// How the workers of a test belong to their group.
+/// Membership of a test's workers in their group.
 struct Membership: CustomTestStringConvertible {
     var strategy: String
     /// A member that comes back under its old name needs no rebalance.
     var isStatic = false
 
-    /// What a worker's environment says about it.
+    /// Variables of a worker's environment that set its membership.
     func environment(of worker: String) -> [String: String] {
         var variables = ["BELFRY_KAFKA_PROPERTIES_PARTITION_ASSIGNMENT_STRATEGY": strategy]
         if isStatic { variables["BELFRY_KAFKA_PROPERTIES_GROUP_INSTANCE_ID"] = worker }
@@ -94,9 +94,10 @@ private struct Churn {
     static let worker =
         "{shards: 1, connections-per-topic: 1, confirmation-window: 300ms, connections-per-minute: 6000, "
         + "max-uncommitted: 100, batch: 2}"
-    /// Two rebalances that may move each of four partitions; beyond `max-uncommitted` a partition is not read on, but two
-    /// batches of two records of up to 39 tokens may be under way. That much is out when the partitions are taken back, and as
-    /// much may have been done twice since the last commit that the broker took: half a second ago, in windows of 300 ms.
+    /// Two rebalances that may move each of four partitions; beyond `max-uncommitted` a partition is not read on, but
+    /// two batches of two records of up to 39 tokens may be under way. That much is out when the partitions are taken
+    /// back, and as much may have been done twice since the last commit that the broker took: half a second ago, in
+    /// windows of 300 ms.
     static let repetitionLimit = 2 * 4 * 3 * (100 + 2 * 2 * 39)
 
     private let pipeline: LocalPipeline

@@ -13,8 +13,8 @@ struct Records {
         self.tokens = tokens
     }
 
-    /// Tokens that the gateway calls invalid, spread among the others so that each stands between two that it accepts: only
-    /// then is it believed.
+    /// Tokens that the gateway calls invalid, spread among the others so that each stands between two that it accepts:
+    /// only then is it believed.
     func spread(_ invalid: [[UInt8]], among good: some Collection<[UInt8]>) -> [[UInt8]] {
         precondition(good.count > invalid.count)
         let good = Array(good)

@@ -1,8 +1,8 @@
 import Foundation
 import PushSchemas
 import Testing
+import TokenState
 
-@testable import BelfryRuntime
 @testable import Demo
 
 extension IntegrationTests {

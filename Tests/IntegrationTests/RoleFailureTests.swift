@@ -1,8 +1,8 @@
 import PushSchemas
 import Testing
 
-@testable import BelfryRuntime
 @testable import Demo
+@testable import TokenState
 
 extension IntegrationTests {
     struct RoleFailureTests {

@@ -1,7 +1,6 @@
 import Foundation
 import Testing
 
-@testable import BelfryRuntime
 @testable import Demo
 
 extension IntegrationTests {

@@ -1,8 +1,9 @@
 import Foundation
 import TestSupport
 import Testing
+import TokenState
 
-@testable import BelfryRuntime
+@testable import BelfryTools
 @testable import Demo
 
 extension IntegrationTests {

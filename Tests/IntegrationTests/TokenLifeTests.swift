@@ -2,8 +2,8 @@ import Foundation
 import PushSchemas
 import Testing
 
-@testable import BelfryRuntime
 @testable import Demo
+@testable import TokenState
 
 extension IntegrationTests {
     struct TokenLifeTests {
@@ -112,8 +112,8 @@ extension IntegrationTests {
                 let second = unixSeconds() - 600
                 try pipeline.startRegistrar()
                 try pipeline.startHarvester()
-                // Tokens 0 and 2 register first, token 1 after its feedback. All tuples go through one partition, in order:
-                // the tombstone of token 2 says that the tuple of token 0 was judged.
+                // Tokens 0 and 2 register first, token 1 after its feedback. All tuples go through one partition, in
+                // order: the tombstone of token 2 says that the tuple of token 0 was judged.
                 try kafka.register([tokens[0], tokens[2]], bundleID: news, at: second)
                 try kafka.wait(for: "registrations") { try inspector.count().registered == 2 }
                 try kafka.publishFeedback(tokens[1], bundleID: news, at: second)

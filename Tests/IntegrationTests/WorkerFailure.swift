@@ -6,8 +6,8 @@ import Testing
 
 /// The story of a worker that goes in mid-run while another stays.
 ///
-/// Both brokers that tests can have refuse every commit of an eager group once a rebalance is on, unlike Kafka. So only the
-/// leaving worker has something in flight when the group changes, and each worker is one member.
+/// Both brokers that tests can have refuse every commit of an eager group once a rebalance is on, unlike Kafka. So only
+/// the leaving worker has something in flight when the group changes, and each worker is one member.
 struct WorkerFailure {
     private let pipeline: LocalPipeline
     private let kafka: DemoKafka
@@ -27,8 +27,9 @@ struct WorkerFailure {
             try await run.reachMidRun()
             let owned = WorkerLog.partitions(of: run.leaving)
             run.leaving.kill()
-            // Everything published so far had been accepted, hence sent. So this is "sent and not covered by the committed
-            // state" to the letter. Nobody else commits for these partitions before the dead worker's session ends.
+            // Everything published so far had been accepted, hence sent. So this is "sent and not covered by the
+            // committed state" to the letter. Nobody else commits for these partitions before the dead worker's session
+            // ends.
             let uncovered = try run.committed().uncovered(of: run.kafka.places, in: owned)
             #expect(uncovered <= run.kafka.books.published - perPart, "the worker was to be killed after commits")
 

@@ -4,7 +4,8 @@ import TestSupport
 
 /// A Kafka broker in another process, not made of librdkafka: PyPI's `noida-db`.
 ///
-/// The command is named by the environment variable `BELFRY_TEST_BROKER_COMMAND`; without it tests fail, they are not skipped.
+/// The command is named by the environment variable `BELFRY_TEST_BROKER_COMMAND`; without it tests fail, they are not
+/// skipped.
 final class ForeignBroker {
     struct Failure: Error, CustomStringConvertible {
         var description: String

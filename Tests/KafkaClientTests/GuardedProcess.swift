@@ -2,7 +2,8 @@ import Glibc
 
 /// A child process that ends when it is told to, and when this process ends, however it ends.
 ///
-/// A shell stands between: it starts the command in a process group of its own and ends that group when its own input ends.
+/// A shell stands between: it starts the command in a process group of its own and ends that group when its own input
+/// ends.
 final class GuardedProcess {
     struct Failure: Error, CustomStringConvertible {
         var description: String
@@ -13,8 +14,8 @@ final class GuardedProcess {
     private let shell: pid_t
     /// Writing end of the shell's input; −1 once closed.
     private var lifeline: CInt
-    /// Reading end of the command's output: it ends when the last process of the command's group has, which may be later than
-    /// the one that was started.
+    /// Reading end of the command's output: it ends when the last process of the command's group has, which may be
+    /// later than the one that was started.
     private let output: CInt
 
     init(_ command: [String]) throws {

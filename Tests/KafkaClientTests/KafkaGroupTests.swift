@@ -101,8 +101,8 @@ struct KafkaGroupTests {
                     timeoutMilliseconds: 10_000
                 )
             } catch {
-                // A commit between revocation and answer is taken by Apache Kafka. librdkafka's mock refuses it, and so does
-                // noida-db to eager members: their generation is over for it as soon as another joins.
+                // A commit between revocation and answer is taken by Apache Kafka. librdkafka's mock refuses it, and so
+                // does noida-db to eager members: their generation is over for it as soon as another joins.
                 isCommitRefused = true
                 #expect(["REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION"].contains(error.name))
                 #expect(kind == .embedded || strategy == .eager)

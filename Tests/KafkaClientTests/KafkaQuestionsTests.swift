@@ -32,7 +32,7 @@ struct KafkaQuestionsTests {
         return try configuration.makeHandle(inbox: inbox)
     }
 
-    /// What the completions of a test told.
+    /// The answers that the completions of a test were given.
     private final class Answers {
         var all: [Result<Int, KafkaError>] = []
         var numbers: [Int?] { all.map { try? $0.get() } }

@@ -1,7 +1,7 @@
 import KafkaClient
 import Testing
 
-/// What a test's consumers got.
+/// The records and errors that a test's consumers got.
 struct Received {
     private(set) var numbers: [Int] = []
     private(set) var errors: [KafkaError] = []

@@ -1,7 +1,7 @@
 import KafkaClient
 import Testing
 
-/// How a group moves partitions.
+/// The way a group moves partitions.
 enum Strategy: String, CustomTestStringConvertible {
     case eager
     case cooperative

@@ -3,7 +3,7 @@ import KafkaClient
 import Synchronization
 import Testing
 
-/// What a rule must hold against.
+/// The kind of a broker that a rule must hold against.
 enum BrokerKind: String, CaseIterable, CustomTestStringConvertible {
     case embedded
     case foreign

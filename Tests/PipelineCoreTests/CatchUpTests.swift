@@ -2,7 +2,7 @@ import Testing
 
 @testable import PipelineCore
 
-/// Whom the reader of a partition feeds next.
+/// The topic that the reader of a partition feeds next.
 @Suite struct CatchUpTests {
     private let first = TopicHash(value: 10)
     private let second = TopicHash(value: 20)

@@ -14,7 +14,7 @@ import Testing
 
         var records: [Record] = []
         var done: Set<DoneRanges.Position> = []
-        /// What was done when the last commit was made.
+        /// Positions that were done when the last commit was made.
         var doneAtCommit: Set<DoneRanges.Position> = []
 
         init(random: inout SeededGenerator) {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PipelineCore
 
-/// How many connections are granted, when, and to whom.
+/// Grants of connections: their number, their times and their takers.
 @Suite struct ConnectionBudgetTests {
     private static let minute: UInt64 = 60_000_000_000
     private static let second: UInt64 = 1_000_000_000

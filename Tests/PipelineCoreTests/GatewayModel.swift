@@ -1,6 +1,6 @@
 import APNsProtocol
 
-/// What the gateway thinks of a notification, decided when it was published.
+/// The gateway's view of a notification, decided when it was published.
 enum Fate {
     case good
     /// Refused with this status whenever it is seen.
@@ -12,7 +12,7 @@ enum Fate {
     /// Makes the gateway close without an answer.
     case poison
 
-    /// Whether the lane may report it as refused.
+    /// The lane may report it as refused.
     var mayBeRefused: Bool {
         if case .good = self { false } else { true }
     }
@@ -24,7 +24,7 @@ struct GatewayModel {
     /// Ordinals in the order of acceptance, over all connections.
     var accepted: [UInt32] = []
     var acceptedCount: [Int] = []
-    /// How sentinels are answered; nil: not at all.
+    /// Identifier in the answers to sentinels; nil: there are none.
     var sentinelIdentifier: SentinelIdentifier? = .own
 
     enum SentinelIdentifier: CaseIterable {
@@ -37,7 +37,7 @@ struct GatewayModel {
         acceptedCount.append(0)
     }
 
-    /// Whether the gateway closes on a frame without an answer.
+    /// The gateway closes on a frame without an answer.
     func isPoison(_ frame: TestFrame) -> Bool {
         guard frame.ordinal != TestFrame.sentinel, case .poison = fates[Int(frame.ordinal)] else { return false }
         return true
@@ -98,7 +98,7 @@ struct ConnectionModel {
     /// Identifier of the last notification accepted here; 0 when there is none.
     var lastAccepted: UInt32 = 0
 
-    /// Whether the peer's kernel has, or will take, all that is in transit.
+    /// The peer's kernel has, or will take, all that is in transit.
     var hears: Bool { inTransit.isEmpty && pending.isEmpty || stalledUntil < .max }
 
     /// Reads up to `limit` bytes of what is under way.

@@ -1,11 +1,11 @@
 import PipelineCore
 
-/// A feedback service, a broker and a Redis around one harvester, each as small as can be, for looking at everything that can
-/// happen. A value: every choice makes another world.
+/// A feedback service, a broker and a Redis around one harvester, each as small as can be, for looking at everything
+/// that can happen. A value: every choice makes another world.
 ///
 /// Tuples are as long as a batch may be, so that each is a read of its own.
 struct HarvestWorld: Hashable {
-    /// What happens next. All but the first group are faults, of which a world has a budget.
+    /// An event that may come next. All but the first group are faults, of which a world has a budget.
     enum Event: Int, CaseIterable {
         case timer
         case brokerAnswers
@@ -124,7 +124,7 @@ struct HarvestWorld: Hashable {
 
     var isAtRest: Bool { hasStopped || (machine.step == .waiting && list == 0) }
 
-    /// What can happen now, in this order when all goes well.
+    /// Events that can happen now, in this order when all goes well.
     var possible: [Event] {
         Event.allCases.filter { event in
             (!event.isFault || faults > 0) && isPossible(event)
@@ -237,7 +237,7 @@ struct HarvestWorld: Hashable {
         try carryOut(machine.received(bytes: tuples * Self.unit, now: now))
     }
 
-    /// What lies in the socket comes all at once.
+    /// Ends the connection. The bytes in the socket come all at once.
     private mutating func end(failed: Bool) throws {
         guard let ended = socket else { return }
         socket = nil

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PipelineCore
 
-/// What a lane lets out while its topic does not work.
+/// The notifications that a lane lets out while its topic does not work.
 @Suite struct LaneAdmissionTests {
     private let probe = LaneProbe()
 

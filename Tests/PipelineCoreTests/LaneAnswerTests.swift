@@ -3,7 +3,7 @@ import Testing
 
 @testable import PipelineCore
 
-/// What an error response proves.
+/// Conclusions from an error response.
 @Suite struct LaneAnswerTests {
     private let probe = LaneProbe()
 
@@ -57,6 +57,18 @@ import Testing
         #expect(probe.openAndSend() == [1, 2])
         #expect(probe.answer(.processingError, 1) == .init(refused: 1, resent: 1))
         #expect(probe.openAndSend() == [2])
+    }
+
+    @Test("A processing error is rejected after the set time, too, however few attempts that were")
+    func processingErrorForLong() {
+        sent(3)
+        #expect(probe.answer(.processingError, 1) == .init(confirmed: [0], resent: 2))
+        #expect(probe.openAndSend() == [1, 2])
+        probe.now = probe.now + (LaneProbe.retryFor - .seconds(10))
+        #expect(probe.answer(.processingError, 2) == .init(confirmed: [1], resent: 1))
+        #expect(probe.openAndSend() == [2])
+        probe.now = probe.now + LaneProbe.retryFor
+        #expect(probe.answer(.processingError, 2) == .init(refused: 2, resent: 0))
     }
 
     /// The wait that is on, in whole seconds; nil: none.

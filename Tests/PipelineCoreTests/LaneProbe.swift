@@ -5,6 +5,7 @@ import APNsProtocol
 /// Drives one lane by hand: a clock, published ordinals, a connection that takes everything at once.
 final class LaneProbe {
     static let window = Duration.seconds(2)
+    static let retryFor = Duration.seconds(30)
 
     var lane: LaneStateMachine
     var now = MonotonicTime(nanoseconds: 1_000_000_000)
@@ -29,6 +30,7 @@ final class LaneProbe {
             retainedBytes: retainedBytes,
             connectionMaxAge: connectionMaxAge,
             processingAttempts: 3,
+            retryFor: Self.retryFor,
             loneCloses: loneCloses
         )
         lane = LaneStateMachine(limits: limits, firstSequence: firstSequence)
@@ -113,7 +115,7 @@ final class LaneProbe {
         simplified(lane.ended(end, now: now, random: .max / 2))
     }
 
-    /// What waits with a checksum, taken out of the line; ordinals.
+    /// Takes the waiting notifications with a checksum out of the line. Returns their ordinals.
     func discard(_ checksum: UInt32) -> [UInt32] {
         lane.discard(checksum: checksum) { _ in true }.map { lane.log.entry(at: $0).reference.token }
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PipelineCore
 
-/// What silence, and an end without an answer, prove.
+/// Conclusions from silence, and from an end without an answer.
 @Suite struct LaneSilenceTests {
     @Test("Silence counts from the flush, not from the handing over")
     func windowFromFlush() {
@@ -165,6 +165,27 @@ import Testing
         probe.publish(1)
         #expect(probe.openAndSend() == [2])
         #expect(probe.end(.certificateRefused).presumedWrong == [])
+    }
+
+    @Test("After an attempt that failed no long wait is needed once another lane has a connection")
+    func gatewayAnswers() {
+        let probe = LaneProbe()
+        probe.publish(1)
+        for _ in 0..<6 {
+            if case .waiting(let until) = probe.phase { probe.now = until }
+            probe.lane.connecting()
+            _ = probe.end()
+        }
+        let soon = probe.now + probe.lane.limits.backoff.floor
+        probe.lane.gatewayAnswers(now: probe.now)
+        #expect(probe.phase == .waiting(until: soon))
+        // A wait that a notification caused stays as long as it is.
+        probe.now = soon
+        #expect(probe.openAndSend() == [0])
+        _ = probe.answer(.processingError, 0)
+        let phase = probe.phase
+        probe.lane.gatewayAnswers(now: probe.now)
+        #expect(probe.phase == phase && phase != .disconnected)
     }
 
     @Test("Closing here needs no back-off")

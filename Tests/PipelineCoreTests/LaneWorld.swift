@@ -11,14 +11,15 @@ final class LaneWorld {
         var isPunctual = true
         /// The gateway answers what it means: no answer out of nothing, no made-up identifier.
         var isHonest = true
-        /// Acknowledgements are told, and bytes may lie here for many windows before they reach the peer. Otherwise what
-        /// is taken here is there at once.
+        /// Acknowledgements are told, and bytes may lie here for many windows before they reach the peer. Otherwise
+        /// what is taken here is there at once.
         var acknowledges = false
         /// Partitions are revoked now and then.
         var revokes = false
         var notifications = 150
         var tokens: UInt32 = 7
-        /// Connections retire now and then, and at the end all do; how sentinels are answered differs from world to world.
+        /// Connections retire now and then, and at the end all do; how sentinels are answered differs from world to
+        /// world.
         var retires = false
         /// Once a token is refused, what waits for it is settled without being sent.
         var remembers = false
@@ -262,7 +263,8 @@ final class LaneWorld {
         connection = open
     }
 
-    /// Some of what is in transit reaches the peer's kernel, unless its buffers are full; the lane hears of it by and by.
+    /// Some of what is in transit reaches the peer's kernel, unless its buffers are full; the lane hears of it by and
+    /// by.
     private func arriveSome() {
         guard var open = connection else { return }
         if open.stalledUntil <= now, !open.inTransit.isEmpty {

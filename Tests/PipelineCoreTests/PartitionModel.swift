@@ -40,7 +40,7 @@ struct ModelPartition {
     /// The log's end as far as readers see it.
     var end: Int64 { visible == log.count ? (log.last?.offset ?? -1) + 1 : log[visible].offset }
 
-    /// Whether a commit says that a notification is done.
+    /// A commit says that a notification is done.
     static func says(
         _ position: PositionMetadata.Position,
         _ metadata: PositionMetadata,
@@ -75,7 +75,7 @@ struct ModelAssignment {
     private(set) var catchUp = CatchUp(visitBytes: 100)
     /// Topics that may not be fed.
     var stopped: Set<TopicHash> = []
-    /// Where the catch-up reader stands in the log, and what it has read ahead.
+    /// Position of the catch-up reader in the log, and the records read ahead.
     private var readerNext: Int64?
     private var rest: ArraySlice<ModelRecord> = []
     /// Takes of one record beyond its first.

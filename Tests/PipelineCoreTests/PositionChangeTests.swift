@@ -72,7 +72,7 @@ struct PositionChangeTests {
         #expect(try PositionMetadata(decoding: position.metadata, committedOffset: 7) == PositionMetadata())
     }
 
-    /// What a worker reads of the position.
+    /// The metadata that a worker reads from the position.
     private func committed(_ metadata: PositionMetadata, at offset: Int64) throws -> PositionMetadata {
         let position = try #require(metadata.position(at: offset, limitBytes: 4096))
         #expect(position.offset == offset)

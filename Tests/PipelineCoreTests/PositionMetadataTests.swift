@@ -3,7 +3,7 @@ import Testing
 
 @testable import PipelineCore
 
-/// What a commit carries beside its offset.
+/// The metadata that a commit carries beside its offset.
 @Suite struct PositionMetadataTests {
     private typealias DecodingError = PositionMetadata.DecodingError
 

@@ -200,14 +200,14 @@ private struct Pair: ~Copyable {
         sorter?.sort(&lane, probation: &probation, isOn: isOn, accepted: accepted) ?? 0
     }
 
-    /// What the lane hands over now; tokens.
+    /// Tokens that the lane hands over now.
     mutating func sent() -> [UInt32] {
         let start = lane.sentEnd
         while lane.nextRun() != nil {}
         return (start..<lane.sentEnd).map { lane.log.entry(at: $0) }.filter { !$0.isDropped }.map(\.checksum)
     }
 
-    /// What is on probation and not settled; the identifiers must be those of its own line.
+    /// Tokens on probation that are not settled. The identifiers must be those of its own line.
     func onProbation() -> [UInt32] {
         (probation.settledEnd..<probation.log.tail).map { sequence in
             let frame = probation.log.frame(at: sequence)

@@ -6,8 +6,9 @@ import Testing
 
 /// A lane and its probation lane, each with a connection to a gateway of its own pace; seeded.
 ///
-/// The model gateway refuses bad tokens and discards what follows one; the model shard does with verdicts what the real one
-/// does. Nothing is answered later than the window of silence, so nothing may be accepted twice unless a connection failed.
+/// The model gateway refuses bad tokens and discards what follows one; the model shard does with verdicts what the real
+/// one does. Nothing is answered later than the window of silence, so nothing may be accepted twice unless a connection
+/// failed.
 final class ProbationWorld {
     struct Options {
         var tokens: UInt32 = 40

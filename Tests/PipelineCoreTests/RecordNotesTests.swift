@@ -3,7 +3,7 @@ import Testing
 
 @testable import PipelineCore
 
-/// What is kept by record number, held against plain sets and dictionaries, across the wrap-around of the numbers.
+/// Notes by record number, held against plain sets and dictionaries. The numbers wrap around meanwhile.
 @Suite struct RecordNotesTests {
     @Test("Marks say of each record whether it was marked, until it is forgotten", arguments: 0..<50 as Range<UInt64>)
     func marks(seed: UInt64) {

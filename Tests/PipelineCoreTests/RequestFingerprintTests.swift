@@ -2,7 +2,8 @@ import Testing
 
 @testable import PipelineCore
 
-/// What other programs that read the same Redis must compute too; the expected values are OpenSSL's (`openssl mac SIPHASH`).
+/// Fingerprints that other programs which read the same Redis must compute too. The expected values are OpenSSL's
+/// (`openssl mac SIPHASH`).
 @Suite struct RequestFingerprintTests {
     private func bytes(_ digest: SipHash) -> [UInt8] {
         [digest.low, digest.high].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }

@@ -65,7 +65,8 @@ import Testing
 }
 
 extension RequestsUnderWay {
-    /// As ``enter(_:_:batch:isDone:)``, for use in expectations, which cannot hold a mutating call that returns a truth value.
+    /// As ``enter(_:_:batch:isDone:)``, for use in expectations, which cannot hold a mutating call that returns a truth
+    /// value.
     fileprivate mutating func takes(
         _ fingerprint: RequestFingerprint,
         _ reference: NotificationReference,

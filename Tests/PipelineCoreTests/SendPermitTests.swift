@@ -122,7 +122,7 @@ import Testing
     }
 }
 
-/// How the bytes of a shard are shared among its topics.
+/// The shares of a shard's topics in its bytes.
 @Suite struct MemoryBudgetTests {
     /// Lets hungry topics take bytes one by one until none is admitted any more.
     private func fill(_ budget: inout MemoryBudget, topics: Int) -> [Int] {

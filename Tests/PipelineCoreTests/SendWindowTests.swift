@@ -79,7 +79,7 @@ import Testing
     }
 }
 
-/// What the window does to a lane.
+/// Effects of the window on a lane.
 @Suite struct LaneWindowTests {
     /// A lane that sent 1000 and was refused the one named, 100 ms later.
     private func refused(_ ordinal: UInt32) -> LaneProbe {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PipelineCore
 
-/// How the topics of a partition are told apart.
+/// Hashes that tell the topics of a partition apart.
 @Suite struct TopicHashTests {
     @Test("The hash is the same in every version: it stands in commits")
     func fixed() {

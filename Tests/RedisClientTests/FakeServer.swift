@@ -4,9 +4,9 @@ import NIOPosix
 /// A server that logs every client in, and from then on does what the test says: the misbehaviour a real one refuses to
 /// show. It expects the handshake of a ``TestClient`` without credentials (CLIENT SETNAME, PING).
 final class FakeServer: Sendable {
-    /// What to do with the bytes that come after the login of the connection with this number (from 0 on).
+    /// Takes the bytes that come after a connection's login. The connection has this number (from 0 on).
     typealias Behaviour = @Sendable (_ connection: Int, any Channel, ByteBuffer) -> Void
-    /// What to answer to the login of the connection with this number; nil: nothing.
+    /// The answer to the login of the connection with this number; nil: none.
     typealias Login = @Sendable (_ connection: Int) -> String?
 
     let port: Int

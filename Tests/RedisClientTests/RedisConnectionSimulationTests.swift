@@ -20,7 +20,7 @@ private struct Simulation {
     private(set) var replies = 0
     private(set) var losses = 0
     private(set) var expiries = 0
-    /// Whether a channel is up, as the shell knows it.
+    /// A channel is up, as the shell knows it.
     private var isConnected = false
 
     init(seed: UInt64) {

@@ -88,7 +88,7 @@ struct RedisLoginTests {
             let disconnection = try #require(await client.disconnection())
             #expect(disconnection.attempt == attempt)
             #expect(disconnection.description.contains("127.0.0.1:\(port)"))
-            #expect(disconnection.reason.contains("Connection refused"))
+            #expect(disconnection.reason == "cannot connect: connection refused")
             #expect(!disconnection.isAuthenticationFailure)
         }
         try await client.close()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Sandbox
 
-/// What was accepted, in order: in memory and in a file.
+/// The acceptances in order, in memory and in a file.
 struct AcceptedLogTests {
     private func withFile(_ body: (String) throws -> Void) throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "accepted-\(UUID().uuidString)").path

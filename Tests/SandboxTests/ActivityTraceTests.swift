@@ -2,7 +2,7 @@ import Testing
 
 @testable import Sandbox
 
-/// What people see is a sample; it has to be small, fair and quick to follow.
+/// The sample that people see has to be small, fair and quick to follow.
 struct ActivityTraceTests {
     /// A class, because `#expect` cannot call what mutates.
     private final class Watched {

@@ -212,7 +212,12 @@ struct ControlTests {
     @Test("Over HTTP: unknown paths, methods and bodies that are too large have their own statuses")
     func http() async throws {
         try await RunningSandbox.run { sandbox in
-            #expect(try await sandbox.control("GET", "/nothing").status == 404)
+            let nothing = try await sandbox.control("GET", "/nothing")
+            #expect(nothing.status == 404)
+            for path in ["/accepted", "/devices", "/events", "/faults", "/feedback", "/population", "/stats"] {
+                #expect(nothing.body.contains(path), "\(path) is there, and is not named")
+                #expect(try await sandbox.control("PUT", path).status == 405)
+            }
             #expect(try await sandbox.control("POST", "/stats").status == 405)
             #expect(try await sandbox.control("GET", "/devices").status == 405)
             #expect(try await sandbox.control("POST", "/faults", "{").status == 400)

@@ -5,7 +5,7 @@ import Testing
 @testable import Sandbox
 @testable import TLSTransport
 
-/// How connections of devices begin and end, with time under control.
+/// Begin and end of devices' connections, with time under control.
 struct CourierHandlerTests {
     private let service = PushService(
         configuration: SandboxConfiguration(pkiDirectory: "", topics: [TopicFixture.topic], devices: 10),
@@ -40,7 +40,7 @@ struct CourierHandlerTests {
         return channel
     }
 
-    /// What the device has been sent so far.
+    /// Messages that the device has been sent so far.
     private func messages(_ channel: EmbeddedChannel) throws -> [CourierMessage] {
         var (decoder, messages) = (CourierFrameDecoder(), [CourierMessage]())
         while let buffer = try channel.readOutbound(as: ByteBuffer.self) {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Sandbox
 
-/// Who is called, and who gets what, of the notifications for connected devices.
+/// Calls to connected devices, and the notifications that each gets.
 struct CourierOutboxTests {
     private func delivery(_ device: UInt32, _ byte: UInt8 = 0, bytes: Int = 1) -> CourierOutbox.Delivery {
         CourierOutbox.Delivery(

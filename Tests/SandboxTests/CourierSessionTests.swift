@@ -3,7 +3,7 @@ import Testing
 
 @testable import Sandbox
 
-/// What a device may do on its connection, and what it gets.
+/// Requests that a device may make on its connection, and their answers.
 struct CourierSessionTests {
     private let fixture = CourierFixture()
     private let topic = CourierFixture.topics[0]

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Sandbox
 
-/// What the device client says, and when it is done.
+/// The requests of the device client, and its end.
 struct DeviceClientSessionTests {
     private let token = [UInt8](repeating: 7, count: 32)
     private let other = [UInt8](repeating: 8, count: 32)

@@ -6,7 +6,7 @@ import Testing
 @testable import Sandbox
 @testable import TLSTransport
 
-/// How connections begin and end, with time under control.
+/// Begin and end of connections, with time under control.
 struct DoorTests {
     /// The end of the pipeline that stands for TLS and socket: notes what it is asked to do.
     private final class Outside: ChannelOutboundHandler {

@@ -10,7 +10,7 @@ struct FaultDoorServerTests {
         #expect(try await sandbox.control("POST", "/faults", body) == (200, "{}"))
     }
 
-    /// Whether a provider is served: its sentinel is answered.
+    /// A provider is served: its sentinel is answered.
     private func isServed(_ sandbox: RunningSandbox) async throws -> Bool {
         let provider = try await sandbox.connect(to: sandbox.server.ports.gateway)
         provider.send(Frame.sentinel(identifier: 1))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Sandbox
 
-/// Whom `error-response` meets.
+/// The notifications that `error-response` meets.
 struct FaultSelectionTests {
     private let fixture = TopicFixture()
 
@@ -32,6 +32,24 @@ struct FaultSelectionTests {
         arm(.every(5))
         for number in 1...4 as ClosedRange<UInt32> { #expect(fixture.receive(frames(number...number)) == .read) }
         #expect(fixture.receive(frames(5...5)) == refused(5))
+    }
+
+    @Test("A refusal by a fault is seen at its device by those who watch")
+    func seen() {
+        fixture.ledger.trace.watch()
+        arm(.every(3))
+        #expect(fixture.receive(frames(1...3)) == refused(3))
+        #expect(fixture.ledger.trace.drain()[Int(ActivityTrace.Kind.refused.rawValue)] == [3])
+    }
+
+    @Test("A refusal by a fault of a token that is nobody's is seen nowhere")
+    func notSeen() {
+        fixture.ledger.trace.watch()
+        arm(.every(1))
+        let damaged = [UInt8](repeating: 7, count: 32)
+        #expect(fixture.receive(Frame.command2(identifier: 9, token: damaged)) == refused(9))
+        let seen = fixture.ledger.trace.drain().flatMap { $0 }
+        #expect(seen == [])
     }
 
     @Test("A refusal by a fault beats the notification's own fate")

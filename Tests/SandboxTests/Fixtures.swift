@@ -2,7 +2,7 @@ import APNsProtocol
 
 @testable import Sandbox
 
-/// What most tests start from: a topic, its mint and its ledger, at a time of its own.
+/// The start of most tests: a topic, its mint, its ledger and its time.
 ///
 /// A class, because `#expect` cannot call what mutates.
 final class TopicFixture {

@@ -11,7 +11,8 @@ struct ForeignScript {
 
     let name: String
 
-    /// Runs it to its end, expects success, and decodes what it says. Input, output and complaints have to fit into pipes.
+    /// Runs it to its end, expects success, and decodes what it says. Input, output and complaints have to fit into
+    /// pipes.
     func run<Report: Decodable>(_ arguments: [String], input: String = "") async throws -> Report {
         guard let python = ProcessInfo.processInfo.environment["BELFRY_TEST_PYTHON"] else {
             throw Failure(description: "BELFRY_TEST_PYTHON has to name a Python with what \(name) imports")

@@ -21,7 +21,7 @@ struct FormatServerTests {
         }
     }
 
-    /// What is sent: sizes, and the status it is to be answered with; `nil` = accepted.
+    /// A notification to send: its sizes, and its answer's status; `nil` = accepted.
     struct Case: Sendable {
         var tokenBytes: Int
         var payloadBytes: Int

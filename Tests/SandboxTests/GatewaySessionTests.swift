@@ -4,7 +4,7 @@ import Testing
 
 @testable import Sandbox
 
-/// What the gateway accepts, refuses and answers (binary interface [10] [13]).
+/// Acceptances, refusals and answers of the gateway (binary interface [10] [13]).
 struct GatewaySessionTests {
     private let fixture = TopicFixture()
 

@@ -6,7 +6,7 @@ import Testing
 
 /// Opening many tokens at once must not show: what a session does is what it does notification by notification.
 struct OpenedTokensTests {
-    /// What a stream amounted to.
+    /// The result of a stream.
     private struct Result: Equatable {
         var actions: [GatewaySession.Action] = []
         var counters = TopicCounters()

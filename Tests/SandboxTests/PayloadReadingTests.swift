@@ -4,13 +4,13 @@ import Testing
 
 @testable import Sandbox
 
-/// What the service and the device read in a payload.
+/// Facts that the service and the device read in a payload.
 struct PayloadReadingTests {
     private func read(_ payload: [UInt8]) -> PayloadReading {
         payload.withUnsafeBytes(PayloadReading.read)
     }
 
-    /// What the pipeline's rules say of an object's grammar, whatever they say of its `aps`.
+    /// The pipeline's rules accept an object's grammar, whatever they say of its `aps`.
     private func isValidObject(_ payload: [UInt8]) -> Bool {
         do {
             _ = try PayloadScanner.stripped(payload, limitBytes: .max)

@@ -130,13 +130,13 @@ struct RunningSandbox: Sendable {
 
 /// One connection of a provider.
 struct Provider: Sendable {
-    /// How it ended.
+    /// The end of the connection.
     struct End: Sendable {
         /// All that was read.
         let bytes: [UInt8]
         /// The first error, if there was one.
         let error: String?
-        /// Whether the peer refused our certificate by an alert, which no dead host does.
+        /// The peer refused our certificate by an alert, which no dead host does.
         let isCertificateRefused: Bool
 
         /// The bytes as the gateway's one packet.

@@ -34,8 +34,41 @@ struct SetupTests {
                 if let content { try content.write(to: URL(filePath: file)) }
                 let error = await #expect(throws: SandboxSetupError.self) { try await start({ _ in }, directory) }
                 #expect(error?.subject == file)
+                let command = "belfry sandbox certificates --pki \(directory) --topics"
+                #expect(error?.problem.contains(command) == (content == nil))
                 try Data().write(to: URL(filePath: file))
             }
+        }
+    }
+
+    @Test("Writing certificates tells how many files are new and how many were kept")
+    func certificatesReport() async throws {
+        try await withDirectory { directory in
+            let first = try Sandbox.writeCertificates(directory: directory, topics: ["com.example.a"])
+            #expect(first.text == "\(directory): files written: 6, kept: 0")
+            let written = try FileManager.default.contentsOfDirectory(atPath: directory)
+            #expect(written.count == 6)
+            var second = try Sandbox.writeCertificates(
+                directory: directory,
+                topics: ["com.example.a", "com.example.b"]
+            )
+            try Sandbox.writeDeviceCertificates(directory: directory, devices: 0...2, report: &second)
+            #expect(second.json == #"{"directory":"\#(directory)","kept":6,"written":5}"#)
+        }
+    }
+
+    @Test("Revoking tells of whom, where, and whether it was taken back")
+    func revocationReport() async throws {
+        try await withDirectory { directory in
+            try Sandbox.writeCertificates(directory: directory, topics: ["com.example.a"])
+            let report = try Sandbox.revoke(pkiDirectory: directory, topics: ["com.example.a"])
+            #expect(report.text == "revoked for development, by \(directory)/crl.pem: com.example.a")
+            let undone = try Sandbox.revoke(pkiDirectory: directory, topics: ["com.example.a"], isUndone: true)
+            #expect(
+                undone.json
+                    == #"{"environment":"development","file":"\#(directory)/crl.pem","revoked":false,"#
+                    + #""topics":["com.example.a"]}"#
+            )
         }
     }
 
@@ -54,7 +87,22 @@ struct SetupTests {
         }
     }
 
-    @Test("A port that is taken is named")
+    @Test("An address that is not this machine's is named, with the option that names another")
+    func foreignAddress() async throws {
+        try await withDirectory { directory in
+            try Sandbox.writeCertificates(directory: directory, topics: ["com.example.a"])
+            // Reserved for documentation: no machine has it.
+            let error = await #expect(throws: SandboxPortError.self) {
+                try await start({ $0.listenHost = "192.0.2.1" }, directory)
+            }
+            #expect(
+                error?.description
+                    == "cannot listen on 192.0.2.1:0: the address is not this machine's; --listen names another address"
+            )
+        }
+    }
+
+    @Test("A port that is taken is named, with the option that names another")
     func takenPort() async throws {
         try await RunningSandbox.run { sandbox in
             let taken = sandbox.server.ports.gateway
@@ -62,6 +110,10 @@ struct SetupTests {
                 try await start({ $0.feedbackPort = taken }, sandbox.pki.directory)
             }
             #expect(error?.port == taken)
+            #expect(
+                error?.description == "cannot listen on 127.0.0.1:\(taken): the port is taken by another process; "
+                    + "--feedback-port names another port"
+            )
         }
     }
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Sandbox
 
-/// Who is let in, over real TLS.
+/// Admission of providers, over real TLS.
 @Suite(.timeLimit(.minutes(2)))
 struct TrustServerTests {
     private static let topic = RunningSandbox.topics[0]

@@ -2,7 +2,6 @@ import PipelineCore
 import PushSchemas
 import SwiftProtobuf
 
-@testable import BelfryRuntime
 @testable import KafkaClient
 
 /// Invariants 1 and 2: nothing is lost, and accepted means what it says.
@@ -57,10 +56,11 @@ extension Auditor {
             let isOver = record.expires > 0 && World.expiration(of: record) < World.unixSeconds(now)
             check(isOver || world.hasClockJumps, 1, "\(name(number)) has expired before its time")
         case .duplicate:
+            // What was superseded is remembered, too.
             check(
-                isAccepted || isRepeated(number) || !isAcceptanceKnown,
+                isAccepted || isRepeated(number) || mayBeSuperseded(number) || !isAcceptanceKnown,
                 1,
-                "\(name(number)) is a duplicate, but its request was neither accepted nor published twice"
+                "\(name(number)) is a duplicate, but its request was neither accepted, published twice nor superseded"
             )
         case .unknown:
             check(options.policy == .giveUp, 2, "\(name(number)) is given up against the policy")
@@ -73,7 +73,7 @@ extension Auditor {
         if isAccepted, !isAcceptance { tokens[notifications[number].token].isExempt = true }
     }
 
-    /// Whether a newer one of its token and coalescing key was published.
+    /// A newer notification of its token and coalescing key was published.
     private func mayBeSuperseded(_ number: Int) -> Bool {
         let record = world.plan.records[notifications[number].record]
         guard record.coalescingKey > 0 else { return false }
@@ -82,7 +82,7 @@ extension Auditor {
         }
     }
 
-    /// Whether one notification of a token and coalescing key may supersede another.
+    /// One notification of a token and coalescing key may supersede another.
     func isNewer(_ number: Int, than other: Int) -> Bool {
         // Records of one token lie in one partition, in the order in which they are planned.
         let stamps = [number, other].map { number in

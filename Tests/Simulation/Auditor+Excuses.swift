@@ -1,4 +1,4 @@
-/// What need not have an outcome, and what may come later than the end of a world.
+/// Notifications that need no outcome, or may get one after a world's end.
 extension Auditor {
     /// Retention took its record.
     func isDeleted(_ number: Int) -> Bool {

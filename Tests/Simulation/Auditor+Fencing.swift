@@ -1,13 +1,14 @@
 import Foundation
+import PushTopics
 
-@testable import BelfryRuntime
 @testable import KafkaClient
+@testable import Sender
 
 /// Invariant 3, of commits: only owners commit, nothing goes back, and who may have lost the partition does not send.
 extension Auditor {
-    /// How long a commit may be unanswered before nothing new is written.
+    /// Longest wait for a commit's answer before nothing new is written.
     static let commitPatience = SimulatedGroup.sessionTimeout / 3
-    /// How long it may take to notice that.
+    /// Longest time until that is noticed.
     private static let tick = VirtualTime.milliseconds(100)
 
     func commitSent(_ member: SimulatedConsumer) {
@@ -81,7 +82,7 @@ extension Auditor {
         }
     }
 
-    /// What Redis remembers as arrived is not sent again.
+    /// Checks that notifications which Redis remembers as arrived are not sent again.
     func checkRemembrance(of number: Int, writtenAt: VirtualTime) {
         guard options.dedupeWindow > 0, options.publishesAll, !options.sendsWithoutRedis,
             let fetch = fetches[notifications[number].record]
@@ -128,8 +129,8 @@ extension Auditor {
     /// A healthy topic's time from publishing to acceptance, while nothing but other topics is sick.
     func checkTime(of number: Int) {
         guard options.isIsolated, holds(.isolation), !isSick(number) else { return }
-        // What is slow by its own settings, or by a fault that meets everybody, is no harm done by others; connections that
-        // are renewed every second or two spend the whole budget.
+        // What is slow by its own settings, or by a fault that meets everybody, is no harm done by others; connections
+        // that are renewed every second or two spend the whole budget.
         guard world.plan.faults.isEmpty, options.inFlight >= 100, options.connectionMaxAge == 0,
             world.plan.records.allSatisfy({ $0.tokens.count <= WorldPlan.tokensPerKey && $0.poison.isEmpty })
         else { return }

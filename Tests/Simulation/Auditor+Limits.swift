@@ -1,6 +1,6 @@
 import PipelineCore
 
-@testable import BelfryRuntime
+@testable import Sender
 
 /// Invariants 7, 9 and 10: memory is bounded, the service's connection rules are kept, and a wrong gateway is doubted.
 extension Auditor {

@@ -1,6 +1,5 @@
 import PipelineCore
 
-@testable import BelfryRuntime
 @testable import KafkaClient
 
 /// Invariants 3, 4 and 5: duplicates have a cause, order holds for each token, and the dead are left alone.
@@ -44,7 +43,8 @@ extension Auditor {
         noteOrder(of: number, token: token, wasAccepted: wasAccepted)
     }
 
-    /// What was done when the worker got the partition, or what it has settled since, is not sent again.
+    /// Checks that a done notification is not sent again. It was done when the worker got the partition, or the worker
+    /// has settled it since.
     func checkRepetition(
         of number: Int,
         by owner: Ownership,
@@ -53,8 +53,9 @@ extension Auditor {
     ) {
         let record = notifications[number].record
         guard let offset = world.offset(ofRecord: record) else { return }
+        // An answer that comes late, after the commit, is followed by resends; in between the group may have moved.
         check(
-            !isBehind(owner.done, number, at: offset),
+            !isBehind(owner.done, number, at: offset) || !options.isPunctual,
             3,
             "\(name(number)) was sent again, though it was committed as done before"
         )
@@ -69,7 +70,7 @@ extension Auditor {
         )
     }
 
-    /// Whether a committed position covers a notification of a record at an offset.
+    /// A committed position covers a notification of a record at an offset.
     func isBehind(_ position: CommittedPosition?, _ number: Int, at offset: Int64) -> Bool {
         let record = notifications[number].record
         let topic = World.topicName(of: world.plan.records[record])
@@ -95,16 +96,20 @@ extension Auditor {
         if stamped < 0 || isNewer(number, than: stamped) { sequences[token][key].newestStamped = number }
     }
 
-    /// Where what was not accepted may be taken for accepted, it may be met again after newer ones, or be left out when what
-    /// is older is sent again.
+    /// No notification that was not accepted is taken for accepted. Where one may be, it may be met again after newer
+    /// ones, or be left out when what is older is sent again.
     var isAcceptanceKnown: Bool { options.policy == .resend && options.isPunctual }
 
     func closeOrder() {
         // Set back by hand, what was superseded is sent, and what superseded it is remembered.
         guard isAcceptanceKnown, options.dedupeWindow == 0 || !world.hasPositionsByHand else { return }
+        // A lost outcome keeps an older notification open while a newer one is done. After a crash only the older goes
+        // again.
+        guard !world.hasBrokenProducers else { return }
         for (ordinal, token) in tokens.enumerated() where !token.isExempt {
             for sequence in sequences[ordinal] where sequence.newest >= 0 {
-                // A sick topic's backlog may be on its way once more when the world ends, and retention may have taken some.
+                // A sick topic's backlog may be on its way once more when the world ends, and retention may have taken
+                // some.
                 guard !isSick(sequence.newest), !isDeleted(sequence.newest) else { continue }
                 // Refused, it was as good as done when the newer one was; only its dead letter was not there yet.
                 guard !notifications[sequence.last].wasRefused else { continue }

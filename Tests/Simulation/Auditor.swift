@@ -1,12 +1,12 @@
 import PipelineCore
 
-@testable import BelfryRuntime
 @testable import KafkaClient
+@testable import Sender
 
 /// Knows everything that happens in a world, and holds it against the pipeline's invariants at every step.
 ///
-/// The first violation ends the world. What an invariant excepts is excepted here by its cause: bytes that were written by a
-/// worker that has no right to the partition any more, or over a connection whose fate was given up.
+/// The first violation ends the world. What an invariant excepts is excepted here by its cause: bytes that were written
+/// by a worker that has no right to the partition any more, or over a connection whose fate was given up.
 final class Auditor {
     /// A rule that was broken.
     struct Violation: Error, Equatable, CustomStringConvertible {
@@ -17,7 +17,7 @@ final class Auditor {
         var description: String { "invariant \(invariant): \(rule)" }
     }
 
-    /// What is known of a notification.
+    /// Facts that are known of a notification.
     struct Notification {
         var record: Int
         /// Ordinal of the token in the world.
@@ -38,7 +38,7 @@ final class Auditor {
         var acceptedAt: VirtualTime?
     }
 
-    /// What is known of a token.
+    /// Facts that are known of a token.
     struct Token {
         /// In Redis; nil while it lives.
         var deadSince: VirtualTime?
@@ -49,7 +49,7 @@ final class Auditor {
         var isExempt = false
     }
 
-    /// What a token got of those notifications among which order holds: of one coalescing key, or without one.
+    /// A token's notifications among which order holds. They are of one coalescing key, or without one.
     struct Sequence {
         /// The notification accepted last, the newest one, and the one with the newest stamp.
         var last = -1
@@ -57,17 +57,17 @@ final class Auditor {
         var newestStamped = -1
     }
 
-    /// Who has a partition.
+    /// The owner of a partition.
     struct Ownership {
         var member: Int
         var since: VirtualTime
-        /// What was done already when it came.
+        /// Position that was committed when the partition came: done already.
         var done: CommittedPosition?
-        /// What was committed last since then.
+        /// Position that was committed last since then.
         var last: CommittedPosition?
     }
 
-    /// What a member has told the group, and heard.
+    /// Commits and assignments of a member, as far as it knows them.
     struct Membership {
         /// When each commit that is not answered was sent.
         var unanswered: [VirtualTime] = []
@@ -80,7 +80,7 @@ final class Auditor {
 
     unowned let world: World
     private(set) var violation: Violation?
-    /// What limits it holds the pipeline to.
+    /// The limits that it holds the pipeline to.
     var options: WorldPlan.Options
     var notifications: [Notification] = []
     /// Index of the first notification of each record.
@@ -130,7 +130,7 @@ final class Auditor {
         open = notifications.count
     }
 
-    /// Whether a rule is switched on.
+    /// A rule is switched on.
     func holds(_ rule: Checks) -> Bool { world.plan.checks.contains(rule) }
 
     var now: VirtualTime { world.clock.now }

@@ -33,7 +33,7 @@ struct CommittedPosition {
     /// Every topic is done below the offset.
     var hasNoLaggard: Bool { laggards.isEmpty }
 
-    /// Whether a notification is behind its topic's cursor, or marked as done.
+    /// A notification is behind its topic's cursor, or marked as done.
     ///
     /// - Parameter topic: the bundle that the record's key names; nil: the record cannot be decoded.
     func covers(_ offset: Int64, token: Int, topic: String?) -> Bool {

@@ -2,7 +2,8 @@
 struct Dice: RandomNumberGenerator {
     private var state: UInt64
 
-    /// - Parameter stream: tells apart the dice of one seed, so that what is left out of a world disturbs little else of it.
+    /// - Parameter stream: tells apart the dice of one seed, so that what is left out of a world disturbs little else
+    ///   of it.
     init(seed: UInt64, stream: UInt64 = 0) {
         // Mixed first: the sequences of two seeds would else be one sequence, begun at different places.
         state = Self.mixed(Self.mixed(seed &+ 0x9E37_79B9_7F4A_7C15) ^ (stream &* 0xD1B5_4A32_D192_ED03))

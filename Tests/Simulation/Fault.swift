@@ -60,14 +60,14 @@ struct Fault: Sendable, Equatable {
         case offsetsSet(by: Int)
         /// Metadata that nobody can read stands at a partition's position, and is removed by hand after the time.
         case unknownMetadata
-        /// What Redis has under a token's bucket is of another type.
+        /// The value under a token's bucket in Redis is of another type.
         case redisBroken(token: Int)
     }
 
     var time: VirtualTime
     var lasting: VirtualTime
     var kind: Kind
-    /// Whom it meets, modulo their number.
+    /// The worker and the topic that it meets, modulo their number.
     var worker: Int
     var topic: Int
 

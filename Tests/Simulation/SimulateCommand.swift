@@ -1,10 +1,11 @@
 import ArgumentParser
 import Foundation
 
-/// Runs seeded worlds: the worker's shards against a simulated broker, Redis, network and gateway under a virtual clock.
+/// Runs seeded worlds: the worker's shards against a simulated broker, Redis, network and gateway under a virtual
+/// clock.
 ///
-/// The last line of stdout is one JSON object; the stories of failing seeds stand before it. Exit codes: 0, 1 (an invariant
-/// was broken, or a seed ran differently the second time), 64 (usage).
+/// The last line of stdout is one JSON object; the stories of failing seeds stand before it. Exit codes: 0, 1 (an
+/// invariant was broken, or a seed ran differently the second time), 64 (usage).
 @main
 struct SimulateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -11,7 +11,7 @@ final class SimulatedBroker {
         var ordinal: Int
     }
 
-    /// What is committed of a partition.
+    /// The committed position of a partition.
     struct Committed: Equatable {
         var offset: Int64
         var metadata: String
@@ -42,7 +42,7 @@ final class SimulatedBroker {
         awayUntil = max(awayUntil, world.clock.now + time)
     }
 
-    /// How long it takes to get an answer now.
+    /// Time until an answer arrives now.
     func roundTrip() -> VirtualTime {
         let away = isAway ? awayUntil - world.clock.now : 0
         return away + world.dice.time(1...15)

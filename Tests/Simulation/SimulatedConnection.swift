@@ -1,16 +1,17 @@
 import APNsProtocol
 import NIOCore
 
-@testable import BelfryRuntime
+@testable import Sender
 
-/// One connection between a lane and a gateway: our buffers, the wire, the peer that reads, and answers on their way back.
+/// One connection between a lane and a gateway: our buffers, the wire, the peer that reads, and answers on their way
+/// back.
 ///
-/// Bytes are acknowledged when the gateway has read them, or, in worlds with a receive buffer, when the peer's kernel has them.
-/// A kernel that holds them for longer than the window would make every presumption a guess, and is not part of a punctual
-/// world: there what delays reading delays their arrival.
+/// Bytes are acknowledged when the gateway has read them, or, in worlds with a receive buffer, when the peer's kernel
+/// has them. A kernel that holds them for longer than the window would make every presumption a guess, and is not part
+/// of a punctual world: there what delays reading delays their arrival.
 final class SimulatedConnection: GatewayConnection {
     private static let handshakeBytes: UInt64 = 1500
-    /// What TLS adds to a record.
+    /// Bytes that TLS adds to a record.
     private static let recordBytes: UInt64 = 22
     /// When TCP gives up on a peer that acknowledges nothing.
     private static let tcpPatience = VirtualTime.seconds(900)
@@ -97,7 +98,7 @@ final class SimulatedConnection: GatewayConnection {
         }
     }
 
-    /// What is on its way still arrives.
+    /// Closes our side. Bytes on their way still arrive.
     func close() {
         guard !isAbandoned else { return }
         isAbandoned = true
@@ -113,7 +114,7 @@ final class SimulatedConnection: GatewayConnection {
         world.clock.after(delay + world.dice.time(1...30)) { [weak self] in self?.arrive() }
     }
 
-    /// What keeps the gateway from reading keeps the bytes from arriving.
+    /// A gateway that is kept from reading keeps the bytes from arriving.
     private var delaysArrival: Bool { world.plan.options.receiveBuffer == 0 || world.plan.options.isPunctual }
     private var stall: VirtualTime { gateway.stalledUntil > gateway.now ? gateway.stalledUntil - gateway.now : 0 }
 

@@ -1,9 +1,9 @@
-@testable import BelfryRuntime
 @testable import KafkaClient
+@testable import Sender
 
 /// A worker's member of the group; the contract of `KafkaConsumer`.
 ///
-/// What the group says is reported from inside `consumeBatch`, as there.
+/// Reports of the group are made from inside `consumeBatch`, as there.
 final class SimulatedConsumer: GroupConsumer {
     private enum Report {
         case assigned([Int32])
@@ -38,7 +38,7 @@ final class SimulatedConsumer: GroupConsumer {
     private let loop: SimulatedEventLoop
     /// The assignment was completed, the revocation was not: by partition, the next place.
     private var positions: [Int32: Int] = [:]
-    /// Where each partition began.
+    /// Place at which each partition began.
     private var starts: [Int32: Int] = [:]
     /// Given by the group, be it that the shard does not know yet, and not given back.
     private var held: Set<Int32> = []
@@ -59,7 +59,7 @@ final class SimulatedConsumer: GroupConsumer {
     private(set) var isGone = false
     /// Does not reach the group before this time.
     var unreachableUntil: VirtualTime = 0
-    /// What becomes of commits until a time.
+    /// Commits are lost until a time, applied by the broker or not.
     var commitsLost: (until: VirtualTime, isApplied: Bool) = (0, false)
     /// Answers to commits take seconds before this time.
     var answersLateUntil: VirtualTime = 0
@@ -79,7 +79,7 @@ final class SimulatedConsumer: GroupConsumer {
     /// Partitions that another must not have yet.
     func holds(_ partition: Int32) -> Bool { held.contains(partition) }
     func owns(_ partition: Int32) -> Bool { positions[partition] != nil }
-    /// What it has and was not given.
+    /// Partitions that it has and was not given.
     func surplus(over assignment: [Int32]) -> [Int32] { held.subtracting(assignment).subtracting(leaving).sorted() }
 
     /// Something of the group reaches the member when it can be reached.

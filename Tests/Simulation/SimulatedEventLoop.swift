@@ -3,9 +3,9 @@ import NIOCore
 
 /// The event loop of one worker process under the world's clock.
 ///
-/// It can be held up, as a stopped process is, or a machine without processor time: what came due meanwhile runs when it goes
-/// on, timers before sockets, which is the order that deceives most. And it can die with its process: nothing of it happens
-/// any more. Used by one thread only, the world's, which is always "in" it.
+/// It can be held up, as a stopped process is, or a machine without processor time: what came due meanwhile runs when
+/// it goes on, timers before sockets, which is the order that deceives most. And it can die with its process: nothing
+/// of it happens any more. Used by one thread only, the world's, which is always "in" it.
 final class SimulatedEventLoop: EventLoop, @unchecked Sendable {
     private let clock: VirtualClock
     /// Called after everything that ran here.
@@ -13,7 +13,7 @@ final class SimulatedEventLoop: EventLoop, @unchecked Sendable {
     private(set) var isDead = false
     private(set) var heldUntil: VirtualTime = 0
     private var heldSince: VirtualTime = 0
-    /// How long it stood still when it last did.
+    /// Length of its last standstill.
     var lastHold: VirtualTime { heldUntil - heldSince }
     private var heldTimers: [() -> Void] = []
     private var heldSockets: [() -> Void] = []
@@ -83,27 +83,60 @@ final class SimulatedEventLoop: EventLoop, @unchecked Sendable {
     }
 
     func scheduleTask<T>(deadline: NIODeadline, _ task: @escaping @Sendable () throws -> T) -> Scheduled<T> {
-        let promise = makePromise(of: T.self)
-        var isCancelled = false
-        let event = timer(at: deadline.uptimeNanoseconds) {
-            // Held up, it may be cancelled after it came due.
-            guard !isCancelled else { return }
-            promise.assumeIsolated().completeWith(Result(catching: task))
-        }
-        let cancel = {
-            isCancelled = true
-            event.cancel()
-            promise.fail(EventLoopError.cancelled)
-        }
-        let bound = NIOLoopBound(cancel, eventLoop: self)
-        return Scheduled(promise: promise) { bound.value() }
+        let timer = SimulatedTimer(clock: clock, promise: makePromise(of: T.self), task: task)
+        timer.event = self.timer(at: deadline.uptimeNanoseconds) { timer.fire() }
+        return Scheduled(promise: timer.promise) { timer.cancel() }
     }
 
     func scheduleTask<T>(in delay: TimeAmount, _ task: @escaping @Sendable () throws -> T) -> Scheduled<T> {
         scheduleTask(deadline: now + delay, task)
     }
 
+    func scheduleCallback(
+        at deadline: NIODeadline,
+        handler: some (NIOScheduledCallbackHandler & Sendable)
+    ) -> NIOScheduledCallback {
+        let event = timer(at: deadline.uptimeNanoseconds) { [unowned self] in
+            handler.handleScheduledCallback(eventLoop: self)
+        }
+        return NIOScheduledCallback(self, id: event.identifier)
+    }
+
+    func cancelScheduledCallback(_ callback: NIOScheduledCallback) {
+        guard let identifier = callback.customCallbackID else { return }
+        clock.cancel(VirtualClock.Event(identifier: identifier))
+    }
+
     func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
         callback(EventLoopError.unsupportedOperation)
+    }
+}
+
+/// A task that a simulated loop was asked to run later.
+private final class SimulatedTimer<T>: @unchecked Sendable {
+    private let clock: VirtualClock
+    let promise: EventLoopPromise<T>
+    /// Nil once it was run or cancelled.
+    private var task: (() throws -> T)?
+    var event: VirtualClock.Event?
+
+    init(clock: VirtualClock, promise: EventLoopPromise<T>, task: @escaping () throws -> T) {
+        self.clock = clock
+        self.promise = promise
+        self.task = task
+    }
+
+    /// Held up, it may be cancelled after it came due.
+    func fire() {
+        guard let task else { return }
+        self.task = nil
+        promise.assumeIsolated().completeWith(Result(catching: task))
+    }
+
+    func cancel() {
+        guard task != nil else { return }
+        task = nil
+        if let event { clock.cancel(event) }
+        promise.fail(EventLoopError.cancelled)
     }
 }

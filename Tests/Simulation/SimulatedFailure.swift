@@ -6,6 +6,6 @@ struct SimulatedFailure: Error, CustomStringConvertible {
 
     var description: String { reason }
 
-    /// What TLS makes of a peer that does not want our certificate.
+    /// The error of TLS for a peer that does not want our certificate.
     static let certificate = TLSError.certificateRefused(alert: .certificateRevoked, openSSLErrors: [])
 }

@@ -2,7 +2,7 @@ import APNsProtocol
 import NIOCore
 import PipelineCore
 
-@testable import BelfryRuntime
+@testable import Sender
 
 /// The gateway of one topic: which tokens it knows, and what it does wrong at the moment.
 final class SimulatedGateway {
@@ -16,7 +16,7 @@ final class SimulatedGateway {
     var silencesSentinelsUntil: VirtualTime = 0
     var refusesEverythingUntil: VirtualTime = 0
     var answersLateUntil: VirtualTime = 0
-    /// How often it began to refuse everything.
+    /// Number of times it began to refuse everything.
     var wrongPhases = 0
     /// The next notification read is refused so.
     var nextRefusal: (status: APNsStatus, names: Bool)?
@@ -72,22 +72,22 @@ final class SimulatedGateway {
 
     func isPoisoned(_ record: Int, _ token: Int) -> Bool { !poison.isEmpty && poison.contains([record, token]) }
 
-    /// How long it takes to read so many bytes, beyond the usual.
+    /// Time to read so many bytes, beyond the usual.
     func readingTime(_ bytes: Int) -> VirtualTime {
         now < slow.until ? VirtualTime(bytes) * .seconds(1) / VirtualTime(slow.bytesPerSecond) : 0
     }
 
     func closed(_ connection: SimulatedConnection) { connections.removeAll { $0 === connection } }
 
-    /// How long the answer to a refused notification takes: with the way here and back below a window where the world is
-    /// punctual.
+    /// Delay of the answer to a refused notification. With the way here and back it is below a window where the world
+    /// is punctual.
     func answerDelay() -> VirtualTime {
         let window = Int(world.plan.options.window / .milliseconds(1))
         guard now < answersLateUntil else { return world.dice.time(1...max(1, window / 8)) }
         return world.dice.time(window / 8...(world.plan.options.isPunctual ? window / 2 : window * 3))
     }
 
-    /// What is said about a notification; nil: it is accepted.
+    /// The status that refuses a notification; nil: it is accepted.
     func judge(_ token: Int) -> APNsStatus? {
         if let refusal = nextRefusal, refusal.names {
             nextRefusal = nil
@@ -165,9 +165,9 @@ final class SimulatedConnector: GatewayConnecting {
     func noteFailure() {}
 }
 
-/// Where a worker's lanes find the gateways.
+/// The connectors from a worker's lanes to the gateways.
 final class SimulatedConnectors: GatewayConnectors {
-    /// How long a bundle without a certificate is waited for.
+    /// Time for which a bundle without a certificate is waited for.
     private static let grace = VirtualTime.seconds(3)
 
     private unowned let worker: SimulatedWorker

@@ -3,11 +3,11 @@
 /// The coordinator of the consumer group: members, generations, and who has which partition.
 ///
 /// A rebalance goes in rounds: every member hears of it with a heartbeat, gives up what it must (all of it under eager
-/// assignment, what moves under cooperative), and joins; when all have, or the patience with the others is over, the next
-/// generation begins.
+/// assignment, what moves under cooperative), and joins; when all have, or the patience with the others is over, the
+/// next generation begins.
 final class SimulatedGroup {
     static let sessionTimeout = VirtualTime.seconds(6)
-    /// How long a rebalance waits for members that do not join.
+    /// Time for which a rebalance waits for members that do not join.
     static let patience = VirtualTime.seconds(20)
 
     private enum State {
@@ -24,7 +24,7 @@ final class SimulatedGroup {
     private var state = State.stable
     private var joined: Set<Int> = []
     private var rounds = 0
-    /// What each member was given last, by its number.
+    /// Partitions that each member was given last, by its number.
     private var given: [Int: [Int32]] = [:]
 
     init(world: World, partitions: Int) {

@@ -1,10 +1,10 @@
 import NIOCore
+import PushTopics
 
-@testable import BelfryRuntime
 @testable import RedisClient
 
-/// A worker's connection to Redis; the contract of `RedisConnection`: commands run and complete in order; when the connection
-/// is lost, what was sent may have run, and what was not waits for the next one.
+/// A worker's connection to Redis; the contract of `RedisConnection`: commands run and complete in order; when the
+/// connection is lost, what was sent may have run, and what was not waits for the next one.
 final class SimulatedPipeline: RedisPipeline {
     private struct Command {
         var arguments: [[UInt8]]

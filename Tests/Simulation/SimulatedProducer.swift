@@ -1,4 +1,5 @@
-@testable import BelfryRuntime
+import PushTopics
+
 @testable import KafkaClient
 
 /// A worker's producer; the contract of `KafkaProducer`: in order, once, and reported on from inside `poll`.
@@ -6,7 +7,7 @@ final class SimulatedProducer: MessageProducer {
     /// A message on its way, and what it becomes when the broker has it.
     private struct Message {
         var opaque: UInt64
-        /// Where it is then.
+        /// Stores the message; returns its place.
         var store: () -> Int64
     }
 
@@ -171,7 +172,7 @@ struct Published {
     var key: [UInt8]
     var value: [UInt8]
     var headers: [(String, [UInt8])]
-    /// Who published it, and when.
+    /// The worker that published it, and the time.
     var worker: Int
     var time: VirtualTime
 }

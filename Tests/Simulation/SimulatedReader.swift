@@ -1,4 +1,5 @@
-@testable import BelfryRuntime
+import PushTopics
+
 @testable import KafkaClient
 
 /// A worker's reader of the log beside its consumer; the contract of `KafkaReader`.

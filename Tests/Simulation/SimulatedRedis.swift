@@ -1,10 +1,10 @@
 import NIOCore
 
-@testable import BelfryRuntime
 @testable import RedisClient
+@testable import TokenState
 
-/// The Redis server of a world: what is known of each token, by its bucket and the token. No bundle is large enough for a second
-/// bucket.
+/// The Redis server of a world: what is known of each token, by its bucket and the token. No bundle is large enough for
+/// a second bucket.
 final class SimulatedRedis {
     private unowned let world: World
     private(set) var tokens: [[UInt8]: TokenRecord] = [:]
@@ -126,8 +126,8 @@ final class SimulatedRedis {
         }
     }
 
-    /// The script's rule: only if the last registration is older. Arguments: EVALSHA, digest, 2, directory, bucket, buckets, token,
-    /// time, reason.
+    /// The script's rule: only if the last registration is older. Arguments: EVALSHA, digest, 2, directory, bucket,
+    /// buckets, token, time, reason.
     private func tombstone(_ arguments: [[UInt8]], by worker: SimulatedWorker) -> TokenRecord {
         let key = arguments[4] + arguments[6]
         var record = tokens[key] ?? TokenRecord()

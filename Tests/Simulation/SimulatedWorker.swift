@@ -1,13 +1,13 @@
 import Logging
 
-@testable import BelfryRuntime
 @testable import KafkaClient
+@testable import Sender
 
 /// One worker process from its start to its end: the real shard, on simulated clients.
 final class SimulatedWorker {
     /// Of this life; a process that is started again has another.
     let number: Int
-    /// Which of the world's workers it is.
+    /// Index of this worker among the world's.
     let slot: Int
     unowned let world: World
     let loop: SimulatedEventLoop
@@ -113,7 +113,7 @@ final class SimulatedWorker {
     }
 }
 
-/// What a worker takes for the time of day. Used by the world's thread only.
+/// The time of day as a worker takes it. Used by the world's thread only.
 final class WallClock: @unchecked Sendable {
     private unowned let clock: VirtualClock
     var skewMilliseconds: Int64 = 0

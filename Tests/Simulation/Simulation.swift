@@ -8,11 +8,11 @@ struct Simulation {
     var threads: Int
     /// Of a hundred seeds so many are run a second time, to see whether the same comes out.
     var replayedPercent = 5
-    /// What the seeds choose from, and the auditor's rules.
+    /// The features that the seeds choose from, and the auditor's rules.
     var features = Features.current
     var checks = Checks.current
 
-    /// What came of them.
+    /// The results of the seeds.
     struct Summary: Sendable {
         var seeds = 0
         var replayed = 0

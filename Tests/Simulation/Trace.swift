@@ -1,12 +1,13 @@
-/// What happened in a world: a hash of everything, to compare runs by, and a story for people if one is wanted.
+/// Records the events of a world. A hash of everything, to compare runs by, and a story for people if one is wanted.
 struct Trace {
-    /// FNV-1a over times, kinds and numbers. No text and no hash of a process goes in, so that it is the same everywhere.
+    /// FNV-1a over times, kinds and numbers. No text and no hash of a process goes in, so that it is the same
+    /// everywhere.
     private(set) var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     private(set) var events = 0
     private(set) var story: [String] = []
     let tells: Bool
 
-    /// What can happen.
+    /// An event that can happen.
     enum Kind: UInt64 {
         case fault, accepted, refused, outcome, committed, commitRefused, assigned, revoked, fetched, connecting
         case connected, disconnected, answered, tombstone, started, stopped, crashed, generation, deadLetter, committing

@@ -8,33 +8,58 @@ extension VirtualTime {
 
 /// The one clock of a world, and everything that is to happen: what is due next happens next, and nothing takes time.
 ///
-/// What is due at the same time happens in the order in which it was asked for. Used by one thread.
+/// Events that are due at the same time happen in the order in which they were asked for. Used by one thread.
 final class VirtualClock {
-    /// Something that is to happen; a cancelled one does not.
-    final class Event {
-        fileprivate var body: (() -> Void)?
+    /// Names something that is to happen, so that it can be cancelled.
+    struct Event {
+        fileprivate let slot: Int32
+        fileprivate let number: UInt64
 
-        fileprivate init(_ body: @escaping () -> Void) {
-            self.body = body
+        private static let slotBits: UInt64 = 24
+
+        fileprivate init(slot: Int32, number: UInt64) {
+            self.slot = slot
+            self.number = number
         }
 
-        func cancel() { body = nil }
+        /// In one word, for those who keep it as a number.
+        var identifier: UInt64 { number << Self.slotBits | UInt64(slot) }
+
+        init(identifier: UInt64) {
+            slot = Int32(identifier & (1 << Self.slotBits - 1))
+            number = identifier >> Self.slotBits
+        }
     }
 
+    /// The heap holds these alone, so that moving them counts no references.
     private struct Entry {
         var time: VirtualTime
         var number: UInt64
-        var event: Event
+        var slot: Int32
 
         func precedes(_ other: Entry) -> Bool {
             time != other.time ? time < other.time : number < other.number
         }
     }
 
+    private struct Slot {
+        /// Zero while it is free.
+        var number: UInt64
+        /// Nil once it is cancelled.
+        var body: (() -> Void)?
+    }
+
     private(set) var now: VirtualTime
     /// A binary heap, the first entry on top.
     private var heap: [Entry] = []
+    private var slots: [Slot] = []
+    private var freeSlots: [Int32] = []
     private var lastNumber: UInt64 = 0
+    /// Entries of the heap that were cancelled.
+    private var cancelled = 0
+
+    /// From so many entries on, a heap of which more than half is cancelled is tidied up.
+    private static let tidySize = 64
 
     init(start: VirtualTime) {
         now = start
@@ -42,11 +67,18 @@ final class VirtualClock {
 
     @discardableResult
     func at(_ time: VirtualTime, _ body: @escaping () -> Void) -> Event {
-        let event = Event(body)
         lastNumber += 1
-        heap.append(Entry(time: max(time, now), number: lastNumber, event: event))
+        let slot: Int32
+        if let free = freeSlots.popLast() {
+            slot = free
+            slots[Int(slot)] = Slot(number: lastNumber, body: body)
+        } else {
+            slot = Int32(slots.count)
+            slots.append(Slot(number: lastNumber, body: body))
+        }
+        heap.append(Entry(time: max(time, now), number: lastNumber, slot: slot))
         rise(heap.count - 1)
-        return event
+        return Event(slot: slot, number: lastNumber)
     }
 
     @discardableResult
@@ -54,13 +86,27 @@ final class VirtualClock {
         at(now + delay, body)
     }
 
+    /// Something will not happen; harmless if it has.
+    func cancel(_ event: Event) {
+        let slot = Int(event.slot)
+        guard slot < slots.count, slots[slot].number == event.number, slots[slot].body != nil else { return }
+        slots[slot].body = nil
+        cancelled += 1
+        if heap.count >= Self.tidySize, cancelled > heap.count / 2 { tidy() }
+    }
+
     /// Lets the next thing happen; false if nothing is to happen any more.
     func step() -> Bool {
         while let first = heap.first {
-            if heap.count > 1 { heap[0] = heap[heap.count - 1] }
-            heap.removeLast()
-            sink()
-            guard let body = first.event.body else { continue }
+            let last = heap.removeLast()
+            if !heap.isEmpty {
+                heap[0] = last
+                sink(0)
+            }
+            guard let body = free(first.slot) else {
+                cancelled -= 1
+                continue
+            }
             now = first.time
             body()
             return true
@@ -71,28 +117,51 @@ final class VirtualClock {
     /// Forgets everything that was to happen: the end of a world.
     func clear() {
         heap.removeAll()
+        slots.removeAll()
+        freeSlots.removeAll()
+        cancelled = 0
+    }
+
+    private func free(_ slot: Int32) -> (() -> Void)? {
+        let body = slots[Int(slot)].body
+        slots[Int(slot)] = Slot(number: 0, body: nil)
+        freeSlots.append(slot)
+        return body
+    }
+
+    private func tidy() {
+        heap.removeAll { entry in
+            guard slots[Int(entry.slot)].body == nil else { return false }
+            _ = free(entry.slot)
+            return true
+        }
+        cancelled = 0
+        for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { sink(index) }
     }
 
     private func rise(_ index: Int) {
+        let entry = heap[index]
         var child = index
         while child > 0 {
             let parent = (child - 1) / 2
-            guard heap[child].precedes(heap[parent]) else { return }
-            heap.swapAt(child, parent)
+            guard entry.precedes(heap[parent]) else { break }
+            heap[child] = heap[parent]
             child = parent
         }
+        heap[child] = entry
     }
 
-    private func sink() {
-        var parent = 0
+    private func sink(_ index: Int) {
+        let entry = heap[index]
+        var parent = index
         while true {
-            var least = parent
-            for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count {
-                if heap[child].precedes(heap[least]) { least = child }
-            }
-            guard least != parent else { return }
-            heap.swapAt(parent, least)
+            var least = 2 * parent + 1
+            guard least < heap.count else { break }
+            if least + 1 < heap.count, heap[least + 1].precedes(heap[least]) { least += 1 }
+            guard heap[least].precedes(entry) else { break }
+            heap[parent] = heap[least]
             parent = least
         }
+        heap[parent] = entry
     }
 }

@@ -1,8 +1,6 @@
 import PipelineCore
 
-@testable import BelfryRuntime
-
-/// How the faults of a plan come about.
+/// Injects the faults of a plan.
 extension World {
     func inject(_ fault: Fault) {
         note(.fault, fault.worker, fault.topic, "FAULT \(fault.kind) for \(fault.lasting / .milliseconds(1)) ms")
@@ -85,7 +83,7 @@ extension World {
         }
     }
 
-    /// What meets one worker.
+    /// Lets a fault meet one worker.
     private func meet(_ fault: Fault, _ worker: SimulatedWorker) {
         let end = clock.now + fault.lasting
         switch fault.kind {
@@ -113,7 +111,7 @@ extension World {
         }
     }
 
-    /// What meets one topic.
+    /// Lets a fault meet one topic.
     private func meet(_ fault: Fault, _ gateway: SimulatedGateway) {
         guard !gateway.isSick else { return }
         let end = clock.now + fault.lasting
@@ -149,8 +147,8 @@ extension World {
         }
     }
 
-    /// A member that is not heard of for the length of a session is thrown out, and learns it: by itself if only the group
-    /// cannot be reached, later if it does not run.
+    /// A member that is not heard of for the length of a session is thrown out, and learns it: by itself if only the
+    /// group cannot be reached, later if it does not run.
     private func evict(_ worker: SimulatedWorker, after time: VirtualTime) {
         guard time > SimulatedGroup.sessionTimeout else { return }
         let life = worker.number

@@ -1,11 +1,13 @@
+import BelfrySupport
 import Foundation
 import Logging
 import PushSchemas
+import PushTopics
 import SwiftProtobuf
 
-@testable import BelfryRuntime
+@testable import TokenState
 
-/// What does not differ from world to world: names, tokens, bytes, and the configuration of workers.
+/// Constants of all worlds: names, tokens, bytes, and the configuration of workers.
 extension World {
     static let start = VirtualTime.seconds(1000)
     static let names = TopicNames()

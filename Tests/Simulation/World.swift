@@ -1,14 +1,16 @@
+import BelfrySupport
 import Foundation
 import KafkaClient
 import Logging
 import PushSchemas
+import PushTopics
 import SwiftProtobuf
 
-@testable import BelfryRuntime
+@testable import Sender
 
 /// A whole pipeline with everything around it, on one thread under one clock. Every choice comes from the plan's seed.
 final class World {
-    /// What came of a world.
+    /// The result of a world.
     struct Report {
         var violation: Auditor.Violation?
         var hash: UInt64
@@ -39,7 +41,7 @@ final class World {
     private let configuration: BelfryConfiguration
     private var parts: Parts?
 
-    /// What refers back to the world.
+    /// The parts that refer back to the world.
     private struct Parts {
         var auditor: Auditor
         var broker: SimulatedBroker

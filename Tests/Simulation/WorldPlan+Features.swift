@@ -1,6 +1,6 @@
 import PipelineCore
 
-/// What the seed adds to a plain world.
+/// Features that the seed adds to a plain world.
 extension WorldPlan {
     /// Worlds that stay plain, of a hundred.
     private static let plainShare = 35

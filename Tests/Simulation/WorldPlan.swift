@@ -1,6 +1,7 @@
 import PipelineCore
 
-/// Everything about a world that the seed decides beforehand. A plan can be cut down, to see what of it a failure needs.
+/// Everything about a world that the seed decides beforehand. A plan can be cut down, to see what of it a failure
+/// needs.
 struct WorldPlan: Sendable, Equatable {
     var seed: UInt64
     var options: Options
@@ -9,7 +10,7 @@ struct WorldPlan: Sendable, Equatable {
     var faults: [Fault]
     var checks: Checks
 
-    /// How a world is made and set up.
+    /// The make and the settings of a world.
     struct Options: Sendable, Equatable {
         var workers = 2
         var partitions = 2
@@ -40,7 +41,7 @@ struct WorldPlan: Sendable, Equatable {
         var isPunctual = true
         /// Topics with gateways; 3...12.
         var topics = WorldPlan.plainTopics
-        /// What never recovers.
+        /// Sicknesses that never end.
         var sick: [Sickness] = []
         /// Nothing but sickness goes wrong, so that the healthy topics' times are bounded.
         var isIsolated = false
@@ -71,7 +72,7 @@ struct WorldPlan: Sendable, Equatable {
         var from: VirtualTime
     }
 
-    /// How a record is written.
+    /// The form in which a record is written.
     enum Form: Sendable, Equatable {
         case protobuf, json
         /// Counts as one notification.
@@ -92,7 +93,7 @@ struct WorldPlan: Sendable, Equatable {
         var tokens: [Int]
         /// 0: none.
         var coalescingKey = 0
-        /// How much older it says it is than it is.
+        /// Time by which the record says it is older than it is.
         var backdated: VirtualTime = 0
         var form = Form.protobuf
         /// Of its tokens, those on whose notifications the gateway closes without a word.

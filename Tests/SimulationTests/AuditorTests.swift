@@ -1,4 +1,3 @@
-import BelfryRuntime
 import PipelineCore
 import PushSchemas
 import Testing

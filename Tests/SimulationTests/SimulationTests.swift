@@ -46,7 +46,7 @@ import Testing
 
     @Test(
         "Known seeds: what was superseded by one that is remembered is not sent when both are read again",
-        arguments: [24638, 25843, 28080] as [UInt64]
+        arguments: [24638, 25843, 28080, 63897] as [UInt64]
     )
     func knownRepetitionSeeds(seed: UInt64) {
         #expect(World(WorldPlan(seed: seed, features: .all)).run().violation == nil)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TLSTransport
 
-/// What a certificate says, and what our authority puts into one.
+/// The fields of a certificate, and those that our authority puts in.
 struct CertificateTests {
     @Test("Topic and environments are read from the certificate as it was issued", arguments: [1, 2, 3] as [UInt8])
     func issued(rawEnvironments: UInt8) throws {

@@ -24,7 +24,7 @@ extension Recorder.Script {
     }
 }
 
-/// How connections end: nothing that was received is lost, nothing that is missing goes unnoticed.
+/// The ends of connections. Nothing that was received is lost, nothing that is missing goes unnoticed.
 @Suite(.timeLimit(.minutes(2)))
 struct ClosingTests {
     static let answer: [UInt8] = [8, 8, 0, 0, 0, 42]

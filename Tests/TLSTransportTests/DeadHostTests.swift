@@ -4,7 +4,7 @@ import Testing
 
 @testable import TLSTransport
 
-/// What is wrong when there is no TLS on the other side, told apart from a refused certificate.
+/// Errors without TLS on the other side, told apart from a refused certificate.
 @Suite(.timeLimit(.minutes(2)))
 struct DeadHostTests {
     /// A server without TLS that does one thing to each connection.

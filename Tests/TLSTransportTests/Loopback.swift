@@ -11,10 +11,10 @@ struct Loopback: Sendable {
     var serverName = "localhost"
     var clientScript = Recorder.Script()
     var serverScript = Recorder.Script()
-    /// Whether an end of stream leaves the other direction open.
+    /// An end of stream leaves the other direction open.
     var halfClosure = false
     var autoRead = true
-    /// How long an end waits for the other side; tests in which the other side never ends set it short.
+    /// Longest wait of an end for the other side. Tests in which the other side never ends set it short.
     var closeTimeout = TimeAmount.seconds(30)
 
     static let group = MultiThreadedEventLoopGroup.singleton

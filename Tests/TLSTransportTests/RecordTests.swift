@@ -5,7 +5,7 @@ import Testing
 
 @testable import TLSTransport
 
-/// What goes over the wire, and when.
+/// The records on the wire, and their times.
 struct RecordTests {
     static func established(
         clientScript: Recorder.Script = .init(),

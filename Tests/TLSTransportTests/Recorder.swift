@@ -2,7 +2,8 @@ import NIOCore
 
 @testable import TLSTransport
 
-/// What the handlers behind a ``TLSHandler`` saw, in order; neighbouring pieces of plaintext are one entry.
+/// An event that handlers behind a ``TLSHandler`` saw. Events are in order; neighbouring pieces of plaintext are one
+/// entry.
 enum Seen: Equatable, Sendable {
     case handshake(TLSHandshakeCompleted)
     case bytes([UInt8])

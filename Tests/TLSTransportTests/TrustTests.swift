@@ -4,7 +4,7 @@ import Testing
 
 @testable import TLSTransport
 
-/// Who is let in, who is not, and what each side is told.
+/// Admission and refusal of peers, and the errors that each side gets.
 @Suite(.timeLimit(.minutes(2)))
 struct TrustTests {
     /// The client says hello, the server answers and closes.

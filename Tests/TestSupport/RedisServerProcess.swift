@@ -15,7 +15,7 @@ public final class RedisServerProcess: Sendable {
     private let processID: pid_t
     private let directory: String
     private let output: Int32
-    /// What the server has printed so far.
+    /// Text that the server has printed so far.
     private let log: Mutex<String>
 
     /// Starts a server and returns when it is ready.
@@ -87,7 +87,7 @@ public final class RedisServerProcess: Sendable {
         _ = Glibc.kill(-processID, SIGCONT)
     }
 
-    /// What redis-cli prints when it is told to run a command on this server.
+    /// Runs a command on this server with redis-cli; returns the printed text.
     public func command(_ words: String...) throws -> String {
         try printed(by: ["redis-cli", "-p", "\(port)"] + (tls?.clientArguments ?? []) + words)
     }
@@ -98,7 +98,7 @@ public final class RedisServerProcess: Sendable {
     }
 }
 
-/// What a program prints, to both streams, until its end. Blocks.
+/// Runs a program to its end; returns the text of both its streams. Blocks.
 func printed(by words: [String]) throws -> String {
     let (processID, output) = try spawn(words)
     let text = read(output, until: nil).text

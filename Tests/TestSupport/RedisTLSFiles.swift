@@ -1,6 +1,6 @@
 /// The files in PEM form of a Redis server that is to be had over TLS only and asks for a certificate.
 public struct RedisTLSFiles: Sendable {
-    /// Whom servers and clients trust.
+    /// The authority that servers and clients trust.
     public var authority: String
     /// The servers' certificate and key.
     public var server: String

@@ -1,14 +1,14 @@
 /// A limit on new connections per minute, shared fairly between the topics that wait.
 ///
-/// The service treats rapid connecting as denial of service ([10]). The budget applies to every connection that is opened
-/// again, also to those that follow an answered error, which need no back-off. In no minute, wherever it begins, are more
-/// granted than the limit; half of them may come at once, the others come evenly, so that a busy minute does not end in
-/// standing still. A lane's first connection is paced, not charged: a start is no reconnect storm, and must not spend what
-/// reconnects need.
+/// The service treats rapid connecting as denial of service ([10]). The budget applies to every connection that is
+/// opened again, also to those that follow an answered error, which need no back-off. No minute, wherever it begins,
+/// has more grants than the limit. Half of them may come at once, the others come evenly, so that a busy minute does
+/// not end in a standstill. A lane's first connection is paced, not charged: a start is no reconnect storm, and must
+/// not use up the grants that reconnects need.
 ///
-/// A free grant goes to the waiting topic with the fewest grants within the last minute, so that a topic that reconnects
-/// all the time gets no more than the others leave. Asking is how a topic waits: it asks again at the time it was told, and
-/// counts as waiting until ``patience`` after that.
+/// A free grant goes to the waiting topic with the fewest grants within the last minute, so that a topic that
+/// reconnects all the time gets no more than the others leave. A topic waits by asking: it asks again at the time it
+/// was told, and counts as waiting until ``patience`` after that.
 public struct ConnectionBudget: Sendable {
     /// The reason for a connection.
     public enum Purpose: Sendable, CaseIterable {
@@ -16,7 +16,8 @@ public struct ConnectionBudget: Sendable {
         case first
         /// Replaces a connection that has ended.
         case reconnect
-        /// Replaces a connection that still works, so it can wait: granted out of the first half of a minute's budget only.
+        /// Replaces a connection that still works, so it can wait: granted out of the first half of a minute's budget
+        /// only.
         case successor
         /// Tries a topic that does not work: at most a quarter of a minute's budget.
         case probe
@@ -52,9 +53,9 @@ public struct ConnectionBudget: Sendable {
     }
 
     private static let minute = Duration.seconds(60)
-    /// A topic whose turn it is not comes again after this time.
+    /// A topic that has to wait for its turn asks again after this time.
     private static let askAgain = Duration.milliseconds(20)
-    /// A topic that is this late for the time it was told does not wait any more.
+    /// A topic that is later than this for the time it was told no longer waits.
     static let patience = Duration.milliseconds(500)
     /// First connections: 20 a second, 20 at once.
     private static let firstSpacing = Duration.milliseconds(50)
@@ -65,13 +66,13 @@ public struct ConnectionBudget: Sendable {
     private let spacing: Duration
     /// Charged grants of the last minute, oldest first.
     private var grants: [Grant] = []
-    /// Those of them that went to probes.
+    /// The charged grants that went to probes.
     private var probes: [MonotonicTime] = []
-    /// The next grant's time if those left after the last one come evenly until the oldest no longer counts.
+    /// The next grant's time if the remaining grants come evenly until the oldest no longer counts.
     private var nextEven = MonotonicTime(nanoseconds: 0)
     private var topics: [UInt64: Topic] = [:]
     private var sweepsAt = MonotonicTime(nanoseconds: 0)
-    /// When all of the burst of first connections is to be had again.
+    /// The time at which the whole burst of first connections is available again.
     private var burstIsWhole = MonotonicTime(nanoseconds: 0)
 
     /// - Parameter perMinute: charged connections in any minute; 1 or more.
@@ -129,12 +130,12 @@ public struct ConnectionBudget: Sendable {
         return next
     }
 
-    /// The charged grant that many grants ago, 1: the last; nil if it is more than a minute old.
+    /// The charged grant `count` grants ago (1 is the last); nil if it is more than a minute old.
     private func grant(ago count: Int) -> MonotonicTime? {
         count <= grants.count ? grants[grants.count - count].time : nil
     }
 
-    /// The topic whose turn it is among those that wait for something that is free.
+    /// The next topic in turn among those that wait for a free purpose.
     private func favourite(now: MonotonicTime) -> UInt64? {
         let free = Free(
             reconnect: nextGrant(for: .reconnect, now: now) <= now,
@@ -202,7 +203,7 @@ extension ConnectionBudget.Topic {
         waitsSince(for: .init(reconnect: true, successor: true, probe: true), now: now) != nil
     }
 
-    /// Since when the topic has waited for something that is free; nil if it does not.
+    /// The start of the topic's wait for a free purpose; nil if it does not wait.
     func waitsSince(for free: ConnectionBudget.Free, now: MonotonicTime) -> MonotonicTime? {
         var since: MonotonicTime?
         func consider(_ wait: ConnectionBudget.Wait?, _ isFree: Bool) {

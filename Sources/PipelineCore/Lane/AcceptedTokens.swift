@@ -1,11 +1,11 @@
 /// The tokens that the gateway accepted lately, in bounded memory: a hint, never a proof.
 ///
-/// Who was accepted before is unlikely to be invalid now, so it need not wait among newcomers when many of those are. A token
-/// is known by its CRC-32 alone; another with the same checksum passes for it, which costs a connection at worst. Takes
-/// about ``capacity`` tokens, two bytes each, and forgets the oldest of a bucket for one more.
+/// A token that was accepted before is unlikely to be invalid now. So it need not wait among newcomers when many of
+/// those are invalid. A token is known by its CRC-32 alone; another with the same checksum passes for it, which costs a
+/// connection at worst. Holds about ``capacity`` tokens, two bytes each; a full bucket forgets its oldest for one more.
 public struct AcceptedTokens: ~Copyable {
-    /// Tags of 16 bits, the youngest lowest in `recent`; 0: none. Eight, so that a bucket hardly ever overflows while the
-    /// others have room.
+    /// Tags of 16 bits, the youngest lowest in `recent`; 0: none. Eight, so that a bucket hardly ever overflows while
+    /// the others have room.
     private struct Bucket {
         static let ways = 8
         private static let ones: UInt64 = 0x0001_0001_0001_0001
@@ -41,7 +41,7 @@ public struct AcceptedTokens: ~Copyable {
         }
     }
 
-    /// Tokens that find room if they spread evenly.
+    /// The number of tokens that fit if they spread evenly.
     public var capacity: Int { Bucket.ways << indexBits }
 
     private let buckets: UnsafeMutablePointer<Bucket>
@@ -69,7 +69,7 @@ public struct AcceptedTokens: ~Copyable {
         if !buckets[index].contains(tag) { buckets[index].insert(tag) }
     }
 
-    /// Takes in the tokens of a part of a lane's log, those of dropped entries left out.
+    /// Takes in the tokens of a part of a lane's log, except those of dropped entries.
     public mutating func insert(_ accepted: Range<UInt64>, of log: borrowing FrameLog) {
         for sequence in accepted {
             let entry = log.entry(at: sequence)

@@ -1,6 +1,6 @@
-/// Since when the gateway has had which part of a lane's log without a word, oldest first.
+/// The parts of a lane's log that the gateway has in silence, with their start times, oldest first.
 ///
-/// What is written within a small part of the window shares one mark (with the time of the latest, so that silence is
+/// Frames written within a small part of the window share one mark (with the time of the latest, so that silence is
 /// never counted too early): memory stays bounded whatever the rate.
 struct FlushMarks {
     struct Mark: Equatable {
@@ -8,22 +8,22 @@ struct FlushMarks {
         var end: UInt64
         /// Position of its last byte in the connection's stream, plus one.
         fileprivate(set) var streamEnd: UInt64
-        /// From when on silence counts; nil until the peer's kernel has acknowledged the mark.
+        /// The start of the mark's silence; nil until the peer's kernel has acknowledged the mark.
         fileprivate(set) var silentSince: MonotonicTime?
-        /// When the first part of this mark was written; later ones join until a part of the window has gone by.
+        /// The time of writing the mark's first part; later parts join until a part of the window has gone by.
         fileprivate var startedAt: MonotonicTime
     }
 
     /// A mark covers at most this part of the window.
     private static let partsPerWindow: UInt64 = 64
-    /// Marks that wait for their acknowledgement at most; more than these are joined to the last.
+    /// Most marks that wait for their acknowledgement; more are joined to the last.
     private static let mostUnacknowledged = 256
 
     private var marks: [Mark] = []
     private var start = 0
-    /// Index of the first that is not acknowledged.
+    /// Index of the first mark that is not acknowledged.
     private var unacknowledged = 0
-    /// Index of the first that ``takeQuiet(for:now:)`` has not told of.
+    /// Index of the first mark that ``takeQuiet(for:now:)`` has not returned yet.
     private var quiet = 0
 
     var first: Mark? {
@@ -32,7 +32,7 @@ struct FlushMarks {
 
     var awaitsAcknowledgement: Bool { unacknowledged < marks.count }
 
-    /// What ends at `end` has left this process, and nobody will tell when it arrives: silence counts from now.
+    /// Marks frames up to `end` that left this process. They get no acknowledgement: silence counts from now.
     mutating func appendFlushed(end: UInt64, now: MonotonicTime, window: Duration) {
         precondition(!awaitsAcknowledgement)
         if quiet < marks.count, isFresh(now: now, window: window) {
@@ -44,7 +44,7 @@ struct FlushMarks {
         unacknowledged = marks.count
     }
 
-    /// What ends at `end` ends at a position of the connection's stream: silence counts from its acknowledgement.
+    /// Marks frames up to `end`, which end at a stream position. Silence counts from its acknowledgement.
     mutating func appendWritten(end: UInt64, streamEnd: UInt64, now: MonotonicTime, window: Duration) {
         let joins =
             awaitsAcknowledgement
@@ -57,7 +57,7 @@ struct FlushMarks {
         }
     }
 
-    /// The peer's kernel has the stream up to that position.
+    /// The peer's kernel has acknowledged the stream up to `streamBytes`.
     mutating func acknowledge(streamBytes: UInt64, now: MonotonicTime) {
         while unacknowledged < marks.count, marks[unacknowledged].streamEnd <= streamBytes {
             marks[unacknowledged].silentSince = now
@@ -65,7 +65,7 @@ struct FlushMarks {
         }
     }
 
-    /// The end of what has been silent for a while, if that is news.
+    /// The end of the marks silent for `delay`; nil if none is new.
     mutating func takeQuiet(for delay: Duration, now: MonotonicTime) -> UInt64? {
         var end: UInt64?
         quiet = max(quiet, start)
@@ -76,17 +76,17 @@ struct FlushMarks {
         return end
     }
 
-    /// When the first part of the mark was written that covers a sequence number not settled yet; nil if there is none.
+    /// The time of writing the first part of the mark that covers an unsettled sequence number. Nil if there is none.
     func writtenAt(_ sequence: UInt64) -> MonotonicTime? {
         marks[start...].first { sequence < $0.end }?.startedAt
     }
 
-    /// When the first part of the oldest mark was written that is not acknowledged; nil if all are.
+    /// The time of writing the first part of the oldest unacknowledged mark; nil if all are acknowledged.
     var unacknowledgedSince: MonotonicTime? {
         unacknowledged < marks.count ? marks[unacknowledged].startedAt : nil
     }
 
-    /// Takes the oldest mark away, which must be one that is acknowledged.
+    /// Removes the oldest mark, which must be acknowledged.
     mutating func removeFirst() {
         precondition(start < unacknowledged)
         start += 1
@@ -107,7 +107,7 @@ struct FlushMarks {
         quiet = 0
     }
 
-    /// Whether the last mark still takes what follows it.
+    /// The last mark still takes the frames that follow it.
     private func isFresh(now: MonotonicTime, window: Duration) -> Bool {
         guard start < marks.count else { return false }
         let age = now.nanoseconds - min(now.nanoseconds, marks[marks.count - 1].startedAt.nanoseconds)

@@ -1,27 +1,27 @@
 import APNsProtocol
 
-/// The frames of one lane in the order of their sequence numbers: what is in flight, what waits, and what was presumed lately.
+/// The frames of one lane in the order of their sequence numbers: in flight, waiting, and presumed lately.
 ///
-/// Frames are encoded in place into chunks of one TLS record's size and stay there until they are settled, so that sending
-/// them again costs no encoding. A sequence number also is the notification identifier (see ``identifier(of:)``).
-/// Memory: 28 bytes and the frame's own for each entry; chunks are recycled.
+/// Frames are encoded in place into chunks of one TLS record's size and stay there until they are settled, so that
+/// sending them again costs no encoding. A sequence number also is the notification identifier (see
+/// ``identifier(of:)``). Memory: 28 bytes and the frame's own for each entry; chunks are recycled.
 public struct FrameLog: ~Copyable {
     /// Largest plaintext of a TLS record: a chunk handed over whole becomes exactly one.
     public static let chunkBytes = 16_384
 
-    /// What the log knows of one frame.
+    /// The log's data about one frame.
     public struct Entry {
         public var reference: NotificationReference
         var chunk: UInt32
         var offset: UInt16
         var length: UInt16
-        /// How often an error response named this notification already.
+        /// The number of error responses that named this notification so far.
         public var refusals: UInt8
-        /// Not to be sent (again): its partition is gone, or it has its outcome already.
+        /// The notification is not to be sent (again): its partition is gone, or it has its outcome already.
         public var isDropped: Bool
-        /// How often a connection ended without a word while this notification was alone in flight.
+        /// The number of silently ended connections while this notification was alone in flight.
         var loneCloses: UInt8 = 0
-        /// Of its token; see ``FrameLog/drop(checksum:from:where:)``.
+        /// The checksum of the token; see ``FrameLog/drop(checksum:from:where:)``.
         public internal(set) var checksum: UInt32
     }
 
@@ -73,7 +73,7 @@ public struct FrameLog: ~Copyable {
         UInt32(truncatingIfNeeded: sequence % UInt64(UInt32.max)) + 1
     }
 
-    /// The entry an identifier stands for among those kept, if any.
+    /// The sequence number of an identifier among the entries kept, if any.
     public func sequence(of identifier: UInt32) -> UInt64? {
         guard identifier != 0 else { return nil }
         let modulus = UInt64(UInt32.max)
@@ -113,7 +113,7 @@ public struct FrameLog: ~Copyable {
     ///
     /// - Parameters:
     ///   - bytes: 1 … the number reserved.
-    ///   - checksum: what ``drop(checksum:from:where:)`` finds it by; frames of one token share it.
+    ///   - checksum: the key for ``drop(checksum:from:where:)``; frames of one token share it.
     public mutating func commit(_ reference: NotificationReference, bytes: Int, checksum: UInt32 = 0) {
         precondition(bytes > 0 && chunks[chunks.count - 1].used + bytes <= Self.chunkBytes)
         if tail - head > mask { grow() }
@@ -143,10 +143,11 @@ public struct FrameLog: ~Copyable {
         return UnsafeRawBufferPointer(start: base(of: entry) + Int(entry.offset), count: Int(entry.length))
     }
 
-    /// The longest run of adjacent frames that starts at `sequence`, ends before `limit`, and leaves out dropped entries.
+    /// The longest run of adjacent frames that starts at `sequence`, ends before `limit`, and leaves out dropped
+    /// entries.
     ///
-    /// - Returns: the bytes (empty when `sequence` itself is dropped) and the sequence number to go on from; at most one
-    ///   chunk's worth. Valid until the next mutating call.
+    /// - Returns: the bytes (empty when `sequence` itself is dropped) and the sequence number to go on from; at most
+    ///   one chunk's worth. Valid until the next mutating call.
     public func run(from sequence: UInt64, limit: UInt64) -> (bytes: UnsafeRawBufferPointer, end: UInt64) {
         precondition(sequence >= head && sequence < limit && limit <= tail)
         let first = entry(at: sequence)
@@ -190,14 +191,14 @@ public struct FrameLog: ~Copyable {
         return Int(entries[slot].refusals)
     }
 
-    /// Counts what went wrong with the last entry elsewhere.
+    /// Adds the trouble that the last entry had elsewhere.
     mutating func inheritTrouble(_ trouble: NotificationTrouble) {
         let slot = Int(truncatingIfNeeded: (tail - 1) & mask)
         entries[slot].refusals = trouble.refusals
         entries[slot].loneCloses = trouble.loneCloses
     }
 
-    /// Entries from `start` on that something went wrong with.
+    /// The troubled entries from `start` on.
     func troubles(from start: UInt64) -> [(NotificationReference, NotificationTrouble)] {
         (max(start, head)..<max(start, tail)).compactMap { sequence in
             let entry = entries[Int(truncatingIfNeeded: sequence & mask)]
@@ -206,14 +207,14 @@ public struct FrameLog: ~Copyable {
         }
     }
 
-    /// Counts one more silent end of a connection on an entry alone and returns the new count (stops at 255).
+    /// Counts one more silent end of a connection with only this entry in flight. Returns the new count (stops at 255).
     mutating func countLoneClose(at sequence: UInt64) -> Int {
         let slot = Int(truncatingIfNeeded: sequence & mask)
         if entries[slot].loneCloses < .max { entries[slot].loneCloses += 1 }
         return Int(entries[slot].loneCloses)
     }
 
-    /// Marks the entries of an assignment from `start` on as dropped; returns how many.
+    /// Marks the entries of an assignment from `start` on as dropped; returns their number.
     @discardableResult
     public mutating func drop(assignment: UInt32, from start: UInt64) -> Int {
         var dropped = 0
@@ -227,7 +228,7 @@ public struct FrameLog: ~Copyable {
         return dropped
     }
 
-    /// Marks one entry as dropped, which is not.
+    /// Marks one entry as dropped that was not dropped before.
     mutating func drop(at sequence: UInt64) {
         precondition(sequence >= head && sequence < tail)
         let slot = Int(truncatingIfNeeded: sequence & mask)
@@ -236,8 +237,8 @@ public struct FrameLog: ~Copyable {
         droppedCount += 1
     }
 
-    /// Marks the entries from `start` on as dropped whose frames satisfy a condition; looks only into those with a
-    /// checksum.
+    /// Marks entries from `start` on as dropped if their frames satisfy a condition. Only entries with the checksum are
+    /// looked at.
     ///
     /// - Returns: their sequence numbers.
     mutating func drop(
@@ -259,7 +260,8 @@ public struct FrameLog: ~Copyable {
         return dropped
     }
 
-    /// Marks the entries from `start` on as dropped whose references satisfy a condition; returns those, in order.
+    /// Marks entries from `start` on as dropped if their references satisfy a condition. Returns those references, in
+    /// order.
     mutating func drop(from start: UInt64, where isMeant: (NotificationReference) -> Bool) -> [NotificationReference] {
         var dropped: [NotificationReference] = []
         for sequence in max(start, head)..<max(start, tail) {
@@ -286,7 +288,7 @@ public struct FrameLog: ~Copyable {
         return Int(chunk &- start.chunk) * Self.chunkBytes + offset - Int(start.offset)
     }
 
-    /// How many entries of a range are not dropped.
+    /// The number of entries of a range that are not dropped.
     public func liveCount(in range: Range<UInt64>) -> Int {
         guard droppedCount > 0 else { return range.count }
         return range.reduce(0) { $0 + (entry(at: $1).isDropped ? 0 : 1) }

@@ -1,42 +1,43 @@
-/// What happens to notifications whose fate nobody can tell (`unknown-fate`).
+/// The treatment of notifications of unknown fate (`unknown-fate`).
 public enum UnknownFatePolicy: String, Equatable, Sendable, CaseIterable {
     /// Send them again: at least once.
     case resend
-    /// Take them for accepted: at most once.
+    /// Presume them accepted: at most once.
     case presume
     /// Give them the outcome `unknown` and go on.
     case giveUp = "give-up"
 }
 
-/// The settings a lane decides by.
+/// The settings of a lane's decisions.
 public struct LaneLimits: Equatable, Sendable {
-    /// How long the gateway must stay silent, counted from the acknowledgement of its kernel, before a notification is
-    /// presumed accepted.
-    /// The answer arrives 100–800 ms after the offending bytes ([field]).
+    /// The silence of the gateway after which a notification is presumed accepted. It counts from the acknowledgement
+    /// of the gateway's kernel. The answer arrives 100–800 ms after the offending bytes ([field]).
     public var confirmationWindow: Duration
     public var unknownFate: UnknownFatePolicy
     /// Most notifications handed to a connection and not settled.
     public var inFlight: Int
-    /// Most bytes of frames handed to a connection and not settled, counted in the log's memory; at least a chunk of it.
+    /// Most bytes of frames handed to a connection and not settled, counted in the log's memory; at least one chunk.
     public var inFlightBytes: Int
-    /// Most bytes kept of presumed notifications for an answer that comes late.
+    /// Most bytes of presumed notifications kept for a late answer.
     public var retainedBytes: Int
-    /// How long the answer to a sentinel is waited for; never shorter than the window, or a sentinel would cost what silence
-    /// settles.
+    /// The longest wait for the answer to a sentinel. Never shorter than the window: otherwise a sentinel would cost
+    /// notifications that silence settles.
     public var sentinelTimeout: Duration
-    /// A peer that acknowledges nothing of what was written for so long is dead, whatever TCP believes.
+    /// A peer that acknowledges none of the written bytes for this time is dead, whatever TCP reports.
     public var peerTimeout: Duration
-    /// Age at which a connection is replaced at the latest; nil: never.
+    /// The greatest age of a connection before it is replaced; nil: never.
     public var connectionMaxAge: Duration?
-    /// A connection on which nothing was sent for so long is closed.
+    /// The idle time after which a connection is closed.
     public var idleTimeout: Duration
     /// The wait after failures of a connection.
     public var backoff: Backoff
-    /// The wait before a lane tries a topic again that was refused.
+    /// The wait before a lane tries a refused topic again.
     public var topicBackoff: Backoff
-    /// How often a notification that met a processing error (status 1) is sent in all.
+    /// Most attempts in all for a notification that met a processing error (status 1).
     public var processingAttempts: Int
-    /// How often a connection may end without a word on a notification alone in flight before that is refused; 1 … 255.
+    /// The longest time of attempts after a processing error, counted from the first refusal.
+    public var retryFor: Duration
+    /// Most silent ends of connections for a notification alone in flight; 1 … 255. After these it is refused.
     public var loneCloses: Int
 
     public init(
@@ -52,6 +53,7 @@ public struct LaneLimits: Equatable, Sendable {
         backoff: Backoff = Backoff(base: .seconds(1), cap: .seconds(60), floor: .milliseconds(100)),
         topicBackoff: Backoff = Backoff(base: .seconds(30), cap: .seconds(300), floor: .seconds(10)),
         processingAttempts: Int = 5,
+        retryFor: Duration = .seconds(60),
         loneCloses: Int = 5
     ) {
         precondition(confirmationWindow > .zero && inFlight >= 1 && retainedBytes >= 0 && processingAttempts >= 1)
@@ -71,6 +73,7 @@ public struct LaneLimits: Equatable, Sendable {
         self.backoff = backoff
         self.topicBackoff = topicBackoff
         self.processingAttempts = processingAttempts
+        self.retryFor = retryFor
         self.loneCloses = loneCloses
     }
 }

@@ -1,28 +1,28 @@
-/// What of a lane may go out while its topic does not work, or may not.
+/// Limits sending while the topic does not work, or must not send.
 extension LaneStateMachine {
     public enum Admission: Equatable, Sendable {
         case all
         /// One notification in flight at a time: a probe.
         case one
-        /// Nothing, and no connection: an open one comes to its end.
+        /// Nothing, and no connection: an open one is ended.
         case none
     }
 
-    /// Changes what may go out. A wait that the topic's refusal asked for is over: the breaker knows when to try again.
+    /// Changes the admission. This ends a wait for a refused topic: the breaker decides on the next attempt.
     public mutating func admit(_ admission: Admission) {
         guard self.admission != admission else { return }
         self.admission = admission
         if admission == .none {
             retire()
-        } else if waitsForTopic, case .waiting = phase {
+        } else if waitCause == .topic, case .waiting = phase {
             phase = .disconnected
         }
     }
 
-    /// Takes what waits out of the line, as long as somebody takes it over.
+    /// Removes waiting notifications that another stage takes over.
     ///
-    /// - Parameter isTaken: whether the notification goes elsewhere; it gets no outcome from here.
-    /// - Returns: what was taken, in order.
+    /// - Parameter isTaken: returns whether the notification goes elsewhere; it gets no outcome from this lane.
+    /// - Returns: the removed notifications, in order.
     public mutating func takeWaiting(where isTaken: (NotificationReference) -> Bool) -> [NotificationReference] {
         let taken = log.drop(from: sentEnd, where: isTaken)
         passDropped()

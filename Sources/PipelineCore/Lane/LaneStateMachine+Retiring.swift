@@ -1,44 +1,45 @@
 import APNsProtocol
 
-/// How a connection comes to a proven end: the sentinel, rotation, the idle rule.
+/// Ends connections with proof: the sentinel, rotation, the idle rule.
 ///
-/// A *sentinel* is a notification that the gateway must refuse, without a token: the answer to it proves that everything
-/// before it was accepted ([field]). It costs the connection, so it goes out only when a connection is to end anyway: at a
-/// stop, and before a lane moves on to a new connection. A gateway may fail to answer it; silence goes on to settle what it
-/// settles, and after ``LaneLimits/sentinelTimeout`` the connection is given up.
+/// A *sentinel* is a notification that the gateway must refuse, without a token: the answer to it proves that
+/// everything before it was accepted ([field]). It costs the connection, so it goes out only when a connection is to
+/// end anyway: at a stop, and before a lane moves on to a new connection. A gateway may fail to answer it; meanwhile
+/// silence settles notifications as usual, and after ``LaneLimits/sentinelTimeout`` the connection is given up.
 extension LaneStateMachine {
     /// A connection that takes no more notifications.
     struct Retirement: Equatable {
-        /// The sequence number whose identifier the sentinel carries; nil before one is out.
+        /// The sequence number whose identifier the sentinel carries; nil before it is written.
         var sentinel: UInt64?
         var givenUpAt: MonotonicTime?
     }
 
     // MARK: Stopping
 
-    /// The lane comes to its end: as soon as nothing waits, the connection retires.
+    /// Begins the end of the lane: as soon as nothing waits, the connection retires.
     public mutating func finish() {
         isFinishing = true
     }
 
     // MARK: Retiring
 
-    /// The open connection takes nothing more; it can be closed once what it carries is settled, see ``isRetired``.
+    /// Stops the open connection from taking more. It can be closed once its notifications are settled, see
+    /// ``isRetired``.
     public mutating func retire() {
         guard phase == .open, retirement == nil else { return }
         retirement = Retirement()
     }
 
-    /// Nothing of a retiring connection is unsettled: close it.
+    /// The retiring connection has nothing unsettled: the caller closes it.
     public var isRetired: Bool {
         phase == .open && retirement != nil && sentEnd == settledEnd
     }
 
-    /// Whether a sentinel is to be written now, with ``sentinelIdentifier``; nothing is written after it.
+    /// A sentinel is to be written now, with ``sentinelIdentifier``; nothing is written after it.
     public var wantsSentinel: Bool {
         guard phase == .open, sentEnd > settledEnd else { return false }
         if let retirement { return retirement.sentinel == nil }
-        // What waits and is dropped is not sent any more, even if the connection takes nothing that would pass it.
+        // Dropped entries that wait are not sent any more, even if the connection takes nothing that would pass them.
         return isFinishing && log.liveCount(in: sentEnd..<log.tail) == 0
     }
 
@@ -51,11 +52,12 @@ extension LaneStateMachine {
         retirement = Retirement(sentinel: sentEnd, givenUpAt: now + limits.sentinelTimeout)
     }
 
-    /// When the sentinel's answer is no longer waited for; nil while none is out.
+    /// The end of the wait for the sentinel's answer; nil while no sentinel is out.
     public var sentinelGivenUpAt: MonotonicTime? { retirement?.givenUpAt }
 
-    /// The sentinel was not answered in time: the caller closes the connection. What silence has not settled by then, since
-    /// not even its bytes were acknowledged, has an unknown fate. A lane that stops sends nothing of it again.
+    /// The sentinel was not answered in time: the caller closes the connection. Notifications that silence has not
+    /// settled by then, because not even their bytes were acknowledged, have an unknown fate. A lane that stops sends
+    /// none of them again.
     ///
     /// - Returns: nil while there is time.
     public mutating func giveSentinelUp(now: MonotonicTime) -> LaneVerdict? {
@@ -65,15 +67,15 @@ extension LaneStateMachine {
         return verdict
     }
 
-    /// Whether an answer is the one to the sentinel that is out. Status 2 with identifier 0 is: nothing else that a lane
-    /// sends can miss its token.
+    /// The answer is the one to the sentinel that is out. So is status 2 with identifier 0: nothing else that a lane
+    /// sends can lack its token.
     func answersSentinel(_ response: ErrorResponse) -> Bool {
         guard let sentinel = retirement?.sentinel else { return false }
         return response.identifier == FrameLog.identifier(of: sentinel)
             || response.identifier == 0 && response.status == .missingDeviceToken
     }
 
-    /// Everything on the connection was accepted, for the gateway came as far as the sentinel.
+    /// Everything on the connection was accepted, because the gateway came as far as the sentinel.
     mutating func sentinelAnswered() -> LaneVerdict {
         var verdict = nothing
         verdict.confirmed = settledEnd..<sentEnd
@@ -89,7 +91,7 @@ extension LaneStateMachine {
 
     // MARK: Rotation
 
-    /// Whether the connection is old enough for a successor to be opened.
+    /// The connection is old enough for a successor to be opened.
     public func wantsSuccessor(now: MonotonicTime) -> Bool {
         guard phase == .open, retirement == nil, !isFinishing, let due = rotatesAt else { return false }
         return due <= now
@@ -101,8 +103,8 @@ extension LaneStateMachine {
         rotatesAt = time
     }
 
-    /// The successor could not be opened: the connection goes on, and a successor is tried again after a back-off; so is any
-    /// other connection, should this one have ended meanwhile.
+    /// The successor could not be opened: the connection goes on, and the next attempt follows after a back-off. The
+    /// back-off also holds for other connections, should this one have ended meanwhile.
     ///
     /// - Parameter random: 64 random bits.
     public mutating func successorFailed(now: MonotonicTime, random: UInt64) {
@@ -112,8 +114,8 @@ extension LaneStateMachine {
         postponeSuccessor(until: next)
     }
 
-    /// When a connection that opens now is old: its greatest age less up to a quarter of it, so that connections that were
-    /// opened together do not end together.
+    /// The time at which a connection opened now is old. It is the greatest age less up to a quarter of it, so that
+    /// connections opened together do not end together.
     func rotationTime(now: MonotonicTime, random: UInt64) -> MonotonicTime? {
         guard let age = limits.connectionMaxAge else { return nil }
         let nanoseconds = age.wholeNanoseconds
@@ -123,8 +125,8 @@ extension LaneStateMachine {
 
     // MARK: The idle rule
 
-    /// Nothing was sent for so long that the connection may have been cut silently ([talk]: after about 2 hours): it is
-    /// better closed in order ([13]) than found dead by the next notification.
+    /// Nothing was sent for so long that the connection may have been cut silently ([talk]: after about 2 hours).
+    /// Closing it in order ([13]) is better than losing the next notification on it.
     public func isIdle(now: MonotonicTime) -> Bool {
         phase == .open && settledEnd == log.tail && usedAt + limits.idleTimeout <= now
     }

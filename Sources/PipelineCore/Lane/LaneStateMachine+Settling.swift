@@ -1,9 +1,9 @@
 import APNsProtocol
 
-/// What silence, answers and endings prove. Every method returns the verdict after the state has changed; the entries it
-/// speaks of stay readable in the log until ``evictSettled()``.
+/// The conclusions from silence, answers and ends of connections. Every method returns the verdict after the state has
+/// changed; the verdict's entries stay readable in the log until ``evictSettled()``.
 extension LaneStateMachine {
-    /// Takes what has been silent for the whole window for accepted.
+    /// Presumes notifications accepted that were silent for the whole window.
     public mutating func presume(now: MonotonicTime) -> LaneVerdict {
         var verdict = nothing
         let start = settledEnd
@@ -20,12 +20,12 @@ extension LaneStateMachine {
         return verdict
     }
 
-    /// The gateway answered. It closes the connection after that, and so must the caller.
+    /// The gateway answered. It closes the connection afterwards, and so must the caller.
     ///
-    /// Everything before the named notification was processed ([field]); everything after it was discarded ([13]) and is
-    /// sent again on a new connection. A close after an answer is not a failure: no back-off.
+    /// Everything before the named notification was processed ([field]); everything after it was discarded ([13]) and
+    /// is sent again on a new connection. A close after an answer is not a failure: no back-off.
     ///
-    /// - Parameter random: 64 random bits for the wait that a processing error or a refused topic asks for.
+    /// - Parameter random: 64 random bits for the wait after a processing error or a refused topic.
     public mutating func answered(_ response: ErrorResponse, now: MonotonicTime, random: UInt64) -> LaneVerdict {
         guard phase == .open else { return nothing }
         if answersSentinel(response) { return sentinelAnswered() }
@@ -34,12 +34,12 @@ extension LaneStateMachine {
             rule != .unattributable, let named = log.sequence(of: response.identifier),
             named >= connectionStart, named < sentEnd
         else {
-            // A shutdown blames no notification, so none may be suspected for it: an end of stream like any other.
+            // A shutdown blames no notification, so none may be suspected: an end of stream like any other.
             if rule == .acceptedLast { return ended(.failed, isSilent: false, now: now, random: random) }
             return unattributedAnswer(now: now, random: random)
         }
         phase = .disconnected
-        waitsForTopic = rule == .stopTopic
+        waitCause = rule == .stopTopic ? .topic : .other
         unattributed = 0
         let wasSettled = settledEnd
         let handedOver = sentEnd
@@ -68,16 +68,16 @@ extension LaneStateMachine {
         return verdict
     }
 
-    /// The connection, or the attempt to make one, came to its end without an answer: the fate of what left is unknown ([talk]),
-    /// that of what was handed over but not flushed too, for a part of a flush may have left. After two failures in a row
-    /// what is sent again goes in groups, halving: a gateway that closes after every so many would else accept the same
-    /// ones for ever. A notification that was alone in flight so often when that happened is refused, see
-    /// ``LaneLimits/loneCloses``.
+    /// The connection, or the attempt to make one, ended without an answer. The fate of everything unsettled is unknown
+    /// ([talk]), including frames handed over but not flushed: a part of a flush may have left. After two failures in a
+    /// row the notifications are sent again in groups, halving: otherwise a gateway that closes after every so many
+    /// would accept the same ones for ever. A notification that was alone in flight too often at such ends is refused,
+    /// see ``LaneLimits/loneCloses``.
     public mutating func ended(_ end: ConnectionEnd, now: MonotonicTime, random: UInt64) -> LaneVerdict {
         ended(end, isSilent: true, now: now, random: random)
     }
 
-    /// - Parameter isSilent: false if the connection ended with an answer after all, if one that blames nothing.
+    /// - Parameter isSilent: false if the connection ended with an answer that blames no notification.
     private mutating func ended(
         _ end: ConnectionEnd,
         isSilent: Bool,
@@ -87,7 +87,7 @@ extension LaneStateMachine {
         guard phase == .open || phase == .connecting else { return nothing }
         var verdict = nothing
         let wasOpen = phase == .open
-        waitsForTopic = end == .certificateRefused
+        waitCause = end == .certificateRefused ? .topic : end == .failed && !wasOpen ? .gateway : .other
         switch end {
         case .closedHere:
             phase = .disconnected
@@ -106,8 +106,9 @@ extension LaneStateMachine {
         }
         let handedOver = sentEnd
         if end == .certificateRefused, wasOpen, log.head <= connectionStart {
-            // The gateway read nothing of this connection: there is no doubt about what was written, and what silence made
-            // us presume was wrong. (When the log has let go of a part, so much was taken that it must have read.)
+            // The gateway read nothing of this connection: nothing written was accepted, and notifications presumed
+            // from silence were presumed wrongly. (If the log has let go of a part, so much was taken that the gateway
+            // must have read.)
             verdict.presumedWrong = connectionStart..<settledEnd
             settledEnd = connectionStart
         } else {
@@ -119,8 +120,8 @@ extension LaneStateMachine {
         return verdict
     }
 
-    /// Forgets what has its outcome, but keeps what was presumed lately on the open connection: a late answer can still
-    /// concern it.
+    /// Forgets settled entries, except those presumed lately on the open connection: a late answer can still concern
+    /// them.
     public mutating func evictSettled() {
         guard phase == .open else { return log.evict(before: settledEnd) }
         log.evict(before: settledEnd, retaining: limits.retainedBytes)
@@ -128,7 +129,7 @@ extension LaneStateMachine {
 
     // MARK: Decisions
 
-    /// Decides about the notification an answer named; true if this was its last word.
+    /// Decides about the notification named by an answer; true if the answer is final.
     private mutating func judge(_ named: UInt64, rule: StatusRule, now: MonotonicTime, random: UInt64) -> Bool {
         switch rule {
         case .rejectToken, .deadLetter:
@@ -141,7 +142,11 @@ extension LaneStateMachine {
             return false
         case .retry:
             let refusals = log.countRefusal(at: named)
-            guard refusals < limits.processingAttempts else { return true }
+            // Everything before it is settled: one notification at a time is tried again.
+            if retried?.sequence != named { retried = (named, now) }
+            guard refusals < limits.processingAttempts, let since = retried?.since,
+                since.elapsed(until: now) < limits.retryFor
+            else { return true }
             phase = .waiting(until: now + limits.backoff.delay(failures: refusals, random: random))
             return false
         case .isolate:
@@ -152,14 +157,15 @@ extension LaneStateMachine {
         }
     }
 
-    /// An answer that names nothing we know: the fate of all that left is unknown. After two in a row the suspects go in
-    /// groups, halving, so that one of them cannot keep the lane busy for ever.
+    /// The answer names no known notification: the fate of everything sent is unknown. After two in a row the suspects
+    /// go in groups, halving, so that one of them cannot keep the lane busy for ever.
     private mutating func unattributedAnswer(now: MonotonicTime, random: UInt64) -> LaneVerdict {
         phase = .disconnected
-        waitsForTopic = false
+        waitCause = .other
         var verdict = nothing
         guard sentEnd > settledEnd else {
-            // Nothing was in flight, so nothing of ours can have caused it: treat it as a failure, with its back-off.
+            // Nothing was in flight, so none of our notifications can be the cause: treat it as a failure, with its
+            // back-off.
             failures += 1
             phase = .waiting(until: now + limits.backoff.delay(failures: failures, random: random))
             rewind()
@@ -186,22 +192,22 @@ extension LaneStateMachine {
         return verdict
     }
 
-    /// Whether the open connection had accepted something before a notification that the gateway now speaks of.
+    /// The open connection had accepted something before the notification `named`.
     private func hasAccepted(before named: UInt64) -> Bool {
-        // Dropped entries were taken out before it was their turn. When the log has let go of a part of the connection, so
-        // much was taken that something was accepted.
+        // Dropped entries were removed before their turn. If the log has let go of a part of the connection, so much
+        // was taken that something was accepted.
         log.head > connectionStart || log.liveCount(in: connectionStart..<named) > 0
     }
 
-    /// Counts a silent end against the only notification in flight; true if there have been too many. A sentinel behind it
-    /// may be the cause instead.
+    /// Counts a silent end against the only notification in flight; true if there were too many. With a sentinel behind
+    /// it nothing is counted: the sentinel may be the cause.
     private mutating func isPoison() -> Bool {
         guard limits.unknownFate == .resend, sentEnd - settledEnd == 1, !hasForgotten, retirement?.sentinel == nil
         else { return false }
         return log.countLoneClose(at: settledEnd) >= limits.loneCloses
     }
 
-    /// The only notification in flight is the cause of what happened: it is not sent again.
+    /// Refuses the only notification in flight as the cause of the end: it is not sent again.
     private mutating func refuseLone(into verdict: inout LaneVerdict) {
         verdict.refused = .init(
             sequence: settledEnd,
@@ -213,7 +219,7 @@ extension LaneStateMachine {
         settledEnd += 1
     }
 
-    /// Of what is in flight the first half goes first, and nothing more until it is settled.
+    /// Sends the first half of the notifications in flight first, and nothing more until it is settled.
     private mutating func halveSuspects() {
         let size = max(1, (sentEnd - settledEnd) / 2)
         isolation = Isolation(
@@ -233,7 +239,7 @@ extension LaneStateMachine {
         settledEnd = end
     }
 
-    /// What an answer that names a notification says about how much may be out.
+    /// Adjusts the window of sending to an answer that names a notification.
     private mutating func adjustWindow(
         named: UInt64,
         rule: StatusRule,
@@ -245,7 +251,7 @@ extension LaneStateMachine {
         if named > known { window.passed(Int(named - known)) }
         guard rule != .acceptedLast else { return }
         if named < settledBefore {
-            // Settled in silence already, so it took the whole window at least.
+            // Already settled by silence, so the answer took the whole window at least.
             window.answered(after: limits.confirmationWindow)
         } else if let written = marks.writtenAt(named) {
             window.answered(after: .nanoseconds(now.nanoseconds - min(now.nanoseconds, written.nanoseconds)))

@@ -1,11 +1,11 @@
 import APNsProtocol
 
-/// A lane that is sorted sends only what was found to be its own, see ``ProbationSorter``.
+/// Restricts a sorted lane to the notifications found to be its own, see ``ProbationSorter``.
 extension LaneStateMachine {
-    /// Whether what waits has to be sorted before it is sent.
+    /// Waiting notifications have to be sorted before they are sent.
     public var isSorted: Bool { sortedEnd != nil }
 
-    /// What is handed over already is the lane's own; what waits is to be sorted.
+    /// Begins sorting. Notifications handed over are the lane's own, waiting ones are to be sorted.
     mutating func beginSorting() {
         precondition(sortedEnd == nil)
         sortedEnd = sentEnd
@@ -15,25 +15,25 @@ extension LaneStateMachine {
         sortedEnd = nil
     }
 
-    /// What may be sent now but for the sorting, and is not sorted.
+    /// The unsorted notifications that could otherwise be sent now.
     var sortable: Range<UInt64> {
         guard let start = sortedEnd, phase == .open, retirement == nil else { return sentEnd..<sentEnd }
         return start..<max(start, sendLimit)
     }
 
-    /// One notification more is the lane's own, or was dropped.
+    /// Notifications up to `end` are the lane's own, or were dropped.
     mutating func sorted(upTo end: UInt64) {
         precondition(end <= log.tail)
         sortedEnd = sortedEnd.map { max($0, end) }
     }
 
-    /// Whether a waiting notification can go to another lane: not while it is held apart from others, or has met an error,
+    /// The waiting notification can go to another lane. Not while it is held apart from others, nor after an error,
     /// which is counted here.
     func canMove(_ entry: FrameLog.Entry) -> Bool {
         isolation == nil && entry.refusals == 0 && entry.loneCloses == 0
     }
 
-    /// Moves a waiting notification to the end of another lane, which answers for it from now on.
+    /// Moves a waiting notification to the end of another lane, which is responsible for it from now on.
     mutating func move(_ sequence: UInt64, to other: inout LaneStateMachine) {
         precondition(sequence >= sentEnd)
         let frame = log.frame(at: sequence)

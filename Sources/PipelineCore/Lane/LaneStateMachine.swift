@@ -2,19 +2,19 @@ import APNsProtocol
 
 /// One ordered stream of notifications to the gateway over one connection at a time.
 ///
-/// The binary protocol answers nothing when all is well; this machine decides what silence, an error response and an end of
-/// stream prove. The log is divided by two cursors:
+/// The binary protocol answers nothing when all is well; this machine draws the conclusions from silence, an error
+/// response and an end of stream. The log is divided by two cursors:
 ///
 ///     head ── presumed lately ──▶ settledEnd ── in flight ──▶ sentEnd ── waiting ──▶ tail
 ///
-/// Whatever must be sent again is sent again by moving `sentEnd` back to `settledEnd`, hence in its old order and before
-/// everything newer. Pure: time and randomness are arguments; single-threaded by its owner.
+/// Notifications are sent again by moving `sentEnd` back to `settledEnd`, hence in their old order and before
+/// everything newer. Pure: time and randomness are arguments; used by one thread at a time.
 public struct LaneStateMachine: ~Copyable {
-    /// Where the lane's connection stands.
+    /// The state of the lane's connection.
     public enum Phase: Equatable, Sendable {
-        /// None; one may be opened when there is something to send.
+        /// No connection; one may be opened when there is something to send.
         case disconnected
-        /// None, and none before this time.
+        /// No connection, and none before this time.
         case waiting(until: MonotonicTime)
         case connecting
         case open
@@ -27,56 +27,68 @@ public struct LaneStateMachine: ~Copyable {
     public internal(set) var settledEnd: UInt64
     /// Everything before was handed to the connection.
     public internal(set) var sentEnd: UInt64
-    /// What may go out while the topic does not work.
+    /// The notifications that may go out while the topic does not work.
     public internal(set) var admission = Admission.all
-    /// The wait that is on is for the topic, not for the network.
-    var waitsForTopic = false
-    /// The wait that is on is for the budget of new connections: nobody's fault.
-    public private(set) var isWaitingForBudget = false
-    /// Shrinks and grows with what refusals cost.
+    /// Cause of the wait that is on, or of the last one.
+    var waitCause = WaitCause.other
+    /// Limits unanswered notifications; shrinks and grows with the cost of refusals.
     public internal(set) var window: SendWindow
 
-    /// Everything before is the lane's own to send; nil: whatever it is given is.
+    /// Everything before is the lane's own to send; nil: the lane is not sorted, everything is its own.
     public internal(set) var sortedEnd: UInt64?
 
     /// Everything before has a mark: the end of the last flush.
     var flushedEnd: UInt64
-    /// Where the open connection began: an answer on it can name nothing older.
+    /// The first sequence number of the open connection. An answer on it can name nothing older.
     public internal(set) var connectionStart: UInt64
     var marks = FlushMarks()
-    /// Everything before was confirmed, or silent for as long as answers take here.
+    /// Everything before was confirmed, or silent for the usual time of an answer.
     var quietEnd: UInt64
     /// Failures in a row without a notification settled in between.
     var failures = 0
     /// Answers in a row that could not be attributed.
     var unattributed = 0
     var isolation: Isolation?
-    /// Something that was handed to the open connection was dropped before its fate was known: an answer that names nothing
+    /// The notification being tried again after processing errors, and the time of the first error.
+    var retried: (sequence: UInt64, since: MonotonicTime)?
+    /// A notification handed to the open connection was dropped before its fate was known. An answer that names nothing
     /// may be about it.
     var hasForgotten = false
-    /// The open connection takes nothing more.
+    /// The state of a connection that takes nothing more; nil: it still does.
     var retirement: Retirement?
-    /// The lane comes to its end, see ``finish()``.
+    /// The lane is ending, see ``finish()``.
     public internal(set) var isFinishing = false
-    /// A lane that stops has closed a connection whose gateway left its sentinel unanswered: nothing more is sent, and what
-    /// is unsettled is for whoever comes next.
+    /// A stopping lane has closed a connection whose gateway did not answer the sentinel. Nothing more is sent; the
+    /// next owner sends the unsettled notifications.
     public internal(set) var hasGivenUp = false
-    /// When the open connection is to be replaced; nil: never.
+    /// The time for replacing the open connection; nil: never.
     var rotatesAt: MonotonicTime?
     /// Successors in a row that could not be opened.
     var successorFailures = 0
-    /// No connection before this time, for a successor has failed.
+    /// No connection is opened before this time, because a successor failed.
     var connectsFrom = MonotonicTime(nanoseconds: 0)
-    /// When something was last handed to the open connection.
+    /// The time of the last hand-over to the open connection.
     var usedAt = MonotonicTime(nanoseconds: 0)
-    /// When the open connection, or the last one, was opened.
+    /// The time of opening the open connection, or the last one.
     public internal(set) var connectionOpenedAt = MonotonicTime(nanoseconds: 0)
-    /// Bytes of the open connection's stream that the peer's kernel is known to have, and when the last of them became known.
+    /// Bytes of the open connection's stream known to have reached the peer's kernel, and the time of the last news.
     private var acknowledgedBytes: UInt64 = 0
     private var acknowledgedAt = MonotonicTime(nanoseconds: 0)
 
-    /// A stretch of suspects that goes in groups of which each must be settled before the next is sent. Each group that
-    /// settles doubles the next one, so that a long stretch does not crawl for the sake of one culprit.
+    /// The reason for a wait, as far as others can end or excuse it.
+    enum WaitCause {
+        /// The gateway refused the topic or its certificate.
+        case topic
+        /// An attempt to connect failed.
+        case gateway
+        /// The budget of new connections is spent.
+        case budget
+        /// A notification, or a connection that was lost.
+        case other
+    }
+
+    /// A stretch of suspects that goes in groups; each must be settled before the next is sent. Each settled group
+    /// doubles the next one, so that a long stretch does not crawl for the sake of one culprit.
     struct Isolation: Equatable {
         var groupEnd: UInt64
         var groupSize: UInt64
@@ -99,20 +111,22 @@ public struct LaneStateMachine: ~Copyable {
         window = SendWindow(largest: limits.inFlight, longestDelay: limits.confirmationWindow)
     }
 
-    // MARK: What stands
+    // MARK: State
 
-    /// Handed to the connection and not settled.
+    /// The current wait is for the budget of new connections, not after a failure.
+    public var isWaitingForBudget: Bool { waitCause == .budget }
+    /// Notifications handed to the connection and not settled.
     public var inFlightCount: Int { Int(sentEnd - settledEnd) }
-    /// Memory of what is handed to the connection and not settled.
+    /// Memory of the notifications in flight, bytes.
     public var inFlightBytes: Int { log.span(from: settledEnd, to: sentEnd) }
-    /// Not yet handed to a connection, or to be sent again.
+    /// Notifications not yet handed to a connection, or to be sent again.
     public var waitingCount: Int { Int(log.tail - sentEnd) }
     /// Every notification has its outcome.
     public var isDrained: Bool { settledEnd == log.tail }
     /// The identifier of the next frame that is committed.
     public var nextIdentifier: UInt32 { FrameLog.identifier(of: log.tail) }
 
-    /// When silence will next settle something; nil while nothing is in flight, or has not reached the peer yet.
+    /// The time of the next settling by silence; nil while nothing is in flight, or has not reached the peer yet.
     public var presumesAt: MonotonicTime? {
         marks.first?.silentSince.map { $0 + limits.confirmationWindow }
     }
@@ -122,7 +136,7 @@ public struct LaneStateMachine: ~Copyable {
         (sentEnd..<log.tail).first { !log.entry(at: $0).isDropped }.map { log.entry(at: $0).reference }
     }
 
-    /// Something was written of which it is not known whether the peer's kernel has it.
+    /// Some written bytes may not have reached the peer's kernel yet.
     public var awaitsAcknowledgement: Bool { marks.awaitsAcknowledgement }
 
     // MARK: Taking notifications in
@@ -134,13 +148,13 @@ public struct LaneStateMachine: ~Copyable {
 
     /// Takes the reserved frame as the lane's newest notification.
     ///
-    /// - Parameter checksum: what ``discard(checksum:where:)`` finds it by; frames of one token share it.
+    /// - Parameter checksum: the key for ``discard(checksum:where:)``; frames of one token share it.
     public mutating func commit(_ reference: NotificationReference, bytes: Int, checksum: UInt32 = 0) {
         log.commit(reference, bytes: bytes, checksum: checksum)
     }
 
-    /// Takes out of the line what waits, or is to be sent again, and satisfies a condition; it gets its outcome from the
-    /// caller and none from here.
+    /// Discards waiting notifications, including those to be sent again, that satisfy a condition. The caller gives
+    /// them their outcome; the lane gives none.
     ///
     /// - Returns: the sequence numbers, ascending; their entries stay readable until ``evictSettled()``.
     public mutating func discard(
@@ -152,14 +166,16 @@ public struct LaneStateMachine: ~Copyable {
         return discarded
     }
 
-    /// Stops sending what belongs to a partition that is being revoked: what waits is not sent, what is in flight may still settle.
+    /// Stops sending notifications of a partition that is being revoked. Waiting ones are not sent; those in flight may
+    /// still settle.
     public mutating func stopSending(assignment: UInt32) {
         log.drop(assignment: assignment, from: sentEnd)
         passDropped()
     }
 
-    /// Forgets a partition that is gone: nothing of it is sent again, whatever is answered. That includes what was presumed:
-    /// its new owner may have sent newer notifications to the same tokens by the time a late answer comes.
+    /// Forgets a partition that is gone: none of its notifications is sent again, whatever the answer. That includes
+    /// presumed ones: the new owner may have sent newer notifications to the same tokens by the time a late answer
+    /// comes.
     public mutating func forget(assignment: UInt32) {
         log.drop(assignment: assignment, from: log.head)
         passDropped()
@@ -167,7 +183,7 @@ public struct LaneStateMachine: ~Copyable {
 
     // MARK: The connection
 
-    /// Whether a connection is wanted now: there is something to send, none is open, and no wait is on.
+    /// A connection is wanted now: there is something to send, none is open, and no wait is on.
     public func wantsConnection(now: MonotonicTime) -> Bool {
         guard sentEnd < log.tail, !hasGivenUp, admission != .none, connectsFrom <= now else { return false }
         switch phase {
@@ -180,21 +196,26 @@ public struct LaneStateMachine: ~Copyable {
     /// An attempt to connect has begun.
     public mutating func connecting() {
         precondition(phase != .connecting && phase != .open)
-        isWaitingForBudget = false
+        waitCause = .other
         phase = .connecting
     }
 
-    /// The budget of new connections is spent until then.
+    /// Shortens the wait after an attempt that failed: another lane has a connection to the same gateway.
+    public mutating func gatewayAnswers(now: MonotonicTime) {
+        guard waitCause == .gateway, case .waiting(let until) = phase else { return }
+        phase = .waiting(until: min(until, now + limits.backoff.floor))
+    }
+
+    /// The budget of new connections is spent until `time`.
     public mutating func postpone(until time: MonotonicTime) {
         precondition(phase != .connecting && phase != .open)
-        isWaitingForBudget = true
-        waitsForTopic = false
+        waitCause = .budget
         phase = .waiting(until: time)
     }
 
     /// The connection is ready for notifications.
     ///
-    /// - Parameter random: 64 random bits, which say when it is old.
+    /// - Parameter random: 64 random bits, for the time at which the connection is old.
     public mutating func opened(now: MonotonicTime, random: UInt64) {
         precondition(phase == .connecting && sentEnd == settledEnd)
         phase = .open
@@ -228,13 +249,14 @@ public struct LaneStateMachine: ~Copyable {
         }
     }
 
-    /// Everything handed over so far ends at a position of the connection's byte stream: the window of silence begins when
-    /// the peer's kernel has acknowledged so much, see ``acknowledged(streamBytes:now:)``. What lies in a buffer on this side,
-    /// because the gateway does not read, is never presumed to have been taken.
+    /// Everything handed over so far ends at a position of the connection's byte stream. The window of silence begins
+    /// when the peer's kernel has acknowledged that position, see ``acknowledged(streamBytes:now:)``. Bytes in a buffer
+    /// on this side, because the gateway does not read, are never presumed accepted.
     ///
     /// - Parameters:
-    ///   - end: ``sentEnd`` as it was after the handing over.
-    ///   - streamBytes: all bytes written on this connection up to there, the handshake's and the encryption's included.
+    ///   - end: ``sentEnd`` just after handing over.
+    ///   - streamBytes: all bytes written on this connection up to there, the handshake's and the encryption's
+    ///     included.
     public mutating func written(upTo end: UInt64, streamBytes: UInt64, now: MonotonicTime) {
         guard phase == .open, end > flushedEnd, end <= sentEnd else { return }
         flushedEnd = end
@@ -242,8 +264,8 @@ public struct LaneStateMachine: ~Copyable {
         marks.appendWritten(end: end, streamEnd: streamBytes, now: now, window: limits.confirmationWindow)
     }
 
-    /// The peer's kernel has acknowledged so many bytes of the connection's stream. That does not mean that the gateway has
-    /// read them, but from now on it can.
+    /// The peer's kernel has acknowledged the stream up to `streamBytes`. The gateway may not have read the bytes, but
+    /// from now on it can.
     public mutating func acknowledged(streamBytes: UInt64, now: MonotonicTime) {
         guard phase == .open else { return }
         if streamBytes > acknowledgedBytes {
@@ -253,19 +275,20 @@ public struct LaneStateMachine: ~Copyable {
         marks.acknowledge(streamBytes: streamBytes, now: now)
     }
 
-    /// When the peer is dead unless it acknowledges something before; nil while it has all that was written, or where
-    /// acknowledgements are not told.
+    /// The time at which the peer is dead without a further acknowledgement. Nil while it has everything written, or
+    /// where acknowledgements are not known.
     public var peerDeadAt: MonotonicTime? {
         guard phase == .open, let since = marks.unacknowledgedSince else { return nil }
         return max(since, acknowledgedAt) + limits.peerTimeout
     }
 
-    /// Whether the peer has acknowledged nothing for too long: the connection ends with ``ConnectionEnd/peerDead``.
+    /// The peer has acknowledged nothing for too long: the connection ends with ``ConnectionEnd/peerDead``.
     public func isPeerDead(now: MonotonicTime) -> Bool {
         peerDeadAt.map { $0 <= now } ?? false
     }
 
-    /// Lets time pass for the window of sending: what has been silent for as long as answers take counts as gone through.
+    /// Lets time pass for the window of sending: notifications silent for the usual time of an answer count as gone
+    /// through.
     public mutating func noteQuiet(now: MonotonicTime) {
         guard let end = marks.takeQuiet(for: window.quietDelay, now: now) else { return }
         let known = max(settledEnd, quietEnd)
@@ -274,10 +297,10 @@ public struct LaneStateMachine: ~Copyable {
         quietEnd = end
     }
 
-    /// Everything handed over so far has been taken by the operating system: the window of silence begins. For connections
-    /// of which nobody tells what was acknowledged; never mixed with ``written(upTo:streamBytes:now:)`` on one connection.
+    /// The operating system has taken everything handed over so far: the window of silence begins. For connections
+    /// without known acknowledgements; never mixed with ``written(upTo:streamBytes:now:)`` on one connection.
     ///
-    /// - Parameter end: ``sentEnd`` as it was when the flush was asked for.
+    /// - Parameter end: ``sentEnd`` at the time of the flush request.
     public mutating func flushed(upTo end: UInt64, now: MonotonicTime) {
         guard phase == .open, end > flushedEnd, end <= sentEnd else { return }
         flushedEnd = end
@@ -294,10 +317,10 @@ public struct LaneStateMachine: ~Copyable {
         )
     }
 
-    /// A verdict that says nothing yet.
+    /// A verdict without any result.
     var nothing: LaneVerdict { .nothing(at: settledEnd, connectionOpenedAt: connectionOpenedAt) }
 
-    /// Dropped entries at the front wait for nothing: no outcome hangs on them.
+    /// Passes dropped entries at the front, which need no outcome.
     mutating func passDropped() {
         guard log.droppedCount > 0 else { return }
         while settledEnd < log.tail, log.entry(at: settledEnd).isDropped {

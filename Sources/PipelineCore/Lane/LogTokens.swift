@@ -1,11 +1,11 @@
-/// Which tokens a stretch of a lane's log may hold: a Bloom filter, which never says no to one that is there.
+/// The possible tokens of a stretch of a lane's log. A Bloom filter without false negatives.
 ///
-/// It is told of what joins the stretch at its end, not of what leaves it; once the larger part of what it was told has
-/// left, it is made anew from the log. 512 KiB.
+/// The filter is told of tokens that join the stretch at its end, not of those that leave it; once the larger part of
+/// its tokens has left, it is built anew from the log. 512 KiB.
 struct LogTokens: ~Copyable {
     /// 2²² bits, two for each token: one answer in fifty is wrong at 300,000 tokens.
     private static let indexBits = 22
-    /// Told more than so many beyond twice the stretch, it is made anew.
+    /// The filter is built anew after this many tokens beyond twice the stretch.
     private static let slack = 65_536
 
     private var bits = [UInt64](repeating: 0, count: 1 << (indexBits - 6))
@@ -23,7 +23,7 @@ struct LogTokens: ~Copyable {
         told += 1
     }
 
-    /// Makes it anew if the stretch is much shorter than what it was told.
+    /// Builds the filter anew if the stretch is much shorter than the number of inserted tokens.
     mutating func refresh(from log: borrowing FrameLog, _ stretch: Range<UInt64>) {
         if told > 2 * stretch.count + Self.slack { remake(from: log, stretch) }
     }

@@ -1,8 +1,8 @@
-/// Counts what went wrong with one notification so far, so that its last attempt is the last one wherever it is sent from.
+/// Counts the failures of one notification so far, so that its attempts are limited in all lanes together.
 public struct NotificationTrouble: Equatable, Sendable {
-    /// Error responses that named it.
+    /// Error responses that named the notification.
     public var refusals: UInt8
-    /// Connections that ended without a word while it was alone in flight.
+    /// Connections that ended silently while the notification was alone in flight.
     public var loneCloses: UInt8
 
     public init(refusals: UInt8, loneCloses: UInt8) {
@@ -14,10 +14,10 @@ public struct NotificationTrouble: Equatable, Sendable {
 }
 
 extension LaneStateMachine {
-    /// Notifications that wait, or are to be sent again, and that something went wrong with.
+    /// The troubled notifications that wait or are to be sent again.
     public var troubles: [(NotificationReference, NotificationTrouble)] { log.troubles(from: sentEnd) }
 
-    /// The notification committed last was sent before, and this went wrong.
+    /// Adds earlier trouble to the notification committed last, which was sent before.
     public mutating func inheritTrouble(_ trouble: NotificationTrouble) {
         precondition(sentEnd < log.tail)
         log.inheritTrouble(trouble)

@@ -1,18 +1,18 @@
 import APNsProtocol
 
-/// What a status in an error response means for the notification it names.
+/// The meaning of an error response's status for the notification it names.
 public enum StatusRule: Equatable, Sendable {
-    /// Refused for good, and the token with it: it gets a tombstone with the reason *invalid*.
+    /// Refused for good, and the token with it: the token gets a tombstone with the reason *invalid*.
     case rejectToken
-    /// Refused for good because of its content: a dead letter.
+    /// Refused for good because of the content: a dead letter.
     case deadLetter
-    /// The gateway's own trouble: sent again after a back-off, a limited number of times.
+    /// A trouble of the gateway itself: sent again after a back-off, a limited number of times.
     case retry
     /// The whole topic is refused: nothing goes on until the topic works again.
     case stopTopic
-    /// The reason is not known: once more with nothing else in flight, then a dead letter.
+    /// The reason is unknown: sent once more with nothing else in flight, then a dead letter.
     case isolate
-    /// Not an error: the named notification *was* sent, the connection is at its end ([13]).
+    /// Not an error: the named notification *was* sent, the connection is ending ([13]).
     case acceptedLast
     /// Says nothing about any notification.
     case unattributable

@@ -1,8 +1,8 @@
-/// Decides where the reader of one partition feeds topics that are behind.
+/// Decides from which offset the reader of one partition feeds lagging topics.
 ///
-/// Topics that may be fed are visited in turn, the one whose last visit is longest ago first, each for so many bytes and a
-/// limited stretch of the log; others whose next offset the reader comes by ride along. So one long lag, be it of few
-/// records, keeps no short one waiting. Pure.
+/// Topics that may be fed are visited in turn, the one whose last visit is longest ago first. A visit is limited to so
+/// many bytes and a limited stretch of the log; other topics whose next offset the reader passes are fed along. So one
+/// long lag, even of few records, keeps no short one waiting. Pure.
 public struct CatchUp: Equatable, Sendable {
     /// A topic that is behind and may be fed.
     public struct Candidate: Equatable, Sendable {
@@ -17,17 +17,17 @@ public struct CatchUp: Equatable, Sendable {
 
     /// The reader's next step.
     public enum Reading: Equatable, Sendable {
-        /// Nobody may be fed.
+        /// No topic may be fed.
         case stop
         case goOn
         case begin(at: Int64)
     }
 
-    /// Bytes that a visit may bring.
+    /// Most bytes of one visit.
     public let visitBytes: Int
-    /// Offsets that are rather read and skipped than jumped over.
+    /// The longest distance in offsets that is read and skipped rather than jumped over.
     private static let shortWay: Int64 = 1000
-    /// Offsets that a visit goes on for: a topic may have few records in a long log.
+    /// Most offsets of one visit: a topic may have few records in a long log.
     private static let visitOffsets: Int64 = 100_000
 
     /// The reader's next offset; nil while it does not read.
@@ -76,7 +76,7 @@ public struct CatchUp: Equatable, Sendable {
         return .begin(at: chosen.next)
     }
 
-    /// The reader has come by everything before an offset.
+    /// The reader has passed everything before an offset.
     public mutating func passed(upTo offset: Int64) {
         guard let position, position < offset else { return }
         self.position = offset

@@ -1,15 +1,15 @@
-/// Lets the partitions of a shard read their logs once more in turn: a few at a time, each for a while if others wait.
+/// Lets the partitions of a shard reread their logs in turn: a few at a time, with turns if others wait.
 ///
 /// Pure.
 public struct CatchUpSlots: Equatable, Sendable {
-    /// How long a partition reads while others wait. Its reader fetches anew when its turn comes again. [ours]
+    /// The longest reading of a partition while others wait. Its reader fetches anew when its turn comes again. [ours]
     public static let turn = Duration.seconds(2)
 
-    /// Partitions that read at once.
+    /// Most partitions that read at once.
     public let count: Int
-    /// Since when each reads.
+    /// The start of each partition's reading.
     private var holders: [Int32: MonotonicTime] = [:]
-    /// Longest first.
+    /// Partitions in line; the longest wait comes first.
     private var waiting: [Int32] = []
 
     /// - Parameter count: 1 or more.
@@ -22,7 +22,7 @@ public struct CatchUpSlots: Equatable, Sendable {
 
     /// Asks for a slot, which is held until it is given back.
     ///
-    /// - Returns: false: others come first; it is to be asked for again.
+    /// - Returns: false: others come first; ask again.
     public mutating func take(_ partition: Int32, now: MonotonicTime) -> Bool {
         if holds(partition) { return true }
         let place = waiting.firstIndex(of: partition) ?? waiting.count
@@ -33,13 +33,13 @@ public struct CatchUpSlots: Equatable, Sendable {
         return true
     }
 
-    /// Whether a partition has read for long enough that another should.
+    /// The partition has read for its turn while others wait.
     public func isOver(_ partition: Int32, now: MonotonicTime) -> Bool {
         guard let since = holders[partition], !waiting.isEmpty else { return false }
         return since + Self.turn <= now
     }
 
-    /// A partition does not read, nor wait for it.
+    /// The partition neither reads nor waits for a slot.
     public mutating func giveBack(_ partition: Int32) {
         holders[partition] = nil
         waiting.removeAll { $0 == partition }

@@ -1,13 +1,13 @@
-/// What of one assigned partition has its outcome, and hence which offset may be committed.
+/// The outcomes within one assigned partition, and the resulting offset to commit.
 ///
-/// Follows the *consumed* order: offsets have holes (transactions, compaction), so the next offset is not the last one plus
-/// one until it has been consumed. Records are numbered consecutively from 0 (wrapping at 2³²).
+/// Follows the *consumed* order: offsets have holes (transactions, compaction), so the next offset is not the last one
+/// plus one until it has been consumed. Records are numbered consecutively from 0 (wrapping at 2³²).
 public struct CommitFrontier: Sendable {
-    /// What a commit carries.
+    /// The content of a commit.
     public struct Position: Equatable, Sendable {
         /// The first offset that is not done; everything before it is.
         public var offset: Int64
-        /// ``DoneRanges`` beyond it, in text form.
+        /// ``DoneRanges`` beyond the offset, in text form.
         public var metadata: String
 
         public init(offset: Int64, metadata: String) {
@@ -19,9 +19,9 @@ public struct CommitFrontier: Sendable {
     private struct Record {
         var offset: Int64
         var tokens: UInt32
-        /// Memory that the record takes.
+        /// Memory of the record, bytes.
         var bytes: UInt32
-        /// Tokens without an outcome, and other things the record waits for.
+        /// Tokens without an outcome, and other things that the record waits for.
         var remaining: UInt32
         /// Done tokens of a record with at most 64; larger ones are in `large`.
         var done: UInt64
@@ -36,14 +36,14 @@ public struct CommitFrontier: Sendable {
     /// The offset after the last consumed record; nil before the first.
     private var consumedEnd: Int64?
 
-    /// Notifications of the records that are not behind the frontier: how far sending has run ahead of it.
+    /// Notifications of the records that are not behind the frontier: the distance of sending ahead of it.
     public private(set) var uncommitted = 0
-    /// Memory of the same records, as ``append(offset:tokens:bytes:alreadyDone:)`` was told.
+    /// Memory of the same records in bytes, as passed to ``append(offset:tokens:bytes:alreadyDone:)``.
     public private(set) var bytes = 0
-    /// Those of `uncommitted` that are done.
+    /// The notifications among `uncommitted` that are done.
     private var doneBeyond = 0
-    /// What this assignment started from. Its runs beyond what was consumed since are carried on by every commit: the next
-    /// owner would send them once more otherwise.
+    /// The done ranges that this assignment started from. Runs beyond the records consumed since are part of every
+    /// commit: otherwise the next owner would send them once more.
     private var inherited = DoneRanges()
 
     public init() {
@@ -57,7 +57,7 @@ public struct CommitFrontier: Sendable {
 
     /// Records consumed and not behind the frontier.
     public var recordCount: Int { records.count - start }
-    /// Records held in memory, those behind the frontier included that are not cleared away yet.
+    /// Records held in memory, including those behind the frontier that are not cleared away yet.
     var storedRecords: Int { records.count }
     /// Number of the oldest record that is not done.
     public var firstRecord: UInt32 { firstNumber }
@@ -69,12 +69,12 @@ public struct CommitFrontier: Sendable {
     ///
     /// - Parameters:
     ///   - offset: higher than that of the record before.
-    ///   - tokens: number of notifications, 0 or more. A record that cannot be decoded counts as one: only what has a token
-    ///     can be told apart in the metadata.
-    ///   - bytes: memory that the record takes, whatever that means to the caller.
-    ///   - alreadyDone: runs from the commit this assignment started from, the same at every call; their tokens count as
-    ///     done.
-    /// - Returns: the record's number. If nothing of it remains, the next ``advance()`` passes it.
+    ///   - tokens: number of notifications, 0 or more. A record that cannot be decoded counts as one: the metadata can
+    ///     only name records that have a token.
+    ///   - bytes: memory of the record, by the caller's own measure.
+    ///   - alreadyDone: runs from the commit that this assignment started from, the same at every call; their tokens
+    ///     count as done.
+    /// - Returns: the record's number. If nothing of the record remains, the next ``advance()`` passes it.
     public mutating func append(offset: Int64, tokens: Int, bytes: Int = 0, alreadyDone: DoneRanges) -> UInt32 {
         precondition(consumedEnd.map { offset >= $0 } ?? true)
         if consumedEnd == nil { inherited = alreadyDone }
@@ -103,8 +103,8 @@ public struct CommitFrontier: Sendable {
         return number
     }
 
-    /// Closes the frontier over records at its front of which nothing remains. Called once the obligations of a newly
-    /// appended record are known; ``markDone(_:token:)`` and ``release(_:)`` do it by themselves.
+    /// Advances the frontier over finished records at its front. Called once the obligations of a newly appended record
+    /// are known; ``markDone(_:token:)`` and ``release(_:)`` advance by themselves.
     public mutating func advance() {
         while start < records.count, records[start].remaining == 0 {
             uncommitted -= Int(records[start].tokens)
@@ -125,7 +125,8 @@ public struct CommitFrontier: Sendable {
         index(of: number).map { Int(records[$0].tokens) }
     }
 
-    /// Notifications of a record without an outcome, and other things it waits for; 0 for one behind the frontier.
+    /// Notifications of a record without an outcome, and other things that it waits for; 0 for a record behind the
+    /// frontier.
     public func remaining(of number: UInt32) -> Int {
         index(of: number).map { Int(records[$0].remaining) } ?? 0
     }
@@ -135,15 +136,16 @@ public struct CommitFrontier: Sendable {
         index(of: number).map { records[$0].offset }
     }
 
-    /// Whether a notification has its outcome; also true for a record behind the frontier.
+    /// The notification has its outcome; also true for a record behind the frontier.
     public func isDone(_ number: UInt32, token: UInt32) -> Bool {
         guard let index = index(of: number) else { return true }
         return hasBit(records[index], number: number, token: token)
     }
 
-    /// The notification has its outcome, and what had to be published about it was acknowledged.
+    /// Marks a notification done: it has its outcome, and everything published about it was acknowledged.
     ///
-    /// - Returns: true if this was news; a notification may be settled twice (a late answer after it was presumed).
+    /// - Returns: true if it was not done before; a notification may be settled twice (a late answer after it was
+    ///   presumed).
     @discardableResult
     public mutating func markDone(_ number: UInt32, token: UInt32) -> Bool {
         guard setDone(number, token: token) else { return false }
@@ -171,7 +173,7 @@ public struct CommitFrontier: Sendable {
         return start < records.count ? records[start].offset : consumedEnd
     }
 
-    /// What may be committed; nil before anything was consumed.
+    /// The position that may be committed; nil before anything was consumed.
     ///
     /// - Parameter metadataLimitBytes: most bytes of metadata.
     public func position(metadataLimitBytes: Int) -> Position? {
@@ -184,7 +186,7 @@ public struct CommitFrontier: Sendable {
         )
     }
 
-    /// What is done beyond the frontier.
+    /// The done notifications beyond the frontier, as runs.
     ///
     /// - Parameter limit: stop after this many runs.
     public func doneRanges(limit: Int = .max) -> DoneRanges {

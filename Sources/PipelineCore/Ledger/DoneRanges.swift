@@ -1,8 +1,8 @@
-/// Which notifications beyond a partition's committed offset have their outcome already, as runs in consumed order.
+/// The finished notifications beyond a partition's committed offset, as runs in consumed order.
 ///
-/// It travels in the commit metadata, so that who takes the partition over after a crash sends only what is not done
-/// (the bound on duplicates). Text form, ASCII: `1;` then runs `o.t-o.t` joined by `,`, each number in base 36; offsets are
-/// relative to the one before (the first to the committed offset), the end of a run is exclusive.
+/// The runs travel in the commit metadata, so that the next owner of the partition sends only unfinished notifications
+/// after a crash (the bound on duplicates). Text form, ASCII: `1;` then runs `o.t-o.t` joined by `,`, each number in
+/// base 36. Offsets are relative to the one before (the first to the committed offset); the end of a run is exclusive.
 public struct DoneRanges: Equatable, Sendable {
     /// A place in a partition: before token `token` of the record at `offset`.
     public struct Position: Comparable, Hashable, Sendable {
@@ -19,7 +19,7 @@ public struct DoneRanges: Equatable, Sendable {
         }
     }
 
-    /// Why a text is not a list of runs.
+    /// The reason why a text is not a list of runs.
     public enum DecodingError: Error, Equatable {
         case unknownVersion
         case malformed(position: Int)
@@ -69,15 +69,15 @@ public struct DoneRanges: Equatable, Sendable {
     static let versionBytes = versionText.utf8.count
     private static let digits = Array("0123456789abcdefghijklmnopqrstuvwxyz".utf8)
 
-    /// The text form relative to the committed offset; runs that no longer fit are left out, which costs duplicates after a
-    /// crash but never a notification.
+    /// The text form relative to the committed offset. Runs that do not fit are left out, which costs duplicates after
+    /// a crash but never a notification.
     ///
     /// - Parameter limitBytes: most bytes of text (librdkafka's and Kafka's default limit of commit metadata is 4096).
     public func encoded(committedOffset: Int64, limitBytes: Int) -> String {
         encodedWithin(limitBytes, committedOffset: committedOffset).text
     }
 
-    /// The same, and whether all runs found room.
+    /// The text form, and whether all runs fit.
     func encodedWithin(_ limitBytes: Int, committedOffset: Int64) -> (text: String, isComplete: Bool) {
         guard !runs.isEmpty else { return ("", true) }
         var text = Array(Self.versionText.utf8)

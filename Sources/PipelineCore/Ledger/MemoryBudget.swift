@@ -1,7 +1,7 @@
-/// Bounds the bytes that a shard holds of all topics, so that the hungry ones leave room for the others.
+/// Bounds the bytes that a shard holds of all topics, so that hungry topics leave room for the others.
 ///
-/// A topic may hold as much as is free (dynamic threshold): one alone takes half of the limit, n hungry ones 1/(n + 1) each, and
-/// as much stays free for whoever comes new. Pure.
+/// A topic may hold as much as is free (dynamic threshold): one alone takes half of the limit, n hungry ones 1/(n + 1)
+/// each, and as much stays free for new topics. Pure.
 public struct MemoryBudget: Equatable, Sendable {
     /// Most bytes of all topics, records being counted whole.
     public let limitBytes: Int
@@ -15,7 +15,7 @@ public struct MemoryBudget: Equatable, Sendable {
         self.topicLimitBytes = topicLimitBytes
     }
 
-    /// Whether a topic that holds so much may take one record more.
+    /// A topic that holds `topicBytes` may take one record more.
     public func admits(topicBytes: Int) -> Bool {
         topicBytes < min(topicLimitBytes, limitBytes - usedBytes)
     }

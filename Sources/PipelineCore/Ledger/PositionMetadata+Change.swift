@@ -1,20 +1,20 @@
 /// Changes that an operator makes to a committed position while no worker runs.
 extension PositionMetadata {
-    /// The topics that stay named when the offset is moved.
+    /// The metadata after the offset is moved.
     ///
-    /// Topics whose cursor is below the new offset keep cursor and done ranges. The others lose their name: everything of them
-    /// from the new offset on is sent, again where it was sent before. Done ranges of all topics together are dropped, for they
-    /// belong to the old offset.
+    /// Topics whose cursor is below the new offset keep cursor and done ranges. The others lose their name: everything
+    /// of them from the new offset on is sent, a second time if it was sent before. Done ranges of all topics together
+    /// are dropped, because they belong to the old offset.
     public func moved(to offset: Int64) -> PositionMetadata {
         var changed = PositionMetadata()
         changed.laggards = laggards.filter { $0.cursor < offset }
         return changed
     }
 
-    /// The same with one topic's cursor elsewhere.
+    /// The metadata with another cursor for one topic.
     ///
-    /// Moved ahead, the topic keeps the done ranges beyond its new cursor; moved back, it loses them all: everything from there
-    /// on is sent again. At the committed offset or beyond it has no name.
+    /// Moved ahead, the topic keeps the done ranges beyond its new cursor; moved back, it loses them all: everything
+    /// from there on is sent again. At the committed offset or beyond the topic has no name.
     public func moving(_ topic: TopicHash, to cursor: Int64, committedOffset: Int64) -> PositionMetadata {
         var changed = self
         changed.laggards.removeAll { $0.topic == topic }
@@ -28,7 +28,8 @@ extension PositionMetadata {
         return changed
     }
 
-    /// The position to commit; nil: not all names have room, and without a name a topic would lose what is before the offset.
+    /// The position to commit. Nil: not all names fit, and without its name a topic would lose the records before the
+    /// offset.
     ///
     /// - Parameter limitBytes: most bytes of metadata; 32 or more.
     public func position(at offset: Int64, limitBytes: Int) -> Position? {

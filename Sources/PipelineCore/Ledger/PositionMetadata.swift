@@ -1,18 +1,18 @@
-/// What stands beside a committed offset: which topics have their cursors before it, and what of them is done.
+/// The metadata of a committed offset: topics with cursors before it, and done ranges.
 ///
-/// Text form, ASCII. `3;` then the named topics, 15 characters each: 40 bits of ``TopicHash`` and 48 bits of cursor in base 64;
-/// then for each topic with done ranges `;`, its index among the named in base 36, `:` and the ``DoneRanges`` relative to its
-/// cursor, without their version. What has no name is done below the offset.
+/// Text form, ASCII. `3;` then the named topics, 15 characters each: 40 bits of ``TopicHash`` and 48 bits of cursor in
+/// base 64; then for each topic with done ranges `;`, its index among the named in base 36, `:` and the ``DoneRanges``
+/// relative to its cursor, without their version. Topics without a name are done below the offset.
 ///
-/// The names come first, for they must survive: the lowest cursors, as many as fit. Topics without room hold the offset.
-/// Done ranges only spare repetitions and take the room that is left.
+/// The names come first, because they must survive: the lowest cursors, as many as fit. Topics that do not fit hold the
+/// offset. Done ranges only spare repetitions and take the remaining room.
 public struct PositionMetadata: Equatable, Sendable {
     /// A topic whose cursor lies before the position of the live reader.
     public struct Laggard: Equatable, Sendable {
         public var topic: TopicHash
         /// The lowest offset that is not done.
         public var cursor: Int64
-        /// Of its own records, beyond the cursor.
+        /// Done ranges of the topic's own records, beyond the cursor.
         public var done: DoneRanges
 
         public init(topic: TopicHash, cursor: Int64, done: DoneRanges = DoneRanges()) {
@@ -26,7 +26,7 @@ public struct PositionMetadata: Equatable, Sendable {
     public struct Position: Equatable, Sendable {
         public var offset: Int64
         public var metadata: String
-        /// Topics that have no room in the metadata and hold the offset.
+        /// Topics that do not fit into the metadata and hold the offset.
         public var unnamed: Int
 
         public init(offset: Int64, metadata: String, unnamed: Int = 0) {
@@ -36,9 +36,9 @@ public struct PositionMetadata: Equatable, Sendable {
         }
     }
 
-    /// Why a text is no metadata of a position.
+    /// The reason why a text is no metadata of a position.
     public enum DecodingError: Error, Equatable {
-        /// There is none: somebody else committed.
+        /// The text is empty: another program committed.
         case missing
         /// A version that this program does not know.
         case unknownVersion
@@ -47,7 +47,7 @@ public struct PositionMetadata: Equatable, Sendable {
 
     /// Ascending by cursor.
     public var laggards: [Laggard] = []
-    /// Done ranges of all topics together, as an earlier version of this program wrote them.
+    /// Done ranges of all topics together, as written by an earlier version of this program.
     public var doneOfAll = DoneRanges()
 
     public init() {}
@@ -59,7 +59,7 @@ public struct PositionMetadata: Equatable, Sendable {
     /// - Parameters:
     ///   - laggards: every topic with a cursor below `liveNext`, in any order; see
     ///     ``TopicLedger/cursor(liveNext:committed:)``.
-    ///   - liveNext: the next offset of the live reader, or what was committed before it began if that is higher.
+    ///   - liveNext: the next offset of the live reader, or the offset committed before it began if that is higher.
     ///   - limitBytes: most bytes of metadata; 32 or more.
     ///   - ranges: the done ranges of a named topic, at most so many runs.
     public static func choose(
@@ -92,7 +92,7 @@ public struct PositionMetadata: Equatable, Sendable {
         )
     }
 
-    /// Topics that find room in metadata of so many bytes.
+    /// The number of topics that fit into metadata of `limitBytes`.
     public static func capacity(limitBytes: Int) -> Int { max(0, limitBytes - version.utf8.count) / nameBytes }
 
     // MARK: Text
@@ -105,8 +105,8 @@ public struct PositionMetadata: Equatable, Sendable {
         uniqueKeysWithValues: digits.enumerated().map { ($1, UInt64($0)) }
     )
 
-    /// 88 bits in 15 digits of six bits: the first 45 of them hash and the upper five of the cursor, then the other 43, so that
-    /// each half fits a word.
+    /// 88 bits in 15 digits of six bits: the first 45 of them hash and the upper five of the cursor, then the other 43,
+    /// so that each half fits a word.
     private static func append(_ topic: TopicHash, _ cursor: Int64, to text: inout [UInt8]) {
         let cursor = UInt64(cursor)
         append(topic.value << 8 | cursor >> 40, digits: 8, to: &text)

@@ -1,6 +1,7 @@
-/// The records of one assignment that something is true of, by their numbers in its ``CommitFrontier``.
+/// The marked records of one assignment, by their numbers in its ``CommitFrontier``.
 ///
-/// Kept as runs, for marked records mostly follow each other. Numbers wrap at 2³²; those kept span less than half of that.
+/// Kept as runs, because marked records mostly follow each other. Numbers wrap at 2³²; those kept span less than half
+/// of that.
 public struct RecordMarks: Sendable {
     private struct Run {
         var first: UInt32
@@ -13,7 +14,7 @@ public struct RecordMarks: Sendable {
 
     public var isEmpty: Bool { runs.isEmpty }
 
-    /// Marks a record: the last one marked once more, or one after it.
+    /// Marks a record: the last marked one again, or a later one.
     public mutating func mark(_ record: UInt32) {
         if let last = runs.indices.last {
             let distance = record &- runs[last].first
@@ -29,7 +30,7 @@ public struct RecordMarks: Sendable {
     public func contains(_ record: UInt32) -> Bool {
         guard let first = runs.first?.first else { return false }
         let distance = record &- first
-        // The first run is never beyond the record, for its own distance is 0.
+        // The first run is never beyond the record, because its own distance is 0.
         let run = runs[runs.partitioningIndex { $0.first &- first > distance } - 1]
         return record &- run.first < run.count
     }

@@ -3,14 +3,14 @@
 /// Numbers wrap at 2³²; those kept span less than half of that.
 public struct RecordValues<Value: Sendable>: Sendable {
     private var values: [Value?] = []
-    /// Index of the first that is kept; those before are spent.
+    /// Index of the first value kept; those before are spent.
     private var start = 0
     /// Number of the record at `start`.
     private var first: UInt32 = 0
 
     public init() {}
 
-    /// Keeps a value for a record after all others that have one.
+    /// Keeps a value for a record behind all others that have one.
     public mutating func append(_ value: Value, for record: UInt32) {
         if start == values.count {
             values.removeAll(keepingCapacity: true)

@@ -1,33 +1,33 @@
-/// Tells whether a worker may be sure that its partitions are still its own, hence whether it may send.
+/// Decides whether a worker may send: only while its partitions are certainly its own.
 ///
-/// A member that the group has thrown out learns it late. What it sends until then somebody else sends, too, so it stops when
-/// its commits stay unanswered, when a commit was refused to a member that is not one, and when its own loop stood still.
-/// A commit that is stored, or a new assignment, gives the permit back; after a standstill only the commit: the assignment
-/// may have been waiting in front of the loop as long as the loop stood.
-/// Pure.
+/// A member that the group has thrown out learns it late, and until then another member sends the same notifications.
+/// So it stops when its commits stay unanswered, when a commit was refused because it is no member, and when its own
+/// loop stood still. A stored commit, or a new assignment, gives the permit back. After a standstill only the commit
+/// does: the assignment may have waited in front of the loop for the whole standstill. Pure.
 public struct SendPermit: Equatable, Sendable {
-    /// The broker's word on a commit.
+    /// The broker's answer to a commit.
     public enum Answer: Equatable, Sendable {
-        /// The commit is stored: the member is one, in this generation.
+        /// The commit is stored: the worker is a member in this generation.
         case stored
-        /// The group knows the member, but has not taken the commit.
+        /// The group knows the member, but has not stored the commit.
         case known
         /// The group does not know the member, or not in this generation.
         case fenced
-        /// Nobody knows whether the group was reached.
+        /// It is unknown whether the group was reached.
         case unknown
     }
 
-    /// How long a commit may stay unanswered; and how long the loop may stand still.
+    /// The longest time without an answer to a commit. Also the longest standstill of the loop.
     public let patience: Duration
-    /// When the oldest commit without an answer was sent.
+    /// The time of sending the oldest commit without an answer.
     private var unansweredSince: MonotonicTime?
-    private var isFenced = false
-    /// The loop stood still: nothing is sent before a commit sent since then is answered.
+    /// A commit was refused to a member that is not one, or not in this generation.
+    public private(set) var isFenced = false
+    /// The loop stood still: nothing is sent until a commit sent since then is answered.
     private var mustHear = false
     /// Number of the last commit sent.
     private var sent: UInt64 = 0
-    /// Commits up to this one were sent before the loop stood still, or in a former assignment.
+    /// Commits up to this number were sent before the loop stood still, or in a former assignment.
     private var stale: UInt64 = 0
 
     public init(patience: Duration) {
@@ -35,7 +35,7 @@ public struct SendPermit: Equatable, Sendable {
         self.patience = patience
     }
 
-    /// Whether something may be sent now.
+    /// Sending is allowed now.
     public func isOpen(now: MonotonicTime) -> Bool {
         guard !isFenced, !mustHear else { return false }
         return unansweredSince.map { now < $0 + patience } ?? true
@@ -43,7 +43,7 @@ public struct SendPermit: Equatable, Sendable {
 
     /// A commit is needed although nothing has changed: only its answer gives the permit back, or keeps it.
     ///
-    /// True from the moment a commit is sent until one is answered: ask it while none is on its way.
+    /// True from the moment a commit is sent until one is answered: the caller asks while none is on its way.
     public var wantsCommit: Bool { mustHear || isFenced || unansweredSince != nil }
 
     /// A commit is on its way.
@@ -58,13 +58,13 @@ public struct SendPermit: Equatable, Sendable {
     public mutating func commitAnswered(_ number: UInt64, _ answer: Answer) {
         switch answer {
         case .stored, .known:
-            // A cooperative group may move on without a word to a member that keeps what it has.
+            // A cooperative group may move on without telling a member that keeps its partitions.
             if answer == .stored { isFenced = false }
             guard number > stale else { return }
             mustHear = false
             unansweredSince = nil
         case .fenced:
-            // One sent before an assignment, or a standstill, says nothing about the member that is one now.
+            // A commit sent before an assignment, or a standstill, says nothing about the present member.
             guard number > stale else { return }
             isFenced = true
         case .unknown:
@@ -72,7 +72,7 @@ public struct SendPermit: Equatable, Sendable {
         }
     }
 
-    /// The loop goes on after so long a time in which it did nothing.
+    /// The loop goes on after doing nothing for `time`.
     public mutating func loopStoodStill(for time: Duration) {
         guard time >= patience else { return }
         mustHear = true

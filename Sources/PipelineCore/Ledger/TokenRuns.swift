@@ -36,7 +36,7 @@ public struct TokenRuns: Equatable, Sendable {
             .joined(separator: ",")
     }
 
-    /// Reads the text form; nil if it is not one.
+    /// Reads the text form; nil if the text is malformed.
     public init?(_ text: some StringProtocol) {
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
             let ends = part.split(separator: "-", omittingEmptySubsequences: false).map { UInt32($0) }

@@ -1,16 +1,17 @@
 /// Names a topic in commit metadata: 40 bits of a hash of bundle ID and environment as the record spells them.
 ///
-/// Two topics with one hash share a cursor, which repeats notifications after a crash and loses none. A configuration that
-/// resolves environments differently changes no hash.
+/// Two topics with one hash share a cursor, which repeats notifications after a crash and loses none. A configuration
+/// that resolves environments differently changes no hash.
 public struct TopicHash: Hashable, Comparable, Sendable {
     /// Below 2⁴⁰.
     public let value: UInt64
 
     static let bits: UInt64 = 40
 
-    /// Records that become dead letters as a whole: undecodable ones, and those of environments that are not configured.
+    /// Records that become dead letters as a whole: undecodable ones, and those of environments that are not
+    /// configured.
     public static let refused = TopicHash(value: 0)
-    /// Bundles without a certificate beyond those that are followed one by one.
+    /// Bundles without a certificate beyond those that are followed individually.
     public static let others = TopicHash(value: 1)
 
     /// - Parameter value: below 2⁴⁰.

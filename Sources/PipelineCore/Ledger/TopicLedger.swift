@@ -2,11 +2,11 @@
 ///
 ///     cursor ── taken in, not done ──▶ next ── passed over ──▶ last ── (live) ──▶
 ///
-/// The live reader of a partition feeds every topic that has credit. A topic without credit, or one that does not work, is
-/// *behind*: the live reader passes its records over, and it is fed again from `next` until `last` was met; then it is live
-/// again. Its records are taken in in the order of their offsets, each once. Pure.
+/// The live reader of a partition feeds every topic that has credit. A topic without credit, or one that does not work,
+/// is *behind*: the live reader passes its records over, and it is fed again from `next` until `last` was met; then it
+/// is live again. Its records are taken in once each, in the order of their offsets. Pure.
 public struct TopicLedger: Sendable {
-    /// The stretch of the log that holds records of the topic which were passed over.
+    /// The stretch of the log with records of the topic that were passed over.
     public struct Gap: Equatable, Sendable {
         /// The next offset to feed.
         public internal(set) var next: Int64
@@ -18,13 +18,13 @@ public struct TopicLedger: Sendable {
     public private(set) var frontier = CommitFrontier()
     /// Nil: live.
     public private(set) var gap: Gap?
-    /// Everything of the topic below is done.
+    /// Everything of the topic below this offset is done.
     public let doneBelow: Int64
-    /// Done beyond the cursor, as the commit says that the assignment began with.
+    /// Done ranges beyond the cursor, from the commit that the assignment began with.
     public let alreadyDone: DoneRanges
 
     /// - Parameters:
-    ///   - doneBelow: records below belong to the past.
+    ///   - doneBelow: records below are done.
     ///   - alreadyDone: of the topic's own records.
     ///   - gap: nil: fed by the live reader.
     public init(doneBelow: Int64, alreadyDone: DoneRanges, gap: Range<Int64>? = nil) {
@@ -42,8 +42,8 @@ public struct TopicLedger: Sendable {
 
     /// The cursor that a commit has to name; nil: everything of the topic before the offset to commit is done.
     ///
-    /// A live reader that began at a near cursor comes once more by what lies before the committed offset. Until then a
-    /// topic of which nothing is taken in yet is not done there: it is named where the reader stands.
+    /// A live reader that began at a near cursor rereads the records before the committed offset. Until then a topic
+    /// without records taken in is not done there: its name carries the reader's position.
     ///
     /// - Parameters:
     ///   - liveNext: the next offset of the live reader.
@@ -56,7 +56,7 @@ public struct TopicLedger: Sendable {
     /// Nothing of the topic is left to do, as far as the live reader has come.
     public var isIdle: Bool { frontier.recordCount == 0 && gap == nil }
 
-    /// Done beyond the cursor.
+    /// The done ranges beyond the cursor.
     ///
     /// - Parameter limit: stop after this many runs.
     public func doneRanges(limit: Int = .max) -> DoneRanges {
@@ -72,12 +72,12 @@ public struct TopicLedger: Sendable {
         return frontier.append(offset: offset, tokens: tokens, bytes: bytes, alreadyDone: alreadyDone)
     }
 
-    /// The live reader leaves a record out.
+    /// The live reader passes a record over.
     public mutating func passOver(_ offset: Int64) {
         if let last = gap?.last { gap?.last = max(last, offset) } else { gap = Gap(next: offset, last: offset) }
     }
 
-    /// A reader that began at or before `next` has come to an offset, and everything of the topic before it was taken in.
+    /// A reader that began at or before `next` has reached an offset. Everything of the topic before it was taken in.
     ///
     /// - Returns: whether the topic is live from here on.
     @discardableResult
@@ -88,9 +88,9 @@ public struct TopicLedger: Sendable {
         return gap == nil
     }
 
-    /// The log begins at a higher offset now: what lay before is gone.
+    /// The log begins at a higher offset now: the records before are gone.
     ///
-    /// - Returns: how many offsets were skipped; 0: none.
+    /// - Returns: the number of skipped offsets; 0: none.
     public mutating func skip(to low: Int64) -> Int64 {
         guard let next = gap?.next, next < low else { return 0 }
         let before = next
@@ -107,7 +107,7 @@ public struct TopicLedger: Sendable {
     public mutating func release(_ record: UInt32) { frontier.release(record) }
     public mutating func advance() { frontier.advance() }
 
-    /// The ledger of the topic fed anew from its cursor, with the marks of what is done beyond it.
+    /// The ledger for feeding the topic anew from its cursor, with the done ranges beyond it.
     ///
     /// - Parameter liveNext: the next offset of the live reader.
     public func rewound(liveNext: Int64) -> TopicLedger {

@@ -8,18 +8,18 @@ struct AnswerCounts: Equatable, Sendable {
 
     var judged: Int { accepted + refused }
 
-    /// More than the share of what was judged was refused.
+    /// The share of refused tokens among the judged notifications is exceeded.
     ///
     /// - Parameter share: in millionths.
     func exceeds(_ share: Int) -> Bool { refused * Self.whole > share * judged }
 
-    /// Refused so often that a sample of that size cannot pass any more.
+    /// So many were refused that a sample of `size` cannot pass any more.
     func fails(_ size: Int, share: Int) -> Bool { refused * Self.whole > share * size }
 
-    /// Accepted so often that a sample of that size cannot fail any more.
+    /// So many were accepted that a sample of `size` cannot fail any more.
     func passes(_ size: Int, share: Int) -> Bool { accepted * Self.whole >= (Self.whole - share) * size }
 
-    /// Halves the counts for as long as they hold two samples or more, so that the latest answers weigh most.
+    /// Halves the counts while they hold two samples or more, so that the latest answers weigh most.
     mutating func forget(beyond sample: Int) {
         while judged >= 2 * sample {
             accepted /= 2

@@ -1,17 +1,16 @@
 /// A clock that notices when one lane stands still.
 ///
-/// Excused time does not count, and after it the clock starts anew: the lane has only now what it waited for (a
-/// connection, or leave to send), and what it did not use before the excuse is no reason to give it less time for the
-/// new chance. A lane that is excused again and again is never found here; its failed connections and probes are
-/// counted elsewhere.
+/// Excused time does not count, and after it the clock starts anew. Only now has the lane what it waited for (a
+/// connection, or leave to send), and unused time before the excuse is no reason to shorten the new chance. A lane that
+/// is excused again and again is never reported here; its failed connections and probes are counted elsewhere.
 public struct LaneStandstill: Equatable, Sendable {
     private let patience: Duration
-    /// Since when there is work and nothing has settled; nil while there is none, or the lane is excused.
+    /// The time since when work waits and nothing settles; nil while there is no work, or the lane is excused.
     private var since: MonotonicTime?
     private var settledEnd: UInt64 = 0
     private var isReported = false
 
-    /// - Parameter patience: for how long work may wait without anything settling.
+    /// - Parameter patience: the longest time that work may wait without anything settling.
     public init(patience: Duration) {
         precondition(patience > .zero)
         self.patience = patience
@@ -23,7 +22,7 @@ public struct LaneStandstill: Equatable, Sendable {
     ///   - hasWork: something is in flight or waiting.
     ///   - isExcused: the lane waits for the connection budget, or for leave to send.
     ///   - settledEnd: moves when something settles.
-    ///   - allowance: time that silence takes to settle what is in flight, on top of the patience.
+    ///   - allowance: time for silence to settle the notifications in flight, on top of the patience.
     /// - Returns: the lane stands still; true once per standstill.
     public mutating func note(
         hasWork: Bool,

@@ -5,8 +5,8 @@
 ///        │                      └──── registered or not known ───┘
 ///        └── answers older than their validity
 ///
-/// Whatever is not known makes the records wait. The time counts from when the group first missed the certificate, as
-/// the group keeps it, never from a record's age. Pure: time is an argument, the questions are returned.
+/// While an answer is missing the records wait. The time counts from the group's first miss of the certificate, as kept
+/// by the group, never from a record's age. Pure: time is an argument, the questions are returned.
 public struct MissingCertificate: Equatable, Sendable {
     public enum Verdict: Equatable, Sendable {
         /// The records stay where they are.
@@ -16,9 +16,9 @@ public struct MissingCertificate: Equatable, Sendable {
     }
 
     public enum Action: Equatable, Sendable {
-        /// Tell that the certificate is missing.
+        /// Report that the certificate is missing.
         case alarm
-        /// Ask the group since when it misses the certificate; it begins now if nobody missed it before.
+        /// Ask the group for the time of its first miss of the certificate; it is now if there was none before.
         case askSince
         /// Ask whether the bundle has registered tokens.
         case askTokens
@@ -38,7 +38,7 @@ public struct MissingCertificate: Equatable, Sendable {
             nextAt = now + MissingCertificate.askInterval
         }
 
-        /// - Parameter answer: nil: it could not be had; what was known before counts until it is too old.
+        /// - Parameter answer: nil: no answer; the previous one counts until it is too old.
         mutating func take(_ answer: Answer?, now: MonotonicTime) {
             isAsked = false
             guard let answer else { return }
@@ -51,16 +51,16 @@ public struct MissingCertificate: Equatable, Sendable {
         }
     }
 
-    /// The time from one asking of a question to the next.
+    /// Time between two askings of a question.
     public static let askInterval = Duration.seconds(60)
-    /// For how long an answer counts.
+    /// Validity of an answer.
     public static let answerValidity = Duration.seconds(180)
-    /// The time from one alarm to the next.
+    /// Time between two alarms.
     public static let alarmInterval = Duration.seconds(600)
-    /// For how long a bundle nobody asks about any more is remembered: not shorter than the time between two alarms.
+    /// Time after which an unused bundle is forgotten: not shorter than the time between two alarms.
     public static let memory = Duration.seconds(600)
 
-    /// How long the group waits for the certificate at least.
+    /// The least time that the group waits for the certificate.
     public let grace: Duration
     private var since = Question<Duration>()
     private var tokens = Question<Bool>()
@@ -72,14 +72,14 @@ public struct MissingCertificate: Equatable, Sendable {
         lastAskedAbout = now
     }
 
-    // MARK: What stands
+    // MARK: State
 
     /// The verdict on the bundle's records.
     public func verdict(now: MonotonicTime) -> Verdict {
         isGraceOver(now: now) && tokens.valid(now: now) == false ? .giveUp : .waits
     }
 
-    /// No record of the bundle has been asked about for so long that it can be forgotten.
+    /// No record of the bundle has come for so long that the bundle can be forgotten.
     public func isForgotten(now: MonotonicTime) -> Bool {
         lastAskedAbout.elapsed(until: now) >= Self.memory && !since.isAsked && !tokens.isAsked
     }
@@ -91,12 +91,12 @@ public struct MissingCertificate: Equatable, Sendable {
 
     // MARK: Inputs
 
-    /// A record of the bundle is there.
+    /// A record of the bundle has come.
     public mutating func askedAbout(now: MonotonicTime) {
         lastAskedAbout = max(lastAskedAbout, now)
     }
 
-    /// Time goes by, or there is news: what is to be done now.
+    /// Returns the actions for this time and the news so far.
     public mutating func tick(now: MonotonicTime) -> [Action] {
         var actions: [Action] = []
         if nextAlarm.map({ $0 <= now }) ?? true {
@@ -107,7 +107,7 @@ public struct MissingCertificate: Equatable, Sendable {
             since.ask(now: now)
             actions.append(.askSince)
         }
-        // Not before the grace is over: an answer from before would say nothing of what registered meanwhile.
+        // Not before the grace is over: an earlier answer would miss tokens that registered meanwhile.
         if isGraceOver(now: now), tokens.isDue(now: now) {
             tokens.ask(now: now)
             actions.append(.askTokens)
@@ -118,12 +118,12 @@ public struct MissingCertificate: Equatable, Sendable {
     /// The group has answered ``Action/askSince``.
     ///
     /// - Parameters:
-    ///   - milliseconds: UNIX time at which the group first missed the certificate; nil: not known. One that lies
-    ///     ahead is of a clock that is ahead, and counts as now.
+    ///   - milliseconds: UNIX time of the group's first miss of the certificate; nil: not known. A time that lies ahead
+    ///     is from a clock that is ahead, and counts as now.
     ///   - unixMilliseconds: UNIX time now.
     public mutating func heardSince(_ milliseconds: Int64?, unixMilliseconds: Int64, now: MonotonicTime) {
         since.take(
-            // A time that is no time counts as now, too.
+            // An invalid time counts as now, too.
             milliseconds.map { $0 > 0 ? .milliseconds(max(0, unixMilliseconds - $0)) : .zero },
             now: now
         )

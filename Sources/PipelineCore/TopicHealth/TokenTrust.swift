@@ -1,19 +1,19 @@
 /// Refusals of tokens in a row, each waiting until acceptances over a newer connection pay for it.
 ///
 /// Invariant 10: a tombstone is written only for a topic whose notifications the same gateway accepts. So a refusal is
-/// believed only when a connection that is newer than it accepts something: an older one may be from before the gateway
-/// went wrong. A gateway that is repaired must not pay for what it refused while it was wrong, so what waits is not
-/// believed any more when the gateway seems to be wrong: it has never accepted anything, it refuses a token that it accepted
-/// before as the first of a connection, or a row of connections begins with a refusal and nothing is accepted. For the same
-/// reason nothing waits longer than ``patience``.
+/// believed only when a connection newer than the refusal accepts something: an older one may be from before the
+/// gateway went wrong. A repaired gateway must not make refusals believed that it made while it was wrong, so waiting
+/// refusals are no longer believed when the gateway seems to be wrong. That is so when it has never accepted anything,
+/// when a connection begins with the refusal of a token that was accepted before, or when a row of connections begins
+/// with a refusal and nothing is accepted. For the same reason no refusal waits longer than ``patience``.
 struct TokenTrust: Equatable, Sendable {
-    /// How long a refusal waits: a handshake and a confirmation window take a part of it. [ours]
+    /// The longest wait of a refusal. A handshake and a confirmation window take a part of it. [ours]
     static let patience = Duration.seconds(30)
-    /// First refusals of connections, since the last acceptance, that may be believed: a list of tokens may begin with those
-    /// that are dead. [ours]
+    /// First refusals of connections, since the last acceptance, that may be believed: a list of tokens may begin with
+    /// dead ones. [ours]
     static let mostFirst = 8
-    /// So many of them in a row show a wrong gateway, if what was accepted meanwhile would be known by then, or the larger
-    /// number in any case. [ours]
+    /// This many first refusals in a row show a wrong gateway, if acceptances meanwhile would be known by then; or the
+    /// larger number in any case. [ours]
     static let row = 16
     static let rowTime = Duration.seconds(5)
     static let longestRow = 64
@@ -21,9 +21,9 @@ struct TokenTrust: Equatable, Sendable {
     /// The latest ticket that was paid for.
     private(set) var trustedThrough: UInt64 = 0
 
-    /// The latest ticket that will not be paid for, nor those before it that were not.
+    /// The latest ticket that will not be paid for, like all unpaid ones before it.
     private(set) var distrustedThrough: UInt64 = 0
-    /// The latest ticket that waits no more.
+    /// The latest ticket that no longer waits.
     private var settledThrough: UInt64 = 0
 
     /// Credit of one acceptance, in millionths.
@@ -33,19 +33,19 @@ struct TokenTrust: Equatable, Sendable {
     private let limit: Int
 
     private var hasAccepted = false
-    /// Connections that began with a refusal since the last acceptance, and when the first of them did.
+    /// Connections that began with a refusal since the last acceptance, and the time of the first one.
     private var firsts = 0
     private var firstsSince = MonotonicTime(nanoseconds: 0)
 
     private var lastTicket: UInt64 = 0
-    /// When the refusals that wait were made, the oldest at `head`: a ring that grows up to the limit.
+    /// The times of the waiting refusals, the oldest at `head`: a ring that grows up to the limit.
     private var ring: [MonotonicTime] = []
     private var head = 0
-    /// Part of the price that was paid for the oldest refusal.
+    /// The part of the price already paid for the oldest refusal.
     private var credit = 0
 
     /// - Parameters:
-    ///   - share: of refused tokens that is believed, in millionths; 0: none, ever.
+    ///   - share: believed share of refused tokens, in millionths; 0: none, ever.
     ///   - limit: refusals that may wait.
     init(share: Int, limit: Int) {
         income = share
@@ -85,7 +85,7 @@ struct TokenTrust: Equatable, Sendable {
         hasAccepted = true
         firsts = 0
         guard waiting > 0, ring[head] <= connectionOpenedAt else { return }
-        // More than the price of all that wait is of no use; the bound keeps the product small.
+        // Credit beyond the price of all waiting refusals is useless; the bound keeps the product small.
         let useful = min(count, (waiting * price) / income + 1)
         credit += useful * income
         while waiting > 0, ring[head] <= connectionOpenedAt {
@@ -93,11 +93,11 @@ struct TokenTrust: Equatable, Sendable {
             credit -= price
             trustedThrough = settleOldest()
         }
-        // What is left was not earned over a connection that is newer than the next refusal.
+        // The remaining credit was not earned over a connection newer than the next refusal.
         credit = 0
     }
 
-    /// What waits is not believed any more.
+    /// Stops believing all waiting refusals.
     mutating func distrust() {
         guard waiting > 0 else { return }
         settledThrough = lastTicket
@@ -106,7 +106,7 @@ struct TokenTrust: Equatable, Sendable {
         credit = 0
     }
 
-    /// What has waited for too long is not believed any more.
+    /// Stops believing refusals that have waited for too long.
     mutating func expire(now: MonotonicTime) {
         while waiting > 0, ring[head] + Self.patience <= now {
             distrustedThrough = settleOldest()
@@ -114,7 +114,7 @@ struct TokenTrust: Equatable, Sendable {
         }
     }
 
-    /// - Returns: the ticket that waits no more.
+    /// - Returns: the ticket that no longer waits.
     private mutating func settleOldest() -> UInt64 {
         settledThrough += 1
         head = (head + 1) % ring.count

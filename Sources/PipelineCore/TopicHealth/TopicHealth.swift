@@ -4,14 +4,14 @@
 ///                            ▲                                                │
 ///                            └────── failed, or the lease ran out ────────────┘
 ///
-/// One shard probes, under a lease, with one notification at a time; only its answers decide the probe, for answers
-/// at other shards are to what was sent before the stop. A gateway that called too many tokens invalid is doubted: a
-/// probe of it judges a sample. Refusals of tokens wait for acceptances over a newer connection, see
+/// One shard probes, under a lease, with one notification at a time. Only its answers decide the probe, because other
+/// shards receive answers to notifications from before the stop. A gateway that called too many tokens invalid is
+/// doubted: a probe of it judges a sample. Refusals of tokens wait for acceptances over a newer connection, see
 /// ``trustedThrough``.
 ///
 /// Pure: time and randomness are arguments. Every share is kept in millionths, so that no rounding decides.
 public struct TopicHealth: Equatable, Sendable {
-    /// Why a topic does not work.
+    /// The reason why a topic does not work.
     public enum Reason: String, Sendable, CaseIterable {
         /// The gateway does not take the topic's certificate.
         case certificateRefused = "certificate-refused"
@@ -27,10 +27,11 @@ public struct TopicHealth: Equatable, Sendable {
         case works
         /// Nothing goes out. From `until` on one shard may probe.
         case stopped(Reason, until: MonotonicTime)
-        /// A lease: only that shard sends, one notification at a time. At `until` without a word the probe has failed.
+        /// A lease: only that shard sends, one notification at a time. Without an answer by `until` the probe has
+        /// failed.
         case probing(Reason, shard: Int, until: MonotonicTime)
 
-        /// The reason of the stop that is probed or waits to be; nil if the topic works.
+        /// The reason of the stop being probed, or to be probed; nil if the topic works.
         public var reason: Reason? {
             switch self {
             case .works: nil
@@ -39,27 +40,27 @@ public struct TopicHealth: Equatable, Sendable {
         }
     }
 
-    /// What came before a refusal of a token on its connection.
+    /// The connection's history before a refusal of a token.
     public enum RefusalStanding: Sendable {
         /// The connection had accepted something.
         case afterAcceptance
-        /// Nothing.
+        /// The connection had accepted nothing.
         case first
-        /// Nothing, and the token was accepted lately: the gateway may be wrong.
+        /// The connection had accepted nothing, and the token was accepted lately: the gateway may be wrong.
         case firstThoughKnown
     }
 
     public struct Limits: Equatable, Sendable {
         /// The wait from a stop to the next probe.
         public var probe: Backoff
-        /// Time that a prober has from the grant, or from its last answer, to the next answer.
+        /// Longest time from the grant, or from the prober's last answer, to the next answer.
         public var probeTimeout: Duration
         /// Share of refused tokens among judged notifications above which they are not believed, 0 … 1.
         ///
         /// 1: the gateway is never doubted. 0: one refused token in a full sample stops the topic, and none is
         /// tombstoned.
         public var refusedShare: Double
-        /// Judged notifications before the share is looked at, 1 or more.
+        /// Least number of judged notifications before the share is looked at, 1 or more.
         public var refusedSample: Int
         /// Judged notifications of a probe of a doubted gateway, 1 or more.
         public var probeSample: Int
@@ -90,7 +91,7 @@ public struct TopicHealth: Equatable, Sendable {
     public private(set) var state = State.works
     /// Stops in a row.
     private var failures = 0
-    /// Latest answers, at all shards; kept while a probe for another reason goes on.
+    /// Latest answers, at all shards; kept during a probe for another reason.
     private var latest = AnswerCounts()
     /// Answers to the prober of a doubted gateway.
     private var sample = AnswerCounts()
@@ -104,7 +105,7 @@ public struct TopicHealth: Equatable, Sendable {
         trust = TokenTrust(share: share, limit: limits.pendingTombstones)
     }
 
-    // MARK: What stands
+    // MARK: State
 
     public var works: Bool { state == .works }
 
@@ -114,7 +115,7 @@ public struct TopicHealth: Equatable, Sendable {
 
     public var reason: Reason? { state.reason }
 
-    /// The shard holds the lease, be it run out.
+    /// The shard holds the lease, even if it has run out.
     public func isProbing(by shard: Int) -> Bool {
         if case .probing(_, shard, _) = state { true } else { false }
     }
@@ -123,19 +124,20 @@ public struct TopicHealth: Equatable, Sendable {
     ///
     /// Refusals wait in the order of their tickets. An acceptance over a connection opened at or after the oldest
     /// refusal pays for it: share / (1 − share) refusals each, hence one each with a share of a half, all with 1.
-    /// What is left when no such refusal waits is forgotten: no credit is kept for refusals to come. While the
-    /// gateway is doubted nothing is paid, and the acceptances of a probe's sample never pay.
+    /// The credit left when no such refusal waits is forgotten: none is kept for later refusals. While the gateway is
+    /// doubted nothing is paid, and the acceptances of a probe's sample never pay.
     public var trustedThrough: UInt64 { trust.trustedThrough }
 
-    /// Tombstones of refusals with tickets up to this that are not written yet never are; never falls.
+    /// Unwritten tombstones of refusals with tickets up to this are never written; never falls.
     ///
-    /// A connection that begins with the refusal of a token that was accepted lately takes the trust from all refusals that
-    /// wait, and from its own; so does a long row of connections that begin with a refusal; and so does time.
+    /// A connection that begins with the refusal of a recently accepted token takes the trust from all waiting
+    /// refusals, and from its own. So does a long row of connections that begin with a refusal; and so does time.
     public var distrustedThrough: UInt64 { trust.distrustedThrough }
 
     // MARK: Failures
 
-    /// Stops the topic. While it is stopped that is no news, but no probe comes sooner than the floor of the back-off.
+    /// Stops the topic. If it is stopped already, only the next probe may move: it comes no sooner than the floor of
+    /// the back-off from now.
     ///
     /// - Parameter random: 64 random bits.
     public mutating func failed(_ reason: Reason, now: MonotonicTime, random: UInt64) {
@@ -147,7 +149,7 @@ public struct TopicHealth: Equatable, Sendable {
         state = .stopped(reason, until: now + limits.probe.delay(failures: failures, random: random))
     }
 
-    /// A connection ended in a way that says nothing about the topic, or none came about: a failure of a probe only.
+    /// A connection ended, or failed to open, without a finding about the topic: a failure of a probe only.
     ///
     /// - Parameter random: 64 random bits.
     public mutating func connectionFailed(shard: Int, now: MonotonicTime, random: UInt64) {
@@ -159,7 +161,7 @@ public struct TopicHealth: Equatable, Sendable {
 
     /// Notifications were accepted, proven or presumed.
     ///
-    /// - Parameter connectionOpenedAt: when the connection that carried all of them was opened.
+    /// - Parameter connectionOpenedAt: the opening time of the connection that carried all of them.
     public mutating func accepted(_ count: Int, connectionOpenedAt: MonotonicTime, shard: Int, now: MonotonicTime) {
         guard count > 0 else { return }
         guard reason != .tokensDoubted else {
@@ -175,9 +177,9 @@ public struct TopicHealth: Equatable, Sendable {
         if isProbing(by: shard) { recover() }
     }
 
-    /// Notifications that were presumed accepted were not: takes them back from the judged answers, never below 0.
+    /// Takes wrongly presumed acceptances back from the judged answers, never below 0.
     ///
-    /// The refusals that they may have paid for stay trusted. The next judgement is at the next refusal or tick.
+    /// Refusals that they may have paid for stay trusted. The next judgement is at the next refusal or tick.
     public mutating func presumedWrong(_ count: Int) {
         guard count > 0 else { return }
         switch state {
@@ -187,7 +189,7 @@ public struct TopicHealth: Equatable, Sendable {
         }
     }
 
-    /// A notification was refused for its content: the gateway works, unless its word on tokens is doubted.
+    /// A notification was refused for its content: the gateway works, unless it is doubted for its refusals of tokens.
     public mutating func contentRefused(shard: Int, now: MonotonicTime) {
         guard isProbing(by: shard) else { return }
         if reason == .tokensDoubted { renewLease(now: now) } else { recover() }
@@ -196,10 +198,10 @@ public struct TopicHealth: Equatable, Sendable {
     /// A token was called invalid.
     ///
     /// - Parameters:
-    ///   - standing: what came before it on its connection.
+    ///   - standing: the connection's history before the refusal.
     ///   - random: 64 random bits.
-    /// - Returns: the ticket of the refusal, ascending from 1; 0: never to be tombstoned, because the gateway seems to be
-    ///   wrong, too many wait or the share is 0.
+    /// - Returns: the ticket of the refusal, ascending from 1; 0: never to be tombstoned, because the gateway seems to
+    ///   be wrong, too many wait or the share is 0.
     public mutating func tokenRefused(
         shard: Int,
         _ standing: RefusalStanding = .afterAcceptance,
@@ -235,7 +237,7 @@ public struct TopicHealth: Equatable, Sendable {
     /// Asks for the lease.
     ///
     /// - Parameter random: 64 random bits, asked for if a lease has run out.
-    /// - Returns: it was granted: the topic was stopped, and the wait is over.
+    /// - Returns: true: granted. The topic was stopped, and the wait is over.
     public mutating func beginProbe(shard: Int, now: MonotonicTime, random: @autoclosure () -> UInt64) -> Bool {
         expireLease(now: now, random: random())
         guard case .stopped(let reason, let until) = state, until <= now else { return false }
@@ -246,7 +248,7 @@ public struct TopicHealth: Equatable, Sendable {
 
     /// Gives the lease back because there is nothing to send: another shard may probe at once.
     ///
-    /// A sample that was begun is judged as it is. A lease that has run out is a failed probe here, too.
+    /// A sample that has begun is judged as it is. A lease that has run out is a failed probe here, too.
     ///
     /// - Parameter random: 64 random bits, asked for if the probe has failed.
     public mutating func endProbe(shard: Int, now: MonotonicTime, random: @autoclosure () -> UInt64) {
@@ -262,10 +264,10 @@ public struct TopicHealth: Equatable, Sendable {
         }
     }
 
-    /// Time goes by: a lease that ran out is a failed probe, the latest answers are judged, and refusals that waited for
-    /// too long are not believed.
+    /// Lets time pass: an expired lease is a failed probe, the latest answers are judged, and refusals that waited too
+    /// long are no longer believed.
     ///
-    /// - Parameter random: 64 random bits, asked for if the topic is stopped by this.
+    /// - Parameter random: 64 random bits, used if this stops the topic.
     public mutating func tick(now: MonotonicTime, random: @autoclosure () -> UInt64) {
         trust.expire(now: now)
         expireLease(now: now, random: random())
@@ -289,8 +291,7 @@ public struct TopicHealth: Equatable, Sendable {
         state = .probing(reason, shard: shard, until: max(until, now + limits.probeTimeout))
     }
 
-    /// A doubt outlives stops for other reasons: the counts that led to it are forgotten only when a sample has
-    /// passed.
+    /// Ends a stop. A doubt outlives stops for other reasons: its counts are forgotten only when a sample has passed.
     private mutating func recover() {
         if reason == .tokensDoubted { latest = AnswerCounts() }
         state = .works

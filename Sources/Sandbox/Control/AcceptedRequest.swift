@@ -2,7 +2,7 @@ import APNsProtocol
 
 /// `GET /accepted?topic=A`: what was accepted. With `&token=HEX` or `&device=I`: for that one, in order.
 struct AcceptedRequest: Equatable {
-    /// Whose acceptances are asked for.
+    /// The devices whose acceptances are asked for.
     enum Selection: Equatable {
         case all
         case device(Int)
@@ -86,7 +86,7 @@ extension ControlAPI {
         let device: Int
         /// See ``PayloadMark``: what the payloads had as `n`.
         let accepted: [UInt32]
-        /// Whether the topic remembers everything it has accepted.
+        /// The topic remembers everything it has accepted.
         let complete: Bool
     }
 

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// The control interface without its transport: a request goes in, a status and JSON come out.
 struct ControlAPI: Sendable {
-    /// What is answered.
+    /// The answer to a request.
     struct Response: Equatable {
         /// The HTTP status.
         let status: Int
@@ -35,10 +35,11 @@ struct ControlAPI: Sendable {
                 return try accepted(AcceptedRequest(query: query))
             case ("POST", "/population"):
                 return json(["rates": try change(PopulationRequest(body: body))])
-            case (_, "/stats"), (_, "/devices"), (_, "/faults"), (_, "/accepted"), (_, "/population"), (_, "/feedback"):
+            case (_, "/stats"), (_, "/devices"), (_, "/faults"), (_, "/accepted"), (_, "/population"), (_, "/feedback"),
+                (_, "/events"):
                 return json(ControlError(field: nil, error: "\(path) does not know this method"), status: 405)
             default:
-                let known = "/accepted, /devices, /faults, /feedback, /population and /stats"
+                let known = "/accepted, /devices, /events, /faults, /feedback, /population and /stats"
                 return json(ControlError(field: nil, error: "there is only \(known)"), status: 404)
             }
         } catch {

@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// What is wrong with a control request, naming the field.
+/// An error in a control request, naming the field.
 struct ControlError: Error, Equatable, Encodable {
-    /// Which field, `nil` when it is the request as a whole. Elements of arrays as in `tokens[3]`.
+    /// The field; `nil` = the request as a whole. Elements of arrays as in `tokens[3]`.
     let field: String?
-    /// What was found and what is allowed.
+    /// The value that was found and the values that are allowed.
     let error: String
 
     /// The same about a part of a larger document.

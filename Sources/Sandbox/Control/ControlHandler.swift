@@ -1,8 +1,8 @@
 import NIOCore
 import NIOHTTP1
 
-/// The control port over HTTP/1.1: gathers a request, bounded, and lets ``ControlAPI`` or ``PageAPI`` answer it; streams
-/// `GET /events` from the ``EventHub``. ``RequestGuard`` comes before all of them.
+/// The control port over HTTP/1.1: gathers a request, bounded, and lets ``ControlAPI`` or ``PageAPI`` answer it.
+/// Streams `GET /events` from the ``EventHub``. ``RequestGuard`` comes before all of them.
 ///
 /// Belongs to the channel's event loop, which is the hub's.
 final class ControlHandler: ChannelInboundHandler {

@@ -17,7 +17,7 @@ struct DevicesRequest: Equatable {
         case wiped
     }
 
-    /// Which ones: a range of device numbers, or tokens.
+    /// The devices to change: a range of device numbers, or tokens.
     enum Selection: Equatable {
         case range(Range<Int>)
         case tokens([[UInt8]])

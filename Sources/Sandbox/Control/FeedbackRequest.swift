@@ -1,5 +1,5 @@
-/// `POST /feedback`: apps are listed as missing, as if notifications had found them so; for tests of whoever reads the list.
-/// `{"topic":"A","first":0,"count":100}`, and `"timestamp"` in UNIX seconds, which is now if it is left out.
+/// `POST /feedback`: apps are listed as missing, as if notifications had found them so. For tests of whoever reads the
+/// list. `{"topic":"A","first":0,"count":100}`, and `"timestamp"` in UNIX seconds, which is now if it is left out.
 struct FeedbackRequest: Equatable {
     let topic: String
     let devices: Range<Int>

@@ -27,7 +27,7 @@ enum JSONValue: Decodable, Equatable {
         }
     }
 
-    /// What was found, for an error message; long values are cut.
+    /// The value as text for an error message; long values are cut.
     var text: String {
         switch self {
         case .null: "null"

@@ -20,18 +20,18 @@ struct StatsDocument: Encodable {
         let devices: Devices
     }
 
-    /// What became of a topic's feedback.
+    /// Counts of a topic's feedback.
     struct FeedbackList: Encodable {
         /// In the list now.
         let waiting: Int
         /// Taken from it by readers, since the start.
         let taken: Int
-        /// Of these: arrived in a reader's system, which has acknowledged them by TCP. What the reader made of them is not
-        /// known here. A connection's last ones are counted when it ends.
+        /// Of these: arrived in a reader's system, which has acknowledged them by TCP. What the reader made of them is
+        /// not known here. A connection's last ones are counted when it ends.
         let arrived: Int
     }
 
-    /// How many devices of a topic are in each state.
+    /// Number of a topic's devices in each state.
     struct Devices: Encodable {
         let online: Int
         let offline: Int
@@ -61,7 +61,7 @@ struct StatsDocument: Encodable {
     let topics: [String: Topic]
     let courier: Courier
     let connections: Connections
-    /// How often each fault struck, over all topics; those that were never on are left out.
+    /// Number of times each fault struck, over all topics. Faults that were never on are left out.
     let faults: [String: Int]
     /// Acceptances that did not get into the file they should be in; only there when there is such a file.
     let acceptedLogDropped: Int?

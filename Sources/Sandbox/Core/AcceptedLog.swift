@@ -1,4 +1,4 @@
-/// What a topic has accepted, in order: the last ones of a bounded number, 8 bytes each.
+/// A topic's acceptances, in order. The last ones, up to a bounded number; 8 bytes each.
 struct AcceptedLog: Sendable {
     /// One that was accepted.
     struct Entry: Sendable, Equatable {
@@ -7,15 +7,15 @@ struct AcceptedLog: Sendable {
         let mark: UInt32
     }
 
-    /// How many are remembered at most.
+    /// Number of acceptances that are remembered at most.
     let limit: Int
 
-    /// How many there have been.
+    /// Number of acceptances so far.
     private(set) var total = 0
 
     /// 24 bits of device, 8 of generation, 32 of mark. Empty until the first one.
     private var ring: [UInt64] = []
-    /// Where the next one goes.
+    /// Index of the next entry in the ring.
     private var head = 0
 
     /// - Parameter limit: at least 1; traps otherwise.
@@ -24,10 +24,10 @@ struct AcceptedLog: Sendable {
         self.limit = limit
     }
 
-    /// How many are remembered.
+    /// Number of acceptances that are remembered.
     var count: Int { min(total, limit) }
 
-    /// How many had to make room.
+    /// Number of acceptances that had to make room.
     var forgotten: Int { total - count }
 
     @inline(__always)
@@ -38,8 +38,8 @@ struct AcceptedLog: Sendable {
         total += 1
     }
 
-    /// What was accepted for a device, in order, as far as it is remembered; with a generation, only under the token
-    /// of that one.
+    /// The acceptances of a device, in order, as far as they are remembered. With a generation, only those under the
+    /// token of that one.
     func entries(device: UInt32, generation: UInt8?) -> [Entry] {
         var entries: [Entry] = []
         let start = total > limit ? head : 0

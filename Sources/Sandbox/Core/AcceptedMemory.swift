@@ -1,4 +1,4 @@
-/// Which (token, mark) pairs a topic has accepted: the truth that an audit compares its books with.
+/// The (token, mark) pairs that a topic has accepted. They are the truth that an audit compares its books with.
 ///
 /// A pair is 24 bits of device, 8 of generation and the 32 of its ``PayloadMark``, packed without loss into one word,
 /// and the words lie in an open-addressing table: 11 to 22 bytes a pair. Once ``limit`` pairs are in it, new ones are
@@ -19,13 +19,14 @@ struct AcceptedMemory: Sendable {
     /// The number of pairs at which remembering ends.
     let limit: Int
 
-    /// A power of two of slots, at most three quarters of them taken: then a search meets some 8 others, one cache line.
+    /// A power of two of slots, at most three quarters of them taken: then a search meets some 8 others, one cache
+    /// line.
     private var slots: [UInt64]
 
     /// Slots that are taken.
     private var settled = 0
 
-    /// Whether a pair was met that found no place in the table.
+    /// A pair was met that found no place in the table.
     private var hasOverflowed = false
 
     /// Pairs that are not in the table yet, in the order they came; fewer than ``batch`` between calls.
@@ -49,7 +50,7 @@ struct AcceptedMemory: Sendable {
     /// Different pairs seen, up to ``limit``.
     var count: Int { min(settled + newOnesWaiting, limit) }
 
-    /// Whether a pair was met that found no place: from then on ``count`` is too low.
+    /// A pair was met that found no place. From then on ``count`` is too low.
     var isFull: Bool { hasOverflowed || settled + newOnesWaiting > limit }
 
     @inline(__always)
@@ -97,14 +98,14 @@ struct AcceptedMemory: Sendable {
         slots = larger
     }
 
-    /// How many it takes for so many pairs.
+    /// Number of slots that so many pairs need.
     private static func slots(for pairs: Int) -> Int {
         var count = 1024
         while pairs * 4 > count * 3 { count *= 2 }
         return count
     }
 
-    /// Where the pair is, or the free slot where it belongs. There is always a free one.
+    /// The slot of the pair, or the free slot where it belongs. There is always a free one.
     @inline(__always)
     private static func slot(for pair: UInt64, in slots: UnsafeBufferPointer<UInt64>) -> Int {
         let mask = slots.count - 1
@@ -115,7 +116,7 @@ struct AcceptedMemory: Sendable {
         return slot
     }
 
-    /// Where the search for a pair begins.
+    /// The slot at which the search for a pair begins.
     @inline(__always)
     private static func home(of pair: UInt64, _ mask: Int) -> Int {
         // Devices differ in the high bits and marks in the low ones; both have to reach the bits that are used.

@@ -60,7 +60,7 @@ struct AcceptedRecord: Sendable, Equatable {
         )
     }
 
-    /// What stands at the beginning of the file.
+    /// The beginning of the file: magic bytes, version and topics.
     ///
     /// - Parameter topics: at most 65,535, of at most 65,535 bytes each; traps otherwise.
     static func header(topics: [String]) -> [UInt8] {
@@ -84,7 +84,7 @@ struct AcceptedChunk: Sendable {
     /// Two words per record, ``count`` of them written.
     private(set) var words: [UInt64]
     private(set) var count = 0
-    /// How many found no room since the last time.
+    /// Number of records that found no room since the last time.
     private(set) var dropped = 0
 
     private let limit: Int
@@ -95,7 +95,7 @@ struct AcceptedChunk: Sendable {
         words = .unwritten(count: limit * 2)
     }
 
-    /// Whether acceptances are wanted at all.
+    /// Acceptances are recorded at all.
     @inline(__always)
     var isRecording: Bool { limit > 0 }
 

@@ -7,7 +7,7 @@
 /// The distance to the next event that is kept varies around n: a provider walks through its devices in order, and a
 /// fixed distance would make that look like stripes.
 struct ActivityTrace: Sendable {
-    /// What happened to a device's app.
+    /// An event in the life of a device's app.
     enum Kind: UInt8, Sendable, CaseIterable {
         case delivered = 0
         case stored = 1
@@ -15,13 +15,13 @@ struct ActivityTrace: Sendable {
         case refused = 3
     }
 
-    /// What was kept since the last time: devices by ``Kind/rawValue``, in the order of the events.
+    /// The events kept since the last time. Devices by ``Kind/rawValue``, in the order of the events.
     typealias Sample = [[UInt32]]
 
     /// Events kept per window, by ``Kind/rawValue``: 4,096 together.
     static let fullQuotas = [2048, 1024, 512, 512]
 
-    /// Whether events are kept.
+    /// Events are kept.
     private(set) var isWatched = false
     private var quotas = [0, 0, 0, 0]
 
@@ -29,7 +29,7 @@ struct ActivityTrace: Sendable {
     private var countdowns: InlineArray<4, Int> = .init(repeating: 1)
     /// The mean distance between two that are kept.
     private var strides: InlineArray<4, Int> = .init(repeating: 1)
-    /// How many this window had: up to the last one that was kept.
+    /// Number of events in this window, up to the last one that was kept.
     private var seen: InlineArray<4, Int> = .init(repeating: 0)
     private var intervals: InlineArray<4, Int> = .init(repeating: 1)
     private var kept: Sample = [[], [], [], []]

@@ -16,11 +16,11 @@ struct CourierOutbox: Sendable {
         let expiration: UInt32
         let priority: NotificationPriority
 
-        /// What it counts for the limit: more than it takes in memory.
+        /// Bytes that count for the limit: more than it takes in memory.
         fileprivate var bytes: Int { payload.count + 64 }
     }
 
-    /// What a connection gets when it fetches.
+    /// The result of one fetch by a connection.
     struct Parcel: Equatable {
         var deliveries: [Delivery] = []
         /// The connection was too slow: something was dropped.
@@ -42,10 +42,10 @@ struct CourierOutbox: Sendable {
     /// Dropped because their device did not read; the ledger has counted them as delivered.
     private(set) var dropped = 0
 
-    /// Whether any device is connected: one comparison for the many notifications that concern none of them.
+    /// No device is connected. One comparison for the many notifications that concern no connected device.
     private(set) var isEmpty = true
 
-    /// Whether this device is connected, and so gets its notifications through ``append(_:)``.
+    /// This device is connected, and so gets its notifications through ``append(_:)``.
     func hasDevice(_ device: UInt32) -> Bool {
         attached[device] != nil
     }

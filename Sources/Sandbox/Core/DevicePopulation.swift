@@ -1,9 +1,9 @@
 /// The app instances of one topic, one per virtual device: a byte each.
 ///
-/// What is tracked is the app on the device, not the device: each topic has its own idea of whether its app can be
-/// reached, so that tests of one topic leave the others alone [ours].
+/// The app on the device is tracked, not the device: each topic has its own idea of whether its app can be reached, so
+/// that tests of one topic leave the others alone [ours].
 struct DevicePopulation: Sendable {
-    /// What becomes of a notification for an app instance.
+    /// The fate of a notification for an app instance.
     enum Reachability: UInt8, Sendable, CaseIterable {
         /// Delivered at once.
         case online = 0
@@ -15,7 +15,7 @@ struct DevicePopulation: Sendable {
         case removed = 3
     }
 
-    /// How many devices are in each state.
+    /// Number of devices in each state.
     struct Counts: Sendable, Equatable {
         var online = 0
         var offline = 0

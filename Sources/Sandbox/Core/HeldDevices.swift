@@ -11,7 +11,7 @@ struct HeldDevices: Sendable {
         self.devices = devices
     }
 
-    /// How many are in it.
+    /// Number of devices in the queue.
     var count: Int { queue.count - first }
 
     /// - Parameter device: one of the devices; traps otherwise.

@@ -1,21 +1,21 @@
-/// What the topics of a sandbox start with, and how much they remember.
+/// Initial state of the topics of a sandbox, and the size of their memory.
 public struct LedgerConfiguration: Sendable {
     /// Seconds between the times at which notifications of priority 5 are delivered, 0.01...86,400.
     public var powerSavingInterval = 10.0
     /// Memory for the notifications that wait for their devices, all topics together, in MiB, 1...1,048,576. Taken only
     /// as far as it is needed.
     public var storageMiB = 256
-    /// What chance begins with: the same seed, the same population.
+    /// Seed of all chance: the same seed, the same population.
     public var seed: UInt64 = 0
-    /// Which devices are not online at the beginning.
+    /// Shares of the devices that are not online at the beginning.
     public var initial = PopulationShares()
-    /// How fast devices change their state by themselves.
+    /// Rates at which devices change their state by themselves.
     public var churn = ChurnRates()
-    /// How many pairs of (token, mark) each topic tells apart, 1...2²⁶; 16 bytes each at most.
+    /// Pairs of (token, mark) that each topic tells apart, 1...2²⁶. 16 bytes each at most.
     public var rememberedPairs = SandboxLimits.rememberedPairs
-    /// How many acceptances each topic remembers in order, 1...2²⁸; 8 bytes each.
+    /// Acceptances that each topic remembers in order, 1...2²⁸; 8 bytes each.
     public var acceptedEntries = SandboxLimits.acceptedEntries
-    /// Where every acceptance is written, see `belfry sandbox accepted`; `nil` = nowhere.
+    /// File for every acceptance, see `belfry sandbox accepted`; `nil` = none.
     public var acceptedLogFile: String?
 
     /// A quiet population.
@@ -39,7 +39,7 @@ public struct LedgerConfiguration: Sendable {
         try churn.check()
     }
 
-    /// What one of so many topics starts with; each has chance of its own.
+    /// Settings for one of so many topics. Each has chance of its own.
     func settings(topic index: Int, of topics: Int) -> TopicLedger.Settings {
         var settings = TopicLedger.Settings()
         settings.topic = UInt16(index)

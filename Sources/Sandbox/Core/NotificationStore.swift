@@ -15,7 +15,7 @@ import APNsProtocol
 ///
 /// The pages of the ring are the kernel's until they are first written.
 struct NotificationStore: Sendable {
-    /// What is known of a waiting notification besides its payload.
+    /// A waiting notification without its payload.
     struct Item: Sendable, Equatable {
         let instance: AppInstance
         /// As the provider stated it, UNIX seconds.
@@ -29,28 +29,28 @@ struct NotificationStore: Sendable {
         let isValid: Bool
     }
 
-    /// What happened to make room for a notification.
+    /// The notifications that had to make room for a new one.
     struct Outcome: Sendable, Equatable {
-        /// How many had to go that could still have been delivered. When a notification is larger than the whole ring,
-        /// it counts itself.
+        /// Number of notifications dropped that could still have been delivered. When a notification is larger than the
+        /// whole ring, it counts itself.
         var evicted = 0
-        /// How many were out of date when they went.
+        /// Number of notifications that were out of date when they were dropped.
         var expired = 0
-        /// How many of both were held.
+        /// Number of both that were held.
         var held = 0
     }
 
     /// The granule of the ring in bytes, and the size of a record's head.
     static let unitBytes = 16
 
-    /// How many notifications are waiting.
+    /// Number of notifications that wait.
     private(set) var count = 0
 
     private let capacity: Int
     private let devices: Int
     /// Empty until the first notification waits.
     private var ring: [UInt8] = []
-    /// Where each device's notification lies, in units plus one; 0 = none waits. Empty until the first one does.
+    /// Position of each device's notification, in units plus one; 0 = none waits. Empty until the first one does.
     private var places: [UInt32] = []
 
     /// The unit that is written next.
@@ -74,7 +74,7 @@ struct NotificationStore: Sendable {
     @inline(__always)
     var isEmpty: Bool { count == 0 }
 
-    /// What waits for a device.
+    /// The notification that waits for a device; `nil` = none.
     @inline(__always)
     func item(for device: UInt32) -> Item? {
         guard !isEmpty, places[Int(device)] > 0 else { return nil }
@@ -141,7 +141,7 @@ struct NotificationStore: Sendable {
         return record.item
     }
 
-    /// What was held until a power-saving time now waits for its device to return.
+    /// Lets a held notification wait for its device's return, not for a power-saving time.
     mutating func clearHeld(_ device: UInt32) {
         guard !isEmpty, places[Int(device)] > 0 else { return }
         let unit = Int(places[Int(device)]) - 1

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What tells the notifications to one device apart: the custom payload key `n`, as 32 bits.
+/// Tells the notifications to one device apart. The mark is the custom payload key `n`, as 32 bits.
 ///
 /// - An integer of 0..<2³¹ is itself.
 /// - Any other value is a hash of its bytes with the highest bit set: unequal values of one device are taken for equal

@@ -1,16 +1,16 @@
 import APNsProtocol
 
-/// What the service and the device have to know of a payload, found in one pass.
+/// Facts about a payload for the service and the device, found in one pass.
 struct PayloadReading: Equatable, Sendable {
     /// See ``PayloadMark``.
     let mark: UInt32
 
-    /// Whether a device can parse it: one JSON value (RFC 8259) in UTF-8, nested no deeper than
+    /// A device can parse the payload. That takes one JSON value (RFC 8259) in UTF-8, nested no deeper than
     /// ``PayloadScanner/depthLimit``. Only the device finds out [talk].
     let isValid: Bool
 
-    /// Whether `aps` holds `content-available`, whatever its value, and none of `alert`, `badge` and `sound`: with
-    /// priority 10 that is an error [13]. False when the payload cannot be parsed.
+    /// `aps` holds `content-available` and nothing to show. Its value does not matter; none of `alert`, `badge` and
+    /// `sound` is there. With priority 10 that is an error [13]. False when the payload cannot be parsed.
     let isContentAvailableOnly: Bool
 
     /// - Parameter payload: valid during the call.
@@ -44,9 +44,9 @@ struct PayloadReadingPass {
     private(set) var hasSomethingToShow = false
 
     private var hasMark = false
-    /// Where the number lies that is to be the mark, once its end is known.
+    /// Offset of the number that becomes the mark, once its end is known.
     private var markedNumber = -1
-    /// Whether the last key at the top was `aps`.
+    /// The last key at the top level was `aps`.
     private var isInAps = false
 
     init(_ text: PayloadText) {

@@ -1,12 +1,12 @@
 import CVector
 
-/// Where strings may end: 64 bytes of a payload, looked at in one go.
+/// Marks of the bytes at which strings may end. 64 bytes of a payload are looked at in one go.
 struct StringMarks {
     /// A bit for each byte that is a quotation mark, a backslash, a control character or not ASCII.
     private var marks: UInt64 = 0
     /// Of the bytes looked at, a multiple of 64. The first time nothing has been.
     private var end = 0
-    /// Whether an escape has been met since this was set to false.
+    /// An escape was met since this was set to false.
     var hasMetEscape = false
 
     /// The first marked byte from `position` on, or the length of the text.

@@ -105,7 +105,7 @@ extension PayloadText {
 
 /// Keys.
 extension PayloadText {
-    /// Whether the key between two offsets is `name`, written plainly or with `\u` escapes.
+    /// The key between two offsets is `name`, written plainly or with `\u` escapes.
     ///
     /// - Parameter hasEscapes: whether there are any in it; they are valid.
     @inline(__always)

@@ -1,4 +1,5 @@
-/// Which devices of a topic change their state by themselves, and when: the same ones for the same seed and rates.
+/// Picks devices of a topic that change their state by themselves, and the times. The same ones for the same seed and
+/// rates.
 ///
 /// Every tick is a second. In each, every kind of change asks a number of devices that are picked by chance, a device
 /// of another state than the change is from stays as it is: so each device of that state is asked at the rate that is
@@ -17,11 +18,11 @@ struct PopulationChurn: Sendable {
         let name: String
         let from: DevicePopulation.Reachability?
         let to: DevicePopulation.Reachability
-        /// How many devices are still to be asked; what is left below 1 is carried over to the next tick.
+        /// Devices still to be asked. A rest below 1 is carried over to the next tick.
         var due = 0.0
     }
 
-    /// What holds from the next tick on. Outside of ``ChurnRates/range`` is the caller's mistake.
+    /// Rates that hold from the next tick on. Outside of ``ChurnRates/range`` is the caller's mistake.
     var rates: ChurnRates
 
     private let devices: Int

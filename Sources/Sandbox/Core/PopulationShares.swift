@@ -1,4 +1,4 @@
-/// How a population begins: which shares of its devices are not online. From 0 to 1 each, no more than 1 together.
+/// Shares of a population's devices that are not online at the beginning. From 0 to 1 each, no more than 1 together.
 public struct PopulationShares: Sendable, Hashable {
     /// The names of the fields.
     public static let names = ["offline", "uninstalled"]
@@ -36,10 +36,10 @@ public struct PopulationShares: Sendable, Hashable {
     }
 }
 
-/// How fast a population changes: the share of the devices of one state that go to another, per hour. 2 means that
-/// half an hour is what a device stays on average. See ``ChurnRates/range``.
+/// Rates at which a population's devices change state, per hour. A rate is the share of the devices of one state that
+/// go to another. 2 means that half an hour is what a device stays on average. See ``ChurnRates/range``.
 public struct ChurnRates: Sendable, Hashable {
-    /// What a rate can be: at most every device once a second.
+    /// Range of a rate: at most every device once a second.
     public static let range: ClosedRange<Double> = 0...3600
     /// The names of the fields.
     public static let names = ["offline", "online", "reinstalled", "removed", "uninstalled"]

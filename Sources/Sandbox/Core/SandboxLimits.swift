@@ -26,24 +26,24 @@ enum SandboxLimits {
     /// longer than that takes, a few milliseconds.
     static let devicesPerSlice = 1 << 13
 
-    /// How long an offline device's notification is kept at most: 30 days [later].
+    /// Longest time that an offline device's notification is kept: 30 days [later].
     static let storageSeconds: UInt32 = 30 * 24 * 3600
 
     /// The UTF-8 of a bundle ID: as much as a courier frame can say.
     static let topicBytes = 255
 
-    /// How long a peer may take for the TLS handshake.
+    /// Longest time that a peer may take for the TLS handshake.
     static let handshake = TimeAmount.seconds(10)
 
-    /// How long a connection whose last word was said waits for the peer to close. Closing at once while bytes of the
-    /// peer are unread makes the kernel answer with a reset, which may overtake the error packet.
+    /// Time that a finished connection waits for the peer to close. Closing at once while bytes of the peer are unread
+    /// makes the kernel answer with a reset, which may overtake the error packet.
     static let linger = TimeAmount.seconds(10)
 
     /// Feedback tuples encoded at a time; the next ones wait until the socket takes more.
     static let feedbackTuplesPerWrite = 1024
 
-    /// Ciphertext read from a socket at a time: little from one that says little, since each connection keeps the memory
-    /// of its largest read.
+    /// Ciphertext read from a socket at a time: little from one that says little, since each connection keeps the
+    /// memory of its largest read.
     static let readBytes = 4096...65_536
 
     /// Reads as ``readBytes`` says.
@@ -61,7 +61,7 @@ enum SandboxLimits {
     /// Milliseconds an answer can be held back by a fault: an hour.
     static let answerDelayMilliseconds = 0...3_600_000
 
-    /// What waits in a topic's outbox for one connected device; it is dropped by then if it does not read.
+    /// Bytes that may wait in a topic's outbox for one connected device. One that does not read is dropped by then.
     static let courierPendingBytes = 4 << 20
 
     /// Notifications that a device's connection fetches at a time.
@@ -70,13 +70,13 @@ enum SandboxLimits {
     /// The longest token that a device can present: 100 bytes [later].
     static let presentedTokenBytes = 100
 
-    /// How long a device may take to present a token or register an app after its handshake.
+    /// Longest time until a device presents a token or registers an app. It begins after the handshake.
     static let presentation = TimeAmount.seconds(10)
 
     /// Frames a device may send before a token of it was taken.
     static let framesBeforePresentation = 32
 
-    /// How long a device may leave unread what was written to it.
+    /// Longest time that a device may leave unread what was written to it.
     static let courierStall = TimeAmount.seconds(30)
 
     /// Ciphertext read from a device's socket at a time.
@@ -85,15 +85,16 @@ enum SandboxLimits {
     /// Squares in one image of the page's field: enough for a screen of 1920 × 1080.
     static let fieldSquares = 1 << 21
 
-    /// The edge of a square of the field, in devices: at most 128, so that the devices in one can be counted in 16 bits.
+    /// The edge of a square of the field, in devices: at most 128, so that the devices in one can be counted in 16
+    /// bits.
     static let fieldCell = 1...128
 
     /// Pages that are open at once. What the last one costs a busy sandbox is little, but not nothing.
     static let eventStreams = 32
 
-    /// How long a page may leave what it is sent unread before its stream is closed.
+    /// Longest time that a page may leave data unread. Then its stream is closed.
     static let eventStreamStall = TimeAmount.seconds(30)
 
-    /// How often pages are told what happened.
+    /// Interval at which events are sent to the pages.
     static let eventInterval = TimeAmount.milliseconds(100)
 }

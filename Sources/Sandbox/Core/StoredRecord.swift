@@ -15,7 +15,7 @@ struct StoredRecord {
     let item: NotificationStore.Item
     let payloadBytes: Int
 
-    /// What it takes of the ring, head included.
+    /// Units that the record takes of the ring, head included.
     var units: Int { 1 + (payloadBytes + NotificationStore.unitBytes - 1) / NotificationStore.unitBytes }
 
     init(item: NotificationStore.Item, payloadBytes: Int) {

@@ -4,7 +4,8 @@ extension TokenMint {
     /// Opens many tokens at once, as ``open(_:)`` does one by one, at a fraction of the time for each.
     ///
     /// - Parameters:
-    ///   - tokens: of ``tokenBytes`` each and no longer, end to end, aligned to 8; what is left there is their plaintext.
+    ///   - tokens: of ``tokenBytes`` each and no longer, end to end, aligned to 8; what is left there is their
+    ///     plaintext.
     ///   - instances: one for each token; traps when it is another number.
     func openAll(_ tokens: UnsafeMutableRawBufferPointer, into instances: UnsafeMutableBufferPointer<AppInstance?>) {
         precondition(tokens.count == instances.count * Self.tokenBytes, "a place for each token")

@@ -23,7 +23,7 @@ extension TokenMint {
         }
     }
 
-    /// Whether a longer token ends as it has to.
+    /// A longer token ends as it has to.
     ///
     /// - Returns: `false` for tokens without a tail too.
     func hasGenuineTail(_ token: UnsafeRawBufferPointer) -> Bool {
@@ -35,7 +35,7 @@ extension TokenMint {
         }
     }
 
-    /// What is said of a length that no token has.
+    /// Text about a length that no token has.
     static func lengthProblem(_ lengthBytes: Int) -> String {
         "\(lengthBytes), \(tokenLengths.lowerBound) to \(tokenLengths.upperBound) are possible"
     }

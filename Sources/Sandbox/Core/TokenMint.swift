@@ -138,8 +138,8 @@ public struct AppInstance: Hashable, Sendable {
     public let device: UInt32
     /// 0 for the first token the app was given there, one more for each that made the one before it invalid.
     public let generation: UInt8
-    /// How long the token is that named it, so that it can be named by the same one; 0 when no token did, and it is to
-    /// be as long as its mint makes them.
+    /// Length in bytes of the token that named the instance. So it can be named by the same one. 0 when no token did,
+    /// and it is to be as long as its mint makes them.
     public let tokenBytes: UInt8
 
     /// Any values are representable; whether there is such an instance only a ``DevicePopulation`` knows.

@@ -1,9 +1,9 @@
 import APNsProtocol
 
-/// What became of one topic's notifications, since the start.
+/// The fates of one topic's notifications, counted since the start.
 ///
-/// Every accepted one has exactly one fate: `accepted` = `delivered` + `stored` + `coalesced` + `expired` + `feedback` +
-/// `evicted`.
+/// Every accepted one has exactly one fate: `accepted` = `delivered` + `stored` + `coalesced` + `expired` +
+/// `feedback` + `evicted`.
 struct TopicCounters: Sendable, Equatable {
     /// Taken by the gateway, whatever happened then.
     var accepted = 0

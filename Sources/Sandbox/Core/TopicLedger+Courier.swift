@@ -1,8 +1,8 @@
 import APNsProtocol
 
-/// What a device that is connected to the courier does to its topic.
+/// Changes to a topic by a device that is connected to the courier.
 extension TopicLedger {
-    /// What becomes of a token that a device presents as its own.
+    /// The fate of a token that a device presents as its own.
     enum Presentation: Equatable {
         /// The device is online for the topic; what is stored for it is in the outbox.
         case online

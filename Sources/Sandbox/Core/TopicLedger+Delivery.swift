@@ -1,6 +1,6 @@
 import APNsProtocol
 
-/// What becomes of a notification after it was accepted.
+/// Routes a notification after it was accepted.
 extension TopicLedger {
     @inline(__always)
     mutating func route(
@@ -39,7 +39,7 @@ extension TopicLedger {
         }
     }
 
-    /// What is held goes to its devices: it is a time at which that costs them little power [13].
+    /// Delivers held notifications, at a time that costs their devices little power [13].
     ///
     /// - Parameter limit: how many devices are looked at, at most, in the order in which they came.
     /// - Returns: how many were.
@@ -53,7 +53,7 @@ extension TopicLedger {
         return released
     }
 
-    /// What waits for a device whose state has changed.
+    /// Finds the fate of a stored notification whose device has changed its state.
     mutating func settle(_ instance: AppInstance, _ reachability: DevicePopulation.Reachability, now: UInt32) {
         guard let item = store.item(for: instance.device) else { return }
         switch reachability {
@@ -75,7 +75,7 @@ extension TopicLedger {
         }
     }
 
-    /// What waits for a device can never be delivered.
+    /// Drops a device's stored notification, which can never be delivered.
     mutating func discardStored(_ device: UInt32) {
         guard let item = store.item(for: device) else { return }
         takeOut(item)

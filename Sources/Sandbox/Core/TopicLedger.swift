@@ -5,7 +5,7 @@ import APNsProtocol
 ///
 /// Pure: the time is an argument, in UNIX seconds; chance begins with a seed.
 struct TopicLedger: Sendable {
-    /// What a topic starts with.
+    /// Settings that a topic starts with.
     struct Settings: Sendable {
         /// The topic's index in the file of acceptances.
         var topic: UInt16 = 0
@@ -15,12 +15,12 @@ struct TopicLedger: Sendable {
         var acceptedEntries = SandboxLimits.acceptedEntries
         /// The store's memory.
         var storageBytes = 256 << 20
-        /// How many acceptances wait to be written to a file at most; 0 = there is no file.
+        /// Acceptances that wait to be written to a file, at most. 0 = there is no file.
         var recordedRecords = 0
         var seed: UInt64 = 0
         var initial = PopulationShares()
         var churn = ChurnRates()
-        /// What a notification of priority 10 that shows nothing is refused with.
+        /// Status that refuses a notification of priority 10 that shows nothing.
         var protocolErrorStatus = APNsStatus.unknown
     }
 
@@ -39,11 +39,11 @@ struct TopicLedger: Sendable {
     var store: NotificationStore
     /// Those of the waiting ones that wait for a power-saving time.
     var heldDevices: HeldDevices
-    /// What the gateway does wrong on purpose.
+    /// The errors that the gateway makes on purpose.
     var faults = FaultPlan()
     /// For those who watch.
     var trace = ActivityTrace()
-    /// What connected devices are to get.
+    /// Notifications for connected devices.
     var outbox = CourierOutbox()
 
     private var churn: PopulationChurn
@@ -118,6 +118,12 @@ struct TopicLedger: Sendable {
         swap(&recorded, &chunk)
     }
 
+    /// Shows those who watch that a fault refuses a notification for a device of the topic.
+    mutating func noteRefusal(of instance: AppInstance) {
+        guard population.reachability(of: instance) != nil else { return }
+        trace.note(.refused, device: instance.device)
+    }
+
     /// Counts a notification that was answered with a status.
     mutating func countRefusal(_ status: APNsStatus) {
         counters.countRefusal(status)
@@ -157,7 +163,7 @@ extension TopicLedger {
         return population.instance(device)
     }
 
-    /// How fast devices change their state by themselves.
+    /// Rates at which devices change their state by themselves.
     var churnRates: ChurnRates {
         get { churn.rates }
         set { churn.rates = newValue }

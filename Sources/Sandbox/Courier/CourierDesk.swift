@@ -6,7 +6,7 @@ protocol CourierDesk {
     var devices: Int { get }
     func topic(named name: String) -> Int?
     func name(of topic: Int) -> String
-    /// Whose token it is, or `nil` when it is of no topic here.
+    /// The topic and the instance of a token, or `nil` when it is of no topic here.
     func open(_ token: [UInt8]) -> (topic: Int, instance: AppInstance)?
     func token(of instance: AppInstance, topic: Int) -> [UInt8]
     /// Alone with the topic's ledger.

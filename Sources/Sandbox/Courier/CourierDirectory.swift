@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Which devices are connected, and how to reach their connections. Used from every thread.
+/// The connected devices, with a way to reach each connection. Used from every thread.
 final class CourierDirectory: Sendable {
-    /// What a connection is told; on whatever thread, so it has to hop to its own.
+    /// A message to a connection. It comes on whatever thread, so the connection has to hop to its own.
     enum Call: Equatable, Sendable {
         /// The topic's outbox has something for its device.
         case fetch(topic: Int)

@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 import TLSTransport
 
-/// How connections of devices are taken in: TLS with a client certificate, then a ``CourierHandler``.
+/// Accepts connections of devices: TLS with a client certificate, then a ``CourierHandler``.
 struct CourierDoor: Sendable {
     let service: PushService
     let trust: ProviderTrust

@@ -18,7 +18,8 @@
 /// | 85 | unregistered | service → device | topic | |
 ///
 /// Topics are UTF-8, 1 to 255 bytes; tokens 1 to 255 bytes; numbers as in the binary interface of providers. Requests
-/// are answered in their order; notifications come in between. After a refusal that ends the connection nothing follows.
+/// are answered in their order; notifications come in between. After a refusal that ends the connection nothing
+/// follows.
 enum CourierFrame {
     /// Type and length.
     static let headerBytes = 3
@@ -40,7 +41,7 @@ enum CourierFrame {
     }
 }
 
-/// What a device says.
+/// A request of a device.
 enum CourierRequest: Equatable, Sendable {
     /// The app of a topic is there, newly installed or just launched: which token has it?
     case register(topic: String)
@@ -54,7 +55,7 @@ enum CourierRequest: Equatable, Sendable {
     case wipe(topic: String)
 }
 
-/// What the service says.
+/// A message of the service.
 enum CourierMessage: Equatable, Sendable {
     case token(topic: String, token: [UInt8])
     case presented(topic: String)
@@ -78,7 +79,7 @@ struct CourierNotification: Equatable, Sendable {
 
 /// Why the service does not do what was asked.
 struct CourierRefusal: Error, Equatable, Sendable {
-    /// What it is; most are the last word on the connection, see ``isFinal``.
+    /// The kind of refusal. Most are the last word on the connection, see ``isFinal``.
     enum Code: UInt8, CaseIterable, Sendable {
         /// A frame that breaks the rules.
         case malformed = 1
@@ -98,7 +99,7 @@ struct CourierRefusal: Error, Equatable, Sendable {
         /// Notifications were not read.
         case tooSlow = 9
 
-        /// Whether it is the last word on the connection.
+        /// The refusal is the last word on the connection.
         var isFinal: Bool {
             switch self {
             case .outdatedToken, .notInstalled: false

@@ -1,4 +1,4 @@
-/// What makes a courier stream unreadable; nothing after it can be trusted.
+/// An error that makes a courier stream unreadable. Nothing after it can be trusted.
 enum CourierMalformation: Error, Equatable, Sendable {
     /// A frame's header announces more than ``CourierFrame/limitBytes``.
     case tooLong(bytes: Int)

@@ -7,7 +7,7 @@
 ///
 /// Pure: bytes and the time go in, messages come out; what is asked for changes the ledgers behind the desk.
 struct CourierSession: Sendable {
-    /// What the connection has to do.
+    /// The connection's next step: messages to send, and maybe its end.
     struct Output: Equatable, Sendable {
         /// To be sent, in order.
         var messages: [CourierMessage] = []
@@ -31,7 +31,7 @@ struct CourierSession: Sendable {
         self.connection = connection
     }
 
-    /// Whether a token was taken, or one was given, on this connection.
+    /// A token was taken, or one was given, on this connection.
     var hasPresented: Bool { !topics.isEmpty }
 
     // MARK: What the device says

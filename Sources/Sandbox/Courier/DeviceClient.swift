@@ -6,7 +6,7 @@ import TLSTransport
 /// A virtual device with a real connection to the courier: presents its tokens, or registers its apps, and reports
 /// what arrives.
 public struct DeviceClient: Sendable {
-    /// What to do before receiving.
+    /// An action before receiving.
     public enum Errand: Sendable {
         /// Nothing but present or register.
         case receive
@@ -18,7 +18,7 @@ public struct DeviceClient: Sendable {
         case unregister
     }
 
-    /// Who connects, whereto, and what for.
+    /// The device, the address of the service, and the errand.
     public struct Settings: Sendable {
         /// Holds `ca.pem`, and `device-<i>.pem` or `ca.key` to make it.
         public var pkiDirectory: String
@@ -32,7 +32,7 @@ public struct DeviceClient: Sendable {
         public var topics: [String]
         /// Presented instead of registering; 1 to 100 bytes.
         public var token: [UInt8]?
-        /// What to do before receiving.
+        /// The action before receiving.
         public var errand = Errand.receive
         /// Ends after so many notifications, 0 as soon as the tokens are known; `nil` = never.
         public var count: Int?
@@ -136,7 +136,16 @@ public struct DeviceClient: Sendable {
         } catch {
             // Whoever was there to end has not seen the connection; a promise must not be left.
             ended.fail(error)
-            return (.lost(reason: "\(error)"), session)
+            return (.lost(reason: Self.reason(of: error)), session)
+        }
+    }
+
+    /// NIO's description of a failed connect is a dump of its fields.
+    private static func reason(of error: any Error) -> String {
+        switch error {
+        case let error as IOError: error.plainText
+        case let error as NIOConnectionError: error.connectionErrors.first.map { reason(of: $0.error) } ?? "\(error)"
+        default: "\(error)"
         }
     }
 
@@ -144,7 +153,7 @@ public struct DeviceClient: Sendable {
         do {
             return try TLSContext(client: try pki.deviceIdentity(device), trust: .file(pki.authorityFile))
         } catch {
-            throw SandboxSetupError(error)
+            throw SandboxSetupError(error, missingFrom: pki)
         }
     }
 }

@@ -9,7 +9,7 @@ final class DeviceClientHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// How the connection ended.
+    /// The end of the connection.
     struct Ending: Sendable {
         /// Goes on with the next connection.
         let session: DeviceClientSession

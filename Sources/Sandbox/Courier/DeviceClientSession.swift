@@ -1,8 +1,8 @@
-/// What a device client says and when it is done, over all of its connections.
+/// The requests and the end of a device client, over all of its connections.
 ///
 /// Pure: events and the time go in, requests and reports come out.
 struct DeviceClientSession: Sendable {
-    /// What the client is to do.
+    /// The client's next step: requests, reports, and maybe the end.
     struct Output: Equatable, Sendable {
         var requests: [CourierRequest] = []
         var reports: [DeviceReport] = []
@@ -10,7 +10,7 @@ struct DeviceClientSession: Sendable {
         var end: End?
     }
 
-    /// How it ended.
+    /// The outcome of the client's work.
     enum End: Error, Equatable, Sendable {
         case done
         /// The service does not want this device, token or topic: connecting again does not help.
@@ -115,8 +115,8 @@ struct DeviceClientSession: Sendable {
     }
 }
 
-/// Waits that double from half a second to half a minute, each drawn from its upper half, so that many devices that lost
-/// the same service do not come back at once.
+/// Waits that double from half a second to half a minute, each drawn from its upper half, so that many devices that
+/// lost the same service do not come back at once.
 struct DeviceBackOff: Sendable {
     private static let firstMilliseconds = 500
     private static let doublings = 6

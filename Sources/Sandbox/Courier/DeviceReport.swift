@@ -1,7 +1,7 @@
 import APNsProtocol
 import FoundationEssentials
 
-/// What a device client tells the person who runs it.
+/// A report of a device client to the person who runs it.
 public enum DeviceReport: Sendable, Equatable {
     /// The app of a topic has this token now.
     case token(topic: String, token: [UInt8])

@@ -1,9 +1,9 @@
-/// Which faults are on, at most one of each name, and how often each has struck.
+/// The faults that are on, and the number of times each has struck. At most one of each name is on.
 struct ArmedFaults: Sendable {
     /// A fault that is on.
     struct Entry: Sendable {
         let fault: Fault
-        /// How often it will still strike; `nil` = without end.
+        /// Number of strikes that are left; `nil` = without end.
         fileprivate(set) var left: Int?
         /// Since it was switched on.
         fileprivate(set) var strikes = 0
@@ -40,8 +40,8 @@ struct ArmedFaults: Sendable {
         }
     }
 
-    /// How often this one was cleared, whether it was on or not: what lasts longer than the strike that began it ends
-    /// when this changes.
+    /// Number of times this fault was cleared, whether it was on or not. An effect that lasts longer than the strike
+    /// that began it ends when this changes.
     func clearings(of name: Fault.Name) -> Int {
         clearings[name, default: 0]
     }

@@ -16,7 +16,7 @@ struct ConnectRateLimit: Sendable {
         self.perMinute = perMinute
     }
 
-    /// Whether a connection that comes now is let in.
+    /// A connection that comes now is let in.
     mutating func admits(now: Int64) -> Bool {
         guard admitted.count == perMinute else {
             admitted.append(now)

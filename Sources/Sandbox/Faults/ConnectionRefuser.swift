@@ -8,7 +8,7 @@ final class ConnectionRefuser: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// How it is refused.
+    /// The manner in which the connection is refused.
     enum Manner: String {
         case reset
         case alert

@@ -9,7 +9,7 @@ struct FaultChange: Sendable {
 
     /// Those it is for.
     let topics: [PushService.Topic]
-    /// Whether it is, or may be, for the door.
+    /// The change is, or may be, for the door.
     let isForTheDoor: Bool
     let kind: Kind
 }

@@ -12,7 +12,7 @@ struct DelayLine<Element> {
     private var items: [Item?] = []
     private var head = 0
 
-    /// What the elements in it weigh.
+    /// Bytes of all elements in the queue.
     private(set) var bytes = 0
 
     var isEmpty: Bool { head == items.count }

@@ -2,7 +2,7 @@
 ///
 /// Pure: the time is an argument.
 struct DoorPlan: Sendable {
-    /// What becomes of a connection that was taken.
+    /// The fate of a connection that was taken.
     enum Verdict: Equatable, Sendable {
         case admit
         case reset

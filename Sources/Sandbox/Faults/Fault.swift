@@ -22,7 +22,7 @@ public struct Fault: Hashable, Sendable {
         case stallAfter = "stall-after"
     }
 
-    /// What is done. Notifications are counted on each connection from 1.
+    /// The action of a fault. Notifications are counted on each connection from 1.
     public enum Behaviour: Hashable, Sendable {
         /// Every error response is sent this much later than it could be.
         case answerDelay(milliseconds: Int64)
@@ -46,7 +46,7 @@ public struct Fault: Hashable, Sendable {
         case refuseHandshakes
         /// A reset without a packet, as soon as so many were accepted.
         case resetAfter(count: Int)
-        /// What is read is looked at so much later.
+        /// Everything that is read is looked at so much later.
         case roundTrip(milliseconds: Int64)
         /// A notification without token is not answered [field]; what follows it is discarded.
         case sentinelSilence
@@ -62,9 +62,9 @@ public struct Fault: Hashable, Sendable {
         case stallAfter(count: Int, milliseconds: Int64?)
     }
 
-    /// Which notifications are refused though there may be nothing wrong with them, and how.
+    /// Refuses notifications that may be correct. States which ones, and the answer.
     public struct Refusal: Hashable, Sendable {
-        /// Which ones.
+        /// The notifications that are refused.
         public enum Selection: Hashable, Sendable {
             /// Those whose number on their connection is a multiple of it.
             case every(Int)
@@ -74,7 +74,7 @@ public struct Fault: Hashable, Sendable {
             case instances(Set<AppInstance>)
         }
 
-        /// Whom the answer names.
+        /// The notification that the answer names.
         public enum Identifier: String, CaseIterable, Sendable {
             /// The refused notification.
             case own
@@ -86,9 +86,9 @@ public struct Fault: Hashable, Sendable {
 
         /// Any status but 10, whose identifier would say the contrary.
         public let status: APNsStatus
-        /// Which ones.
+        /// The notifications that are refused.
         public let selection: Selection
-        /// Whom the answer names.
+        /// The notification that the answer names.
         public let identifier: Identifier
 
         /// The defaults are those of the control interface.
@@ -104,10 +104,10 @@ public struct Fault: Hashable, Sendable {
         }
     }
 
-    /// What is done.
+    /// The action of the fault.
     public let behaviour: Behaviour
 
-    /// How often, per topic, before it ends by itself; `nil` = until it is cleared.
+    /// Number of strikes, per topic, before it ends by itself. `nil` = until it is cleared.
     public let times: Int?
 
     /// Counts and `times` are at least 1.
@@ -119,7 +119,7 @@ public struct Fault: Hashable, Sendable {
 }
 
 extension Fault {
-    /// Which of the faults it is.
+    /// The name of the fault.
     public var name: Name {
         switch behaviour {
         case .answerDelay: .answerDelay
@@ -143,7 +143,7 @@ extension Fault {
 }
 
 extension Fault.Name {
-    /// Whether it strikes before a certificate has told the topic, and so concerns the service as a whole.
+    /// The fault strikes before a certificate has told the topic. So it concerns the service as a whole.
     public var isOfTheDoor: Bool {
         switch self {
         case .connectRateLimit, .refuseCertificates, .refuseConnects, .refuseHandshakes: true
@@ -155,7 +155,7 @@ extension Fault.Name {
 }
 
 extension Fault.Refusal.Identifier {
-    /// What the answer says for a notification whose identifier is `own`.
+    /// The identifier in the answer to a notification whose identifier is `own`.
     ///
     /// The wrong one is half the number space away, which no connection gets through; it is never 0, since that says
     /// something else.

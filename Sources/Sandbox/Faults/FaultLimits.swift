@@ -1,4 +1,4 @@
-/// What the parameters of faults may be, so that no fault makes the service overflow or grow.
+/// Ranges for the parameters of faults. No fault may make the service overflow or grow.
 enum FaultLimits {
     /// Notifications on a connection, and `times`.
     static let count = 1...Int.max
@@ -9,7 +9,7 @@ enum FaultLimits {
     /// Milliseconds that a stall can last: up to a day.
     static let stallMilliseconds = 1...86_400_000
 
-    /// What a slow reader takes; beyond 1 GB/s nobody notices.
+    /// Rate of a slow reader. Beyond 1 GB/s nobody notices.
     static let bytesPerSecond = 1...1_000_000_000
 
     /// Connections per minute: each takes 8 bytes of memory.

@@ -4,11 +4,11 @@ import APNsProtocol
 ///
 /// Pure: chance comes from a seed.
 struct FaultPlan: Sendable {
-    /// What befalls the notifications of a connection, so that one without faults costs two comparisons.
+    /// Faults that strike a connection's notifications. A connection without faults costs two comparisons.
     struct Interruption: Sendable {
         /// Refusing is considered for notifications whose number is a multiple of this; `Int.max` = for none.
         var refusalStep = Int.max
-        /// What ends the stream, and after how many accepted notifications.
+        /// The fault that ends the stream after ``endAfter`` accepted notifications.
         var ending = Fault.Name.closeAfter
         var endAfter = Int.max
         /// Stop reading after so many were accepted, once for each arming.
@@ -18,7 +18,7 @@ struct FaultPlan: Sendable {
         var silencesSentinel = false
     }
 
-    /// How connections are read.
+    /// The pace at which connections are read.
     struct Reading: Sendable, Equatable {
         var roundTripMilliseconds: Int64 = 0
         /// 0 = as fast as it goes.
@@ -29,7 +29,7 @@ struct FaultPlan: Sendable {
     struct Stall: Sendable, Equatable {
         /// `nil` = without end.
         let milliseconds: Int64?
-        /// How often `stall-after` was cleared before: once more ends it.
+        /// Number of times `stall-after` was cleared before: once more ends it.
         let clearings: Int
     }
 
@@ -120,7 +120,7 @@ struct FaultPlan: Sendable {
 // MARK: What is asked when it matters
 
 extension FaultPlan {
-    /// Whether a notification for which refusing is considered is refused.
+    /// The fault refuses this notification, for which refusing is considered.
     ///
     /// - Parameter instance: what its token names, `nil` for a token that is not of this topic.
     mutating func refuses(_ instance: AppInstance?) -> Bool {
@@ -131,7 +131,7 @@ extension FaultPlan {
         }
     }
 
-    /// How long the next answer is held back; counts as struck when it is.
+    /// Milliseconds for which the next answer is held back. The fault has struck when it is.
     mutating func takeAnswerDelay() -> Int64 {
         guard case .answerDelay(let milliseconds)? = armed[.answerDelay]?.fault.behaviour else { return 0 }
         strike(.answerDelay)

@@ -16,12 +16,12 @@ struct FaultScript: Equatable, Sendable {
     struct Step: Equatable, Sendable {
         /// Nanoseconds since the start.
         let at: Int64
-        /// Where its request stands in the file, as in `steps[3].fault`.
+        /// Place of the step's request in the file, as in `steps[3].fault`.
         let place: String
         let request: FaultsRequest
     }
 
-    /// What chances are drawn from.
+    /// Seed from which chances are drawn.
     let seed: UInt64?
     /// By time.
     let steps: [Step]

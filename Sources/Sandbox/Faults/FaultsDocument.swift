@@ -9,7 +9,7 @@ struct FaultsDocument: Encodable {
         var topic: String?
         /// Since it was switched on.
         let strikes: Int
-        /// How often it strikes before it ends, and how often it still will; absent: until it is cleared.
+        /// Strikes before the fault ends, in all and still to come. Absent: until it is cleared.
         let times: Int?
         let left: Int?
         var bytes: Int?

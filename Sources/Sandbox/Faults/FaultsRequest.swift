@@ -3,8 +3,8 @@ import APNsProtocol
 /// `POST /faults`: a fault by its name with its parameters; or `{"clear":true}` for all and `{"clear":"<name>"}` for
 /// one; or `{"seed":n}`, from which chances are drawn anew. All take a `topic`; without one, all topics are meant.
 ///
-/// A fault takes `times`: how often it strikes, per topic, before it ends by itself. Those at the door (marked *) strike
-/// before the topic is known and take none.
+/// A fault takes `times`: how often it strikes, per topic, before it ends by itself. Those at the door (marked *)
+/// strike before the topic is known and take none.
 ///
 /// | name | parameters |
 /// |---|---|
@@ -12,15 +12,17 @@ import APNsProtocol
 /// | `close-after`, `reset-after`, `shutdown-after`, `silence-after` | `count` |
 /// | `connect-rate-limit`* | `perMinute` |
 /// | `connection-limit` | `count` |
-/// | `error-response` | `status` (default 1); `every` (default 1), `probability` or `tokens`; `identifier`: `own` (default), `zero` (also as `identifierZero`) or `wrong` |
+/// | `error-response` | `status` (default 1); `every` (default 1), `probability` or `tokens`; `identifier` |
 /// | `feedback-cut` | `bytes` |
 /// | `refuse-certificates`*, `refuse-connects`*, `refuse-handshakes`* | – |
 /// | `round-trip` | `milliseconds` |
 /// | `sentinel-silence` | – |
 /// | `slow-reader` | `bytesPerSecond` |
 /// | `stall-after` | `count`, `milliseconds` (default: until it is cleared) |
+///
+/// The `identifier` is `own` (default), `zero` (also as `identifierZero`) or `wrong`.
 struct FaultsRequest: Equatable, Sendable {
-    /// What is asked for.
+    /// The change that is asked for.
     enum Change: Equatable, Sendable {
         /// `nil` = all of them.
         case clear(Fault.Name?)

@@ -1,5 +1,5 @@
-/// How fast a slow reader reads: a token bucket that holds one read. What was taken has to be worked off before the
-/// next is taken, so that over any stretch that begins with a pause no more than the rate is read.
+/// Pace of a slow reader: a token bucket that holds one read. What was taken has to be worked off before the next is
+/// taken, so that over any stretch that begins with a pause no more than the rate is read.
 ///
 /// Pure: the time is an argument, in nanoseconds of a clock that never goes back.
 struct ReadPacer: Sendable {
@@ -22,7 +22,7 @@ struct ReadPacer: Sendable {
         nextReadAt = .min
     }
 
-    /// How much is best taken at a time: an eighth of a second's, so that reading looks steady to the peer.
+    /// Bytes that are best taken at a time. An eighth of a second's, so that reading looks steady to the peer.
     static func readBytes(bytesPerSecond: Int) -> Int {
         let range = FaultLimits.slowReadBytes
         return min(max(bytesPerSecond / 8, range.lowerBound), range.upperBound)

@@ -35,7 +35,7 @@ final class ReadingGate: ChannelDuplexHandler {
     private var isPumping = false
     private var timer: Scheduled<Void>?
     private var abandonment: Scheduled<Void>?
-    /// What the size of reads was last fitted to, in bytes per second; 0 = as fast as it goes.
+    /// Rate to which the size of reads was last fitted. In bytes per second; 0 = as fast as it goes.
     private var pacedRate = 0
 
     init(topic: PushService.Topic) {
@@ -174,7 +174,7 @@ extension ReadingGate {
         try? context.channel.syncOptions?.setOption(.recvAllocator, value: allocator)
     }
 
-    /// What waits only for its time does not keep more from being read, up to a limit.
+    /// More may be read. Data that waits only for its time does not prevent that, up to a limit.
     private func mayRead(now: Int64) -> Bool {
         mayDeliver(now: now) && line.bytes < FaultLimits.heldBytes
     }

@@ -6,8 +6,8 @@ import TLSTransport
 /// One connection to the feedback service: writes the topic's list at once and closes; the client sends nothing [10].
 ///
 /// The list is cleared by the connect [13]: a reader that goes away in the middle has lost the rest. It is written as
-/// fast as the socket takes it. A fault can cut it in the middle of a tuple. How many tuples have arrived in the reader's
-/// kernel is counted, for whoever wants to know what a reader lost.
+/// fast as the socket takes it. A fault can cut it in the middle of a tuple. The number of tuples that have arrived in
+/// the reader's kernel is counted, for whoever wants to know what a reader lost.
 ///
 /// Belongs to the channel's event loop.
 final class FeedbackHandler: ChannelInboundHandler {
@@ -19,7 +19,7 @@ final class FeedbackHandler: ChannelInboundHandler {
     private let mint: TokenMint
     private let logger: Logger
     private var entries: ArraySlice<FeedbackList.Entry> = []
-    /// What may still be written before a fault cuts the stream.
+    /// Bytes that may still be written before a fault cuts the stream.
     private var bytesLeft = Int.max
     private var isWriting = false
     private var tls: TLSHandler?

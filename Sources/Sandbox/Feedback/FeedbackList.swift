@@ -1,4 +1,4 @@
-/// What the feedback service will tell about one topic: the app instances that were found missing, and when.
+/// The feedback about one topic: app instances found missing, and their times.
 ///
 /// An instance stands in the list once, with the time it was **last** found missing: the provider compares that with
 /// its last registration, and an app that came back and went again is missing again.

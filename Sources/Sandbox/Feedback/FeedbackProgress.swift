@@ -1,4 +1,4 @@
-/// How many tuples of a feedback stream have arrived, told by how much of the stream has.
+/// Counts the tuples of a feedback stream that have arrived. It knows only how much of the stream has.
 ///
 /// Tuples are written in chunks; within one they are as good as evenly spread over the ciphertext, so that the count is
 /// right to the tuple at each end and to one tuple within.

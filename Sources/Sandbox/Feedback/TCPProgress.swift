@@ -1,14 +1,14 @@
 import Glibc
 import NIOCore
 
-/// How much of a TCP connection's stream the peer's kernel has, also after the connection has ended.
+/// Amount of a TCP stream that the peer's kernel has. It is known also after the connection has ended.
 ///
-/// Holds a descriptor of its own, for the channel closes its own before anybody hears of the end. The socket lives until
-/// ``close()``, so that is due at once then. Belongs to the channel's event loop.
+/// Holds a descriptor of its own, for the channel closes its own before anybody hears of the end. The socket lives
+/// until ``close()``, so that is due at once then. Belongs to the channel's event loop.
 final class TCPProgress {
     private var descriptor: CInt
 
-    /// Where `tcpi_bytes_acked` is in `struct tcp_info` of linux/tcp.h; glibc's own declaration ends before it.
+    /// Offset of `tcpi_bytes_acked` in `struct tcp_info` of linux/tcp.h. glibc's own declaration ends before it.
     private static let ackedOffset = 120
     private static let informationBytes = 128
 

@@ -1,6 +1,6 @@
 import APNsProtocol
 
-/// Where the notifications of one gateway connection stand.
+/// Progress of one gateway connection through its notifications.
 struct GatewayProgress: Sendable {
     /// Well-formed notifications met.
     private(set) var received = 0
@@ -62,6 +62,7 @@ struct GatewayProgress: Sendable {
         guard ending == nil else { return .shutdown }
         guard ledger.faults.refuses(instance) else { return nil }
         isRefusedByFault = true
+        if let instance { ledger.noteRefusal(of: instance) }
         return ledger.faults.refusal.status
     }
 }

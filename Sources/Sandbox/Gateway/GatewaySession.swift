@@ -5,7 +5,7 @@ import APNsProtocol
 ///
 /// Pure: bytes and the time go in, an action comes out; what is accepted changes the topic's ledger.
 struct GatewaySession: Sendable {
-    /// What the connection has to do.
+    /// The next action of the connection.
     enum Action: Equatable, Sendable {
         /// Go on reading.
         case read
@@ -31,13 +31,13 @@ struct GatewaySession: Sendable {
     /// Bytes held of a notification that is not complete.
     var bufferedBytes: Int { decoder.bufferedBytes }
 
-    /// What this connection's notifications are held against.
+    /// Limits that this connection's notifications are held against.
     var limits: GatewayLimits { decoder.limits }
 
-    /// Whether the last word was said: nothing that comes is accepted any more.
+    /// The last word was said. Nothing that comes is accepted any more.
     var isFinished: Bool { decoder.hasFailed || progress.ending != nil }
 
-    /// Whether nothing will be said, not even an end: until the peer closes.
+    /// Nothing will be said, not even an end, until the peer closes.
     var isSilent: Bool { progress.ending == .silenceAfter || progress.ending == .sentinelSilence }
 
     /// Takes the next bytes of the stream.
@@ -94,7 +94,7 @@ struct GatewaySession: Sendable {
         return outcome
     }
 
-    /// How much of a chunk is taken before a stall begins; `nil` if none begins in it.
+    /// Bytes of a chunk to take before a stall begins; `nil` = none begins.
     private func lengthBeforeStall(_ bytes: UnsafeRawBufferPointer, _ interruption: FaultPlan.Interruption) -> Int? {
         guard interruption.stallArming != lastStall else { return nil }
         return decoder.lengthBytes(of: max(1, interruption.stallAfter - progress.accepted), in: bytes)

@@ -7,7 +7,7 @@ import APNsProtocol
 /// same time. None of it decides anything. What is opened is found again by its place in the chunk, so an answer is
 /// always that of ``TokenMint/open(_:)`` for the same bytes.
 struct OpenedTokens {
-    /// How many are opened at a time. Beyond some dozens nothing is gained.
+    /// Number of tokens opened at a time. Beyond some dozens nothing is gained.
     static let batch = 64
 
     private let chunk: UnsafeRawBufferPointer

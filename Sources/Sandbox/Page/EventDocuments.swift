@@ -21,8 +21,8 @@ struct HelloDocument: Encodable, Equatable {
 
 /// `event: flashes`: devices to which something happened since the last one, sampled, see ``ActivityTrace``.
 ///
-/// `{"0":["AAABAAAC","","",""]}`: by the topic's place in the hello, for each ``ActivityTrace/Kind`` the devices' numbers,
-/// each in 24 bits, big-endian, in base64: four characters a device.
+/// `{"0":["AAABAAAC","","",""]}`: by the topic's place in the hello, for each ``ActivityTrace/Kind`` the devices'
+/// numbers, each in 24 bits, big-endian, in base64: four characters a device.
 enum FlashesDocument {
     /// - Parameter samples: of all topics, in their order.
     /// - Returns: `nil` when nothing happened.

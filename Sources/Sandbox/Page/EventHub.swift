@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Tells all open pages what happens: one look at the ledgers per interval, however many pages there are, and none while
-/// there are none.
+/// Tells all open pages what happens: one look at the ledgers per interval, however many pages there are, and none
+/// while there are none.
 ///
 /// Belongs to the control port's event loop.
 final class EventHub {
@@ -42,7 +42,7 @@ final class EventHub {
         hello = ServerSentEvent.frame("hello", JSONText.encode(HelloDocument(of: service)))
     }
 
-    /// Whether no more pages are taken; see ``SandboxLimits/eventStreams``.
+    /// No more pages are taken; see ``SandboxLimits/eventStreams``.
     var isFull: Bool { pages.count >= SandboxLimits.eventStreams }
 
     /// Takes a page in. Traps when ``isFull``.

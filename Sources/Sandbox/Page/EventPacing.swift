@@ -32,10 +32,10 @@ struct EventPacing: Sendable {
 
 /// One page that is open, as far as its reading keeps up. Pure: the time is an argument, in milliseconds.
 ///
-/// What a slow page does not take is not kept for it: flashes are dropped, and of the counts it gets the newest as soon
-/// as it reads again.
+/// Nothing is kept for a slow page: flashes are dropped, and of the counts it gets the newest as soon as it reads
+/// again.
 struct EventSubscriber: Sendable {
-    /// What to do in an interval.
+    /// The action in an interval.
     enum Action: Equatable, Sendable {
         /// Write these: flashes, counts or both.
         case send(flashes: Bool, stats: Bool)

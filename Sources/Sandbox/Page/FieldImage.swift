@@ -4,7 +4,7 @@
 /// (none) to 5 (all); a share above none is at least 1, so that a single device is not lost. The rest is online. 255 is
 /// a square without devices. With squares of one device this is exact.
 enum FieldImage {
-    /// Which part: a corner in devices, and a number of squares.
+    /// The part to draw: a corner in devices, and a number of squares.
     struct Viewport: Equatable, Sendable {
         /// The column and row of the first square's first device.
         var x: Int

@@ -1,4 +1,4 @@
-/// Where the devices of a topic stand on the page's field: row by row in the order of their numbers, so that a range of
+/// Places of a topic's devices on the page's field. Row by row in the order of their numbers, so that a range of
 /// devices is a band, in a rectangle about as wide as a screen.
 struct FieldLayout: Equatable, Sendable {
     let devices: Int

@@ -8,6 +8,7 @@ enum PageFile: String, CaseIterable {
     case events = "/page/events.js"
     case faults = "/page/faults.js"
     case faultList = "/page/fault-list.js"
+    case faultRequest = "/page/fault-request.js"
     case field = "/page/field.js"
     case flashes = "/page/flashes.js"
     case ground = "/page/ground.js"
@@ -38,6 +39,7 @@ enum PageFile: String, CaseIterable {
         case .events: PackageResources.events_js
         case .faults: PackageResources.faults_js
         case .faultList: PackageResources.fault_list_js
+        case .faultRequest: PackageResources.fault_request_js
         case .field: PackageResources.field_js
         case .flashes: PackageResources.flashes_js
         case .ground: PackageResources.ground_js

@@ -4,7 +4,7 @@
 /// browser says where a request comes from, and that is what is checked; programs that say nothing of the kind (curl,
 /// test suites) are served.
 enum RequestGuard {
-    /// What the headers of a request say about where it comes from; `nil` = the header is not there.
+    /// Headers that tell the origin of a request; `nil` = not there.
     struct Headers: Equatable {
         var host: String?
         var origin: String?
@@ -34,7 +34,7 @@ enum RequestGuard {
         return nil
     }
 
-    /// Whether this is a name of the loopback, with a port or without.
+    /// The host is a name of the loopback, with a port or without.
     private static func isLoopback(_ host: String) -> Bool {
         let host = host.lowercased()
         for name in ["localhost", "127.0.0.1", "[::1]"] where host.hasPrefix(name) {

@@ -1,6 +1,6 @@
 /// The framing of `GET /events`: text/event-stream as the HTML standard describes it.
 enum ServerSentEvent {
-    /// What a stream begins with: how long a browser waits before it connects again, in milliseconds.
+    /// Beginning of a stream. Sets the time a browser waits before it connects again, in milliseconds.
     static let greeting = Array("retry: 1000\n\n".utf8)
 
     /// An event. Every line of the data becomes a line of its own, whatever ends it, so that no data can begin another

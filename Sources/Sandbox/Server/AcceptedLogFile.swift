@@ -6,7 +6,7 @@ import Glibc
 /// counted, but never leaves half a record behind: the next one is written over it.
 struct AcceptedLogFile: ~Copyable {
     private let descriptor: Int32
-    /// Where the next record goes.
+    /// Offset of the next record in the file, in bytes.
     private var offset: Int
 
     /// Takes over a descriptor that is open for writing; the next record goes to `offset`.

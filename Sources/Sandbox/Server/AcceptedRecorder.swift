@@ -12,7 +12,7 @@ final class AcceptedRecorder: Sendable {
         var file: AcceptedLogFile
         /// Empty between two times.
         var chunk: AcceptedChunk
-        /// Whether something was lost the last time, so that it is said once and not at every time.
+        /// Something was lost the last time. So it is said once and not at every time.
         var isLosing = false
     }
 

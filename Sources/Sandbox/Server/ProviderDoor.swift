@@ -3,10 +3,10 @@ import NIOCore
 import NIOPosix
 import TLSTransport
 
-/// How connections of providers are taken in: TLS with a client certificate, then whoever serves their topic. Unless a
-/// fault befalls them before that.
+/// Accepts connections of providers. TLS with a client certificate comes first, then the handler that serves their
+/// topic, unless a fault befalls them before that.
 struct ProviderDoor: Sendable {
-    /// What is behind a door.
+    /// The service behind a door.
     enum Kind: Sendable {
         case gateway
         case feedback

@@ -2,7 +2,7 @@ import APNsProtocol
 import NIOCore
 import Synchronization
 
-/// What all connections of a sandbox share: the topics and the counts. Used from every thread.
+/// State that all connections of a sandbox share: topics and counts. Used from every thread.
 final class PushService: Sendable {
     /// One topic. Its ledger is locked once for each chunk read from a socket, never per notification.
     final class Topic: Sendable {
@@ -97,7 +97,7 @@ final class PushService: Sendable {
         connectionCounters.withLock { $0 }
     }
 
-    /// Whether acceptances go into a file.
+    /// Acceptances go into a file.
     let isRecording: Bool
 
     /// Acceptances that did not get into the file they should be in.
@@ -120,7 +120,7 @@ extension PushService {
         door.withLock { body(&$0) }
     }
 
-    /// What becomes of a connection that was just taken.
+    /// Decides the fate of a connection that was just taken.
     func judgeConnect() -> DoorPlan.Verdict {
         let now = Int64(NIODeadline.now().uptimeNanoseconds)
         return withDoor { $0.judge(now: now) }

@@ -4,8 +4,8 @@ import Glibc
 extension Sandbox {
     /// The acceptances in a file that `--accepted-log` has written, as lines of JSON:
     /// `{"topic":"A","device":1,"generation":0,"n":5,"time":1384986000}`, where `n` is the value of the custom payload
-    /// key `n` when that is an integer below 2³¹, a hash of 2³¹ and above when it is something else, and 4294967295 when
-    /// there is none.
+    /// key `n` when that is an integer below 2³¹, a hash of 2³¹ and above when it is something else, and 4294967295
+    /// when there is none.
     ///
     /// A file that is being written may end in half a record, which is left out.
     ///

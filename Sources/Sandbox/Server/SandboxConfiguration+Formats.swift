@@ -35,7 +35,7 @@ extension SandboxConfiguration {
         )
     }
 
-    /// Whether ``gatewayLimits``, which a caller can set to anything, are about tokens that can be minted.
+    /// Checks that tokens of ``gatewayLimits`` can be minted. A caller can set the limits to anything.
     func checkFormats() throws(SandboxSetupError) {
         let tokens = gatewayLimits.tokenBytes
         guard tokens.lowerBound <= TokenMint.tokenBytes, TokenMint.tokenLengths.contains(tokens.upperBound) else {

@@ -1,6 +1,6 @@
 import APNsProtocol
 
-/// What a sandbox is started with.
+/// Settings that a sandbox is started with.
 public struct SandboxConfiguration: Sendable {
     /// The directory with `server.pem`, `ca.pem` and `token.key` (in production `token.production.key`).
     public var pkiDirectory: String
@@ -21,16 +21,16 @@ public struct SandboxConfiguration: Sendable {
     public var devicePort = 5223
     /// Event-loop threads for gateway and feedback, at least 1.
     public var threads = 1
-    /// Which environment it plays: certificates of the other one are turned away, tokens of the other one are invalid.
+    /// The environment it plays. Certificates of the other one are turned away, tokens of the other one are invalid.
     public var environment = PushEnvironment.development
-    /// What the gateway accepts; see ``setFormats(payloadLimitBytes:tokenLimitBytes:protocolErrorStatus:)``.
+    /// Formats that the gateway accepts; see ``setFormats(payloadLimitBytes:tokenLimitBytes:protocolErrorStatus:)``.
     public var gatewayLimits = GatewayLimits()
-    /// What the topics start with, and how much they remember.
+    /// Initial state of the topics, and the size of their memory.
     public var ledger = LedgerConfiguration()
     /// A file that says which faults come and go, and when; `nil` = none do by themselves.
     public var faultScript: String?
-    /// The list of revoked certificates, a PEM file, which has to be there; it is read again whenever it changes. `nil`:
-    /// `crl.pem` in the PKI directory, when there is one.
+    /// The list of revoked certificates, a PEM file, which has to be there; it is read again whenever it changes.
+    /// `nil`: `crl.pem` in the PKI directory, when there is one.
     public var revocationFile: String?
 
     /// The ports of the real service.
@@ -41,7 +41,7 @@ public struct SandboxConfiguration: Sendable {
     }
 }
 
-/// Where a running sandbox listens.
+/// Ports on which a running sandbox listens.
 public struct SandboxPorts: Sendable, Hashable {
     /// The binary interface of providers.
     public let gateway: Int

@@ -8,9 +8,10 @@ import TLSTransport
 /// A running push service: gateway, feedback service, courier and control port.
 ///
 /// Owns its threads: gateway and feedback share the configured number, the control port has one of its own, so that it
-/// answers while the gateway is busy, and so has the courier. ``stop()`` is to be called before the last reference goes.
+/// answers while the gateway is busy, and so has the courier. ``stop()`` is to be called before the last reference
+/// goes.
 public final class SandboxServer: Sendable {
-    /// Where it listens.
+    /// Ports on which it listens.
     public let ports: SandboxPorts
 
     private let providerThreads: MultiThreadedEventLoopGroup
@@ -64,10 +65,15 @@ public final class SandboxServer: Sendable {
             let courier = CourierDoor(service: service, trust: trust, logger: logger).bootstrap(on: courierThread)
             let control = try await controlBootstrap(on: controlThread, service: service)
             let ports = SandboxPorts(
-                gateway: try await bind(gateway, configuration.listenHost, configuration.gatewayPort),
-                feedback: try await bind(feedback, configuration.listenHost, configuration.feedbackPort),
-                device: try await bind(courier, configuration.listenHost, configuration.devicePort),
-                control: try await bind(control, "127.0.0.1", configuration.controlPort)
+                gateway: try await bind(gateway, configuration.listenHost, configuration.gatewayPort, "gateway-port"),
+                feedback: try await bind(
+                    feedback,
+                    configuration.listenHost,
+                    configuration.feedbackPort,
+                    "feedback-port"
+                ),
+                device: try await bind(courier, configuration.listenHost, configuration.devicePort, "device-port"),
+                control: try await bind(control, "127.0.0.1", configuration.controlPort, "control-port")
             )
             let interval = TimeAmount.nanoseconds(Int64(configuration.ledger.powerSavingInterval * 1e9))
             Upkeep(service: service).start(on: controlThread.next(), powerSavingInterval: interval)
@@ -136,22 +142,27 @@ public final class SandboxServer: Sendable {
             )
             return (trust, try pki.tokenKey())
         } catch {
-            throw SandboxSetupError(error)
+            throw SandboxSetupError(error, missingFrom: pki)
         }
     }
 
-    /// What `refuse-certificates` shakes hands with.
+    /// The TLS context for handshakes under `refuse-certificates`.
     private static func refusingContext(_ pki: DevelopmentPKI) throws(SandboxSetupError) -> TLSContext {
         do {
             let identity = try TLSIdentity(pemFile: pki.serverFile)
             return try TLSContext(refusingServer: identity, clientTrust: .file(pki.authorityFile))
         } catch {
-            throw SandboxSetupError(error)
+            throw SandboxSetupError(error, missingFrom: pki)
         }
     }
 
     /// - Returns: the port, which the system picked if it was 0.
-    private static func bind(_ bootstrap: ServerBootstrap, _ host: String, _ port: Int) async throws -> Int {
+    private static func bind(
+        _ bootstrap: ServerBootstrap,
+        _ host: String,
+        _ port: Int,
+        _ option: String
+    ) async throws -> Int {
         do {
             let channel = try await bootstrap.bind(host: host, port: port).get()
             guard let bound = channel.localAddress?.port else {
@@ -159,7 +170,7 @@ public final class SandboxServer: Sendable {
             }
             return bound
         } catch {
-            throw SandboxPortError(host: host, port: port, cause: error)
+            throw SandboxPortError(host: host, port: port, option: option, cause: error)
         }
     }
 
@@ -189,9 +200,15 @@ public struct SandboxPortError: Error, CustomStringConvertible {
     public let host: String
     /// The port that was asked for.
     public let port: Int
+    /// The option that names another port.
+    public let option: String
     /// The system's word.
     public let cause: any Error
 
-    /// The address and why.
-    public var description: String { "cannot listen on \(host):\(port): \(cause)" }
+    /// The address, why, and what helps.
+    public var description: String {
+        guard let error = cause as? IOError else { return "cannot listen on \(host):\(port): \(cause)" }
+        let remedy = error.errnoCode == EADDRNOTAVAIL ? "listen names another address" : "\(option) names another port"
+        return "cannot listen on \(host):\(port): \(error.listeningProblem); --\(remedy)"
+    }
 }

@@ -1,7 +1,7 @@
 import NIOCore
 
-/// What the push service does without being asked: releases what is held at the power-saving times, and lets devices
-/// change by themselves. In slices, between which the gateway gets its topics back.
+/// Periodic work of the push service. Releases what is held at the power-saving times, and lets devices change by
+/// themselves. In slices, between which the gateway gets its topics back.
 ///
 /// Belongs to one event loop, whose end is its end.
 struct Upkeep {
@@ -18,7 +18,7 @@ struct Upkeep {
         }
     }
 
-    /// What is held now; what comes meanwhile waits for the next time.
+    /// Releases the notifications held now. Later ones wait for the next time.
     private func releaseHeld() {
         let now = service.now
         for topic in service.topics {

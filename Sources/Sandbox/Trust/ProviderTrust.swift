@@ -3,12 +3,12 @@ import Logging
 import Synchronization
 import TLSTransport
 
-/// Which providers are let in: those with a certificate of the authority that is not on its revocation list. "The
-/// gateway keeps a revocation list and refuses revoked certificates" [13].
+/// Lets providers in by their certificates. Those with one of the authority that is not on its revocation list are let
+/// in. "The gateway keeps a revocation list and refuses revoked certificates" [13].
 ///
 /// Used from every thread.
 final class ProviderTrust: Sendable {
-    /// Where the revocation list is.
+    /// Place of the revocation list.
     enum RevocationFile: Equatable, Sendable {
         /// It has to be there when the sandbox starts.
         case required(String)

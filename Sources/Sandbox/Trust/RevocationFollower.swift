@@ -1,4 +1,4 @@
-/// What tells one state of a file from another without reading it.
+/// Tells one state of a file from another without reading it.
 struct FileStamp: Equatable, Sendable {
     let inode: UInt64
     let sizeBytes: Int64
@@ -12,7 +12,7 @@ struct FileStamp: Equatable, Sendable {
 /// times that: so a certificate is refused from the first connection after its revocation [ours]. Connections that are
 /// open stay open [ours].
 struct RevocationFollower: Equatable, Sendable {
-    /// What is to be done before the connection is taken.
+    /// The action before the connection is taken.
     enum Action: Equatable, Sendable {
         /// The list in force is the one in the file, or all that is known of it.
         case keep

@@ -6,18 +6,25 @@ extension Sandbox {
     ///
     /// - Parameter isUndone: take it back.
     /// - Throws: ``SandboxSetupError`` naming the file or the bundle ID; nothing is changed then.
+    @discardableResult
     public static func revoke(
         pkiDirectory: String,
         topics: [String],
         environment: PushEnvironment = .development,
         isUndone: Bool = false
-    ) throws(SandboxSetupError) {
+    ) throws(SandboxSetupError) -> RevocationReport {
+        let pki = DevelopmentPKI(directory: pkiDirectory, environments: environment.ofCertificates)
         do {
-            let pki = DevelopmentPKI(directory: pkiDirectory, environments: environment.ofCertificates)
             try pki.revoke(bundleIDs: topics, isUndone: isUndone)
         } catch {
-            throw SandboxSetupError(error)
+            throw SandboxSetupError(error, missingFrom: pki)
         }
+        return RevocationReport(
+            topics: topics,
+            environment: "\(environment)",
+            file: pki.revocationFile,
+            revoked: !isUndone
+        )
     }
 }
 

@@ -13,7 +13,7 @@ struct BadTokenMix: Sendable {
         var tokens: [[UInt8]]
     }
 
-    /// How often each distinct bad token occurs.
+    /// Occurrences of each distinct bad token.
     static let occurrences = 20
     /// Keys of the bundle: several per partition, so that these are filled evenly.
     static let spread: UInt32 = 256

@@ -1,14 +1,14 @@
 import Foundation
 
-/// What one case gave.
+/// The result of one case.
 ///
-/// A bad token that is not yet known costs its connection the time until the answer and the next handshake, during which
-/// nothing more is accepted on it. So a pipeline that loses nothing else reaches
+/// A bad token that is not yet known costs its connection the time until the answer and the next handshake, during
+/// which nothing more is accepted on it. So a pipeline that loses nothing else reaches
 ///
 ///     bound = connections × (1/p − 1) / (delay + handshake)
 ///
-/// good notifications a second, p being the share of notifications to bad tokens not yet learned, or the clean rate if that
-/// is lower.
+/// good notifications a second, p being the share of notifications to bad tokens not yet learned, or the clean rate if
+/// that is lower.
 struct BadTokenReport: Equatable {
     /// Share of notifications to bad tokens, in percent.
     var invalidPercent: Double
@@ -46,12 +46,13 @@ struct BadTokenReport: Equatable {
     /// One per bad token and the initial ones: nothing else ends a connection here.
     var connectLimit: Int { distinctBad + connections }
 
-    /// What holds however busy the machine is.
+    /// Duplicates and connects keep to their limits, however busy the machine is.
     var isSafe: Bool { duplicates == 0 && connects <= connectLimit }
 
     var meetsTargets: Bool { goodputRatio >= Self.least * boundRatio && isSafe }
 
-    /// How many notifications a run may have so that what there is to learn takes no longer, and at least a thousand.
+    /// Most notifications that a run may have, and at least a thousand. So many that there is no more to learn than the
+    /// time allows.
     static func most(
         invalidPercent: Double,
         answerDelayMilliseconds: Int,

@@ -1,18 +1,18 @@
-import BelfryRuntime
 import Demo
 import Dispatch
 import Foundation
 import Glibc
 import KafkaClient
 import PushSchemas
+import PushTopics
 import SwiftProtobuf
 import Synchronization
 
-/// One worker with four connections against a sandbox that answers late, with a broker and a Redis server in processes of
-/// their own.
+/// One worker with four connections against a sandbox that answers late, with a broker and a Redis server in processes
+/// of their own.
 ///
-/// A run is published while the worker stands still (SIGSTOP); then it goes on, and the time counts until the gateway has
-/// accepted every good notification. A clean run, with no bad token and the same delay, goes before each.
+/// A run is published while the worker stands still (SIGSTOP); then it goes on, and the time counts until the gateway
+/// has accepted every good notification. A clean run, with no bad token and the same delay, goes before each.
 final class BadTokenScenario {
     static let bundleID = "com.example.bench"
     private static let devices = 100_000
@@ -24,7 +24,8 @@ final class BadTokenScenario {
     private static let windowMilliseconds = 1000
     private static let startPatience = Duration.seconds(60)
     private static let runPatience = Duration.seconds(180)
-    /// How long the gateway's counters must stand still before a run is over: the window, and time for what follows it.
+    /// Time for which the gateway's counters must stand still at a run's end. It is the window, and time for what
+    /// follows it.
     private static let quiet = Duration.milliseconds(windowMilliseconds + 500)
 
     private let pipeline: LocalPipeline
@@ -235,7 +236,7 @@ final class Interruption {
     var hasCome: Bool { flag.isUp.load(ordering: .relaxed) }
 }
 
-/// What went wrong, in words for the person who started it.
+/// A failure, in words for the person who started the benchmark.
 struct ScenarioError: Error, CustomStringConvertible {
     let description: String
 

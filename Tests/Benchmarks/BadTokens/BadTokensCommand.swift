@@ -3,7 +3,8 @@ import Foundation
 
 /// Measures what bad tokens cost: how much of its clean rate the worker keeps, held against what the protocol allows.
 ///
-/// A JSON line per case on stdout; progress goes to stderr. Exit codes: 0, 1 (failed, or a target was missed), 64 (usage).
+/// A JSON line per case on stdout; progress goes to stderr. Exit codes: 0, 1 (failed, or a target was missed), 64
+/// (usage).
 @main
 struct BadTokensCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -97,7 +97,7 @@ struct WorkerBenchmarkCommand: ParsableCommand {
     }
 }
 
-/// What went wrong, in words for the person who started the benchmark.
+/// A failure, in words for the person who started the benchmark.
 struct BenchmarkError: Error, CustomStringConvertible {
     let description: String
 

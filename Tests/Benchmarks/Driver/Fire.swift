@@ -2,7 +2,7 @@ import Foundation
 
 /// The provider that sends as fast as it can, and what it was told.
 struct Fire {
-    /// What its connections agreed on.
+    /// Version and cipher that its connections agreed on.
     struct Agreement: Decodable, Equatable {
         let version: String
         let cipher: String
@@ -21,7 +21,7 @@ struct Fire {
 
     private static let answerMilliseconds: Int32 = 120_000
 
-    /// What one is started with, apart from the gateway.
+    /// Parameters that one is started with, apart from the gateway.
     struct Ammunition {
         let pki: URL
         let bundle: String

@@ -4,7 +4,7 @@ import Glibc
 struct LineReader {
     private let descriptor: Int32
     private var pending: [UInt8] = []
-    /// Whether the other side has closed.
+    /// The other side has closed.
     private(set) var isAtEnd = false
 
     private static let chunkBytes = 4096

@@ -16,8 +16,8 @@ struct Samples {
         return sorted.count.isMultiple(of: 2) ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[middle]
     }
 
-    /// The median of the rounds' ratios to another measure of the same rounds: what was measured together is compared with each
-    /// other, since a machine is not as fast in every round. 0 without any.
+    /// The median of the rounds' ratios to another measure of the same rounds: what was measured together is compared
+    /// with each other, since a machine is not as fast in every round. 0 without any.
     func medianRatio(to other: Samples) -> Double {
         var ratios = Samples()
         for (value, rival) in zip(values, other.values) where rival > 0 { ratios.add(value / rival) }
@@ -30,7 +30,7 @@ struct Samples {
     }
 }
 
-/// What the rounds of one contender gave.
+/// Measurements of one contender, over the rounds.
 struct ContenderSamples {
     /// Notifications per second, from the start signal to the sink's last byte.
     var rate = Samples()
@@ -47,10 +47,10 @@ struct Report {
     /// The worker's largest resident set, in MiB.
     var residentMiB = 0.0
 
-    /// How many times the floor's CPU time the worker takes.
+    /// The worker's CPU time as a multiple of the floor's.
     var ratio: Double { worker.cpuMicroseconds.medianRatio(to: floor.cpuMicroseconds) }
 
-    /// Whether the ratio keeps to a limit; 0 means that there is none.
+    /// The ratio keeps to a limit; 0 means that there is none.
     func isWithin(limit: Double) -> Bool {
         limit == 0 || ratio <= limit
     }

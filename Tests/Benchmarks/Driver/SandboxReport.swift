@@ -18,7 +18,7 @@ struct SandboxReport {
         sandbox.cpuMicroseconds.median > 0 ? 1e6 / sandbox.cpuMicroseconds.median : 0
     }
 
-    /// How many times the raw sink's CPU time a notification takes.
+    /// CPU time of a notification as a multiple of the raw sink's.
     var ratio: Double { sandbox.cpuMicroseconds.medianRatio(to: floor.cpuMicroseconds) }
 
     /// The targets that the result misses, in words.

@@ -75,7 +75,7 @@ struct SandboxScenario {
         return report
     }
 
-    /// What a round gave: notifications per second by the wall's clock, microseconds of CPU time each.
+    /// The result of a round. Notifications per second by the wall's clock, microseconds of CPU time each.
     private typealias Measurement = (rate: Double, cpuMicroseconds: Double)
 
     private func note(_ round: Int, _ name: String, _ measurement: Measurement, in samples: inout ContenderSamples) {

@@ -4,9 +4,10 @@ import Glibc
 /// Scenario `single`: records of one token and a payload of 110 bytes, token state in Redis, two shards, a gateway that
 /// never answers.
 ///
-/// Worker and floor (or another worker, which takes its place) are two processes that live through all rounds with their connections open. Between measurements
-/// both stand still (SIGSTOP), so that neither takes CPU from the other nor from the publisher; a round is published
-/// once and then taken by one after the other, the order changing from round to round.
+/// Worker and floor (or another worker, which takes its place) are two processes that live through all rounds with
+/// their connections open. Between measurements both stand still (SIGSTOP), so that neither takes CPU from the other
+/// nor from the publisher; a round is published once and then taken by one after the other, the order changing from
+/// round to round.
 struct SingleScenario {
     private enum Setting {
         static let environment = "sandbox"
@@ -41,7 +42,7 @@ struct SingleScenario {
         var hasTokenState = true
     }
 
-    /// What the worker is measured against.
+    /// The process that the worker is measured against.
     enum Rival {
         case floor
         case workerWithoutTokenState
@@ -116,8 +117,8 @@ struct SingleScenario {
         return report
     }
 
-    /// Publishes small rounds until the worker's group has settled: every shard sends, and a round arrives exactly once.
-    /// Then lets the floor take them.
+    /// Publishes small rounds until the worker's group has settled: every shard sends, and a round arrives exactly
+    /// once. Then lets the floor take them.
     private mutating func warmUp() throws {
         say("warming up")
         let connections = try sink.totals().connections + Setting.shards * Setting.connectionsPerTopic

@@ -3,7 +3,7 @@ import Glibc
 
 /// The gateway that takes everything and answers nothing, and what it has seen.
 struct Sink {
-    /// What has arrived since it started.
+    /// Totals of everything that has arrived since it started.
     struct Totals: Decodable, Equatable {
         let notifications: Int
         let bytes: Int

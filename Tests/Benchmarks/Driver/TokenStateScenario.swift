@@ -4,11 +4,10 @@ import NIOCore
 import NIOPosix
 import PushSchemas
 import RedisClient
+import TokenState
 
-@testable import BelfryRuntime
-
-/// Tokens in a Redis server with its stock settings, over ten bundles, with locale and time zone: what they take, and how fast they are
-/// looked up.
+/// Tokens in a Redis server with its stock settings, over ten bundles, with locale and time zone: what they take, and
+/// how fast they are looked up.
 final class TokenStateScenario {
     private static let environment = "production"
     private static let bundles = (0..<10).map { "com.example.bench\($0)" }
@@ -183,7 +182,7 @@ final class TokenStateScenario {
         let seconds: Double
     }
 
-    /// What the raw HGETs ask for.
+    /// Keys and fields that the raw HGETs ask for.
     private func fields(_ lookups: Int) throws -> Data {
         let clients = clients
         let indices = (0..<lookups).map { index(ofLookUp: $0) }

@@ -1,6 +1,6 @@
-import BelfryRuntime
 import Foundation
 import KafkaClient
+import PushTopics
 import Synchronization
 
 /// Counts what workers publish about failures: tombstones and dead letters. On a thread of its own.

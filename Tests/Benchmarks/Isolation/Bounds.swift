@@ -8,7 +8,7 @@ enum Bounds {
     static let takeoverSeconds = 5.0
     static let deadLetterBytesRatio = 2.0
     static let returnRatio = 0.7
-    /// How many times its queue the sick topic is offered.
+    /// Multiple of its queue that the sick topic is offered.
     static let queues = 10
     /// Notifications a second of the sick topic, at least.
     static let sickRate = 20_000
@@ -43,14 +43,14 @@ enum Bounds {
     }
 }
 
-/// How a topic and what it is offered are measured out.
+/// Rate and queue of a topic, measured out for a run.
 struct Dose: Equatable, Sendable {
     /// Of the sick topic, notifications a second.
     var rate: Int
     /// `worker.max-uncommitted`, in each partition.
     var queue: Int
 
-    /// What suits a healthy topic at 20,000 notifications a second.
+    /// Queues that suit a healthy topic at 20,000 notifications a second.
     static let queues = 2000...5000
 
     init(rate: Int, queue: Int) {

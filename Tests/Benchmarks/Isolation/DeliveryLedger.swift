@@ -15,7 +15,7 @@ struct DeliveryLedger: Sendable {
         var firstDevice: UInt32
     }
 
-    /// How many devices a partition has; device `d` belongs to partition `d / devicesPerPartition`.
+    /// Devices of each partition; device `d` belongs to partition `d / devicesPerPartition`.
     let devicesPerPartition: Int
     let tokensPerRecord: Int
     /// Tokens that the gateway takes: of a notification to another one nothing is expected.

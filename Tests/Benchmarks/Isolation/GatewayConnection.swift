@@ -18,7 +18,7 @@ final class GatewayConnection: ChannelInboundHandler {
     /// Bytes read that a slow gateway has to work off before it reads on.
     private var unpaidBytes = 0
 
-    /// How long the peer may take to close after it was answered.
+    /// Longest time that the peer takes to close after it was answered.
     private static let linger = TimeAmount.seconds(2)
 
     init(gateway: Gateway, manner: GatewayManner) {

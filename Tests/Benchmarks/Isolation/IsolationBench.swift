@@ -28,7 +28,7 @@ struct IsolationBench {
         var takeover: Takeover
     }
 
-    /// What a kill led to.
+    /// The take-over after a kill.
     struct Takeover {
         var kill: Int64
         /// Until something of every partition was accepted that was published after it.

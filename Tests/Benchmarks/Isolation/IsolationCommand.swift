@@ -121,7 +121,7 @@ struct IsolationCommand: AsyncParsableCommand {
     }
 }
 
-/// Which scenarios are played; the healthy topic alone is always the first.
+/// The scenarios that are played. The healthy topic alone is always the first.
 struct Selection: Equatable {
     static let comeback = "return"
     static let known = Sickness.allCases.map(\.rawValue) + [comeback]

@@ -1,8 +1,8 @@
 import Foundation
 
-/// What one scenario gave.
+/// The result of one scenario.
 struct IsolationReport: Sendable {
-    /// What became of a topic that was away.
+    /// The return of a topic that was away.
     struct Comeback: Equatable, Sendable {
         /// Notifications published while it was away.
         var notifications: Int

@@ -1,4 +1,3 @@
-import BelfryRuntime
 import Foundation
 import KafkaClient
 import Synchronization
@@ -15,7 +14,7 @@ final class Load: Sendable {
         var devicesPerPartition: Int
     }
 
-    /// What is asked of a topic.
+    /// The load that is asked of a topic.
     struct Demand: Sendable, Equatable {
         /// Notifications a second; 0: none.
         var rate = 0

@@ -7,7 +7,7 @@ enum Percentile {
         var caughtUp: Int64
         var end: Int64
 
-        /// Whether all of a notification's time lies in one of them; what was sent at the end may come later.
+        /// All of a notification's time lies in one of the stretches. One that was sent at the end may come later.
         func include(_ sample: DeliveryLedger.Sample) -> Bool {
             if sample.sent >= start, sample.accepted <= kill { return true }
             return sample.sent >= caughtUp && sample.sent <= end

@@ -1,6 +1,6 @@
-import BelfryRuntime
 import KafkaClient
 import NIOCore
+import PushTopics
 
 /// Publishes what is due of each topic. Used by one thread.
 final class Publisher {
@@ -10,6 +10,8 @@ final class Publisher {
         var since: Int64 = 0
         var offeredBefore = 0
         var partition = 0
+        /// Since when it is this partition's turn.
+        var turnedAt: Int64 = 0
         /// By partition: the place of the next record's first device.
         var places: [Int]
     }
@@ -26,8 +28,11 @@ final class Publisher {
 
     /// Most records on their way to the broker.
     private static let unacknowledgedLimit = 20_000
-    /// Most notifications of a topic in one turn, all of one partition: a part of the topic's queue there.
+    /// Most notifications of a topic at once, all of one partition: a part of the topic's queue there.
     private static let notificationsPerTurn = 1000
+    /// Time for which one partition gets all of a topic's records. The embedded broker gives one batch of each
+    /// partition per fetch, and looks for it along all that it has: many small ones would make a backlog slow.
+    private static let turnMilliseconds = 5
 
     init(brokers: String, partitions: Int, topics: [Load.Topic]) throws {
         self.topics = topics
@@ -35,7 +40,8 @@ final class Publisher {
         records = Array(repeating: 0, count: partitions)
         courses = topics.map { _ in Course(places: Array(repeating: 0, count: partitions)) }
         producer = try KafkaProducer(properties: [
-            "bootstrap.servers": brokers, "acks": "all", "linger.ms": "1", "compression.codec": "lz4",
+            "bootstrap.servers": brokers, "acks": "all", "linger.ms": "\(Self.turnMilliseconds)",
+            "compression.codec": "lz4",
             // One request at a time keeps the order whatever happens.
             "max.in.flight.requests.per.connection": "1",
         ])
@@ -80,8 +86,11 @@ final class Publisher {
         }
         due = min(due, max(1, Self.notificationsPerTurn / size), Self.unacknowledgedLimit - unacknowledged)
         guard due > 0 else { return }
+        if now - courses[index].turnedAt >= Int64(Self.turnMilliseconds) * 1_000_000 {
+            courses[index].turnedAt = now
+            courses[index].partition = (courses[index].partition + 1) % records.count
+        }
         for _ in 0..<due { try publish(index, topic) }
-        courses[index].partition = (courses[index].partition + 1) % records.count
     }
 
     private func publish(_ index: Int, _ topic: Load.Topic) throws {
@@ -106,7 +115,7 @@ final class Publisher {
     }
 }
 
-/// What went wrong, in words for the person who started it.
+/// A failure, in words for the person who started the benchmark.
 struct IsolationError: Error, CustomStringConvertible {
     let description: String
 

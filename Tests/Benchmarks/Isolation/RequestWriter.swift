@@ -2,13 +2,13 @@
 ///
 /// In Protobuf's wire format by hand, because 20,000 records a second leave no time for message objects.
 struct RequestWriter: Sendable {
-    /// Which key the records of each partition have, and its tokens.
+    /// Key of each partition's records, and of its tokens.
     let keys: [[UInt8]]
     let tokensPerRecord: Int
     private let environment: [UInt8]
     /// By partition: the tokens of its devices, end to end, or as elements of the field `tokens`.
     private let tokens: [[UInt8]]
-    /// What one token takes there.
+    /// Bytes that one token takes there.
     private let tokenBytes: Int
     private let isPacked: Bool
 

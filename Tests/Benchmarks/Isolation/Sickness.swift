@@ -10,7 +10,7 @@ enum Sickness: String, CaseIterable, Sendable {
     case invalidSome = "invalid-20"
     case badTokens = "bad-tokens"
 
-    /// How its gateway receives connections.
+    /// The manner in which its gateway receives connections.
     ///
     /// - Parameter rate: notifications a second that the topic is offered.
     func manner(rate: Int) -> GatewayManner {
@@ -41,7 +41,7 @@ enum Sickness: String, CaseIterable, Sendable {
     private static let frameBytes = 5 + 5 * 3 + DeviceToken.bytes + NumberedPayload.count + 4 + 4 + 1
 }
 
-/// How a gateway treats a token.
+/// Treatment of a token by a gateway.
 enum TokenKind: UInt8, Sendable {
     case good = 1
     /// Answered with status 8.
@@ -52,7 +52,7 @@ enum TokenKind: UInt8, Sendable {
     case malformed
 }
 
-/// How a gateway receives connections.
+/// The manner in which a gateway receives connections.
 enum GatewayManner: Equatable, Sendable {
     case works
     /// Nobody listens.

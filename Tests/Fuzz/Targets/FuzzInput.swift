@@ -22,7 +22,7 @@ struct FuzzInput {
         stream = Array(rest.dropFirst(sizes))
     }
 
-    /// Whether one of the settings is on, 0 to 7.
+    /// One of the settings is on, 0 to 7.
     func isSet(_ bit: Int) -> Bool {
         settings >> bit & 1 == 1
     }

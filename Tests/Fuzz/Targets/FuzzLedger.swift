@@ -1,6 +1,7 @@
 @testable import Sandbox
 
-/// Topics as the targets start them: small, since there are several for every input, and with a store that is soon full.
+/// Topics as the targets start them: small, since there are several for every input, and with a store that is soon
+/// full.
 enum FuzzLedger {
     /// All devices online.
     static func make(devices: Int) -> TopicLedger {

@@ -6,7 +6,7 @@ import CLibFuzzer
 /// Compiled with the sanitizers: `belfry-fuzz TARGET [arguments of libFuzzer]`.
 @main
 enum FuzzProgram {
-    /// Where processes that libFuzzer starts, with arguments of its own, find the target's name.
+    /// Variable with the target's name. Processes that libFuzzer starts, with arguments of its own, find it there.
     private static let variable = "BELFRY_FUZZ_TARGET"
 
     static func main() {

@@ -1,4 +1,4 @@
-/// What is fuzzed: everything that reads bytes of a peer without knowing who that is.
+/// The parts that are fuzzed. They are all that reads bytes of a peer without knowing who that is.
 public enum FuzzTarget: String, CaseIterable, Sendable {
     /// A provider's stream into the gateway, down to the topic's ledger.
     case gateway
@@ -23,7 +23,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
 
 /// A finding that is not a crash by itself.
 public struct BrokenInvariant: Error, CustomStringConvertible {
-    /// What does not hold.
+    /// The condition that does not hold.
     public let description: String
 }
 

@@ -162,7 +162,7 @@ struct GatewayFuzz {
 }
 
 extension [UInt8] {
-    /// Whether these bytes stand somewhere in the array, in a row.
+    /// These bytes stand somewhere in the array, in a row.
     fileprivate func contains(part: [UInt8]) -> Bool {
         guard let first = part.first, count >= part.count else { return false }
         return (0...count - part.count).contains { self[$0] == first && self[$0..<$0 + part.count].elementsEqual(part) }

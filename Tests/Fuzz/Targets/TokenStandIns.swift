@@ -13,7 +13,7 @@
 /// | 6 | a device that does not exist |
 struct TokenStandIns {
     static let mark = Array("TOKN".utf8)
-    /// What bits 4 and 5 choose from.
+    /// Lengths that bits 4 and 5 choose from.
     static let lengths: [UInt8] = [32, 64, 100, 33]
 
     let mint: TokenMint

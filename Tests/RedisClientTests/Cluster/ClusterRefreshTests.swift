@@ -15,7 +15,7 @@ struct ClusterRefreshTests {
         now: .second(0)
     )
 
-    /// Whether a question is due at that second.
+    /// A question is due at that second.
     private mutating func asks(at second: Int64) -> Bool {
         refresh.timerFired(now: .second(second))
     }

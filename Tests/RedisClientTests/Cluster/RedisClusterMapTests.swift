@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What the client makes of maps and redirections, with servers that say what a real cluster says for moments only.
+/// The client's use of maps and redirections. The servers say what a real cluster says for moments only.
 @Suite("A map that changes")
 struct RedisClusterMapTests {
     private static func node(_ port: Int) -> String { "*3\r\n$0\r\n\r\n:\(port)\r\n$1\r\nx\r\n" }

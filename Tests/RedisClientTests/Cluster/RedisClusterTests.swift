@@ -22,7 +22,8 @@ struct RedisClusterTests {
         let counts = try await client.keyCounts()
         #expect(counts.count == 3)
         let sizes = counts.values.map { if case .integer(let count) = $0 { count } else { Int64(-1) } }
-        // A map that is wrong somewhere would be mended by redirections; that it was right shows in what each master holds.
+        // A map that is wrong somewhere would be mended by redirections; that it was right shows in what each master
+        // holds.
         #expect(sizes.reduce(0, +) == 1000 && sizes.allSatisfy { $0 > 250 })
         for key in keys.prefix(50) {
             #expect(try await client.evaluate(Self.store, keys: [key], arguments: ["x"]).get() == .success(.text("x")))

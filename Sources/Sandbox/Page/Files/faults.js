@@ -2,6 +2,7 @@
 // (404 or 405) is believed to have done what this page asked.
 
 import { FAULTS } from "/page/fault-list.js";
+import { allowedText, faultRequest, WrongSetting, wrongSetting } from "/page/fault-request.js";
 
 const POLL_MILLISECONDS = 2000;
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
@@ -9,8 +10,8 @@ const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 export class Faults {
   constructor() {
     this.rows = new Map();
+    // How often each that is on has struck since it was switched on.
     this.on = new Map();
-    this.strikes = {};
     this.isListed = true;
     this.changes = 0;
     this.generation = 0;
@@ -36,12 +37,6 @@ export class Faults {
     this.topic.value = names.includes(chosen) ? chosen : "";
   }
 
-  // What GET /stats says: how often each struck.
-  setStrikes(strikes) {
-    this.strikes = strikes;
-    this.show();
-  }
-
   makeRow(fault) {
     const row = element("div", "fault");
     const id = `fault-${fault.name}`;
@@ -56,6 +51,8 @@ export class Faults {
     const settings = inputs.map(([setting, input]) => {
       const label = element("label", "setting", { htmlFor: input.id });
       label.append(element("span", "", { textContent: setting.label }), input);
+      input.setAttribute("aria-describedby", `${id}-wrong`);
+      input.addEventListener("input", () => this.sayAt(fault, null));
       input.addEventListener("change", () => { if (toggle.checked) this.toggle(fault, toggle); });
       return label;
     });
@@ -70,28 +67,24 @@ export class Faults {
       all.append(...settings);
       row.append(all);
     }
-    this.rows.set(fault.name, { row, toggle, strikes, inputs });
+    const wrong = element("p", "wrong", { id: `${id}-wrong`, hidden: true });
+    wrong.setAttribute("role", "alert");
+    row.append(wrong);
+    this.rows.set(fault.name, { row, toggle, strikes, inputs, wrong });
     return row;
   }
 
   request(fault) {
-    const body = { name: fault.name };
     const { inputs } = this.rows.get(fault.name);
-    for (const [{ key, silent }, input] of inputs) {
-      if (input.value === "" || input.value === silent) continue;
-      if (!input.checkValidity()) throw new Error(`${fault.name}: “${key}” is ${input.value}, ${input.title}`);
-      body[key] = input.type === "number" ? Number(input.value) : input.value;
-    }
-    for (const { key, instead } of fault.settings) {
-      if (instead && key in body) delete body[instead];
-    }
-    return body;
+    // A browser has no text for what it cannot read as a number.
+    const text = (input) => (input.validity.badInput ? null : input.value);
+    return faultRequest(fault, Object.fromEntries(inputs.map(([{ key }, input]) => [key, text(input)])));
   }
 
   async toggle(fault, toggle) {
     const isOn = toggle.checked;
     await this.change(fault, () => (isOn ? this.request(fault) : { clear: fault.name }), () => {
-      if (isOn) this.on.set(fault.name, 1); else this.on.delete(fault.name);
+      if (isOn) this.on.set(fault.name, 0); else this.on.delete(fault.name);
     });
   }
 
@@ -103,6 +96,8 @@ export class Faults {
   async change(fault, makeBody, whenDone) {
     this.changes += 1;
     this.generation += 1;
+    this.say("");
+    if (fault) this.sayAt(fault, null);
     try {
       const body = makeBody();
       if (this.topic.value && !fault?.isOfTheDoor) body.topic = this.topic.value;
@@ -113,12 +108,12 @@ export class Faults {
       });
       if (!answer.ok) {
         const { field, error } = await answer.json();
-        throw new Error(field ? `“${field}” ${error}` : error);
+        throw wrongSetting(fault, field, error) ?? new Error(field === "topic" ? `“Strike on” ${error}` : error);
       }
       whenDone();
-      this.say("");
     } catch (error) {
-      this.say(error instanceof TypeError ? "The sandbox does not answer." : error.message);
+      if (error instanceof WrongSetting) this.sayAt(fault, error);
+      else this.say(error instanceof TypeError ? "The sandbox does not answer." : error.message);
     } finally {
       this.changes -= 1;
     }
@@ -136,12 +131,12 @@ export class Faults {
       const { faults } = await answer.json();
       // What was asked before a change says nothing about it.
       if (this.changes > 0 || generation !== this.generation) return;
-      // On for how many topics; null is all of them.
       this.on = new Map();
       for (const fault of faults) {
         const chosen = this.topic.value;
         if (chosen && fault.topic && fault.topic !== chosen) continue;
-        this.on.set(fault.name, fault);
+        // One that is on for several topics is listed for each.
+        this.on.set(fault.name, (this.on.get(fault.name) ?? 0) + fault.strikes);
         this.showSettings(fault);
       }
       this.show();
@@ -150,9 +145,10 @@ export class Faults {
     }
   }
 
-  // The parameters with which it is on, but for those that somebody is editing.
+  // The parameters with which it is on, but for those that somebody is editing, or has to correct.
   showSettings(fault) {
     for (const [{ key, value }, input] of this.rows.get(fault.name)?.inputs ?? []) {
+      if (input.ariaInvalid) continue;
       const shown = fault[key] ?? (input.type === "number" ? "" : value);
       if (document.activeElement !== input && input.value !== String(shown)) input.value = shown;
     }
@@ -163,7 +159,7 @@ export class Faults {
       const isOn = this.on.has(name);
       row.dataset.on = isOn;
       if (this.changes === 0) toggle.checked = isOn;
-      const count = this.strikes[name] ?? 0;
+      const count = this.on.get(name) ?? 0;
       const text = count === 0 ? "" : `struck ${whole.format(count)} ×`;
       if (strikes.textContent !== text) strikes.textContent = text;
     }
@@ -171,6 +167,14 @@ export class Faults {
     badge.hidden = this.on.size === 0;
     badge.textContent = `${this.on.size} on`;
     this.clear.disabled = this.on.size === 0;
+  }
+
+  // Marks the field that is wrong, and says under the fault's fields why; null takes both away.
+  sayAt(fault, error) {
+    const { inputs, wrong } = this.rows.get(fault.name);
+    for (const [{ key }, input] of inputs) input.ariaInvalid = key === error?.key ? "true" : null;
+    wrong.hidden = error === null;
+    wrong.textContent = error?.message ?? "";
   }
 
   say(text) {
@@ -188,7 +192,7 @@ function makeInput(id, setting) {
   }
   return element("input", "", {
     id: `${id}-${setting.key}`, type: "number", min: setting.least, max: setting.most, step: setting.step ?? 1,
-    value: setting.value, placeholder: setting.hint ?? "", title: `${setting.least} to ${setting.most} is allowed`,
+    value: setting.value, placeholder: setting.hint ?? "", title: allowedText(setting),
   });
 }
 

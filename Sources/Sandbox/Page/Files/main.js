@@ -31,7 +31,6 @@ listen({
   },
   stats(document) {
     numbers.take(document);
-    faults.setStrikes(document.stats.faults);
     const isEmpty = Object.values(document.stats.topics).every((topic) =>
       topic.accepted === 0 && topic.discarded === 0 && Object.keys(topic.rejected).length === 0);
     byId("empty").hidden = !isEmpty;

@@ -1,0 +1,210 @@
+import Foundation
+import TLSTransport
+
+/// The certificates of a directory: `*.pem` (certificate and key), `*.p12` with the passphrase in
+/// `<name>.passphrase`.
+///
+/// Each belongs to the bundle in its subject, in the environments its extensions name; what the file is called does
+/// not matter. Files that hold no key (a CA, say) are passed over, and so are `*.p12` without a passphrase beside a
+/// usable `*.pem` of their name. Any other file that cannot be used is a fault, which concerns the bundle of that file
+/// alone.
+public struct CertificateDirectory: Sendable {
+    /// One certificate with its key.
+    public struct Entry: Sendable {
+        public var file: String
+        public var identity: TLSIdentity
+        /// The file's bytes, behind those of its passphrase: equal bytes are the same certificate and key.
+        let content: [UInt8]
+    }
+
+    /// The result of reading one file.
+    private struct Reading: Sendable {
+        var content: [UInt8]
+        var outcome: Result<Entry?, CertificateDirectoryError>
+    }
+
+    public let path: String
+    public private(set) var entries: [Entry] = []
+    /// The files that cannot be used, by name.
+    public private(set) var faults: [CertificateDirectoryError] = []
+    /// By file.
+    private var readings: [String: Reading] = [:]
+
+    /// Loads every certificate.
+    ///
+    /// - Throws: ``CertificateDirectoryError`` that names the directory: it cannot be read.
+    public init(path: String) throws(CertificateDirectoryError) {
+        try self.init(path: path, previous: nil)
+    }
+
+    /// Reads the directory again; what did not change is taken over, not parsed again.
+    func again() throws(CertificateDirectoryError) -> CertificateDirectory {
+        try CertificateDirectory(path: path, previous: self)
+    }
+
+    private init(path: String, previous: CertificateDirectory?) throws(CertificateDirectoryError) {
+        self.path = path
+        let names: [String]
+        do {
+            names = try FileManager.default.contentsOfDirectory(atPath: path).sorted()
+        } catch {
+            throw CertificateDirectoryError(file: path, reason: "the directory cannot be read")
+        }
+        // First, for they decide about those beside them.
+        for name in names where name.hasSuffix(".pem") {
+            collect { (directory) throws(CertificateDirectoryError) in
+                try directory.add(pem: "\(path)/\(name)", previous)
+            }
+        }
+        for name in names where name.hasSuffix(".p12") {
+            collect { (directory) throws(CertificateDirectoryError) in
+                try directory.add(p12: "\(path)/\(name)", stem: String(name.dropLast(4)), names: names, previous)
+            }
+        }
+        entries.sort { $0.file < $1.file }
+        faults.sort { $0.file < $1.file }
+    }
+
+    private mutating func collect(
+        _ add: (inout CertificateDirectory) throws(CertificateDirectoryError) -> Void
+    ) {
+        do throws(CertificateDirectoryError) {
+            try add(&self)
+        } catch {
+            faults.append(error)
+        }
+    }
+
+    /// The certificate of a bundle in an environment; the one that is valid longest if there are several.
+    public func entry(bundleID: String, environment: EnvironmentSettings) -> Entry? {
+        entries.filter { entry in
+            entry.identity.certificate.topic == bundleID
+                && entry.identity.certificate.environments.contains(environment.certificateEnvironment)
+        }.max { $0.identity.certificate.notAfter < $1.identity.certificate.notAfter }
+    }
+
+    /// The bundles that have a certificate in an environment, sorted.
+    public func bundleIDs(in environment: EnvironmentSettings) -> [String] {
+        Set(entries.compactMap(\.identity.certificate.topic))
+            .filter { entry(bundleID: $0, environment: environment) != nil }
+            .sorted()
+    }
+
+    /// A TLS context for each bundle that has a certificate in the environment.
+    public func clientContexts(
+        for environment: EnvironmentSettings
+    ) throws(CertificateDirectoryError) -> [String: TLSContext] {
+        let trust: TLSTrust = environment.trustFile.map { .file($0) } ?? .system
+        var contexts: [String: TLSContext] = [:]
+        for bundleID in bundleIDs(in: environment) {
+            guard let entry = entry(bundleID: bundleID, environment: environment) else { continue }
+            do throws(TLSConfigurationError) {
+                contexts[bundleID] = try TLSContext(client: entry.identity, trust: trust)
+            } catch {
+                throw CertificateDirectoryError(error, of: entry.file)
+            }
+        }
+        return contexts
+    }
+
+    private mutating func add(
+        p12 file: String,
+        stem: String,
+        names: [String],
+        _ previous: CertificateDirectory?
+    ) throws(CertificateDirectoryError) {
+        guard names.contains("\(stem).passphrase") else {
+            // The same certificate often lies beside it as PEM, which needs no passphrase. One that cannot be used, or
+            // holds no key, is no replacement.
+            if entries.contains(where: { $0.file == "\(path)/\(stem).pem" }) { return }
+            throw CertificateDirectoryError(file: file, reason: "its passphrase is missing: \(stem).passphrase")
+        }
+        let secret = try Self.bytes(of: "\(path)/\(stem).passphrase")
+        guard let text = String(bytes: secret, encoding: .utf8) else {
+            throw CertificateDirectoryError(file: "\(path)/\(stem).passphrase", reason: "is no text in UTF-8")
+        }
+        let container = try Self.bytes(of: file)
+        try add(file, content: secret + [0] + container, previous) { () throws(TLSConfigurationError) in
+            try TLSIdentity(pkcs12: container, passphrase: text.trimmingCharacters(in: .newlines))
+        }
+    }
+
+    private mutating func add(
+        pem file: String,
+        _ previous: CertificateDirectory?
+    ) throws(CertificateDirectoryError) {
+        let bytes = try Self.bytes(of: file)
+        try add(file, content: bytes, previous) { () throws(TLSConfigurationError) in
+            // Only what stands between PEM's lines is ASCII for sure; the text around it may be in any encoding.
+            guard String(decoding: bytes, as: UTF8.self).contains("PRIVATE KEY-----") else { return nil }
+            return try TLSIdentity(pem: bytes)
+        }
+    }
+
+    /// - Parameter load: nil: the file holds no key and is passed over.
+    private mutating func add(
+        _ file: String,
+        content: [UInt8],
+        _ previous: CertificateDirectory?,
+        load: () throws(TLSConfigurationError) -> TLSIdentity?
+    ) throws(CertificateDirectoryError) {
+        let reading: Reading
+        if let known = previous?.readings[file], known.content == content {
+            reading = known
+        } else {
+            reading = Reading(content: content, outcome: Self.outcome(of: file, content: content, load: load))
+        }
+        readings[file] = reading
+        if let entry = try reading.outcome.get() { entries.append(entry) }
+    }
+
+    private static func outcome(
+        of file: String,
+        content: [UInt8],
+        load: () throws(TLSConfigurationError) -> TLSIdentity?
+    ) -> Result<Entry?, CertificateDirectoryError> {
+        do throws(TLSConfigurationError) {
+            guard let identity = try load() else { return .success(nil) }
+            // OpenSSL refuses some identities only here: a key that is too weak for its security level, say.
+            _ = try TLSContext(client: identity, trust: .system)
+            return .success(Entry(file: file, identity: identity, content: content))
+        } catch {
+            return .failure(CertificateDirectoryError(error, of: file))
+        }
+    }
+
+    private static func bytes(of file: String) throws(CertificateDirectoryError) -> [UInt8] {
+        guard let bytes = FileManager.default.contents(atPath: file) else {
+            throw CertificateDirectoryError(file: file, reason: "the file cannot be read")
+        }
+        return [UInt8](bytes)
+    }
+}
+
+/// A certificate, or a directory of them, that cannot be used.
+public struct CertificateDirectoryError: Error, Hashable, Sendable, CustomStringConvertible {
+    public let file: String
+    public let reason: String
+
+    public var description: String { "\(file): \(reason)" }
+
+    package init(file: String, reason: String) {
+        self.file = file
+        self.reason = reason
+    }
+
+    /// - Parameter file: what is at fault if the error names no file itself.
+    package init(_ error: TLSConfigurationError, of file: String) {
+        self.init(
+            file: error.file ?? file,
+            reason: TLSConfigurationError(error.reason, openSSLErrors: error.openSSLErrors).description
+        )
+    }
+}
+
+extension EnvironmentSettings {
+    /// The kind of certificate that belongs here. Production if that is the environment's name, else development.
+    var certificateEnvironment: CertificateInfo.Environments {
+        name == "production" ? .production : .development
+    }
+}

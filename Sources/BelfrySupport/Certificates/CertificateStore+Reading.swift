@@ -1,0 +1,47 @@
+import Logging
+import NIOPosix
+
+extension CertificateStore {
+    /// The time from one reading of the directory to the next.
+    static let readingInterval = Duration.seconds(30)
+
+    /// Runs `body` and reads the certificates again at intervals meanwhile, on a thread for blocking work.
+    package func readingAgain(
+        every interval: Duration = readingInterval,
+        logger: Logger,
+        while body: () async throws -> Void
+    ) async rethrows {
+        let reading = Task {
+            while (try? await Task.sleep(for: interval)) != nil {
+                // The pool refuses work only when the process ends.
+                guard let change = try? await NIOThreadPool.singleton.runIfActive({ self.reload() }) else { return }
+                logger.report(change)
+            }
+        }
+        defer { reading.cancel() }
+        try await body()
+    }
+}
+
+extension Logger {
+    /// Says what a reading of the certificates changed; nothing if it changed nothing.
+    func report(_ change: CertificateStore.Change) {
+        for fault in change.newFaults { report(fault) }
+        guard !change.added.isEmpty || !change.replaced.isEmpty || !change.vanished.isEmpty else { return }
+        let metadata: Logger.Metadata = [
+            "added": "\(Self.list(change.added))", "replaced": "\(Self.list(change.replaced))",
+            "vanished": "\(Self.list(change.vanished))",
+        ]
+        // Bundles whose file is gone go on with the certificate they had, until the process ends.
+        log(level: change.vanished.isEmpty ? .notice : .warning, "certificates read again", metadata: metadata)
+    }
+
+    /// Says that a file of the certificates' directory cannot be used.
+    package func report(_ fault: CertificateDirectoryError) {
+        error("certificate file not usable", metadata: ["file": "\(fault.file)", "reason": "\(fault.reason)"])
+    }
+
+    private static func list(_ names: [CertificateStore.Name]) -> String {
+        names.map(\.description).joined(separator: ",")
+    }
+}

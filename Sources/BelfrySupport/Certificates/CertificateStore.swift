@@ -1,0 +1,243 @@
+import Synchronization
+import TLSTransport
+
+/// The certificates of the process as they are now, shared by all shards and read again while it runs.
+///
+/// Any thread may ask. ``reload()`` reads files and blocks: not for event loops. A bundle keeps the last certificate
+/// it had when its file vanishes or breaks, so that a slip of the hand stops nobody.
+public final class CertificateStore: Sendable {
+    /// A bundle in an environment.
+    package struct Name: Hashable, Comparable, Sendable, CustomStringConvertible {
+        package var environment: String
+        package var bundleID: String
+
+        package init(environment: String, bundleID: String) {
+            self.environment = environment
+            self.bundleID = bundleID
+        }
+
+        package var description: String { "\(environment)/\(bundleID)" }
+
+        package static func < (left: Name, right: Name) -> Bool {
+            (left.environment, left.bundleID) < (right.environment, right.bundleID)
+        }
+    }
+
+    /// One certificate, for metrics.
+    package struct Certificate: Equatable, Sendable {
+        package var bundleID: String
+        package var environment: String
+        /// UNIX seconds.
+        package var notAfter: Int64
+    }
+
+    /// The difference that one reading made; names are sorted.
+    struct Change: Equatable, Sendable {
+        /// Bundles that had no certificate before.
+        var added: [Name] = []
+        /// Bundles with another certificate or other roots than before: for the connections to come.
+        var replaced: [Name] = []
+        /// Bundles whose certificate is gone since this reading; they keep the last one.
+        var vanished: [Name] = []
+        /// All files that cannot be used now.
+        var faults: [CertificateDirectoryError] = []
+        /// Those of ``faults`` that the reading before did not have.
+        var newFaults: [CertificateDirectoryError] = []
+
+        /// Nothing to tell.
+        var isEmpty: Bool { added.isEmpty && replaced.isEmpty && vanished.isEmpty && newFaults.isEmpty }
+    }
+
+    /// One bundle's certificate and what was made of it.
+    private struct Held {
+        var entry: CertificateDirectory.Entry
+        var trust: TLSTrust
+        var context: TLSContext
+    }
+
+    /// State that one reading leaves for the next.
+    private struct Files {
+        var directory: CertificateDirectory
+        /// Roots by environment, from memory, as they were last readable.
+        var trusts: [String: TLSTrust]
+        var faults: [CertificateDirectoryError]
+        /// Bundles that keep a certificate whose file is gone.
+        var vanished: Set<Name> = []
+    }
+
+    let path: String
+    private let environments: [EnvironmentSettings]
+    /// Held for as long as files are read.
+    private let files: Mutex<Files>
+    private let held: Mutex<[Name: Held]>
+    private let changes = Atomic<UInt64>(0)
+
+    /// Reads the configured directory.
+    ///
+    /// - Throws: ``CertificateDirectoryError`` that names the directory, or the file of roots, that cannot be used.
+    public convenience init(_ configuration: BelfryConfiguration) throws(CertificateDirectoryError) {
+        try self.init(path: configuration.certificates.directory, environments: configuration.environments)
+    }
+
+    init(path: String, environments: [EnvironmentSettings]) throws(CertificateDirectoryError) {
+        self.path = path
+        self.environments = environments
+        let directory = try CertificateDirectory(path: path)
+        var trusts: [String: TLSTrust] = [:]
+        for environment in environments { trusts[environment.name] = try Self.trust(of: environment) }
+        var contexts: [Name: Held] = [:]
+        for (name, entry) in Self.choose(from: directory, for: environments) {
+            contexts[name] = try Self.hold(entry, trust: trusts[name.environment] ?? .system)
+        }
+        files = Mutex(Files(directory: directory, trusts: trusts, faults: directory.faults))
+        held = Mutex(contexts)
+    }
+
+    // MARK: Asked by shards
+
+    /// The context of a bundle's connections to come; nil: the bundle has no certificate.
+    package func context(bundleID: String, environment: String) -> TLSContext? {
+        let name = Name(environment: environment, bundleID: bundleID)
+        return held.withLock { $0[name]?.context }
+    }
+
+    package func has(bundleID: String, environment: String) -> Bool {
+        context(bundleID: bundleID, environment: environment) != nil
+    }
+
+    /// Rises whenever a context is there that was not before. Cheap to ask at every turn.
+    var generation: UInt64 { changes.load(ordering: .acquiring) }
+
+    /// The certificates in use, by environment and bundle.
+    package var certificates: [Certificate] {
+        held.withLock { held in held.map { ($0, $1.entry.identity.certificate.notAfter) } }
+            .sorted { $0.0 < $1.0 }
+            .map { Certificate(bundleID: $0.bundleID, environment: $0.environment, notAfter: $1) }
+    }
+
+    /// The files that could not be used when the directory was read last.
+    package var faults: [CertificateDirectoryError] { files.withLock { $0.faults } }
+
+    /// The contexts of an environment, by bundle.
+    package func contexts(environment: String) -> [String: TLSContext] {
+        held.withLock { held in
+            Dictionary(
+                uniqueKeysWithValues: held.filter { $0.key.environment == environment }
+                    .map { ($0.key.bundleID, $0.value.context) }
+            )
+        }
+    }
+
+    /// Refuses a directory that leaves a worker nothing to do.
+    ///
+    /// An expired certificate is one: clocks differ, the gateway decides, and a new file is taken while the worker
+    /// runs.
+    ///
+    /// - Throws: ``CertificateDirectoryError`` (exit code 78) that names the directory and what to do.
+    package func requireCertificate() throws(CertificateDirectoryError) {
+        guard held.withLock({ $0.isEmpty }) else { return }
+        let names = environments.map(\.name).sorted().joined(separator: ", ")
+        let faults = faults
+        let unusable =
+            faults.isEmpty
+            ? "" : "; \(faults.count) of its files cannot be used, the first is \(faults[0])"
+        throw CertificateDirectoryError(
+            file: path,
+            reason: "the directory holds no certificate for any configured environment (\(names)): put each bundle's "
+                + "certificate with its key there, as .pem, or as .p12 with its .passphrase, and look at it with "
+                + "\"belfry certificates check\"\(unusable)"
+        )
+    }
+
+    // MARK: Reading again
+
+    /// Reads the directory again. Blocks; concurrent calls wait for each other.
+    ///
+    /// A directory that cannot be read is a fault and changes nothing else.
+    func reload() -> Change {
+        files.withLock { files in
+            var change = Change()
+            var faults: [CertificateDirectoryError] = []
+            do throws(CertificateDirectoryError) {
+                files.directory = try files.directory.again()
+                refreshTrusts(&files.trusts, &faults)
+                take(&files, &change, &faults)
+            } catch {
+                faults.append(error)
+            }
+            let known = Set(files.faults)
+            change.faults = faults
+            change.newFaults = faults.filter { !known.contains($0) }
+            files.faults = faults
+            return change
+        }
+    }
+
+    /// A file of roots that cannot be read leaves the roots as they were.
+    private func refreshTrusts(_ trusts: inout [String: TLSTrust], _ faults: inout [CertificateDirectoryError]) {
+        for environment in environments {
+            do throws(CertificateDirectoryError) {
+                trusts[environment.name] = try Self.trust(of: environment)
+            } catch {
+                if !faults.contains(error) { faults.append(error) }
+            }
+        }
+    }
+
+    private func take(_ files: inout Files, _ change: inout Change, _ faults: inout [CertificateDirectoryError]) {
+        faults += files.directory.faults
+        let before = held.withLock { $0 }
+        let chosen = Self.choose(from: files.directory, for: environments)
+        var after = before
+        for (name, entry) in chosen.sorted(by: { $0.key < $1.key }) {
+            files.vanished.remove(name)
+            let trust = files.trusts[name.environment] ?? .system
+            if let known = before[name], known.entry.content == entry.content, known.trust == trust { continue }
+            do throws(CertificateDirectoryError) {
+                after[name] = try Self.hold(entry, trust: trust)
+                if before[name] == nil { change.added.append(name) } else { change.replaced.append(name) }
+            } catch {
+                if !faults.contains(error) { faults.append(error) }
+            }
+        }
+        change.vanished = before.keys.filter { chosen[$0] == nil && files.vanished.insert($0).inserted }.sorted()
+        guard !change.added.isEmpty || !change.replaced.isEmpty else { return }
+        held.withLock { $0 = after }
+        changes.add(1, ordering: .releasing)
+    }
+
+    /// For each bundle of each environment the certificate that is valid longest.
+    private static func choose(
+        from directory: CertificateDirectory,
+        for environments: [EnvironmentSettings]
+    ) -> [Name: CertificateDirectory.Entry] {
+        var chosen: [Name: CertificateDirectory.Entry] = [:]
+        for environment in environments {
+            for bundleID in directory.bundleIDs(in: environment) {
+                chosen[Name(environment: environment.name, bundleID: bundleID)] =
+                    directory.entry(bundleID: bundleID, environment: environment)
+            }
+        }
+        return chosen
+    }
+
+    private static func trust(of environment: EnvironmentSettings) throws(CertificateDirectoryError) -> TLSTrust {
+        guard let file = environment.trustFile else { return .system }
+        do throws(TLSConfigurationError) {
+            return try TLSTrust.file(file).inMemory()
+        } catch {
+            throw CertificateDirectoryError(error, of: file)
+        }
+    }
+
+    private static func hold(
+        _ entry: CertificateDirectory.Entry,
+        trust: TLSTrust
+    ) throws(CertificateDirectoryError) -> Held {
+        do throws(TLSConfigurationError) {
+            return Held(entry: entry, trust: trust, context: try TLSContext(client: entry.identity, trust: trust))
+        } catch {
+            throw CertificateDirectoryError(error, of: entry.file)
+        }
+    }
+}

@@ -1,0 +1,157 @@
+import PipelineCore
+import PushSchemas
+
+// What each key is called, what it may be, and nothing else: the defaults are those of the settings.
+
+extension BelfryConfiguration {
+    init(reading root: ConfigurationSection, resolve: (String) -> String) {
+        self.init()
+        kafka = KafkaSettings(reading: root.section("kafka"))
+        redis = RedisSettings(reading: root.section("redis"), resolve: resolve)
+        environments = Self.environments(in: root.section("environments"), resolve: resolve)
+        let certificates = root.section("certificates")
+        self.certificates.directory = resolve(
+            certificates.string("directory", default: self.certificates.directory)
+        )
+        certificates.reportUnknownKeys()
+        worker = WorkerSettings(reading: root.section("worker"), session: kafka.sessionTimeout)
+        registrar = RegistrarSettings(reading: root.section("registrar"))
+        harvester = HarvesterSettings(reading: root.section("harvester"))
+        retention = RetentionSettings(reading: root.section("retention"))
+        topics = Self.topics(in: root.section("topics"))
+        outcomes = root.choice("outcomes", default: outcomes)
+        let operations = root.section("operations")
+        self.operations = operations.address("listen", defaultPort: nil, allowsPortZero: true)
+        operations.reportUnknownKeys()
+        let log = root.section("log")
+        logLevel = log.choice("level", default: logLevel)
+        log.reportUnknownKeys()
+    }
+
+    private static func environments(
+        in section: ConfigurationSection,
+        resolve: (String) -> String
+    ) -> [EnvironmentSettings] {
+        // A variable may add an environment: BELFRY_ENVIRONMENTS_SANDBOX_GATEWAYS, the name in one word.
+        let known = Set(section.names.map(ConfigurationReader.variableSegment))
+        let keys = ["TRANSPORT", "GATEWAYS", "FEEDBACK", "TRUST", "PAYLOAD_LIMIT", "TOKEN_LIMIT"]
+        let added = section.reader.variableSuffixes(below: section.path).compactMap { suffix -> String? in
+            guard let key = keys.first(where: { suffix.hasSuffix("_" + $0) }) else { return nil }
+            let name = suffix.dropLast(key.count + 1)
+            return known.contains(String(name)) || name.contains("_") ? nil : name.lowercased()
+        }
+        return (section.names + Set(added)).sorted().compactMap { name in
+            EnvironmentSettings(name: name, in: section, resolve: resolve)
+        }
+    }
+
+    private static func topics(in section: ConfigurationSection) -> [String: TopicOverrides] {
+        var topics: [String: TopicOverrides] = [:]
+        for bundleID in section.names {
+            if let error = RecordKey.problem(inBundleID: bundleID) {
+                section.report(bundleID, section.origin(of: bundleID), found: error, allowed: "a bundle ID")
+            }
+            topics[bundleID] = TopicOverrides(reading: section.section(bundleID))
+        }
+        return topics
+    }
+}
+
+extension RecordKey {
+    fileprivate static func problem(inBundleID bundleID: String) -> String? {
+        do throws(RecordError) {
+            _ = try RecordKey(bundleID: bundleID)
+            return nil
+        } catch {
+            return error.message
+        }
+    }
+}
+
+extension KafkaSettings {
+    fileprivate init(reading section: ConfigurationSection) {
+        self.init()
+        brokers = section.value("brokers", default: brokers, allowed: Self.brokersRule, parse: Self.addresses)
+        let named = section.section("properties")
+        // BELFRY_KAFKA_PROPERTIES_SASL_PASSWORD: librdkafka's names have dots where a variable cannot.
+        let known = Set(named.names.map(ConfigurationReader.variableSegment))
+        let added = named.reader.variableSuffixes(below: named.path).filter { !known.contains($0) }
+            .map { $0.lowercased().replacing("_", with: ".") }
+        properties = (named.names + added).sorted().compactMap { name in
+            guard !Self.ownProperties.contains(name) else {
+                named.report(
+                    name,
+                    named.origin(of: name),
+                    found: "a property that belfry sets itself",
+                    allowed: "librdkafka's others; the brokers are kafka.brokers, the group is <role>.group-id"
+                )
+                return nil
+            }
+            return named.text(name).map { Property(name: name, value: $0.text) }
+        }
+        section.reportUnknownKeys()
+    }
+
+    /// Brokers that a command line names. Throws `ToolError.invalidInput`.
+    public static func brokers(parsing text: String) throws(ToolError) -> String {
+        guard let brokers = addresses(text) else {
+            throw .invalidInput(["brokers: found \"\(text)\"; allowed: \(brokersRule)"])
+        }
+        return brokers
+    }
+
+    private static let brokersRule = "host:port, comma-separated"
+
+    private static func addresses(_ text: String) -> String? {
+        let addresses = text.split(separator: ",", omittingEmptySubsequences: false).map {
+            HostPort(String($0).trimmed)
+        }
+        let valid = addresses.compactMap { $0?.description }
+        return valid.count == addresses.count && !valid.isEmpty ? valid.joined(separator: ",") : nil
+    }
+
+    /// Properties that the roles rely on. Set otherwise, offsets or wake-ups would be lost.
+    private static let ownProperties: Set<String> = [
+        "bootstrap.servers", "metadata.broker.list", "group.id", "enable.auto.commit", "enable.auto.offset.store",
+    ]
+}
+
+extension EnvironmentSettings {
+    fileprivate init?(name: String, in parent: ConfigurationSection, resolve: (String) -> String) {
+        let section = parent.section(name)
+        if !EnvironmentSettings.isName(name) {
+            parent.report(
+                name,
+                parent.origin(of: name),
+                found: "the name \"\(name)\"",
+                allowed: EnvironmentSettings.nameRule
+            )
+        }
+        let transport = section.value(
+            "transport",
+            default: Transport.binary,
+            allowed: "binary (http2 is not available yet)"
+        ) { Transport(rawValue: $0) }
+        self.init(name: name, gateways: section.addresses("gateways", defaultPort: Self.gatewayPort))
+        self.transport = transport
+        feedback = section.address("feedback", defaultPort: Self.feedbackPort)
+        let trust = section.string("trust", default: "")
+        trustFile = trust.isEmpty ? nil : resolve(trust)
+        payloadLimitBytes = section.integer("payload-limit", in: 256...2048, default: payloadLimitBytes)
+        tokenLimitBytes = section.integer("token-limit", in: 32...100, default: tokenLimitBytes)
+        section.reportUnknownKeys()
+    }
+}
+
+extension TopicOverrides {
+    fileprivate init(reading section: ConfigurationSection) {
+        self.init()
+        unknownFate = section.optionalChoice("unknown-fate", of: UnknownFatePolicy.self)
+        let spread = section.integer("spread", in: 1...65_536, default: 0)
+        self.spread = spread == 0 ? nil : UInt32(spread)
+        let limit = section.integer("payload-limit", in: 256...2048, default: 0)
+        payloadLimitBytes = limit == 0 ? nil : limit
+        coalescingWindow = section.optionalDuration("coalescing-window", in: coalescingWindows)
+        section.reportUnknownKeys()
+    }
+}

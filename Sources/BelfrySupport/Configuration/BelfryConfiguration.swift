@@ -1,0 +1,117 @@
+import PipelineCore
+
+/// The configuration of every role: one type, one file, each role reads its part.
+///
+/// The defaults suit an installation on one machine. Loaded by ``load(path:variables:requiresEnvironments:)``.
+public struct BelfryConfiguration: Sendable, Equatable {
+    public var kafka = KafkaSettings()
+    public var redis = RedisSettings()
+    /// Sorted by name, so that nothing depends on the file's order.
+    public var environments: [EnvironmentSettings] = []
+    public var certificates = CertificateSettings()
+    public var worker = WorkerSettings()
+    public var registrar = RegistrarSettings()
+    public var harvester = HarvesterSettings()
+    public var retention = RetentionSettings()
+    /// The file's settings of single topics, by bundle ID.
+    public var topics: [String: TopicOverrides] = [:]
+    /// Outcomes that are published; counters always count all.
+    public var outcomes = OutcomeSelection.failures
+    /// Address of the operations endpoint; nil: there is none.
+    public var operations: HostPort?
+    /// The least severe level that is logged.
+    public var logLevel = LogLevel.info
+
+    /// Variables beginning with `BELFRY_` that name no key, sorted: worth a warning, since one may be a typing error.
+    public var unusedVariables: [String] = []
+
+    public init() {}
+
+    /// The environment of this name; for an empty name the only one configured. Nil: there is none, or the empty name
+    /// is ambiguous.
+    public func environment(named name: String) -> EnvironmentSettings? {
+        if name.isEmpty { return environments.count == 1 ? environments[0] : nil }
+        return environments.first { $0.name == name }
+    }
+
+    /// Settings that hold for `bundleID` in `environment`. Its own where it has some, else those of the worker and of
+    /// the environment.
+    public func topic(_ bundleID: String, in environment: EnvironmentSettings) -> TopicSettings {
+        let overrides = topics[bundleID]
+        return TopicSettings(
+            unknownFate: overrides?.unknownFate ?? worker.unknownFate,
+            spread: overrides?.spread,
+            payloadLimitBytes: overrides?.payloadLimitBytes ?? environment.payloadLimitBytes,
+            coalescingWindow: overrides?.coalescingWindow ?? worker.coalescingWindow
+        )
+    }
+}
+
+/// Addresses of the Kafka brokers, and the client's properties.
+public struct KafkaSettings: Sendable, Equatable {
+    /// `host:port`, comma-separated.
+    public var brokers = "127.0.0.1:9092"
+    /// Handed to librdkafka as they are, sorted by name. Values may be secrets: never log them.
+    public var properties: [Property] = []
+
+    public struct Property: Sendable, Equatable {
+        public let name: String
+        public let value: String
+    }
+
+    /// `session.timeout.ms`, at least a millisecond; 45 s unless set, as librdkafka has it.
+    var sessionTimeout: Duration {
+        let text = properties.first { $0.name == "session.timeout.ms" }?.value
+        return .milliseconds(max(1, text.flatMap(Int.init) ?? 45_000))
+    }
+
+    public init() {}
+}
+
+/// Place of the certificates.
+public struct CertificateSettings: Sendable, Equatable {
+    /// Holds `*.pem`, and `*.p12` with `<name>.passphrase` beside it.
+    public var directory = "certificates"
+
+    public init() {}
+}
+
+/// The file's settings of one topic; nil: not set.
+public struct TopicOverrides: Sendable, Equatable {
+    public var unknownFate: UnknownFatePolicy?
+    /// Over how many keys `<bundle>#<shard>` requests are spread, at least 1.
+    public var spread: UInt32?
+    public var payloadLimitBytes: Int?
+    public var coalescingWindow: Duration?
+
+    public init() {}
+}
+
+/// Settings that hold for one topic.
+public struct TopicSettings: Sendable, Equatable {
+    public let unknownFate: UnknownFatePolicy
+    /// Over how many keys requests are spread; nil: not said, so that a token's shard cannot be checked.
+    public let spread: UInt32?
+    /// The largest payload the gateway takes, after stripping white space.
+    public let payloadLimitBytes: Int
+    /// See ``WorkerSettings/coalescingWindow``.
+    public let coalescingWindow: Duration
+}
+
+/// The outcomes that are published.
+public enum OutcomeSelection: String, Sendable, CaseIterable {
+    case failures
+    case all
+    case none
+}
+
+/// The severity of log lines, least severe first.
+public enum LogLevel: String, Sendable, CaseIterable {
+    case trace
+    case debug
+    case info
+    case notice
+    case warning
+    case error
+    case critical
+}

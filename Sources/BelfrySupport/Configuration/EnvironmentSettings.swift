@@ -1,0 +1,42 @@
+/// One environment of the push service. A bundle has a certificate and tokens of its own in each.
+public struct EnvironmentSettings: Sendable, Equatable {
+    /// The interface that is spoken. The HTTP/2 provider API does not exist here yet, and configuration says so.
+    public enum Transport: String, Sendable {
+        case binary
+    }
+
+    /// The gateway's port. [10]
+    public static let gatewayPort = 2195
+    /// The feedback service's port. [10]
+    public static let feedbackPort = 2196
+
+    /// 1...32 of `a-z 0-9 -`: part of Redis keys.
+    public var name: String
+    public var transport = Transport.binary
+    /// At least one. Connections are spread over them, and over the addresses that each name has. [13]
+    public var gateways: [HostPort]
+    /// Nil: the environment has no feedback service to harvest.
+    public var feedback: HostPort?
+    /// The PEM file of the roots that the gateway's chain must end in; nil: the system's.
+    public var trustFile: String?
+    /// The largest payload: 256 [13], or up to 2048 where the gateway is of the time since iOS 8. [later]
+    public var payloadLimitBytes = 256
+    /// The longest token: 32 [13], up to 100. [later]
+    public var tokenLimitBytes = 32
+
+    public init(name: String, gateways: [HostPort]) {
+        self.name = name
+        self.gateways = gateways
+    }
+
+    package static let nameRule = "a name of 1...32 letters a-z, digits and hyphens"
+
+    /// The text is allowed as the name of an environment.
+    package static func isName(_ text: String) -> Bool {
+        (1...32).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || byte == UInt8(ascii: "-")
+                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+            }
+    }
+}

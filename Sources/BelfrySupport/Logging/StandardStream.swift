@@ -1,0 +1,37 @@
+import Glibc
+
+/// Standard output and standard error as file descriptors: no buffer that a crash would lose, no lock.
+public enum StandardStream: Int32, Sendable {
+    case output = 1
+    case error = 2
+
+    /// Writes all of `bytes`, waiting where it must. What the reader no longer takes is dropped: a log has nobody to
+    /// complain to, and who prints data uses `tryWrite`.
+    @Sendable public func write(_ bytes: [UInt8]) {
+        _ = tryWrite(bytes)
+    }
+
+    /// Writes all of `bytes`. False: the other end is gone.
+    public func tryWrite(_ bytes: [UInt8]) -> Bool {
+        bytes.withUnsafeBytes { buffer in
+            var written = 0
+            while written < buffer.count {
+                let rest = UnsafeRawBufferPointer(rebasing: buffer[written...])
+                let result = Glibc.write(rawValue, rest.baseAddress, rest.count)
+                if result >= 0 {
+                    written += result
+                } else if errno == EAGAIN {
+                    // A terminal that another program made non-blocking.
+                    var descriptor = pollfd(fd: rawValue, events: Int16(POLLOUT), revents: 0)
+                    poll(&descriptor, 1, -1)
+                } else if errno != EINTR {
+                    return false
+                }
+            }
+            return true
+        }
+    }
+
+    /// The stream is a terminal: a person watches.
+    public var isTerminal: Bool { isatty(rawValue) == 1 }
+}

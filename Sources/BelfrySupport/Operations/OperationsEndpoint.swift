@@ -1,0 +1,89 @@
+import Hummingbird
+import Logging
+import NIOCore
+import ServiceLifecycle
+import TLSTransport
+
+/// The HTTP endpoint for those who operate a role (`operations.listen`).
+///
+/// | request | answer |
+/// |---|---|
+/// | `GET /metrics` | text exposition of Prometheus |
+/// | `GET /readyz` | 200 when the role does its work, else 503; JSON that says what it waits for |
+/// | `GET /livez` | 200 while the process answers at all |
+///
+/// It tells and changes nothing. It knows no passwords: let it listen where only operators come.
+public struct OperationsEndpoint: Service {
+    private let address: HostPort
+    private let source: any OperationsSource
+    private let logger: Logger
+
+    public init(address: HostPort, source: any OperationsSource, logger: Logger) {
+        self.address = address
+        self.source = source
+        self.logger = logger
+    }
+
+    /// Serves until the graceful shutdown of its group.
+    ///
+    /// - Throws: ``OperationsPortError`` when the address cannot be had.
+    public func run() async throws {
+        let logger = logger
+        let host = address.host
+        // The framework logs each request and its start; what matters of both is said here.
+        var quiet = logger
+        quiet.logLevel = .error
+        let application = Application(
+            router: makeRouter(),
+            configuration: ApplicationConfiguration(address: .hostname(address.host, port: address.port)),
+            onServerRunning: { channel in
+                logger.info(
+                    "operations endpoint listens",
+                    metadata: ["address": "\(HostPort(host: host, port: channel.localAddress?.port ?? 0))"]
+                )
+            },
+            logger: quiet
+        )
+        do {
+            try await application.run()
+        } catch let error as IOError {
+            throw OperationsPortError(address: address, reason: error.listeningProblem)
+        }
+    }
+
+    private func makeRouter() -> Router<BasicRequestContext> {
+        let source = source
+        let router = Router()
+        router.get("metrics") { _, _ in
+            Self.answer(.ok, MetricsText.contentType, MetricsText.render(await source.metrics()))
+        }
+        router.get("readyz") { _, _ in
+            let readiness = await source.readiness()
+            var line = JSONLine()
+            line.append("ready", readiness.isReady)
+            line.append("obstacles", readiness.obstacles)
+            return Self.answer(readiness.isReady ? .ok : .serviceUnavailable, "application/json", line.text + "\n")
+        }
+        router.get("livez") { _, _ in
+            Self.answer(.ok, "text/plain; charset=utf-8", "alive\n")
+        }
+        return router
+    }
+
+    private static func answer(_ status: HTTPResponse.Status, _ contentType: String, _ text: String) -> Response {
+        Response(
+            status: status,
+            headers: [.contentType: contentType, .cacheControl: "no-store"],
+            body: ResponseBody(byteBuffer: ByteBuffer(string: text))
+        )
+    }
+}
+
+/// The address of `operations.listen` cannot be had: it is taken, needs privileges, or is not this machine's.
+public struct OperationsPortError: Error, CustomStringConvertible {
+    public let address: HostPort
+    /// Fit to follow the address.
+    public let reason: String
+
+    public var description: String { "operations.listen: cannot listen on \(address): \(reason)" }
+}

@@ -1,0 +1,17 @@
+/// Metrics and readiness of a role. Called from any thread, as often as somebody asks.
+public protocol OperationsSource: Sendable {
+    func metrics() async -> [MetricFamily]
+    func readiness() async -> Readiness
+}
+
+/// Tells that a role does its work, or what it waits for.
+public struct Readiness: Sendable, Equatable {
+    /// Obstacles that keep it from its work, in words for people. Empty: it is ready.
+    public var obstacles: [String]
+
+    public init(obstacles: [String] = []) {
+        self.obstacles = obstacles
+    }
+
+    public var isReady: Bool { obstacles.isEmpty }
+}

@@ -1,0 +1,10 @@
+import BelfrySupport
+
+/// Sentences for whoever runs a command, on standard error.
+package enum Diagnostics {
+    /// Writes a line of its own: on a terminal a progress line may stand there already.
+    package static func tell(_ text: String) {
+        let cleared = StandardStream.error.isTerminal ? Array("\r\u{1B}[K".utf8) : []
+        StandardStream.error.write(cleared + Array("belfry: \(text)\n".utf8))
+    }
+}

@@ -1,0 +1,107 @@
+import BelfrySupport
+import KafkaClient
+import PushTopics
+
+/// Reads and changes the committed positions of the workers' group, for `belfry offsets`.
+///
+/// Blocks the calling thread, and says on standard error what it waits for. Call ``close()`` before the last reference
+/// goes.
+public final class GroupPositions {
+    public let groupID: String
+    private let admin: KafkaAdmin
+    private let settings: KafkaSettings
+    private let topic: String
+    private let names: TopicHashNames
+
+    private static let clientID = "belfry-offsets"
+    private static let timeoutMilliseconds: Int32 = 10_000
+
+    public init(_ configuration: BelfryConfiguration, names: TopicNames = TopicNames()) throws(ToolError) {
+        groupID = configuration.worker.groupID
+        settings = configuration.kafka
+        topic = names.requests
+        self.names = TopicHashNames(configuration)
+        do throws(KafkaError) {
+            admin = try KafkaAdmin(properties: configuration.kafka.adminProperties(clientID: Self.clientID))
+        } catch {
+            throw ToolError(error)
+        }
+    }
+
+    /// Idempotent.
+    public func close() { admin.close() }
+
+    /// Every partition of push.requests, in order.
+    public func all() throws(ToolError) -> [PartitionPosition] {
+        try asking { () throws(KafkaError) in try positions(of: Array(0..<partitionCount())) }
+    }
+
+    /// Makes out what an order would change.
+    ///
+    /// - Throws: `ToolError.invalidInput`: the order does not fit the partition.
+    public func plan(_ order: PositionOrder) throws(ToolError) -> PositionChange {
+        let count = try asking { () throws(KafkaError) in try partitionCount() }
+        guard (0..<count).contains(order.partition) else {
+            throw .invalidInput(["partition: found \(order.partition); allowed: \((0...count - 1).allowedText)"])
+        }
+        return try PositionChange(order, of: current(order.partition))
+    }
+
+    /// Commits the new position of a plan.
+    ///
+    /// - Throws: `ToolError.kafka`: the group has members, or has moved since the plan was made.
+    public func carryOut(_ change: PositionChange) throws(ToolError) {
+        let place = change.before.place
+        let now = try current(place.partition)
+        guard now.offset == change.before.offset, now.metadataText == change.before.metadataText else {
+            throw .kafka("\(place): the group has committed meanwhile; nothing was changed, look again")
+        }
+        guard let offset = change.after.offset else { return }
+        var properties = settings.adminProperties(clientID: Self.clientID)
+        // The name of a member: this is none.
+        properties["group.instance.id"] = nil
+        let position = KafkaPartitionOffset(place, offset: offset, metadata: change.after.metadataText)
+        do throws(KafkaError) {
+            try WaitNotice.during("the broker to commit \(position) to group \(groupID)") { () throws(KafkaError) in
+                try KafkaConsumer.commit([position], group: groupID, properties: properties)
+            }
+        } catch {
+            guard error.isFencing || error.isFromGroup else { throw ToolError(error) }
+            throw .kafka(
+                "group \(groupID) has members: stop its workers, and wait until they have left or the session time-out "
+                    + "of those that were killed is over; nothing was changed (\(error))"
+            )
+        }
+    }
+
+    private func current(_ partition: Int32) throws(ToolError) -> PartitionPosition {
+        try asking { () throws(KafkaError) in try positions(of: [partition])[0] }
+    }
+
+    private func partitionCount() throws(KafkaError) -> Int32 {
+        Int32(try admin.partitionCount(of: topic, timeoutMilliseconds: Self.timeoutMilliseconds))
+    }
+
+    private func positions(of partitions: [Int32]) throws(KafkaError) -> [PartitionPosition] {
+        let committed = try admin.committed(
+            group: groupID,
+            partitions.map { KafkaTopicPartition(topic: topic, partition: $0) },
+            timeoutMilliseconds: Self.timeoutMilliseconds
+        )
+        var positions: [PartitionPosition] = []
+        for each in committed {
+            let log = try admin.watermarks(of: each.place, timeoutMilliseconds: Self.timeoutMilliseconds)
+            positions.append(PartitionPosition(each, log: log, names: names))
+        }
+        return positions
+    }
+
+    private func asking<Answer>(_ body: () throws(KafkaError) -> Answer) throws(ToolError) -> Answer {
+        do throws(KafkaError) {
+            return try WaitNotice.during("the brokers at \(settings.brokers), asked for group \(groupID)", body)
+        } catch {
+            guard error.isUnknownTopicOrPartition else { throw ToolError(error) }
+            throw .kafka("\(error); belfry topics create makes it")
+        }
+    }
+}

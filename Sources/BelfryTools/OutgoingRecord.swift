@@ -1,0 +1,20 @@
+/// A record that is about to be published.
+struct OutgoingRecord: Equatable, Sendable {
+    let key: String
+    let value: [UInt8]
+    /// Empty for the default form, which needs none.
+    let headers: [(name: String, value: [UInt8])]
+    /// Number of tokens in the record.
+    let tokenCount: Int
+
+    static func == (left: Self, right: Self) -> Bool {
+        left.key == right.key && left.value == right.value && left.tokenCount == right.tokenCount
+            && left.headers.elementsEqual(right.headers) { $0 == $1 }
+    }
+}
+
+/// Encoding of a published record's value.
+public enum RecordFormat: String, Sendable, CaseIterable {
+    case protobuf
+    case json
+}

@@ -1,0 +1,108 @@
+import BelfrySupport
+import KafkaClient
+import PipelineCore
+
+/// Position of the workers' group in one partition of push.requests. It knows the topics that are behind.
+public struct PartitionPosition: Equatable, Sendable {
+    /// Metadata of the commit, as far as it can be read.
+    enum Metadata: Equatable, Sendable {
+        /// Nothing is committed.
+        case uncommitted
+        case understood(PositionMetadata)
+        /// Somebody else committed an offset without metadata.
+        case missing
+        /// The partition stands.
+        case notUnderstood
+    }
+
+    let place: KafkaTopicPartition
+    /// Nil: nothing is committed.
+    let offset: Int64?
+    /// As it was committed.
+    let metadataText: String
+    let log: KafkaWatermarks
+    let metadata: Metadata
+    let names: TopicHashNames
+
+    init(_ committed: KafkaPartitionOffset, log: KafkaWatermarks, names: TopicHashNames) {
+        place = committed.place
+        offset = committed.offset >= 0 ? committed.offset : nil
+        metadataText = committed.offset >= 0 ? committed.metadata : ""
+        self.log = log
+        self.names = names
+        guard let offset else {
+            metadata = .uncommitted
+            return
+        }
+        do throws(PositionMetadata.DecodingError) {
+            metadata = .understood(try PositionMetadata(decoding: committed.metadata, committedOffset: offset))
+        } catch {
+            metadata = error == .missing ? .missing : .notUnderstood
+        }
+    }
+
+    /// Ascending by cursor.
+    var laggards: [PositionMetadata.Laggard] {
+        guard case .understood(let metadata) = metadata else { return [] }
+        return metadata.laggards
+    }
+
+    /// One JSON object on one line, without its end.
+    public var json: String { line.text }
+
+    var line: JSONLine {
+        var line = JSONLine()
+        line.append("topic", place.topic)
+        line.append("partition", place.partition)
+        if let offset { line.append("committed", offset) }
+        line.append("log_start", log.low)
+        line.append("log_end", log.high)
+        line.append("metadata", metadataName)
+        line.append("laggards", laggards.map { self.line(of: $0) })
+        return line
+    }
+
+    private func line(of laggard: PositionMetadata.Laggard) -> JSONLine {
+        var line = JSONLine()
+        if let name = names[laggard.topic] {
+            line.append("bundle", name.bundleID)
+            line.append("environment", name.environment)
+        }
+        line.append("hash", TopicHashNames.hex(laggard.topic))
+        line.append("cursor", laggard.cursor)
+        line.append("records_to_end", recordsToEnd(laggard))
+        line.append("done_runs", laggard.done.runs.count)
+        return line
+    }
+
+    /// One line for the partition, and one for each topic that is behind.
+    public var text: String {
+        let committed = offset.map { "committed \($0)" } ?? "nothing committed"
+        let head = "\(place): \(committed)\(remark), log \(log.low)...\(log.high)"
+        let lines = laggards.map { laggard in
+            "  \(names.text(of: laggard.topic)): cursor \(laggard.cursor), \(counted(recordsToEnd(laggard), "record")) to the end, "
+                + "\(counted(laggard.done.runs.count, "done run"))"
+        }
+        return ([head] + lines).joined(separator: "\n")
+    }
+
+    /// Of all topics: only a worker that reads them can tell whose they are.
+    private func recordsToEnd(_ laggard: PositionMetadata.Laggard) -> Int64 { max(0, log.high - laggard.cursor) }
+
+    private var metadataName: String {
+        switch metadata {
+        case .uncommitted: "uncommitted"
+        case .understood: "understood"
+        case .missing: "missing"
+        case .notUnderstood: "not-understood"
+        }
+    }
+
+    private var remark: String {
+        switch metadata {
+        case .uncommitted, .understood: ""
+        case .missing: " without metadata"
+        case .notUnderstood: " with metadata that is not understood: the partition stands"
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import APNsProtocol
+import BelfrySupport
+import PushSchemas
+
+/// Source of a tool's tokens.
+public enum TokenInput: Equatable, Sendable {
+    /// Hexadecimal texts, given one by one.
+    case listed([String])
+    /// A text with one hexadecimal token a line; `name` is what messages call it.
+    case lines(String, name: String)
+
+    func tokens(lengths: ClosedRange<Int>) throws(ToolError) -> TokenList {
+        let tokens =
+            switch self {
+            case .listed(let texts): try TokenList(texts, lengths: lengths)
+            case .lines(let text, let name): try TokenList(lines: text, name: name, lengths: lengths)
+            }
+        guard !tokens.isEmpty else { throw .invalidInput(["no token was given"]) }
+        return tokens
+    }
+}
+
+/// An order to `belfry publish`.
+public struct PublishOrder: Equatable, Sendable {
+    public var bundleID: String
+    public var tokens: TokenInput
+    /// The notification's JSON as it was given.
+    public var payload: [UInt8]
+    /// Empty: the only one configured at the workers.
+    public var environment = ""
+    /// Passed on to the outcomes.
+    public var requestID: String
+    /// UNIX seconds; nil: the push service does not store.
+    public var expiration: UInt32?
+    /// 10 or 5; nil: 10.
+    public var priority: UInt32?
+    /// Empty: none. At most 255 bytes.
+    public var coalescingKey = ""
+    /// Over how many keys the bundle is spread.
+    public var spread = 1
+    public var tokensPerRecord = 500
+    public var format = RecordFormat.protobuf
+    /// The longest token the gateway takes; shorter than 32 bytes is none.
+    public var tokenLimitBytes = 100
+    public var payloadLimitBytes = PayloadLimit.binary2013
+
+    public init(bundleID: String, tokens: TokenInput, payload: [UInt8], requestID: String) {
+        self.bundleID = bundleID
+        self.tokens = tokens
+        self.payload = payload
+        self.requestID = requestID
+    }
+
+    /// Checks everything, so that a mistake is told before the first record leaves. Throws `ToolError.invalidInput`
+    /// with one line per mistake.
+    func checked() throws(ToolError) -> (template: RequestBatcher.Template, tokens: TokenList) {
+        var faults = Self.faults(bundleID: bundleID, spread: spread)
+        if !(1...10_000).contains(tokensPerRecord) {
+            faults.append("tokens per record: found \(tokensPerRecord); allowed: 1...10000")
+        }
+        if let priority, priority != 10, priority != 5 {
+            faults.append("priority: found \(priority); allowed: 10, 5")
+        }
+        if coalescingKey.utf8.count > SendRequestView.coalescingKeyBytes {
+            faults.append(
+                "coalescing key: found \(coalescingKey.utf8.count) bytes; allowed: at most "
+                    + "\(SendRequestView.coalescingKeyBytes)"
+            )
+        }
+        var stripped: [UInt8] = []
+        do throws(PayloadError) {
+            stripped = try PayloadScanner.stripped(payload, limitBytes: payloadLimitBytes)
+        } catch {
+            faults.append(error.description)
+        }
+        var tokens = TokenList()
+        do throws(ToolError) {
+            tokens = try self.tokens.tokens(lengths: 32...max(32, tokenLimitBytes))
+        } catch {
+            faults.append(error.description)
+        }
+        guard faults.isEmpty else { throw .invalidInput(faults) }
+        var template = RequestBatcher.Template(bundleID: bundleID, requestID: requestID, payload: stripped)
+        template.environment = environment
+        template.expiration = expiration
+        template.priority = priority
+        template.coalescingKey = coalescingKey
+        template.spread = UInt32(spread)
+        template.tokensPerRecord = tokensPerRecord
+        template.format = format
+        return (template, tokens)
+    }
+
+    /// When a notification expires that is to be stored for so long.
+    ///
+    /// - Parameters:
+    ///   - ttl: parts of a second count as a whole one: less than asked for would be less than promised.
+    ///   - now: UNIX milliseconds.
+    /// - Returns: UNIX seconds. Nil: the duration is nothing, or ends behind the last second that a frame can name.
+    package static func expiration(after ttl: Duration, now: Int64) -> UInt32? {
+        let (seconds, attoseconds) = ttl.components
+        guard ttl > .zero, seconds < Int64(UInt32.max) else { return nil }
+        let end = now + seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+        return UInt32(exactly: (end + 999) / 1000)
+    }
+
+    static func faults(bundleID: String, spread: Int) -> [String] {
+        var faults: [String] = []
+        do throws(RecordError) {
+            _ = try RecordKey(bundleID: bundleID)
+        } catch {
+            faults.append("topic: \(bundleID.isEmpty ? "it is empty" : error.message)")
+        }
+        if !(1...65_536).contains(spread) { faults.append("spread: found \(spread); allowed: 1...65536") }
+        return faults
+    }
+}

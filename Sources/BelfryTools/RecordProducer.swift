@@ -1,0 +1,128 @@
+import BelfrySupport
+import KafkaClient
+import PushTopics
+
+/// Publishes records and waits until Kafka has acknowledged them all. Blocks its thread: for commands, not for roles.
+final class RecordProducer {
+    /// Longest wait of a command for brokers that do not answer.
+    static let timeoutMilliseconds: Int32 = 30_000
+
+    private let producer: KafkaProducer
+    private let brokers: String
+    private let tally = DeliveryTally()
+
+    /// Throws `ToolError.kafka` if the brokers cannot be reached or have no such topic.
+    init(_ settings: KafkaSettings, topic: String) throws(ToolError) {
+        brokers = settings.brokers
+        try Self.checkReachable(settings, topic: topic)
+        var properties = settings.producerProperties(clientID: "belfry-publish")
+        // A role tries for as long as it takes; a command tells that it failed.
+        properties["message.timeout.ms"] = "\(Self.timeoutMilliseconds)"
+        let tally = tally
+        do throws(KafkaError) {
+            producer = try KafkaProducer(properties: properties)
+        } catch {
+            throw ToolError(error)
+        }
+        producer.onDelivery = { number, error, _, _ in tally.count(number, error) }
+    }
+
+    /// Called with the number of each record that Kafka has acknowledged.
+    var onAcknowledged: ((UInt64) -> Void)? {
+        get { tally.onAcknowledged }
+        set { tally.onAcknowledged = newValue }
+    }
+
+    /// The first record that Kafka did not take, and why; nil: none so far.
+    var failure: ToolError? {
+        tally.reason.map { .notDelivered(failed: tally.failed, of: tally.sent, reason: $0) }
+    }
+
+    /// Hands one record over; waits while the producer's queue is full.
+    func send(_ record: OutgoingRecord, to topic: String, number: UInt64 = 0) throws(ToolError) {
+        try produce { () throws(KafkaError) in
+            try producer.produce(
+                topic: topic,
+                key: Array(record.key.utf8),
+                value: record.value,
+                headers: record.headers.map { ($0.name, $0.value) },
+                opaque: number
+            )
+        }
+    }
+
+    /// Hands a record over that says that there is nothing under this key any more.
+    func sendRemoval(key: [UInt8], to topic: String) throws(ToolError) {
+        try produce { () throws(KafkaError) in
+            try producer.produce(topic: topic, key: key, value: nil, headers: [], opaque: 0)
+        }
+    }
+
+    private func produce(_ produce: () throws(KafkaError) -> Void) throws(ToolError) {
+        tally.sent += 1
+        if try hasRoom(for: produce) { return }
+        try WaitNotice.during("the brokers at \(brokers) to take records") { () throws(ToolError) in
+            while try !hasRoom(for: produce) { producer.poll(timeoutMilliseconds: 100) }
+        }
+    }
+
+    private func hasRoom(for produce: () throws(KafkaError) -> Void) throws(ToolError) -> Bool {
+        do throws(KafkaError) {
+            try produce()
+            producer.poll()
+            return true
+        } catch {
+            guard error.isQueueFull else { throw ToolError(error) }
+            return false
+        }
+    }
+
+    /// Waits for the acknowledgement of everything sent, then closes. Throws `ToolError.notDelivered`.
+    func finish() throws(ToolError) {
+        defer { producer.close() }
+        WaitNotice.during("the brokers at \(brokers) to acknowledge records") {
+            _ = try? producer.flush(timeoutMilliseconds: Self.timeoutMilliseconds + 1000)
+        }
+        let missing = tally.sent - tally.acknowledged
+        guard missing == 0 else {
+            throw .notDelivered(failed: missing, of: tally.sent, reason: tally.reason ?? "no answer from the brokers")
+        }
+    }
+
+    /// Closes without waiting; what was not acknowledged may or may not be published.
+    func abandon() {
+        producer.close(flushMilliseconds: 0)
+    }
+
+    private static func checkReachable(_ settings: KafkaSettings, topic: String) throws(ToolError) {
+        do throws(KafkaError) {
+            let admin = try KafkaAdmin(properties: settings.adminProperties(clientID: "belfry-publish"))
+            defer { admin.close() }
+            _ = try WaitNotice.during("the brokers at \(settings.brokers)") { () throws(KafkaError) in
+                try admin.partitionCount(of: topic, timeoutMilliseconds: 10_000)
+            }
+        } catch {
+            guard error.isUnknownTopicOrPartition else { throw ToolError(error) }
+            throw .kafka("\(error); belfry topics create makes it")
+        }
+    }
+
+    /// Counts on the thread that polls, which is the owner's.
+    private final class DeliveryTally {
+        var sent = 0
+        private(set) var acknowledged = 0
+        private(set) var failed = 0
+        private(set) var reason: String?
+        var onAcknowledged: ((UInt64) -> Void)?
+
+        func count(_ number: UInt64, _ error: KafkaError?) {
+            guard let error else {
+                acknowledged += 1
+                onAcknowledged?(number)
+                return
+            }
+            failed += 1
+            if reason == nil { reason = "\(error)" }
+        }
+    }
+}

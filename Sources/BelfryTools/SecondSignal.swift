@@ -1,0 +1,34 @@
+import BelfrySupport
+import Dispatch
+import Glibc
+
+/// Ends the process at the second SIGTERM or SIGINT: who asks twice does not want to wait for a drain. What was in
+/// flight is sent again by who takes over, as after a crash.
+final class SecondSignal {
+    private let sources: [any DispatchSourceSignal]
+
+    /// Begins to count; the first signal is somebody else's to act on.
+    init() {
+        let queue = DispatchQueue(label: "belfry.second-signal")
+        let count = Count()
+        sources = [SIGTERM, SIGINT].map { number in
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            source.setEventHandler {
+                count.value += Int(source.data)
+                if count.value > 1 { Self.exitAtOnce() }
+            }
+            source.activate()
+            return source
+        }
+    }
+
+    /// Belongs to the queue.
+    private final class Count: @unchecked Sendable {
+        var value = 0
+    }
+
+    private static func exitAtOnce() -> Never {
+        StandardStream.error.write(Array("belfry: a second signal: ends at once, without draining\n".utf8))
+        _exit(ExitStatus.failed.rawValue)
+    }
+}

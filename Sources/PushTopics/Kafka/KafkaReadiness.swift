@@ -1,0 +1,47 @@
+import BelfrySupport
+import KafkaClient
+import Logging
+import PipelineCore
+import ServiceLifecycle
+
+/// Waits at start until Kafka answers and has the topics a role needs.
+package struct KafkaReadiness {
+    private let settings: KafkaSettings
+    private let logger: Logger
+
+    private static let backoff = Backoff(base: .milliseconds(500), cap: .seconds(15), floor: .milliseconds(250))
+
+    package init(_ settings: KafkaSettings, logger: Logger) {
+        self.settings = settings
+        self.logger = logger
+    }
+
+    /// - Returns: the number of partitions of each, in the order asked for.
+    /// - Throws: `KafkaError` for a wrong property, `CancellationError` when the role is told to stop first. All other
+    ///   errors are logged, and the wait goes on.
+    @discardableResult
+    package func waitForTopics(_ topics: [String]) async throws -> [Int] {
+        var failures = 0
+        while true {
+            do throws(KafkaError) {
+                let admin = try KafkaAdmin(properties: settings.adminProperties(clientID: "belfry"))
+                defer { admin.close() }
+                var counts: [Int] = []
+                for topic in topics { counts.append(try admin.partitionCount(of: topic, timeoutMilliseconds: 5_000)) }
+                return counts
+            } catch {
+                if error.isConfiguration { throw error }
+                failures += 1
+                logger.error(
+                    "Kafka is not ready; trying again",
+                    metadata: [
+                        "brokers": "\(settings.brokers)", "topics": "\(topics.joined(separator: ","))",
+                        "error": "\(error)",
+                    ]
+                )
+                let delay = Self.backoff.delay(failures: failures, random: .random(in: .min ... .max))
+                try await cancelWhenGracefulShutdown { try await Task.sleep(for: delay) }
+            }
+        }
+    }
+}

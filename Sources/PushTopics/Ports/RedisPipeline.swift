@@ -1,0 +1,48 @@
+import RedisClient
+
+/// The part of Redis that a role needs. The contract is that of ``RedisCluster``: every command completes once, those
+/// of one slot in the order sent while the connection lasts.
+///
+/// Every command names the slot of its keys; a single server ignores it.
+package protocol RedisPipeline: AnyObject {
+    var isReady: Bool { get }
+    func start()
+    func send(
+        slot: RedisSlot,
+        _ write: (inout RedisCommandWriter) -> Void,
+        _ completion: @escaping RedisConnection.Completion
+    )
+    func evaluate(
+        _ script: RedisScript,
+        slot: RedisSlot,
+        keyCount: Int,
+        argumentCount: Int,
+        _ write: (inout RedisCommandWriter) -> Void,
+        _ completion: @escaping RedisConnection.Completion
+    )
+    func close()
+}
+
+extension RedisCluster: RedisPipeline {}
+
+/// For tests and tools that know their server.
+extension RedisConnection: RedisPipeline {
+    package func send(
+        slot: RedisSlot,
+        _ write: (inout RedisCommandWriter) -> Void,
+        _ completion: @escaping Completion
+    ) {
+        send(write, completion)
+    }
+
+    package func evaluate(
+        _ script: RedisScript,
+        slot: RedisSlot,
+        keyCount: Int,
+        argumentCount: Int,
+        _ write: (inout RedisCommandWriter) -> Void,
+        _ completion: @escaping Completion
+    ) {
+        evaluate(script, keyCount: keyCount, argumentCount: argumentCount, write, completion)
+    }
+}

@@ -1,0 +1,36 @@
+/// The topics of the Kafka contract, with their settings at creation.
+public struct TopicLayout: Equatable, Sendable {
+    /// One topic.
+    public struct Topic: Equatable, Sendable {
+        public let name: String
+        public let partitions: Int
+        /// The topic's settings at the broker, sorted by name.
+        public let configuration: [Setting]
+    }
+
+    /// One setting of a topic.
+    public struct Setting: Equatable, Sendable {
+        public let name: String
+        public let value: String
+    }
+
+    public let topics: [Topic]
+
+    /// - Parameters:
+    ///   - partitions: partitions of every topic; at least 1.
+    ///   - names: the names of the contract.
+    public init(partitions: Int, names: TopicNames = TopicNames()) {
+        precondition(partitions >= 1, "a topic has at least one partition")
+        let plain = [
+            names.requests, names.registrations, names.feedback, names.outcomes, names.deadLetters,
+        ]
+        topics =
+            plain.map { Topic(name: $0, partitions: partitions, configuration: []) } + [
+                Topic(
+                    name: names.tombstones,
+                    partitions: partitions,
+                    configuration: [Setting(name: "cleanup.policy", value: "compact")]
+                )
+            ]
+    }
+}

@@ -1,0 +1,153 @@
+import APNsProtocol
+import Logging
+import PipelineCore
+import PushTopics
+import TokenState
+
+/// Turns the verdicts of lanes into outcomes, tombstones and the topic's health.
+extension Gateway: GatewayLaneDelegate {
+    func lane(_ lane: GatewayLane, settled verdict: LaneVerdict) {
+        let lanes = lanes(of: lane)
+        let accepted =
+            lane.machine.log.liveCount(in: verdict.confirmed) + lane.machine.log.liveCount(in: verdict.presumed)
+        settle(verdict.confirmed, of: lane, lanes.topic, .confirmed)
+        settle(verdict.presumed, of: lane, lanes.topic, .presumed)
+        settle(verdict.unknown, of: lane, lanes.topic, .unknown)
+        lanes.accepted(verdict.confirmed, of: lane)
+        lanes.accepted(verdict.presumed, of: lane)
+        lanes.counters.resent += verdict.resent
+        let presumedWrong = lane.machine.log.liveCount(in: verdict.presumedWrong)
+        if accepted > 0 || presumedWrong > 0 {
+            let shard = shard
+            let now = now
+            lanes.topic.health.change { health in
+                health.accepted(accepted, connectionOpenedAt: verdict.connectionOpenedAt, shard: shard, now: now)
+                health.presumedWrong(presumedWrong)
+            }
+        }
+        if presumedWrong > 0 {
+            lanes.counters.presumedWrong += presumedWrong
+            var metadata = metadata(lane)
+            metadata["notifications"] = .stringConvertible(presumedWrong)
+            logger.warning("silence was taken for acceptance, and an answer came after all", metadata: metadata)
+        }
+        if let refusal = verdict.refused { settle(refusal, of: lane, lanes) }
+    }
+
+    private func settle(_ range: Range<UInt64>, of lane: GatewayLane, _ topic: Topic, _ outcome: OutcomeKind) {
+        guard !range.isEmpty else { return }
+        if settings.dedupeWindow > .zero, outcome != .unknown {
+            return memory.settle(outcome, of: topic) { accept in
+                for sequence in range {
+                    let entry = lane.machine.log.entry(at: sequence)
+                    guard !entry.isDropped else { continue }
+                    let token = NotificationFrame.command2Token(in: lane.machine.log.frame(at: sequence))
+                    accept(entry.reference, token, entry.checksum)
+                }
+            }
+        }
+        for sequence in range {
+            let entry = lane.machine.log.entry(at: sequence)
+            if !entry.isDropped { outcomes.settle(entry.reference, outcome) }
+        }
+    }
+
+    private func settle(_ refusal: LaneVerdict.Refusal, of lane: GatewayLane, _ lanes: TopicLanes) {
+        let entry = lane.machine.log.entry(at: refusal.sequence)
+        guard !entry.isDropped else { return }
+        let status = refusal.status.rawValue
+        let health = lanes.topic.health
+        let shard = shard
+        let now = now
+        switch refusal.rule {
+        case .rejectToken:
+            let random = settings.randomBits()
+            let standing = lanes.standing(of: refusal, on: lane)
+            let ticket = health.change { $0.tokenRefused(shard: shard, standing, now: now, random: random) }
+            outcomes.settle(entry.reference, .rejected, status: status, reason: TokenRecord.Reason.invalid.name)
+            lanes.forgetAccepted(checksum: entry.checksum)
+            guard ticket > 0 else { return }
+            let refused = TombstoneWriter.Refused(
+                topic: lanes.topic,
+                token: Array(NotificationFrame.command2Token(in: lane.machine.log.frame(at: refusal.sequence))),
+                checksum: entry.checksum,
+                ticket: ticket,
+                refusedAt: UInt32(clamping: settings.unixMilliseconds() / 1000)
+            )
+            silence(refused)
+            tombstones.add(refused)
+        case .deadLetter, .isolate:
+            health.change { $0.contentRefused(shard: shard, now: now) }
+            outcomes.deadLetter(
+                entry.reference,
+                status: status,
+                RecordRefusal(
+                    reason: "gateway-status-\(status)",
+                    detail: "the gateway refused the notification: \(refusal.status)"
+                ),
+                now: now
+            )
+        case .retry, .stopTopic, .acceptedLast, .unattributable:
+            outcomes.settle(entry.reference, .rejected, status: status, reason: "gateway-status-\(status)")
+        }
+    }
+
+    func laneMayConnect(_ lane: GatewayLane, now: MonotonicTime, sparing: Bool) -> MonotonicTime? {
+        let topic = lanes(of: lane)
+        let purpose: ConnectionBudget.Purpose =
+            sparing ? .successor : topic.sending == .probing ? .probe : lane.hasConnected ? .reconnect : .first
+        return settings.connectionBudget.take(topic: topic.topic.budgetNumber, purpose: purpose, now: now)
+    }
+
+    func laneConnected(_ lane: GatewayLane) {
+        let lanes = lanes(of: lane)
+        lanes.counters.connects += 1
+        for other in lanes.lanes where other !== lane { other.machine.gatewayAnswers(now: now) }
+        logger.info("connected to the gateway", metadata: metadata(lane))
+    }
+
+    func laneDisconnected(_ lane: GatewayLane, reason: DisconnectReason) {
+        let lanes = lanes(of: lane)
+        lanes.counters.count(reason)
+        let shard = shard
+        let now = now
+        let random = settings.randomBits()
+        switch reason {
+        case .certificateRefused:
+            lanes.topic.health.change { $0.failed(.certificateRefused, now: now, random: random) }
+        case .connectFailed, .endOfStream, .failure:
+            lanes.topic.health.change { $0.connectionFailed(shard: shard, now: now, random: random) }
+        case .errorResponse, .shutdown, .closedHere:
+            break
+        }
+    }
+
+    func lane(_ lane: GatewayLane, answered response: ErrorResponse) {
+        let lanes = lanes(of: lane)
+        let rule = StatusRule(response.status)
+        lanes.counters.errorResponses[response.status.rawValue, default: 0] += 1
+        if rule == .stopTopic {
+            let now = now
+            let random = settings.randomBits()
+            lanes.topic.health.change { $0.failed(.topicRefused, now: now, random: random) }
+        }
+        if rule == .rejectToken { lanes.noteInvalidToken(now: now) }
+        var metadata = metadata(lane)
+        metadata["status"] = .stringConvertible(response.status.rawValue)
+        metadata["identifier"] = .stringConvertible(response.identifier)
+        logger.info("error response", metadata: metadata)
+    }
+
+    func laneSorts(_ lane: GatewayLane) {
+        lanes(of: lane).sort(lane, now: now)
+    }
+
+    private func metadata(_ lane: GatewayLane) -> Logger.Metadata {
+        let topic = lanes(of: lane).topic
+        return [
+            "topic": .string(topic.bundleID),
+            "environment": .string(topic.environment),
+            "lane": .stringConvertible(lane.number),
+        ]
+    }
+}

@@ -1,0 +1,372 @@
+import APNsProtocol
+import Logging
+import NIOCore
+import PipelineCore
+import TokenState
+
+/// Fifth stage: the lanes of every topic and their connections.
+///
+/// Verdicts of the lanes go on to the outcomes. Findings of an answer about its topic go to the topic's health, which
+/// the shards of the process share. Bound to the shard's event loop.
+final class Gateway {
+    /// An event for the stages before this one.
+    enum Event {
+        /// A topic has stopped, and none of its notifications is in flight: unsent ones are to be fed anew.
+        case topicIsQuiet(Topic)
+    }
+
+    let settings: ShardSettings
+    /// Number of the shard in its process.
+    let shard: Int
+    let outcomes: Outcomes
+    let memory: RequestMemory
+    let tombstones: TombstoneWriter
+    let logger: Logger
+    private let connectors: any GatewayConnectors
+    private let clock: () -> MonotonicTime
+    /// Lanes by the topic's index; nil: nothing was sent for the topic.
+    private var topics: [TopicLanes?] = []
+    private var isHeld = false
+    private var lastTick: MonotonicTime
+    private(set) var sent = 0
+    private(set) var sentWithoutState = 0
+
+    init(
+        settings: ShardSettings,
+        shard: Int,
+        connectors: any GatewayConnectors,
+        outcomes: Outcomes,
+        memory: RequestMemory,
+        tombstones: TombstoneWriter,
+        logger: Logger,
+        clock: @escaping () -> MonotonicTime
+    ) {
+        self.settings = settings
+        self.shard = shard
+        self.connectors = connectors
+        self.outcomes = outcomes
+        self.memory = memory
+        self.tombstones = tombstones
+        self.clock = clock
+        self.logger = logger
+        lastTick = clock()
+    }
+
+    var now: MonotonicTime { clock() }
+
+    // MARK: Sending
+
+    /// The lanes that a lane belongs to.
+    func lanes(of lane: GatewayLane) -> TopicLanes {
+        guard let lanes = topics[Int(lane.sender)] else { preconditionFailure("a lane has its topic") }
+        return lanes
+    }
+
+    /// The lanes of a topic; made on first use.
+    func lanes(of topic: Topic) -> TopicLanes {
+        if let known = lanes(ofTopic: topic.index) { return known }
+        let index = Int(topic.index)
+        while topics.count <= index { topics.append(nil) }
+        let made = makeLanes(of: topic)
+        topics[index] = made
+        return made
+    }
+
+    /// The lanes of a topic; nil: nothing was sent for it.
+    func lanes(ofTopic index: Int32) -> TopicLanes? {
+        Int(index) < topics.count ? topics[Int(index)] : nil
+    }
+
+    /// The shard has sent for the topic since it started.
+    func hasLanes(_ topic: Topic) -> Bool { lanes(ofTopic: topic.index) != nil }
+
+    /// Notifications were encoded into lanes.
+    func noteSent(_ count: Int, isWithoutState: Bool) {
+        sent += count
+        if isWithoutState { sentWithoutState += count }
+    }
+
+    /// Lets every lane with something to send do so.
+    func pump() {
+        guard !isHeld else { return }
+        let now = clock()
+        for case let topic? in topics {
+            for lane in topic.lanes where lane.machine.waitingCount > 0 { lane.pump(now: now) }
+        }
+    }
+
+    /// Stops sending while this worker cannot be sure of its partitions; notifications in flight may settle.
+    func hold(_ isHeld: Bool) {
+        guard self.isHeld != isHeld else { return }
+        self.isHeld = isHeld
+        for case let topic? in topics {
+            for lane in topic.lanes { lane.isHeld = isHeld }
+        }
+        if !isHeld { pump() }
+    }
+
+    func lanesMayWrite(now: MonotonicTime) -> Bool {
+        lastTick.elapsed(until: now) < settings.commitPatience
+    }
+
+    private func makeLanes(of topic: Topic) -> TopicLanes {
+        // Lanes of probation come after the others, one for each.
+        let count = settings.connectionsPerTopic
+        var logger = logger
+        logger[metadataKey: "topic"] = .string(topic.bundleID)
+        logger[metadataKey: "environment"] = .string(topic.environment)
+        let lanes = (0..<2 * count).map { number in
+            let lane = GatewayLane(
+                sender: topic.index,
+                number: number,
+                limits: topic.limits,
+                connector: connectors.connector(
+                    environment: topic.environment,
+                    bundleID: topic.bundleID,
+                    lane: number
+                ),
+                random: settings.randomBits,
+                logger: logger,
+                delegate: self
+            )
+            lane.isHeld = isHeld
+            return lane
+        }
+        return TopicLanes(
+            topic: topic,
+            lanes: Array(lanes.prefix(count)),
+            probation: Array(lanes.dropFirst(count)),
+            patience: settings.standstillPatience
+        )
+    }
+
+    // MARK: Time
+
+    /// Lets time pass in the lanes, and acts on topics that do not work.
+    ///
+    /// - Parameter isLate: the event loop was held up, so that an answer may lie unread in a socket: silence proves
+    ///   nothing yet.
+    func tick(now: MonotonicTime, isLate: Bool) -> [Event] {
+        var events: [Event] = []
+        lastTick = now
+        for case let topic? in topics {
+            if !isLate {
+                for lane in topic.lanes { lane.tick(now: now) }
+                topic.endProbation(now: now)
+                noteStandstill(of: topic, now: now)
+            }
+            if let event = tend(topic, now: now) { events.append(event) }
+        }
+        return events
+    }
+
+    private func noteStandstill(of topic: TopicLanes, now: MonotonicTime) {
+        guard topic.sending == .all || topic.sending == .probing else { return }
+        for (index, lane) in topic.lanes.enumerated() {
+            let mayConnect = lane.machine.admission != .none
+            let stands = topic.standstills[index].note(
+                hasWork: lane.machine.inFlightCount > 0 || lane.machine.waitingCount > 0 && mayConnect,
+                isExcused: isHeld || lane.machine.isWaitingForBudget,
+                settledEnd: lane.machine.settledEnd,
+                allowance: lane.machine.phase == .open ? topic.topic.limits.confirmationWindow : .zero,
+                now: now
+            )
+            if stands { fail(topic, .unreachable, now: now) }
+        }
+    }
+
+    /// Acts on the state of a topic's health.
+    private func tend(_ lanes: TopicLanes, now: MonotonicTime) -> Event? {
+        let random = settings.randomBits
+        let state = lanes.topic.health.change { health in
+            health.tick(now: now, random: random())
+            return health.state
+        }
+        switch state {
+        case .works:
+            if lanes.sending != .all { resume(lanes) }
+        case .probing(_, shard, _):
+            if lanes.sending == .probing { admitProbe(lanes) } else { lanes.sending = .probing }
+        case .stopped, .probing:
+            return suspend(lanes, state, now: now)
+        }
+        return nil
+    }
+
+    private func resume(_ lanes: TopicLanes) {
+        lanes.sending = .all
+        for lane in lanes.lanes { lane.machine.admit(.all) }
+        log("topic works again", lanes, level: .notice)
+    }
+
+    private func suspend(_ lanes: TopicLanes, _ state: TopicHealth.State, now: MonotonicTime) -> Event? {
+        if lanes.sending == .all || lanes.sending == .probing {
+            let wasProbing = lanes.sending == .probing
+            lanes.sending = .suspending
+            if !wasProbing { log("topic does not work; it lags and is probed", lanes, state, level: .critical) }
+        }
+        for lane in lanes.lanes { lane.suspend() }
+        guard lanes.isQuiet else { return nil }
+        if lanes.sending == .suspending { return .topicIsQuiet(lanes.topic) }
+        guard lanes.waitingCount > 0, case .stopped(_, let until) = state, until <= now, !isHeld else { return nil }
+        let random = settings.randomBits
+        if lanes.topic.health.change({ $0.beginProbe(shard: shard, now: now, random: random()) }) {
+            lanes.sending = .probing
+            admitProbe(lanes)
+        }
+        return nil
+    }
+
+    /// The unsent notifications of a quiet topic were given up. One record may wait for a probe.
+    func topicWasRewound(_ topic: Topic) {
+        let lanes = lanes(of: topic)
+        if lanes.sending == .suspending { lanes.sending = .held }
+    }
+
+    /// Lets one lane send at a time, the one in which a notification waits.
+    private func admitProbe(_ lanes: TopicLanes) {
+        let probing =
+            lanes.lanes.first { $0.machine.inFlightCount > 0 || $0.machine.phase == .connecting }
+            ?? lanes.lanes.first { $0.machine.waitingCount > 0 }
+        for lane in lanes.lanes { lane.machine.admit(lane === probing ? .one : .none) }
+    }
+
+    /// Ends the probe of a topic without anything to send, here or in the stages before.
+    func endProbe(of topic: Topic) {
+        let now = clock()
+        let random = settings.randomBits
+        topic.health.change { $0.endProbe(shard: shard, now: now, random: random()) }
+    }
+
+    /// This shard probes the topic and has none of its notifications in its lanes.
+    func isIdleProber(_ topic: Topic) -> Bool {
+        guard let lanes = lanes(ofTopic: topic.index), lanes.sending == .probing else { return false }
+        return lanes.inFlightCount == 0 && lanes.waitingCount == 0
+    }
+
+    /// The feeding that a topic may get, for sending now or for a probe.
+    func feeding(of topic: Topic) -> TopicAccount.Feeding {
+        guard let lanes = lanes(ofTopic: topic.index) else {
+            // Nothing was sent for the topic here; another shard may know better.
+            return topic.health.state == .works ? .all : .notifications(1)
+        }
+        switch lanes.sending {
+        case .all: return .all
+        case .suspending: return .nothing
+        case .held: return .notifications(1)
+        case .probing:
+            if case .probing(.tokensDoubted, _, _) = topic.health.state {
+                return .notifications(ShardLimits.probeSample)
+            }
+            return .notifications(1)
+        }
+    }
+
+    private func fail(_ lanes: TopicLanes, _ reason: TopicHealth.Reason, now: MonotonicTime) {
+        let random = settings.randomBits
+        lanes.topic.health.change { $0.failed(reason, now: now, random: random()) }
+    }
+
+    // MARK: Feeds
+
+    /// Stops sending for feeds that are being given back; notifications in flight may still settle.
+    func stopSending(_ feeds: [TopicFeed]) {
+        for feed in feeds {
+            eachLane(of: feed) { $0.machine.stopSending(assignment: feed.number) }
+        }
+    }
+
+    /// Forgets feeds that are over: nothing of them is sent again, whatever the answer.
+    func forget(_ feeds: [TopicFeed]) {
+        for feed in feeds {
+            eachLane(of: feed) { $0.machine.forget(assignment: feed.number) }
+        }
+    }
+
+    /// Gives up a feed's waiting notifications without an outcome, because it is fed anew. Those with an outcome were
+    /// presumed wrongly, and are only to be sent again.
+    func giveUpWaiting(of feed: TopicFeed) {
+        guard let topic = feed.account.topic, let lanes = lanes(ofTopic: topic.index) else { return }
+        for lane in lanes.lanes {
+            for (reference, trouble) in lane.machine.troubles where reference.assignment == feed.number {
+                lanes.troubled.keep(trouble, of: reference, feed)
+            }
+            _ = lane.machine.takeWaiting { reference in
+                reference.assignment == feed.number && !feed.ledger.isDone(reference.record, token: reference.token)
+            }
+        }
+    }
+
+    /// Ends notifications that wait for a token called invalid: each would cost a connection.
+    func silence(_ refused: TombstoneWriter.Refused) {
+        let waiting = lanes(of: refused.topic).discardWaiting(token: refused.token, checksum: refused.checksum)
+        for reference in waiting {
+            outcomes.silence(reference, .invalid)
+        }
+    }
+
+    private func eachLane(of feed: TopicFeed, _ body: (GatewayLane) -> Void) {
+        guard let topic = feed.account.topic, let lanes = lanes(ofTopic: topic.index) else { return }
+        for lane in lanes.lanes { body(lane) }
+    }
+
+    // MARK: Stopping
+
+    /// The ends of all lanes: a revocation waits for everything before them.
+    func barriers() -> [LaneBarrier] {
+        topics.compactMap(\.self).flatMap { topic in
+            topic.lanes.filter { $0.machine.inFlightCount > 0 }.map { LaneBarrier(lane: $0, end: $0.machine.sentEnd) }
+        }
+    }
+
+    /// Proves notifications in flight by sentinels: faster than silence, and confirmed instead of presumed.
+    func finish() {
+        let now = clock()
+        for case let topic? in topics {
+            for lane in topic.lanes { lane.finish(now: now) }
+        }
+    }
+
+    func close() {
+        for case let topic? in topics {
+            for lane in topic.lanes { lane.close() }
+        }
+    }
+
+    // MARK: Report
+
+    /// Notifications handed to connections and not settled.
+    var inFlightCount: Int { topics.reduce(0) { $0 + ($1?.inFlightCount ?? 0) } }
+
+    var all: [TopicLanes] { topics.compactMap(\.self) }
+
+    private func log(
+        _ message: Logger.Message,
+        _ lanes: TopicLanes,
+        _ state: TopicHealth.State? = nil,
+        level: Logger.Level
+    ) {
+        var metadata: Logger.Metadata = [
+            "topic": .string(lanes.topic.bundleID), "environment": .string(lanes.topic.environment),
+        ]
+        if let reason = state?.reason { metadata["reason"] = .string(reason.rawValue) }
+        logger.log(level: level, message, metadata: metadata)
+    }
+}
+
+/// The end up to which a revocation waits for a lane.
+struct LaneBarrier {
+    let lane: GatewayLane
+    let end: UInt64
+
+    var isPassed: Bool { lane.machine.settledEnd >= end || lane.machine.hasGivenUp }
+}
+
+extension GatewayLane {
+    /// Ends the connection, and opens no other: the topic does not work.
+    fileprivate func suspend() {
+        machine.admit(.none)
+        machine.retire()
+        dropSuccessor()
+    }
+}

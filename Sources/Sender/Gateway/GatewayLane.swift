@@ -1,0 +1,313 @@
+import APNsProtocol
+import BelfrySupport
+import Logging
+import NIOCore
+import PipelineCore
+import TLSTransport
+
+/// Receives a lane's events. Called on the shard's thread, after the lane's own state has changed.
+protocol GatewayLaneDelegate: AnyObject {
+    /// An event settled something; the entries are readable in the lane's log during the call.
+    func lane(_ lane: GatewayLane, settled verdict: LaneVerdict)
+    /// Asks for one new connection out of the process's budget. Nil if granted, else the time to ask again.
+    ///
+    /// - Parameter sparing: the lane has a connection, which this one is to replace.
+    func laneMayConnect(_ lane: GatewayLane, now: MonotonicTime, sparing: Bool) -> MonotonicTime?
+    /// Writing is allowed now. Asked at each write, because a loop that stood still may write before it ticks.
+    func lanesMayWrite(now: MonotonicTime) -> Bool
+    func laneConnected(_ lane: GatewayLane)
+    /// A connection ended, or could not be made.
+    func laneDisconnected(_ lane: GatewayLane, reason: DisconnectReason)
+    /// The gateway answered with an error response.
+    func lane(_ lane: GatewayLane, answered response: ErrorResponse)
+    /// Waiting notifications of the lane are to be sorted before they are sent.
+    func laneSorts(_ lane: GatewayLane)
+}
+
+extension GatewayLaneDelegate {
+    func lanesMayWrite(now: MonotonicTime) -> Bool { true }
+}
+
+/// Carries out the decisions of a ``LaneStateMachine``: connects, writes, reads. Decides nothing itself.
+///
+/// Bound to its shard's event loop. Connections and attempts are identified by the number of the attempt: the lane's
+/// own, and that of a successor which is opened before an old connection retires (`+Succession`).
+final class GatewayLane {
+    let sender: Int32
+    let number: Int
+    var machine: LaneStateMachine
+
+    let eventLoop: any EventLoop
+    let connector: any GatewayConnecting
+    /// 64 uniformly random bits.
+    let random: () -> UInt64
+    let logger: Logger
+    unowned let delegate: any GatewayLaneDelegate
+    var connection: (any GatewayConnection)?
+    /// Number of the attempt for the lane's connection, made or to be made.
+    var attempt = 0
+    /// The connection that is to take over.
+    var successor: Successor?
+    /// Nothing is written and no connection is opened while this is true. The owner pumps after setting it back.
+    var isHeld = false
+    /// The last number given to an attempt.
+    private var attempts = 0
+    /// A connection was requested before: the next one is not the first.
+    var hasConnected: Bool { attempts > 0 }
+    private var isPumping = false
+    /// The connection is ending: it may still bring an answer, but takes nothing more.
+    private var isEnding = false
+    private var hasWarnedOfAcknowledgements = false
+
+    /// TLS records written before the channel is asked again whether it takes more: 256 KiB.
+    private static let runsPerFlush = 16
+    private static let allocator = ByteBufferAllocator()
+
+    init(
+        sender: Int32,
+        number: Int,
+        limits: LaneLimits,
+        connector: any GatewayConnecting,
+        random: @escaping () -> UInt64,
+        logger: Logger,
+        delegate: any GatewayLaneDelegate
+    ) {
+        self.sender = sender
+        self.number = number
+        self.connector = connector
+        self.random = random
+        eventLoop = connector.eventLoop
+        self.delegate = delegate
+        var logger = logger
+        logger[metadataKey: "lane"] = .stringConvertible(number)
+        self.logger = logger
+        machine = LaneStateMachine(limits: limits)
+    }
+
+    var now: MonotonicTime { MonotonicTime(eventLoop.now) }
+
+    // MARK: Driven by the shard
+
+    /// Sends everything that may be sent, or connects first if necessary.
+    func pump(now: MonotonicTime) {
+        if let connection {
+            write(to: connection)
+        } else if !isHeld, machine.wantsConnection(now: now) {
+            if let later = delegate.laneMayConnect(self, now: now, sparing: false) {
+                machine.postpone(until: later)
+            } else {
+                machine.connecting()
+                attempt = nextAttempt()
+                connector.connect(self, attempt: attempt)
+            }
+        }
+    }
+
+    /// Lets time pass: silence settles, waits end, connections grow old.
+    func tick(now: MonotonicTime) {
+        if machine.awaitsAcknowledgement, let bytes = connection?.acknowledged {
+            machine.acknowledged(streamBytes: bytes, now: now)
+        }
+        machine.noteQuiet(now: now)
+        if let due = machine.presumesAt, due <= now {
+            report(machine.presume(now: now))
+        }
+        if let due = machine.sentinelGivenUpAt, due <= now, let verdict = machine.giveSentinelUp(now: now) {
+            logger.warning("the gateway did not answer a sentinel in time")
+            delegate.laneDisconnected(self, reason: .closedHere)
+            finishConnection(verdict)
+            adoptSuccessor()
+        }
+        if machine.isPeerDead(now: now) { abandonPeer(now: now) }
+        succeed(now: now)
+        if machine.waitingCount > 0 || machine.wantsSentinel { pump(now: now) }
+    }
+
+    /// Aborts a connection whose peer has acknowledged nothing for too long. The kernel would try for many minutes, and
+    /// an orderly close would wait for an answer.
+    private func abandonPeer(now: MonotonicTime) {
+        logger.warning(
+            "gateway acknowledges nothing",
+            metadata: [
+                "gateway": .string(connector.placeName(of: attempt)),
+                "unsettled": .stringConvertible(machine.inFlightCount),
+            ]
+        )
+        delegate.laneDisconnected(self, reason: .failure)
+        connector.noteFailure()
+        let dead = connection
+        connection = nil
+        finishConnection(machine.ended(.peerDead, now: now, random: random()))
+        dead?.abort()
+        adoptSuccessor()
+    }
+
+    /// Begins the end of the lane at a stop: notifications in flight are proven by a sentinel, faster than by silence.
+    func finish(now: MonotonicTime) {
+        machine.finish()
+        dropSuccessor()
+        pump(now: now)
+    }
+
+    /// Closes the connection in order; notifications in flight keep their unknown fate.
+    func close() {
+        dropSuccessor()
+        if machine.phase == .open || machine.phase == .connecting {
+            delegate.laneDisconnected(self, reason: .closedHere)
+            finishConnection(machine.ended(.closedHere, now: now, random: random()))
+        }
+    }
+
+    /// Releases the connection, which has ended for the machine, and closes it in order.
+    func finishConnection(_ verdict: LaneVerdict) {
+        let old = connection
+        connection = nil
+        attempt = nextAttempt()
+        report(verdict)
+        old?.close()
+    }
+
+    func nextAttempt() -> Int {
+        attempts += 1
+        return attempts
+    }
+
+    /// The attempt is still wanted and not done.
+    func isConnecting(_ attempt: Int) -> Bool {
+        if attempt == self.attempt { return machine.phase == .connecting }
+        return attempt == successor?.attempt && successor?.connection == nil
+    }
+
+    /// The attempt led to a connection that the lane has, or will take over.
+    func isOpen(_ attempt: Int) -> Bool {
+        if attempt == self.attempt { return connection != nil }
+        return attempt == successor?.attempt && successor?.connection != nil
+    }
+
+    // MARK: Reported by the channel
+
+    func connectionOpened(attempt: Int, connection: any GatewayConnection) {
+        guard isConnecting(attempt) else { return connection.close() }
+        delegate.laneConnected(self)
+        if !connection.tellsAcknowledgements, !hasWarnedOfAcknowledgements {
+            hasWarnedOfAcknowledgements = true
+            logger.warning("no acknowledged bytes to be had here: silence counts from when the kernel took them")
+        }
+        if attempt == self.attempt { use(connection) } else { successorOpened(connection) }
+    }
+
+    /// Goes on over a connection that was just opened.
+    func use(_ connection: any GatewayConnection) {
+        self.connection = connection
+        isEnding = false
+        machine.opened(now: now, random: random())
+        write(to: connection)
+    }
+
+    /// The connection has failed or was closed by the peer. Nothing more is written, because it would not arrive; an
+    /// answer that still arrives counts.
+    func connectionEnding(attempt: Int) {
+        if attempt == self.attempt { isEnding = true }
+    }
+
+    func connectionAnswered(attempt: Int, response: ErrorResponse) {
+        guard attempt == self.attempt, connection != nil else { return successorEnded(attempt: attempt) }
+        delegate.lane(self, answered: response)
+        delegate.laneDisconnected(self, reason: response.status == .shutdown ? .shutdown : .errorResponse)
+        let verdict = machine.answered(response, now: now, random: random())
+        // The gateway closes after an answer, and discards everything else that it reads of ours.
+        finishConnection(verdict)
+        adoptSuccessor()
+        pump(now: now)
+    }
+
+    func connectionEnded(attempt: Int, error: (any Error)?) {
+        guard attempt == self.attempt else { return successorEnded(attempt: attempt) }
+        let wasOpen = connection != nil
+        let refused = (error as? TLSError)?.isCertificateRefused ?? false
+        let reason: DisconnectReason =
+            refused ? .certificateRefused : !wasOpen ? .connectFailed : error == nil ? .endOfStream : .failure
+        delegate.laneDisconnected(self, reason: reason)
+        logger.warning(
+            "connection to the gateway ended",
+            metadata: [
+                "gateway": .string(connector.placeName(of: attempt)),
+                "error": .string(error.map { "\($0)" } ?? "end of stream"),
+                "certificate-refused": .stringConvertible(refused),
+                "unsettled": .stringConvertible(machine.inFlightCount),
+            ]
+        )
+        connector.noteFailure()
+        finishConnection(
+            machine.ended(refused ? .certificateRefused : .failed, now: now, random: random())
+        )
+        adoptSuccessor()
+        pump(now: now)
+    }
+
+    func connectionWritable(attempt: Int) {
+        guard attempt == self.attempt, let connection else { return }
+        write(to: connection)
+    }
+
+    // MARK: Writing
+
+    /// Hands whole TLS records to the channel while it takes them. Then a sentinel, if it is time for one.
+    private func write(to connection: any GatewayConnection) {
+        // A flush can complete, and a write can fail, before the call returns: one pump at a time.
+        guard !isPumping, !isEnding, !isHeld, delegate.lanesMayWrite(now: now) else { return }
+        isPumping = true
+        defer { isPumping = false }
+        let current = attempt
+        while current == attempt, !isEnding, !isHeld, connection.isWritable {
+            let start = machine.sentEnd
+            if machine.isSorted { delegate.laneSorts(self) }
+            // All sorted notifications may have gone elsewhere: then there is nothing to write, and more to sort.
+            guard writeGroup(to: connection) || machine.sentEnd > start else { break }
+        }
+        if current == attempt, !isEnding, !isHeld, machine.wantsSentinel { writeSentinel(to: connection) }
+    }
+
+    /// Writes and flushes a limited number of records, so that the channel can report in between that it is full. False
+    /// if there was nothing to write.
+    private func writeGroup(to connection: any GatewayConnection) -> Bool {
+        // One run behind, so that the last one carries the flush.
+        var last: ByteBuffer?
+        var runs = 0
+        while runs < Self.runsPerFlush, let run = machine.nextRun() {
+            if let last { connection.write(last) }
+            var buffer = Self.allocator.buffer(capacity: run.count)
+            buffer.writeBytes(run)
+            last = buffer
+            runs += 1
+        }
+        guard let last else { return false }
+        let end = machine.sentEnd
+        let current = attempt
+        if connection.tellsAcknowledgements {
+            connection.writeAndFlush(last, whenFlushed: nil)
+            if current == attempt { machine.written(upTo: end, streamBytes: connection.writtenBytes, now: now) }
+        } else {
+            connection.writeAndFlush(last) { [self] in
+                if current == attempt { machine.flushed(upTo: end, now: now) }
+            }
+        }
+        return true
+    }
+
+    private func writeSentinel(to connection: any GatewayConnection) {
+        var buffer = Self.allocator.buffer(capacity: NotificationFrame.sentinelBytes)
+        let identifier = machine.sentinelIdentifier
+        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: NotificationFrame.sentinelBytes) {
+            NotificationFrame.encodeSentinel(identifier: identifier, into: $0)
+        }
+        // First the state: the write can bring the answer, or the end.
+        machine.sentinelWritten(now: now)
+        connection.writeAndFlush(buffer, whenFlushed: nil)
+    }
+
+    func report(_ verdict: LaneVerdict) {
+        delegate.lane(self, settled: verdict)
+        machine.evictSettled()
+    }
+}

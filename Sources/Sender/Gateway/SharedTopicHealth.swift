@@ -1,0 +1,50 @@
+import PipelineCore
+import Synchronization
+
+/// The health of one topic, shared by the shards of a process.
+///
+/// Written after failures and recoveries, not per notification; the lock is held for nanoseconds. From any thread.
+final class SharedTopicHealth: Sendable {
+    private let health: Mutex<TopicHealth>
+
+    init(_ health: TopicHealth) {
+        self.health = Mutex(health)
+    }
+
+    /// Changes the health under the lock.
+    func change<Result: Sendable>(_ body: (inout TopicHealth) -> Result) -> Result {
+        health.withLock { health in body(&health) }
+    }
+
+    var state: TopicHealth.State { health.withLock { $0.state } }
+    /// Tickets of refusals: those believed, and those that never will be.
+    var trust: (through: UInt64, distrusted: UInt64) {
+        health.withLock { ($0.trustedThrough, $0.distrustedThrough) }
+    }
+}
+
+/// The health of every topic of a process. From any thread.
+final class TopicHealthRegistry: Sendable {
+    private struct Name: Hashable {
+        var environment: String
+        var bundleID: String
+    }
+
+    private let limits: TopicHealth.Limits
+    private let topics = Mutex<[Name: SharedTopicHealth]>([:])
+
+    init(limits: TopicHealth.Limits) {
+        self.limits = limits
+    }
+
+    /// The health of a topic, made on first use.
+    func health(environment: String, bundleID: String) -> SharedTopicHealth {
+        let name = Name(environment: environment, bundleID: bundleID)
+        return topics.withLock { topics in
+            if let known = topics[name] { return known }
+            let made = SharedTopicHealth(TopicHealth(limits: limits))
+            topics[name] = made
+            return made
+        }
+    }
+}

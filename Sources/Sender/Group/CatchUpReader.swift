@@ -1,0 +1,171 @@
+import KafkaClient
+import Logging
+import PipelineCore
+import PushTopics
+
+/// Rereads the log for lagging topics, beside the group's consumer.
+///
+/// One client for all partitions of the shard, made when first needed and closed when idle; a few partitions at a time,
+/// see ``CatchUpSlots``. Bound to the shard's event loop.
+final class CatchUpReader {
+    private let makeReader: () throws(KafkaError) -> any PartitionReader
+    private let feed: RecordFeed
+    private let intake: Intake
+    private let logger: Logger
+    private var reader: (any PartitionReader)?
+    private var slots = CatchUpSlots(count: ShardLimits.catchUpPartitions)
+    /// No attempt is made before this time.
+    private var nextAttempt = MonotonicTime(nanoseconds: 0)
+    private var idleSince: MonotonicTime?
+    /// Records read and not looked at yet.
+    private var rests: [KafkaTopicPartition: (batch: KafkaBatch, next: Int)] = [:]
+    /// The index of the first partition in the next turn.
+    private var turn = 0
+    /// Partitions whose log no longer has the next records of a topic.
+    private(set) var overtaken: Set<Int32> = []
+
+    init(
+        feed: RecordFeed,
+        intake: Intake,
+        logger: Logger,
+        makeReader: @escaping () throws(KafkaError) -> any PartitionReader
+    ) {
+        self.feed = feed
+        self.intake = intake
+        self.logger = logger
+        self.makeReader = makeReader
+    }
+
+    /// Continues reading one partition with a topic that may be fed; the partitions take turns.
+    ///
+    /// - Returns: the notifications read; nil: nothing was read.
+    func read(_ partitions: [PartitionAssignment], now: MonotonicTime) -> (batch: PreparedBatch?, hasRead: Bool) {
+        let behind = partitions.filter { partition in
+            if partition.feeds.values.contains(where: { !$0.ledger.isLive }) { return true }
+            // At the end of the log nothing tells the reader that it has caught up.
+            if slots.holds(partition.number) { halt(partition) }
+            return false
+        }
+        guard !behind.isEmpty else {
+            closeIfIdle(now: now)
+            return (nil, false)
+        }
+        idleSince = nil
+        for step in 0..<behind.count {
+            let partition = behind[(turn + step) % behind.count]
+            guard prepare(partition, now: now), let start = partition.catchUp.position,
+                let (batch, first) = next(of: partition)
+            else { continue }
+            turn = (turn + step + 1) % behind.count
+            intake.begin(batch, now: now)
+            let stop = feed.feedBehind(batch, from: first, of: partition, start: start)
+            switch stop {
+            case .atEnd: break
+            // The reader has passed the remaining records.
+            case .live: halt(partition)
+            case .enough(let next): rests[partition.place] = (batch, next)
+            case .failed(let error): report(error, partition, now: now)
+            }
+            return (intake.end(), true)
+        }
+        return (nil, false)
+    }
+
+    private func next(of partition: PartitionAssignment) -> (KafkaBatch, Int)? {
+        if let rest = rests.removeValue(forKey: partition.place) { return (rest.batch, rest.next) }
+        return reader?.read(partition.place, max: ShardLimits.catchUpRecords).map { ($0, 0) }
+    }
+
+    /// Starts or moves the reading of a partition as its topics need it. False: nothing is to be read there now.
+    private func prepare(_ partition: PartitionAssignment, now: MonotonicTime) -> Bool {
+        guard !overtaken.contains(partition.number), nextAttempt <= now else { return false }
+        if slots.isOver(partition.number, now: now) {
+            halt(partition)
+            return false
+        }
+        let candidates = partition.sortedFeeds.compactMap { feed -> CatchUp.Candidate? in
+            guard let gap = feed.ledger.gap, self.feed.wants(feed) else { return nil }
+            return CatchUp.Candidate(topic: feed.hash, next: gap.next)
+        }
+        do throws(KafkaError) {
+            switch partition.catchUp.decide(candidates) {
+            case .stop:
+                stop(partition)
+                return false
+            case .begin(let offset):
+                guard slots.take(partition.number, now: now) else {
+                    partition.catchUp.halt()
+                    return false
+                }
+                rests[partition.place] = nil
+                try open().begin(partition.place, at: offset)
+            case .goOn:
+                break
+            }
+            return true
+        } catch {
+            halt(partition)
+            nextAttempt = now + ShardLimits.retryInterval
+            logger.warning("catching up failed; trying again", metadata: ["error": "\(error)"])
+            return false
+        }
+    }
+
+    private func open() throws(KafkaError) -> any PartitionReader {
+        if let reader { return reader }
+        let made = try makeReader()
+        reader = made
+        return made
+    }
+
+    private func stop(_ partition: PartitionAssignment) {
+        rests[partition.place] = nil
+        if slots.holds(partition.number) { reader?.stop(partition.place) }
+        slots.giveBack(partition.number)
+    }
+
+    private func halt(_ partition: PartitionAssignment) {
+        stop(partition)
+        partition.catchUp.halt()
+    }
+
+    private func report(_ error: KafkaError, _ partition: PartitionAssignment, now: MonotonicTime) {
+        halt(partition)
+        if error.isOffsetOutOfRange {
+            overtaken.insert(partition.number)
+        } else {
+            nextAttempt = now + ShardLimits.retryInterval
+            logger.error(
+                "catching up failed",
+                metadata: ["partition": "\(partition.number)", "error": "\(error)"]
+            )
+        }
+    }
+
+    /// Resumes a partition whose log begins at a known offset: its topics go on from there.
+    func resume(_ partition: Int32) { overtaken.remove(partition) }
+
+    /// Forgets a partition that is gone, or being given back.
+    func forget(_ partition: PartitionAssignment) {
+        halt(partition)
+        overtaken.remove(partition.number)
+    }
+
+    private func closeIfIdle(now: MonotonicTime) {
+        guard reader != nil else { return }
+        guard let since = idleSince else {
+            idleSince = now
+            return
+        }
+        if since + ShardLimits.readerIdle <= now { close() }
+    }
+
+    /// Closes the client; it is made again when needed.
+    func close() {
+        reader?.close()
+        reader = nil
+        slots = CatchUpSlots(count: slots.count)
+        rests = [:]
+        idleSince = nil
+    }
+}

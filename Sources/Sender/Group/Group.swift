@@ -1,0 +1,392 @@
+import KafkaClient
+import Logging
+import PipelineCore
+import PushTopics
+
+/// First stage: the partitions that the group has given to this shard, and the progress of each of their topics.
+///
+/// Bound to the shard's event loop.
+final class Group {
+    /// An event for the stages behind this one.
+    enum Event {
+        /// Feeds are being given back: nothing more of them is sent, notifications in flight may settle.
+        case leaving([TopicFeed])
+        /// Feeds have ended.
+        case over([TopicFeed])
+        /// A partition can be read, or could be given back.
+        case changed
+    }
+
+    /// Called for every event, after the change.
+    var onEvent: (Event) -> Void = { _ in }
+
+    let feeds: FeedTable
+    let memory: ShardMemory
+    let commits: Commits
+    let directory: TopicDirectory
+    private let consumer: any GroupConsumer
+    private let logger: Logger
+    private let metadataBytes: Int
+    private let revokeDeadline: Duration
+    private let settlePatience: Duration
+    private let requestsTopic: String
+    private let clock: () -> MonotonicTime
+
+    /// The assigned partitions, by number.
+    private(set) var assigned: [Int32: PartitionAssignment] = [:]
+    /// Partitions given by the group whose start positions are not known yet.
+    private var awaitingPositions: [KafkaTopicPartition] = []
+    /// Number of the latest question about positions, for telling its answer from those to older ones.
+    private var questions: UInt64 = 0
+    private var isAsking = false
+    /// Partitions whose metadata this program does not understand.
+    private(set) var standing: Set<Int32> = []
+    private var nextLookAtStanding: MonotonicTime
+    private(set) var revocation: Revocation?
+    /// The first assignment, possibly empty, was answered.
+    private(set) var hasJoined = false
+    private(set) var isStopping = false
+    /// Called at a stop when everything is committed, or cannot be.
+    private var whenDrained: (() -> Void)?
+
+    /// Partitions being given back.
+    struct Revocation {
+        enum Step {
+            /// Notifications in flight settle.
+            case settling
+            /// The last position is being committed.
+            case committing
+        }
+
+        var partitions: [PartitionAssignment]
+        /// The ends of the lanes that must be settled.
+        var barriers: [LaneBarrier]
+        /// Until then notifications in flight may settle. Those of topics that work have by then.
+        var settlesUntil: MonotonicTime
+        /// Until then the broker may acknowledge what was published.
+        var deadline: MonotonicTime
+        var step = Step.settling
+    }
+
+    init(
+        consumer: any GroupConsumer,
+        settings: ShardSettings,
+        directory: TopicDirectory,
+        feeds: FeedTable,
+        memory: ShardMemory,
+        commits: Commits,
+        logger: Logger,
+        clock: @escaping () -> MonotonicTime
+    ) {
+        self.consumer = consumer
+        self.directory = directory
+        self.feeds = feeds
+        self.memory = memory
+        self.commits = commits
+        self.logger = logger
+        self.clock = clock
+        metadataBytes = settings.metadataBytes
+        revokeDeadline = settings.revokeDeadline
+        settlePatience = settings.settlePatience
+        requestsTopic = settings.names.requests
+        nextLookAtStanding = clock()
+    }
+
+    /// Partitions being fed, in order.
+    var active: [PartitionAssignment] {
+        assigned.values.filter { $0.phase == .active }.sorted { $0.number < $1.number }
+    }
+
+    // MARK: Coming
+
+    /// Takes an assignment of the group; the partitions start at their last commit.
+    func assign(_ partitions: [KafkaTopicPartition]) {
+        // The answer to this assignment also answers earlier ones without an answer.
+        awaitingPositions += partitions.filter { !awaitingPositions.contains($0) }
+        hasJoined = false
+        isAsking = false
+        // Not when the positions are known: the group's assignment may be old by then.
+        commits.assigned()
+        // A shard may get no partition. After it gave some back in a cooperative group it always gets such an
+        // assignment, and the group waits for the answer to that, too.
+        if awaitingPositions.isEmpty { complete([]) } else { requestPositions() }
+    }
+
+    /// Asks for the committed positions of newly assigned partitions; repeated if the broker does not answer.
+    func requestPositions() {
+        guard !awaitingPositions.isEmpty, !isAsking else { return }
+        isAsking = true
+        questions += 1
+        let question = questions
+        consumer.committed(
+            awaitingPositions,
+            timeoutMilliseconds: ShardLimits.questionTimeoutMilliseconds
+        ) { [weak self] result in
+            self?.positionsArrived(question, result)
+        }
+    }
+
+    private func positionsArrived(_ question: UInt64, _ result: Result<[KafkaPartitionOffset], KafkaError>) {
+        guard question == questions, !isStopping else { return }
+        isAsking = false
+        switch result {
+        case .failure(let error):
+            logger.warning("committed positions could not be read; trying again", metadata: ["error": "\(error)"])
+        case .success(let positions):
+            let wanted = Set(awaitingPositions)
+            let starts = positions.filter { wanted.contains($0.place) }
+            guard starts.count == wanted.count else { return requestPositions() }
+            awaitingPositions = []
+            complete(starts.map(begin))
+        }
+    }
+
+    private func complete(_ starts: [KafkaPartitionOffset]) {
+        do throws(KafkaError) {
+            try consumer.completeAssign(starts)
+            hasJoined = true
+            let mustStand = starts.filter { standing.contains($0.partition) }.map(\.place)
+            if !mustStand.isEmpty { try consumer.pause(mustStand) }
+            logger.info("partitions assigned", metadata: ["partitions": "\(starts.map(\.partition).sorted())"])
+        } catch {
+            logger.error("partitions could not be assigned", metadata: ["error": "\(error)"])
+        }
+        onEvent(.changed)
+    }
+
+    /// Begins an assignment.
+    ///
+    /// - Returns: the start of its live reader.
+    private func begin(_ position: KafkaPartitionOffset) -> KafkaPartitionOffset {
+        // Still there only if a rebalance failed in between: its leftovers must not be sent beside the records fetched
+        // anew.
+        if let former = assigned.removeValue(forKey: position.partition) { end([former]) }
+        standing.remove(position.partition)
+        guard position.offset >= 0 else {
+            add(position.place, PositionMetadata(), offset: -1, start: -1)
+            return KafkaPartitionOffset(position.place, offset: KafkaOffset.beginning)
+        }
+        var metadata = PositionMetadata()
+        do throws(PositionMetadata.DecodingError) {
+            metadata = try PositionMetadata(decoding: position.metadata, committedOffset: position.offset)
+        } catch {
+            switch error {
+            case .missing:
+                logger.critical(
+                    "committed offset has no metadata: set by hand; starting there",
+                    metadata: ["partition": "\(position.partition)", "offset": "\(position.offset)"]
+                )
+            case .unknownVersion, .malformed:
+                standing.insert(position.partition)
+                logger.critical(
+                    "commit metadata is not understood; the partition stands until its offset is set",
+                    metadata: ["partition": "\(position.partition)", "offset": "\(position.offset)"]
+                )
+                return position
+            }
+        }
+        // With a near cursor the live reader starts there and skips finished records.
+        let lowest = metadata.laggards.map(\.cursor).min() ?? position.offset
+        let isNear = position.offset - lowest <= ShardLimits.nearRecords
+        let start = isNear ? min(lowest, position.offset) : position.offset
+        add(position.place, metadata, offset: position.offset, start: start)
+        return KafkaPartitionOffset(position.place, offset: start)
+    }
+
+    private func add(_ place: KafkaTopicPartition, _ metadata: PositionMetadata, offset: Int64, start: Int64) {
+        let partition = PartitionAssignment(
+            place: place,
+            doneBelow: offset,
+            doneOfAll: metadata.doneOfAll,
+            table: feeds,
+            budget: memory
+        )
+        if start >= 0 { partition.moveLive(to: start) }
+        for laggard in metadata.laggards {
+            let account =
+                switch laggard.topic {
+                case .refused: directory.refused
+                case .others: directory.others
+                // The bundle of the hash is known with its first record.
+                default: directory.account(of: laggard.topic) ?? TopicAccount(nil)
+                }
+            partition.inherit(laggard, from: start, account: account)
+        }
+        assigned[place.partition] = partition
+    }
+
+    /// Looks once more at partitions with unknown metadata.
+    func lookAtStanding(now: MonotonicTime) {
+        guard !standing.isEmpty, nextLookAtStanding <= now, revocation == nil else { return }
+        nextLookAtStanding = now + ShardLimits.standingInterval
+        let places = standing.sorted().map { KafkaTopicPartition(topic: requestsTopic, partition: $0) }
+        consumer.committed(
+            places,
+            timeoutMilliseconds: ShardLimits.questionTimeoutMilliseconds
+        ) { [weak self] result in
+            guard let self, !isStopping, case .success(let positions) = result else { return }
+            for position in positions where standing.contains(position.partition) { release(position) }
+        }
+    }
+
+    private func release(_ position: KafkaPartitionOffset) {
+        let start = begin(position)
+        guard !standing.contains(position.partition) else { return }
+        do throws(KafkaError) {
+            try consumer.seekWithoutWaiting(to: [start])
+            try consumer.resume([position.place])
+        } catch {
+            logger.error("partition could not be resumed", metadata: ["error": "\(error)"])
+        }
+        onEvent(.changed)
+    }
+
+    // MARK: Going
+
+    /// Gives back partitions that the group revokes. Lost ones belong to another member already: nothing of them is
+    /// committed.
+    ///
+    /// - Parameter barriers: the ends of lanes that must be settled, asked for once nothing more is sent.
+    func revoke(_ places: [KafkaTopicPartition], lost: Bool, barriers: () -> [LaneBarrier]) {
+        awaitingPositions.removeAll { places.contains($0) }
+        for place in places { standing.remove(place.partition) }
+        if lost { hasJoined = false }
+        let leaving = places.compactMap { assigned[$0.partition] }
+        logger.info(
+            lost ? "partitions lost" : "partitions revoked",
+            metadata: ["partitions": "\(places.map(\.partition).sorted())"]
+        )
+        startRevocation(of: leaving, within: lost ? .zero : revokeDeadline, barriers)
+        if lost {
+            end(leaving)
+            finishRevocation()
+        }
+    }
+
+    /// Gives back all partitions: the worker stops.
+    func drain(within limit: Duration, barriers: () -> [LaneBarrier], then body: @escaping () -> Void) {
+        whenDrained = body
+        startRevocation(of: Array(assigned.values), within: limit, barriers)
+    }
+
+    private func startRevocation(
+        of partitions: [PartitionAssignment],
+        within limit: Duration,
+        _ barriers: () -> [LaneBarrier]
+    ) {
+        for partition in partitions { partition.phase = .revoking }
+        onEvent(.leaving(partitions.flatMap(\.sortedFeeds)))
+        // A rebalance inside a drain adds nothing: all partitions are leaving already.
+        let former = revocation
+        revocation = Revocation(
+            partitions: partitions.filter { partition in
+                !(former?.partitions.contains { $0 === partition } ?? false)
+            } + (former?.partitions ?? []),
+            barriers: barriers(),
+            settlesUntil: former?.settlesUntil ?? clock() + settlePatience,
+            deadline: min(former?.deadline ?? MonotonicTime(nanoseconds: .max), clock() + limit)
+        )
+    }
+
+    /// Gives the partitions back once everything in flight has settled and everything published is acknowledged.
+    func finishRevocationIfSettled(now: MonotonicTime) {
+        guard let revocation else { return }
+        switch revocation.step {
+        case .settling:
+            let isAcknowledged = revocation.partitions.allSatisfy { partition in
+                partition.feeds.values.allSatisfy { $0.unacknowledged == 0 }
+            }
+            let isSettled = revocation.barriers.allSatisfy(\.isPassed)
+            // One topic that does not settle keeps no other's partition from its next owner.
+            let isPatient = !isSettled && now < revocation.settlesUntil || !isAcknowledged
+            guard !isPatient || revocation.deadline <= now || commits.isFenced else { return }
+            if !(isSettled && isAcknowledged) {
+                logger.warning("notifications in flight are left to whoever takes over, who sends them again")
+            }
+            // Nothing that the group would still store: it has gone on without this member.
+            guard !commits.isFenced else { return finishRevocation() }
+            self.revocation?.step = .committing
+            self.revocation?.deadline = now + ShardLimits.lastCommitPatience
+            commits.commitLast(revocation.partitions) { [weak self] in
+                guard case .committing = self?.revocation?.step else { return }
+                self?.finishRevocation()
+            }
+        case .committing:
+            if revocation.deadline <= now { finishRevocation() }
+        }
+    }
+
+    private func finishRevocation() {
+        guard let revocation else { return }
+        self.revocation = nil
+        end(revocation.partitions)
+        if let whenDrained {
+            isStopping = true
+            self.whenDrained = nil
+            return whenDrained()
+        }
+        do throws(KafkaError) {
+            try consumer.completeRevoke()
+        } catch {
+            logger.error("partitions could not be given back", metadata: ["error": "\(error)"])
+        }
+        onEvent(.changed)
+    }
+
+    private func end(_ partitions: [PartitionAssignment]) {
+        var over: [TopicFeed] = []
+        for partition in partitions {
+            if assigned[partition.number] === partition { assigned[partition.number] = nil }
+            commits.forget(partition.number)
+            over += partition.end()
+        }
+        onEvent(.over(over))
+        if assigned.isEmpty { commits.lostAll() }
+    }
+
+    // MARK: Topics
+
+    /// Feeds the unfinished records of a topic anew. It does not work, and nothing of it is in flight.
+    ///
+    /// - Returns: the feeds that are over; nil: an acknowledgement of the broker for the topic is missing.
+    func rewind(_ topic: Topic) -> [TopicFeed]? {
+        let all = active.flatMap { partition in
+            partition.sortedFeeds.filter { $0.account.topic === topic }.map { (partition, $0) }
+        }
+        guard all.allSatisfy({ $0.1.unacknowledged == 0 }) else { return nil }
+        return all.compactMap { partition, feed in partition.rewind(feed) }
+    }
+
+    /// The topic has records taken in or passed over.
+    func hasWork(_ topic: Topic) -> Bool {
+        active.contains { partition in
+            partition.feeds.values.contains { $0.account.topic === topic && !$0.ledger.isIdle }
+        }
+    }
+
+    // MARK: Pauses
+
+    /// Pauses partitions while there is no room, so that polling brings events only.
+    func pause(_ isBlocked: Bool) {
+        for partition in active where partition.isPaused != isBlocked {
+            do throws(KafkaError) {
+                if isBlocked { try consumer.pause([partition.place]) } else { try consumer.resume([partition.place]) }
+                partition.isPaused = isBlocked
+            } catch {
+                logger.error(
+                    "partition could not be paused or resumed",
+                    metadata: ["partition": "\(partition.number)", "error": "\(error)"]
+                )
+            }
+        }
+    }
+
+    /// One past the last record of a partition, as of the latest fetches.
+    func end(of partition: PartitionAssignment) -> Int64? {
+        consumer.cachedWatermarks(partition.place)?.high
+    }
+
+    func watermarks(of partition: PartitionAssignment) -> KafkaWatermarks? {
+        consumer.cachedWatermarks(partition.place)
+    }
+}

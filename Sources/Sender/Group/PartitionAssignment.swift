@@ -1,0 +1,154 @@
+import KafkaClient
+import PipelineCore
+
+/// One assignment of one partition of push.requests: its live reader, and the progress of each topic.
+///
+/// Bound to the shard's event loop.
+final class PartitionAssignment {
+    enum Phase {
+        case active
+        /// Being given back: nothing is fed, notifications in flight may settle until the deadline.
+        case revoking
+    }
+
+    let place: KafkaTopicPartition
+    var phase = Phase.active
+    var isPaused = false
+    /// The next offset of the live reader; nil: not known before its first record.
+    private(set) var liveNext: Int64?
+    /// Everything below this offset is done for topics without a feed.
+    let doneBelow: Int64
+    /// Feeds by topic.
+    private(set) var feeds: [TopicHash: TopicFeed] = [:]
+    var catchUp = CatchUp()
+    /// End of the live reader's routed records, while requests are coalesced; and the tick at which it last moved.
+    private(set) var routedLive: Int64 = 0
+    private(set) var movedAt: UInt64 = 0
+    /// The last position that the broker has acknowledged.
+    private(set) var committed: PositionMetadata.Position?
+    /// The position on its way to the broker.
+    private(set) var committing: PositionMetadata.Position?
+
+    private let doneOfAll: DoneRanges
+    private let table: FeedTable
+    private let budget: ShardMemory
+
+    /// - Parameters:
+    ///   - doneBelow: the committed offset.
+    ///   - doneOfAll: done ranges of all topics, as written by an earlier version.
+    init(place: KafkaTopicPartition, doneBelow: Int64, doneOfAll: DoneRanges, table: FeedTable, budget: ShardMemory) {
+        self.place = place
+        self.doneBelow = max(0, doneBelow)
+        self.doneOfAll = doneOfAll
+        self.table = table
+        self.budget = budget
+        if doneBelow >= 0 { liveNext = doneBelow }
+    }
+
+    var number: Int32 { place.partition }
+
+    /// The feeds in the order of their topics.
+    var sortedFeeds: [TopicFeed] { feeds.values.sorted { $0.hash < $1.hash } }
+
+    // MARK: Feeds
+
+    /// The live reader goes on from an offset.
+    func moveLive(to offset: Int64) { liveNext = offset }
+
+    /// Notes that all records of the live reader below an offset were routed.
+    func noteRouted(upTo offset: Int64, tick: UInt64) {
+        guard routedLive < offset else { return }
+        routedLive = offset
+        movedAt = tick
+    }
+
+    /// The feed of a topic; a new one is live.
+    func feed(of hash: TopicHash, account: @autoclosure () -> TopicAccount) -> TopicFeed {
+        if let known = feeds[hash] { return known }
+        return add(hash, account(), TopicLedger(doneBelow: doneBelow, alreadyDone: doneOfAll))
+    }
+
+    /// Takes over a topic whose cursor is named in the commit.
+    func inherit(_ laggard: PositionMetadata.Laggard, from start: Int64, account: TopicAccount) {
+        let isNear = start <= laggard.cursor
+        let gap = isNear ? nil : laggard.cursor..<start
+        let below = isNear ? laggard.cursor : 0
+        _ = add(laggard.topic, account, TopicLedger(doneBelow: below, alreadyDone: laggard.done, gap: gap))
+    }
+
+    /// Feeds a topic anew from its cursor.
+    ///
+    /// - Returns: the feed that ended; nil: there was nothing to feed again.
+    func rewind(_ feed: TopicFeed) -> TopicFeed? {
+        guard feed.ledger.frontier.recordCount > 0, feeds[feed.hash] === feed else { return nil }
+        let ledger = feed.ledger.rewound(liveNext: liveNext ?? doneBelow)
+        table.remove(feed)
+        _ = add(feed.hash, feed.account, ledger)
+        return feed
+    }
+
+    /// Hands a feed without records to the account of its topic, now that the bundle is known by name.
+    func hand(_ feed: TopicFeed, to account: TopicAccount) -> TopicFeed {
+        guard feed.account !== account, feed.ledger.frontier.recordCount == 0 else { return feed }
+        table.remove(feed)
+        return add(feed.hash, account, feed.ledger)
+    }
+
+    /// Ends all feeds.
+    func end() -> [TopicFeed] {
+        phase = .revoking
+        // Nothing of it is committed any more.
+        liveNext = nil
+        let all = sortedFeeds
+        for feed in all { table.remove(feed) }
+        feeds = [:]
+        return all
+    }
+
+    private func add(_ hash: TopicHash, _ account: TopicAccount, _ ledger: TopicLedger) -> TopicFeed {
+        let feed = TopicFeed(
+            number: table.nextNumber,
+            hash: hash,
+            account: account,
+            partition: self,
+            ledger: ledger,
+            budget: budget
+        )
+        table.insert(feed)
+        feeds[hash] = feed
+        return feed
+    }
+
+    // MARK: Committing
+
+    /// The lowest offset that is not done; nil: not known.
+    var cursor: Int64? {
+        let cursors = feeds.values.compactMap(\.ledger.cursor)
+        guard let liveNext else { return cursors.min() }
+        return cursors.min().map { min($0, liveNext) } ?? liveNext
+    }
+
+    /// The present position; nil before anything is known of it.
+    func position(metadataLimitBytes: Int) -> PositionMetadata.Position? {
+        guard let liveNext else { return nil }
+        // A take-over may begin before the committed offset; the offset must not go back for that.
+        let end = max(liveNext, doneBelow)
+        var laggards: [(topic: TopicHash, cursor: Int64)] = []
+        for (hash, feed) in feeds {
+            if let cursor = feed.ledger.cursor(liveNext: liveNext, committed: doneBelow) {
+                laggards.append((hash, cursor))
+            }
+        }
+        return PositionMetadata.choose(laggards, liveNext: end, limitBytes: metadataLimitBytes) { [feeds] hash, limit in
+            feeds[hash]?.ledger.doneRanges(limit: limit) ?? DoneRanges()
+        }
+    }
+
+    func beginCommit(_ position: PositionMetadata.Position) { committing = position }
+
+    /// - Parameter isStored: the broker stored the commit; otherwise it is unknown.
+    func endCommit(isStored: Bool) {
+        if isStored { committed = committing }
+        committing = nil
+    }
+}

@@ -1,0 +1,199 @@
+import KafkaClient
+import Logging
+import PipelineCore
+import PushSchemas
+import PushTopics
+
+/// Feeds consumed records to the intake, topic by topic, or passes them over.
+///
+/// A topic without credit, or one that does not work, is passed over by the live reader and fed again by the catch-up
+/// reader. Bound to the shard's event loop.
+final class RecordFeed {
+    private let classifier: Classifier
+    private let intake: Intake
+    private let memory: ShardMemory
+    private let maxUncommitted: Int
+
+    init(directory: TopicDirectory, intake: Intake, memory: ShardMemory, maxUncommitted: Int) {
+        classifier = Classifier(directory: directory)
+        self.intake = intake
+        self.memory = memory
+        self.maxUncommitted = maxUncommitted
+    }
+
+    // MARK: Credit
+
+    /// The feed may take one record more.
+    func admits(_ feed: TopicFeed) -> Bool {
+        let account = feed.account
+        switch account.feeding {
+        case .all: return hasRoom(feed)
+        case .notifications(let limit): return account.notifications < limit
+        case .deadLetters(let records): return records > 0 && hasRoom(feed)
+        case .nothing: return false
+        }
+    }
+
+    private func hasRoom(_ feed: TopicFeed) -> Bool {
+        feed.ledger.frontier.uncommitted < maxUncommitted && memory.admits(feed.account)
+    }
+
+    /// The lagging feed needs more records: it has used up half of its allowance.
+    func wants(_ feed: TopicFeed) -> Bool {
+        let account = feed.account
+        guard admits(feed) else { return false }
+        guard account.feeding == .all else { return true }
+        return feed.ledger.frontier.uncommitted <= maxUncommitted / 2
+            && memory.budget.admits(topicBytes: account.bytes * 2)
+    }
+
+    // MARK: Live
+
+    /// Takes in, or passes over, a record that the live reader has reached.
+    func feedLive(_ message: KafkaMessageView, at index: Int, of partition: PartitionAssignment) {
+        let offset = message.offset
+        // After a seek or a pause librdkafka may deliver records again that were taken in already.
+        if let next = partition.liveNext, offset < next { return }
+        partition.moveLive(to: offset + 1)
+        let found = classifier.classify(message)
+        let feed = feed(of: found, in: partition)
+        guard offset >= feed.ledger.doneBelow else { return }
+        guard feed.ledger.isLive, admits(feed) else { return feed.passOver(offset) }
+        take(message, at: index, found, of: feed)
+    }
+
+    // MARK: Catching up
+
+    /// Takes in the records of lagging topics from a batch of the catch-up reader.
+    ///
+    /// - Parameters:
+    ///   - first: index of the first record to look at.
+    ///   - start: the reader's position before it; topics to be fed from before it wait for another visit.
+    func feedBehind(
+        _ batch: KafkaBatch,
+        from first: Int,
+        of partition: PartitionAssignment,
+        start: Int64
+    ) -> CatchUpStop {
+        var left: Set<TopicHash> = []
+        var position = start
+        var stop = CatchUpStop.atEnd
+        for index in first..<batch.count {
+            let message = batch[index]
+            if message.isError {
+                guard let error = message.error else { continue }
+                guard !error.isPartitionEnd else {
+                    position = max(position, message.offset)
+                    continue
+                }
+                stop = .failed(error)
+                break
+            }
+            guard message.offset >= position else { continue }
+            guard intake.preparedCount < ShardLimits.notificationsPerBatch else {
+                stop = .enough(next: index)
+                break
+            }
+            position = message.offset
+            // Nothing from there on was passed over.
+            if let next = partition.liveNext, position >= next {
+                stop = .live
+                break
+            }
+            feedBehind(message, at: index, of: partition, from: start, &left)
+            position = message.offset + 1
+        }
+        partition.catchUp.passed(upTo: position)
+        for feed in partition.sortedFeeds {
+            guard let gap = feed.ledger.gap, gap.next >= start, !left.contains(feed.hash) else { continue }
+            feed.fed(upTo: position)
+        }
+        return stop
+    }
+
+    private func feedBehind(
+        _ message: KafkaMessageView,
+        at index: Int,
+        of partition: PartitionAssignment,
+        from start: Int64,
+        _ left: inout Set<TopicHash>
+    ) {
+        // The key is looked at first, the value only if the bundle may lag.
+        guard mayBeBehind(message.key, in: partition, from: start) else { return }
+        let found = classifier.classify(message)
+        let feed = feed(of: found, in: partition)
+        guard let gap = feed.ledger.gap, gap.next >= start, gap.next <= message.offset, !left.contains(feed.hash) else {
+            return
+        }
+        guard message.offset <= gap.last else { return }
+        guard admits(feed) else {
+            // Everything of the feed before this record was fed.
+            feed.fed(upTo: message.offset)
+            left.insert(feed.hash)
+            return
+        }
+        take(message, at: index, found, of: feed)
+        partition.catchUp.fed(feed.hash, bytes: message.value.count + message.key.count)
+    }
+
+    private func mayBeBehind(
+        _ key: UnsafeRawBufferPointer,
+        in partition: PartitionAssignment,
+        from start: Int64
+    ) -> Bool {
+        func isBehind(_ hash: TopicHash) -> Bool {
+            guard let gap = partition.feeds[hash]?.ledger.gap else { return false }
+            return gap.next >= start
+        }
+        if isBehind(.refused) || isBehind(.others) { return true }
+        guard let parsed = try? RecordKeyView(parsing: key) else { return false }
+        return classifier.directory.hasHash(ofBundle: parsed.bundleID, where: isBehind)
+    }
+
+    // MARK: Both
+
+    private func feed(of found: Classifier.Found, in partition: PartitionAssignment) -> TopicFeed {
+        switch found {
+        case .refused:
+            return partition.feed(of: .refused, account: classifier.directory.refused)
+        case .request(_, let topic):
+            // A laggard of the commit is known by its hash alone until its first record comes.
+            return partition.hand(partition.feed(of: topic.hash, account: topic.account), to: topic.account)
+        }
+    }
+
+    private func take(_ message: KafkaMessageView, at index: Int, _ found: Classifier.Found, of feed: TopicFeed) {
+        switch found {
+        case .refused(let refusal, let tokens):
+            intake.refuse(message, at: index, of: feed, tokens: tokens, refusal)
+        case .request(let request, let topic):
+            if case .deadLetters(let records) = feed.account.feeding {
+                feed.account.feeding = .deadLetters(records: records - 1)
+                return intake.refuse(
+                    message,
+                    at: index,
+                    of: feed,
+                    tokens: request.tokenCount,
+                    RecordRefusal(
+                        reason: "bundle-without-certificate",
+                        detail: "no certificate for \(feed.account.topic?.bundleID ?? "") in environment "
+                            + "\(feed.account.topic?.environment ?? ""), for longer than worker.certificate-grace"
+                    )
+                )
+            }
+            intake.take(
+                Intake.Fed(message: message, index: index, feed: feed, request: request, shard: topic.shard)
+            )
+        }
+    }
+}
+
+/// The point at which a batch of the catch-up reader was left.
+enum CatchUpStop {
+    case atEnd
+    /// The batch has reached the live reader's position: the rest of it was not looked at.
+    case live
+    /// The intake has enough for one batch; the rest begins at an index.
+    case enough(next: Int)
+    case failed(KafkaError)
+}

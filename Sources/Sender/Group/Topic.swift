@@ -1,0 +1,55 @@
+import BelfrySupport
+import PipelineCore
+import TokenState
+
+/// One bundle in one environment, as known to every stage of a shard. Immutable.
+final class Topic {
+    /// Position among the topics of the shard.
+    let index: Int32
+    let environment: String
+    let bundleID: String
+    /// The place of its tokens' state in Redis.
+    let tokens: TokenTable.Space
+    /// The dead tokens, as published in push.tombstones; nil: not followed.
+    let deadTokens: TombstoneFilter?
+    let requestKey: FingerprintKey
+    let windowKey: FingerprintKey
+    /// Window of coalescing. Zero: a request that does not wait anyway is sent at once.
+    let coalescingWindow: Duration
+    let payloadLimitBytes: Int
+    /// Lengths of tokens that the gateway accepts.
+    let tokenBytes: ClosedRange<Int>
+    /// Number of keys that the bundle is spread over; 1: not spread, nil: not known, so shards are not checked.
+    let spread: UInt32?
+    let limits: LaneLimits
+    /// Names the topic in the connection budget of the process.
+    let budgetNumber: UInt64
+    /// The topic's health, judged for the whole process.
+    let health: SharedTopicHealth
+
+    init(
+        index: Int32,
+        environment: String,
+        bundleID: String,
+        settings: TopicSettings,
+        tokenBytes: ClosedRange<Int>,
+        limits: LaneLimits,
+        health: SharedTopicHealth,
+        deadTokens: TombstoneFilter?
+    ) {
+        self.index = index
+        self.environment = environment
+        self.bundleID = bundleID
+        payloadLimitBytes = settings.payloadLimitBytes
+        spread = settings.spread
+        coalescingWindow = settings.coalescingWindow
+        self.tokenBytes = tokenBytes
+        self.limits = limits
+        self.health = health
+        self.deadTokens = deadTokens
+        budgetNumber = TopicHash(bundleID: bundleID, environment: environment).value
+        tokens = TokenTable.Space(environment: environment, bundleID: bundleID)
+        requestKey = FingerprintKey(.request, environment: environment, bundleID: bundleID)
+        windowKey = FingerprintKey(.window, environment: environment, bundleID: bundleID)
+    }
+}

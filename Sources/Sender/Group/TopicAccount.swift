@@ -1,0 +1,36 @@
+import PipelineCore
+
+/// A shard's holdings of one topic over all partitions, and its feeding limit.
+///
+/// Bound to the shard's event loop.
+final class TopicAccount {
+    /// The limit of feeding for the topic.
+    enum Feeding: Equatable {
+        /// As much as fits.
+        case all
+        /// This many notifications at a time: the topic is being probed, or waits for that.
+        case notifications(Int)
+        /// The topic's records become dead letters, this many until the next tick.
+        case deadLetters(records: Int)
+        case nothing
+    }
+
+    /// Nil: records that concern no topic.
+    let topic: Topic?
+    var feeding = Feeding.all
+    /// Records taken in and not behind their cursors.
+    private(set) var records = 0
+    private(set) var notifications = 0
+    private(set) var bytes = 0
+
+    init(_ topic: Topic?) {
+        self.topic = topic
+    }
+
+    /// Adds a change of the ledger of one of its feeds.
+    func note(records: Int, notifications: Int, bytes: Int) {
+        self.records += records
+        self.notifications += notifications
+        self.bytes += bytes
+    }
+}

@@ -1,0 +1,153 @@
+import Glibc
+import PipelineCore
+import PushSchemas
+import PushTopics
+
+/// Finds the topic of a record by its key and environment; makes it on first use.
+///
+/// Bound to the shard's event loop.
+final class TopicDirectory {
+    /// A record's topic.
+    struct Found {
+        var hash: TopicHash
+        var account: TopicAccount
+        /// The shard of the bundle that the key names.
+        var shard: UInt32?
+    }
+
+    /// Makes a topic of a configured environment.
+    typealias Make = (_ index: Int32, _ environment: String, _ bundleID: String) -> Topic
+
+    /// Most bundles without a certificate that are followed individually; others share ``TopicHash/others``. Limits the
+    /// memory for records with fabricated keys.
+    static let mostWithoutCertificate = 100
+
+    private(set) var accounts: [TopicAccount] = []
+    /// Account of records that are refused as a whole.
+    let refused = TopicAccount(nil)
+    /// Account of bundles without a certificate beyond the limit.
+    let others = TopicAccount(nil)
+
+    private let environments: [String]
+    /// Environments as records may name them; the empty name first.
+    private let environmentBytes: [[UInt8]]
+    private let hasCertificate: (_ environment: String, _ bundleID: String) -> Bool
+    private let make: Make
+    private var indices: [Name: Int32] = [:]
+    private var hashes: [TopicHash: Int32] = [:]
+    private var withoutCertificate = 0
+    /// The last answer: consecutive records mostly belong to one bundle.
+    private var last: (key: [UInt8], environment: [UInt8], found: Found)?
+
+    private struct Name: Hashable {
+        var environment: String
+        var bundleID: String
+    }
+
+    init(
+        environments: [String],
+        hasCertificate: @escaping (_ environment: String, _ bundleID: String) -> Bool,
+        make: @escaping Make
+    ) {
+        self.environments = environments
+        environmentBytes = [[]] + environments.map { Array($0.utf8) }
+        self.hasCertificate = hasCertificate
+        self.make = make
+        others.feeding = .nothing
+    }
+
+    /// - Throws: the key is invalid, or the environment is not configured.
+    func find(
+        key: UnsafeRawBufferPointer,
+        environment: UnsafeRawBufferPointer
+    ) throws(RecordRefusal) -> Found {
+        if let last, Self.areEqual(last.key, key), Self.areEqual(last.environment, environment) {
+            return last.found
+        }
+        let parsed = try RecordRefusal.of { () throws(RecordError) in try RecordKeyView(parsing: key) }
+        let hash = TopicHash(bundleID: parsed.bundleID, environment: environment)
+        let name = Name(
+            environment: try resolve(String(decoding: environment, as: UTF8.self)),
+            bundleID: String(decoding: parsed.bundleID, as: UTF8.self)
+        )
+        guard let account = account(of: name, hash) else {
+            // Not remembered: there may be room for the bundle later.
+            return Found(hash: .others, account: others, shard: parsed.shard)
+        }
+        let found = Found(hash: hash, account: account, shard: parsed.shard)
+        last = (Array(key), Array(environment), found)
+        return found
+    }
+
+    /// The account of a topic already met with this hash; nil: none was.
+    func account(of hash: TopicHash) -> TopicAccount? {
+        hashes[hash].map { accounts[Int($0)] }
+    }
+
+    /// One of a bundle's possible hashes fulfils a condition. Possible are those with the environment left out, or with
+    /// one of those configured.
+    func hasHash(ofBundle bundleID: UnsafeRawBufferPointer, where fulfils: (TopicHash) -> Bool) -> Bool {
+        environmentBytes.contains { environment in
+            environment.withUnsafeBytes { fulfils(TopicHash(bundleID: bundleID, environment: $0)) }
+        }
+    }
+
+    /// One more bundle without a certificate can be followed individually.
+    var hasRoom: Bool { withoutCertificate < Self.mostWithoutCertificate }
+
+    /// Counts the bundles without a certificate anew: some may have one by now.
+    func recount() {
+        withoutCertificate = accounts.count { account in
+            account.topic.map { !hasCertificate($0.environment, $0.bundleID) } ?? false
+        }
+    }
+
+    private func account(of name: Name, _ hash: TopicHash) -> TopicAccount? {
+        if let known = indices[name] {
+            hashes[hash] = known
+            return accounts[Int(known)]
+        }
+        let isThere = hasCertificate(name.environment, name.bundleID)
+        if !isThere {
+            guard hasRoom else { return nil }
+            withoutCertificate += 1
+        }
+        let index = Int32(accounts.count)
+        let account = TopicAccount(make(index, name.environment, name.bundleID))
+        // The first records of the bundle come before the next look at certificates.
+        if !isThere { account.feeding = .nothing }
+        accounts.append(account)
+        indices[name] = index
+        hashes[hash] = index
+        return account
+    }
+
+    private func resolve(_ environment: String) throws(RecordRefusal) -> String {
+        if environment.isEmpty {
+            guard environments.count == 1 else {
+                throw RecordRefusal(
+                    reason: "environment-needed",
+                    detail: "several environments are configured, so the request must name one of "
+                        + environments.joined(separator: ", ")
+                )
+            }
+            return environments[0]
+        }
+        guard environments.contains(environment) else {
+            throw RecordRefusal(
+                reason: "environment-unknown",
+                detail:
+                    "environment '\(environment)' is not configured; allowed: \(environments.joined(separator: ", "))"
+            )
+        }
+        return environment
+    }
+
+    private static func areEqual(_ known: [UInt8], _ bytes: UnsafeRawBufferPointer) -> Bool {
+        known.count == bytes.count
+            && known.withUnsafeBytes { left in
+                guard let first = left.baseAddress, let second = bytes.baseAddress else { return bytes.isEmpty }
+                return memcmp(first, second, bytes.count) == 0
+            }
+    }
+}

@@ -1,0 +1,202 @@
+import KafkaClient
+import PipelineCore
+import PushSchemas
+
+/// One topic in one assignment of one partition: its ledger, and the consumed records behind it.
+///
+/// Its number is part of every ``NotificationReference``. A topic that is fed anew gets a feed with a new number, so
+/// that leftovers of the former one cannot be mistaken for its own. Bound to the shard's event loop.
+final class TopicFeed {
+    /// Never reused in a shard.
+    let number: UInt32
+    let hash: TopicHash
+    let account: TopicAccount
+    unowned let partition: PartitionAssignment
+    private(set) var ledger: TopicLedger
+    /// Unacknowledged publications about its notifications, and requests on their way into Redis.
+    private(set) var unacknowledged = 0
+    /// Records that were sent without token state.
+    var sentWithoutState = RecordMarks()
+    /// Keys of records with a request id, while those are remembered; see ``RequestFingerprint/key(requestID:)``.
+    var requestKeys = RecordValues<SipHash>()
+    /// The feed has ended: nothing of it is sent, settled or published.
+    private(set) var isOver = false
+
+    private let budget: ShardMemory
+    private var runs: [SourceRun] = []
+
+    /// Records of one consumed batch that follow each other.
+    private struct SourceRun {
+        var firstRecord: UInt32
+        var count: UInt32
+        var batch: KafkaBatch
+        var firstIndex: Int
+        var takenAt: MonotonicTime
+        /// The records were copied out of the fetch buffer.
+        var isCopied = false
+    }
+
+    init(
+        number: UInt32,
+        hash: TopicHash,
+        account: TopicAccount,
+        partition: PartitionAssignment,
+        ledger: TopicLedger,
+        budget: ShardMemory
+    ) {
+        self.number = number
+        self.hash = hash
+        self.account = account
+        self.partition = partition
+        self.ledger = ledger
+        self.budget = budget
+    }
+
+    // MARK: Ledger
+
+    /// Takes a record in, which counts towards the limits until its cursor has passed it.
+    func take(
+        _ message: KafkaMessageView,
+        at index: Int,
+        of batch: KafkaBatch,
+        tokens: Int,
+        now: MonotonicTime
+    ) -> UInt32 {
+        let bytes = message.value.count + message.key.count + tokens * ShardLimits.notificationBytes
+        let number = change { $0.take(offset: message.offset, tokens: tokens, bytes: bytes) }
+        keepSource(record: number, batch: batch, index: index, takenAt: now)
+        change { $0.advance() }
+        return number
+    }
+
+    func passOver(_ offset: Int64) { ledger.passOver(offset) }
+    func fed(upTo offset: Int64) { ledger.fed(upTo: offset) }
+    func skip(to low: Int64) -> Int64 { ledger.skip(to: low) }
+
+    @discardableResult
+    func markDone(_ record: UInt32, token: UInt32) -> Bool {
+        change { $0.markDone(record, token: token) }
+    }
+
+    func isDone(_ record: UInt32, token: UInt32) -> Bool { isOver || ledger.isDone(record, token: token) }
+    func hold(_ record: UInt32) { ledger.hold(record) }
+    func release(_ record: UInt32) { change { $0.release(record) } }
+
+    func publicationBegun() { unacknowledged += 1 }
+    func publicationEnded() { unacknowledged -= 1 }
+
+    /// Ends the feed; its records no longer count towards the limits.
+    func end() {
+        guard !isOver else { return }
+        isOver = true
+        let frontier = ledger.frontier
+        account.note(records: -frontier.recordCount, notifications: -frontier.uncommitted, bytes: -frontier.bytes)
+        budget.giveBack(frontier.bytes)
+        runs = []
+    }
+
+    private func change<Result>(_ body: (inout TopicLedger) -> Result) -> Result {
+        let records = ledger.frontier.recordCount
+        let notifications = ledger.frontier.uncommitted
+        let bytes = ledger.frontier.bytes
+        let result = body(&ledger)
+        guard !isOver else { return result }
+        let added = ledger.frontier.bytes - bytes
+        account.note(
+            records: ledger.frontier.recordCount - records,
+            notifications: ledger.frontier.uncommitted - notifications,
+            bytes: added
+        )
+        if added > 0 { budget.take(added) } else if added < 0 { budget.giveBack(-added) }
+        return result
+    }
+
+    // MARK: Sources
+
+    /// Remembers the source of a record, until the cursor has passed it.
+    private func keepSource(record: UInt32, batch: KafkaBatch, index: Int, takenAt: MonotonicTime) {
+        if let last = runs.indices.last,
+            runs[last].batch === batch,
+            runs[last].firstRecord &+ runs[last].count == record,
+            runs[last].firstIndex + Int(runs[last].count) == index
+        {
+            runs[last].count += 1
+            return
+        }
+        trimSources()
+        runs.append(SourceRun(firstRecord: record, count: 1, batch: batch, firstIndex: index, takenAt: takenAt))
+    }
+
+    /// The time of taking in the oldest unfinished record; nil when all are done.
+    var oldestTakenAt: MonotonicTime? {
+        trimSources()
+        return runs.first?.takenAt
+    }
+
+    /// The time of publishing the oldest unfinished record, UNIX milliseconds. Nil when all are done, or the log does
+    /// not tell.
+    var oldestPublishedAt: Int64? {
+        source(of: ledger.frontier.firstRecord).flatMap { $0.batch[$0.index].timestampMilliseconds }
+    }
+
+    /// Releases the batches whose records are all behind the cursor.
+    func trimSources() {
+        let first = ledger.frontier.firstRecord
+        let spent = runs.prefix { Int32(bitPattern: $0.firstRecord &+ $0.count &- first) <= 0 }.count
+        if spent > 0 { runs.removeFirst(spent) }
+        sentWithoutState.forget(before: first)
+        requestKeys.forget(before: first)
+    }
+
+    /// Copies records taken in before a time out of their fetch buffers, which hold records of other topics, too.
+    func unpinSources(takenBefore time: MonotonicTime) {
+        trimSources()
+        let late = runs.prefix { $0.takenAt < time }
+        guard let last = late.last, !last.isCopied else { return }
+        var copied: [SourceRun] = []
+        for run in late {
+            if run.isCopied {
+                copied.append(run)
+                continue
+            }
+            for index in 0..<run.count {
+                copied.append(
+                    SourceRun(
+                        firstRecord: run.firstRecord &+ index,
+                        count: 1,
+                        batch: run.batch.copy(of: run.firstIndex + Int(index)),
+                        firstIndex: 0,
+                        takenAt: run.takenAt,
+                        isCopied: true
+                    )
+                )
+            }
+        }
+        runs.replaceSubrange(late.indices, with: copied)
+    }
+
+    /// The source of a record; nil once the cursor has passed it.
+    func source(of record: UInt32) -> (batch: KafkaBatch, index: Int)? {
+        // Runs follow each other without a gap, and there is one for each small batch behind a cursor that stands
+        // still.
+        guard let first = runs.first?.firstRecord else { return nil }
+        let distance = record &- first
+        // The first run is never beyond the record, because its own distance is 0.
+        let run = runs[runs.partitioningIndex { $0.firstRecord &- first > distance } - 1]
+        guard record &- run.firstRecord < run.count else { return nil }
+        return (run.batch, run.firstIndex + Int(record &- run.firstRecord))
+    }
+}
+
+/// Bytes that the feeds of a shard hold together; see ``MemoryBudget``.
+final class ShardMemory {
+    private(set) var budget: MemoryBudget
+
+    init(_ budget: MemoryBudget) {
+        self.budget = budget
+    }
+
+    func take(_ bytes: Int) { budget.take(bytes) }
+    func giveBack(_ bytes: Int) { budget.giveBack(bytes) }
+    func admits(_ account: TopicAccount) -> Bool { budget.admits(topicBytes: account.bytes) }
+}

@@ -1,0 +1,188 @@
+import APNsProtocol
+import KafkaClient
+import PipelineCore
+import PushSchemas
+import PushTopics
+
+/// Second stage: turns fed records into batches of validated notifications, or into dead letters with coordinates.
+///
+/// Bad input disturbs nothing else. Bound to the shard's event loop.
+final class Intake {
+    /// A record being fed.
+    struct Fed {
+        var message: KafkaMessageView
+        var index: Int
+        var feed: TopicFeed
+        var request: SendRequestView
+        /// The shard of the bundle that the key names.
+        var shard: UInt32?
+    }
+
+    private let outcomes: Outcomes
+    private let remembersRequests: Bool
+    private let unixMilliseconds: () -> Int64
+    private var batch: PreparedBatch?
+    private var source: KafkaBatch?
+    private var unixSeconds: Int64 = 0
+    private var now = MonotonicTime(nanoseconds: 0)
+    private(set) var counters = IntakeCounters()
+    /// Batches made so far, which is the number of the last one.
+    private(set) var batchesMade: UInt64 = 0
+    /// A request with a coalescing key has come since the shard started.
+    private(set) var hasCoalescing = false
+
+    init(outcomes: Outcomes, remembersRequests: Bool, unixMilliseconds: @escaping () -> Int64) {
+        self.outcomes = outcomes
+        self.remembersRequests = remembersRequests
+        self.unixMilliseconds = unixMilliseconds
+    }
+
+    // MARK: Batches
+
+    /// Begins taking in records of one consumed batch.
+    func begin(_ source: KafkaBatch, now: MonotonicTime) {
+        self.source = source
+        self.now = now
+        unixSeconds = unixMilliseconds() / 1000
+    }
+
+    /// Notifications of the batch being made.
+    var preparedCount: Int { batch?.count ?? 0 }
+
+    /// Ends the batch; nil: none of its notifications is to be sent.
+    func end() -> PreparedBatch? {
+        defer {
+            batch = nil
+            source = nil
+        }
+        guard let batch, !batch.isEmpty else { return nil }
+        return batch
+    }
+
+    // MARK: Records
+
+    /// Takes in a record that is refused as a whole.
+    func refuse(_ message: KafkaMessageView, at index: Int, of feed: TopicFeed, tokens: Int, _ refusal: RecordRefusal) {
+        guard let source else { return }
+        counters.records += 1
+        counters.undecodable += 1
+        counters.notifications += tokens
+        let record = feed.take(message, at: index, of: source, tokens: tokens, now: now)
+        outcomes.deadLetter(record: record, of: feed, tokens: UInt32(tokens), refusal)
+    }
+
+    /// Takes in a request.
+    func take(_ fed: Fed) {
+        guard let source, let topic = fed.feed.account.topic else {
+            preconditionFailure("a request has its topic, and comes out of a batch")
+        }
+        let request = fed.request
+        let feed = fed.feed
+        counters.records += 1
+        counters.notifications += request.tokenCount
+        let record = feed.take(fed.message, at: fed.index, of: source, tokens: request.tokenCount, now: now)
+        let prepared = openBatch(source)
+        let payload: (offset: Int, bytes: Int)
+        do throws(RecordRefusal) {
+            payload = try strip(request.payload, limitBytes: topic.payloadLimitBytes, into: prepared.payloads)
+        } catch {
+            return outcomes.deadLetter(record: record, of: feed, tokens: UInt32(request.tokenCount), error)
+        }
+        if request.expiration != 0, Int64(request.expiration) < unixSeconds {
+            return expire(record, of: feed, tokens: request.tokenCount)
+        }
+        prepared.keep(request)
+        var row = PreparedRecord(
+            feed: feed,
+            topic: topic,
+            number: record,
+            expiration: request.expiration,
+            priority: NotificationPriority(rawValue: request.priority) ?? .immediate,
+            payloadOffset: payload.offset,
+            payloadBytes: payload.bytes,
+            notifications: prepared.count..<prepared.count
+        )
+        if remembersRequests, !request.requestID.isEmpty {
+            let key = RequestFingerprint.key(requestID: request.requestID)
+            feed.requestKeys.append(key, for: record)
+            row.requestKey = key
+        }
+        if !request.coalescingKey.isEmpty {
+            hasCoalescing = true
+            row.coalescing = (
+                RequestFingerprint.key(coalescingKey: request.coalescingKey),
+                Coalescer.Stamp(
+                    milliseconds: max(0, fed.message.timestampMilliseconds ?? 0),
+                    offset: fed.message.offset,
+                    token: 0
+                )
+            )
+        }
+        prepared.append(row)
+        takeTokens(of: fed, topic, record, into: prepared)
+        prepared.closeRecord()
+    }
+
+    private func takeTokens(of fed: Fed, _ topic: Topic, _ record: UInt32, into prepared: PreparedBatch) {
+        let feed = fed.feed
+        let mayBeDone = !feed.ledger.alreadyDone.isEmpty
+        var faults = TokenFaults()
+        for index in 0..<fed.request.tokenCount {
+            let position = UInt32(truncatingIfNeeded: index)
+            if mayBeDone, feed.isDone(record, token: position) { continue }
+            let view = fed.request.token(at: index)
+            let checksum = CRC32.checksum(view.bytes)
+            if let fault = TokenFaults.fault(of: view, checksum: checksum, topic, shard: fed.shard) {
+                faults.add(fault, at: position)
+            } else {
+                prepared.append(token: view.bytes, checksum: checksum, position: position)
+            }
+        }
+        for (fault, tokens) in faults.found {
+            outcomes.deadLetter(record: record, of: feed, tokens: tokens, fault)
+        }
+    }
+
+    private func expire(_ record: UInt32, of feed: TopicFeed, tokens: Int) {
+        for token in 0..<UInt32(tokens) where !feed.isDone(record, token: token) {
+            outcomes.settle(
+                NotificationReference(assignment: feed.number, record: record, token: token),
+                .expired
+            )
+        }
+    }
+
+    private func openBatch(_ source: KafkaBatch) -> PreparedBatch {
+        if let batch { return batch }
+        batchesMade += 1
+        let made = PreparedBatch(source: source, number: batchesMade)
+        batch = made
+        return made
+    }
+
+    /// The payload without insignificant white space, in the batch's arena.
+    private func strip(
+        _ payload: UnsafeRawBufferPointer,
+        limitBytes: Int,
+        into arena: PayloadArena
+    ) throws(RecordRefusal) -> (offset: Int, bytes: Int) {
+        do throws(PayloadError) {
+            let bytes = try PayloadScanner.scan(
+                payload,
+                limitBytes: limitBytes,
+                into: arena.reserve(payload.count)
+            )
+            return (arena.commit(bytes), bytes)
+        } catch {
+            throw RecordRefusal(reason: "payload-invalid", detail: "\(error)")
+        }
+    }
+}
+
+/// Records and notifications that a shard has taken in.
+struct IntakeCounters: Equatable, Sendable {
+    var records = 0
+    /// Of `records`, those refused as a whole.
+    var undecodable = 0
+    var notifications = 0
+}

@@ -1,0 +1,134 @@
+import APNsProtocol
+import KafkaClient
+import PipelineCore
+import PushSchemas
+import TokenState
+
+/// The part of a request that all its notifications share, as a row of a ``PreparedBatch``.
+struct PreparedRecord {
+    let feed: TopicFeed
+    let topic: Topic
+    /// Number of the record in its feed.
+    var number: UInt32
+    /// UNIX seconds; 0: do not store.
+    var expiration: UInt32
+    var priority: NotificationPriority
+    /// Place of the stripped payload in the batch's arena.
+    var payloadOffset: Int
+    var payloadBytes: Int
+    /// The record's notifications in the columns of the batch.
+    var notifications: Range<Int>
+    /// The key for remembering the request; nil: this request is not remembered.
+    var requestKey: SipHash?
+    /// The coalescing key, and the stamp that tells its age; nil: the request is not coalesced.
+    var coalescing: (key: SipHash, stamp: Coalescer.Stamp)?
+}
+
+/// Requests that one pass of the intake took from Kafka, decoded and validated, on their way to the connections.
+///
+/// Rows are records, columns are their notifications. The batch owns the bytes that the tokens point into: the consumed
+/// batch, views with storage of their own, and the arena of stripped payloads. Bound to the shard's event loop.
+final class PreparedBatch {
+    /// The decision about a notification.
+    enum Verdict: UInt8 {
+        case sends
+        /// The same request has arrived at the token before.
+        case isRepetition
+        case isDeadByFeedback
+        case isDeadAsInvalid
+        case isDeadAsUnregistered
+
+        init(_ reason: TokenRecord.Reason) {
+            switch reason {
+            case .none: self = .sends
+            case .feedback: self = .isDeadByFeedback
+            case .invalid: self = .isDeadAsInvalid
+            case .unregistered: self = .isDeadAsUnregistered
+            }
+        }
+
+        /// Nil: the token lives.
+        var reasonOfDeath: TokenRecord.Reason? {
+            switch self {
+            case .sends, .isRepetition: nil
+            case .isDeadByFeedback: .feedback
+            case .isDeadAsInvalid: .invalid
+            case .isDeadAsUnregistered: .unregistered
+            }
+        }
+    }
+
+    /// Number of the batch in the shard, from 1 in the order of arrival.
+    let number: UInt64
+    private(set) var records: [PreparedRecord] = []
+
+    // MARK: Columns, by notification
+
+    /// Tokens, within the batch's memory.
+    private(set) var tokens: [UnsafeRawBufferPointer] = []
+    /// CRC-32 of each token.
+    private(set) var checksums: [UInt32] = []
+    /// Position of each token in its record.
+    private(set) var positions: [UInt32] = []
+    /// Index of each notification's record.
+    private(set) var rows: [Int32] = []
+    var verdicts: [Verdict] = []
+
+    /// The stripped payloads, end to end.
+    let payloads: PayloadArena
+    /// The position of each partition's live reader, once anything is coalesced.
+    var ends: [(partition: PartitionAssignment, offset: Int64)] = []
+    /// The batch goes on although the token state is not known.
+    var isWithoutState = false
+
+    private let source: KafkaBatch
+    private var views: [SendRequestView] = []
+
+    init(source: KafkaBatch, number: UInt64) {
+        self.source = source
+        self.number = number
+        payloads = PayloadArena(bytes: min(64 * 1024, max(1, source.count) * 256))
+    }
+
+    /// Notifications.
+    var count: Int { tokens.count }
+    var isEmpty: Bool { tokens.isEmpty }
+
+    /// Keeps a view that owns memory which tokens point into.
+    func keep(_ view: SendRequestView) {
+        if view.ownsStorage { views.append(view) }
+    }
+
+    /// Appends a record; its notifications follow.
+    func append(_ record: PreparedRecord) {
+        records.append(record)
+    }
+
+    /// Appends a notification of the last record.
+    @inline(__always)
+    func append(token: UnsafeRawBufferPointer, checksum: UInt32, position: UInt32) {
+        tokens.append(token)
+        checksums.append(checksum)
+        positions.append(position)
+        rows.append(Int32(truncatingIfNeeded: records.count - 1))
+        verdicts.append(.sends)
+    }
+
+    /// Closes the last record; one without notifications is forgotten.
+    func closeRecord() {
+        let row = records.count - 1
+        guard records[row].notifications.lowerBound < count else {
+            records.removeLast()
+            return
+        }
+        records[row].notifications = records[row].notifications.lowerBound..<count
+    }
+
+    func reference(of index: Int, in record: PreparedRecord) -> NotificationReference {
+        NotificationReference(assignment: record.feed.number, record: record.number, token: positions[index])
+    }
+
+    func payload(of record: PreparedRecord) -> UnsafeRawBufferPointer {
+        payloads[record.payloadOffset, record.payloadBytes]
+    }
+}

@@ -1,0 +1,94 @@
+import BelfrySupport
+import KafkaClient
+import Logging
+import PushTopics
+
+/// Checks of the log that a worker makes before it starts.
+///
+/// A compacted push.requests would lose notifications, and so would leftovers of an earlier version in push.parked.
+struct LogCheck {
+    private let configuration: BelfryConfiguration
+    private let names: TopicNames
+    private let logger: Logger
+
+    private static let timeoutMilliseconds: Int32 = 5_000
+
+    init(_ configuration: BelfryConfiguration, _ names: TopicNames, logger: Logger) {
+        self.configuration = configuration
+        self.names = names
+        self.logger = logger
+    }
+
+    /// Checks the topics; blocks for up to some seconds.
+    ///
+    /// - Returns: the retention time of push.requests; nil: for ever, or the broker does not tell.
+    /// - Throws: ``ConfigurationError`` (exit code 78) that names the remedy.
+    func check() throws -> Duration? {
+        let admin = try KafkaAdmin(properties: configuration.kafka.adminProperties(clientID: "belfry-worker-check"))
+        defer { admin.close() }
+        let settings = topicSettings(admin)
+        try Self.checkCleanup(settings, of: names.requests)
+        try checkFormerlyParked(admin)
+        return Self.retention(settings)
+    }
+
+    private func topicSettings(_ admin: KafkaAdmin) -> [String: String] {
+        do throws(KafkaError) {
+            return try admin.topicSettings(of: names.requests, timeoutMilliseconds: Self.timeoutMilliseconds)
+        } catch {
+            // The embedded broker does not support the request.
+            logger.info("topic settings could not be read", metadata: ["error": "\(error)"])
+            return [:]
+        }
+    }
+
+    /// - Parameter settings: the settings of the Kafka topic; `retention.ms` −1 is for ever.
+    static func retention(_ settings: [String: String]) -> Duration? {
+        settings["retention.ms"].flatMap(Int64.init).flatMap { $0 >= 0 ? .milliseconds($0) : nil }
+    }
+
+    private static func checkCleanup(_ settings: [String: String], of topic: String) throws {
+        guard let policy = settings["cleanup.policy"], policy.contains("compact") else { return }
+        throw refusal(
+            "\(topic): cleanup.policy",
+            found: policy,
+            allowed: "delete: compaction deletes notifications that were not sent"
+        )
+    }
+
+    /// Checks push.parked for notifications of an earlier version, behind its cursor there. Nobody would send them.
+    private func checkFormerlyParked(_ admin: KafkaAdmin) throws {
+        let committed: [KafkaPartitionOffset]
+        do throws(KafkaError) {
+            guard
+                let count = try admin.partitionCounts(timeoutMilliseconds: Self.timeoutMilliseconds)[
+                    TopicNames.formerlyParked
+                ]
+            else { return }
+            committed = try admin.committed(
+                group: configuration.worker.groupID,
+                (0..<Int32(count)).map { KafkaTopicPartition(topic: TopicNames.formerlyParked, partition: $0) },
+                timeoutMilliseconds: Self.timeoutMilliseconds
+            )
+        } catch {
+            return logger.warning(
+                "former parked notifications could not be looked for",
+                metadata: ["error": "\(error)"]
+            )
+        }
+        // An earlier version left metadata there for as long as it had parked notifications.
+        guard let left = committed.first(where: { $0.offset >= 0 && !$0.metadata.isEmpty }) else { return }
+        throw Self.refusal(
+            TopicNames.formerlyParked,
+            found: "notifications that an earlier version parked, in partition \(left.partition) from offset "
+                + "\(left.offset)",
+            allowed: "none: run the earlier version until they have returned, then start this one"
+        )
+    }
+
+    private static func refusal(_ key: String, found: String, allowed: String) -> ConfigurationError {
+        ConfigurationError([
+            ConfigurationProblem(key: key, origin: .absent(file: "Kafka"), found: found, allowed: allowed)
+        ])
+    }
+}

@@ -1,0 +1,331 @@
+import Logging
+import NIOCore
+import PipelineCore
+import PushTopics
+import RedisClient
+import TokenState
+
+/// Third stage: asks Redis for the state of each token and request, one batch ahead of sending.
+///
+/// Batches leave in the order in which they came. A record that Redis refuses for good concerns its token alone. Bound
+/// to the shard's event loop.
+final class Lookup {
+    /// A batch can go on, or may be asked about again.
+    var onProgress: () -> Void = {}
+
+    private let redis: (any RedisPipeline)?
+    private let tokens: TokenTable?
+    private let filters: TombstoneFilters?
+    private let routing: Routing
+    private let logger: Logger
+    private let clock: () -> MonotonicTime
+    private var patience: TokenStorePatience
+    /// Oldest first.
+    private var entries: [Entry] = []
+    private(set) var counters = LookupCounters()
+    private var isClosed = false
+
+    /// A batch and the state of its look-up.
+    private final class Entry {
+        enum State {
+            /// Not asked, or asked without success: ask (again).
+            case needed
+            case asked(pendingReplies: Int)
+            case known
+        }
+
+        let batch: PreparedBatch
+        var state = State.needed
+        /// The time since when the look-up is due; nil before that.
+        var due: MonotonicTime?
+        /// Questions without an answer; nil: nothing was asked yet.
+        var unanswered: Questions?
+        /// The time before which nothing is asked again; nil: at any time.
+        var askAgainAt: MonotonicTime?
+
+        init(_ batch: PreparedBatch) {
+            self.batch = batch
+        }
+
+        var isKnown: Bool {
+            if case .known = state { true } else { false }
+        }
+
+        func goOnWithoutState() {
+            batch.isWithoutState = true
+            state = .known
+        }
+    }
+
+    /// Notifications of a batch with open questions to Redis, by index.
+    private struct Questions {
+        /// Notifications whose token may be dead.
+        var tokens: [Int] = []
+        /// Notifications with a request id.
+        var requests: [Int] = []
+
+        var isEmpty: Bool { tokens.isEmpty && requests.isEmpty }
+    }
+
+    /// - Parameter patience: the longest wait of sending for Redis; nil: without limit.
+    init(
+        redis: (any RedisPipeline)?,
+        tokens: TokenTable?,
+        filters: TombstoneFilters?,
+        patience: Duration?,
+        routing: Routing,
+        logger: Logger,
+        clock: @escaping () -> MonotonicTime
+    ) {
+        self.redis = redis
+        self.tokens = tokens
+        self.filters = filters
+        self.patience = TokenStorePatience(limit: patience)
+        self.routing = routing
+        self.logger = logger
+        self.clock = clock
+    }
+
+    /// The number of batches in the stage.
+    var count: Int { entries.count }
+    /// Redis is away, and sending goes on without it.
+    var isRedisAway: Bool { patience.isAway }
+
+    /// Ends the stage: no answer counts any more.
+    func close() { isClosed = true }
+
+    func add(_ batch: PreparedBatch) { entries.append(Entry(batch)) }
+
+    /// Takes the oldest batch if its look-up is done.
+    func takeKnown() -> PreparedBatch? {
+        guard let first = entries.first, first.isKnown else { return nil }
+        return entries.removeFirst().batch
+    }
+
+    /// Drops batches whose feeds are all over: while Redis is away they would pile up with every rebalance.
+    func dropOver() {
+        entries.removeAll { entry in entry.batch.records.allSatisfy { $0.feed.isOver } }
+    }
+
+    // MARK: Asking
+
+    /// Asks about every batch that needs it.
+    func ask() {
+        let now = clock()
+        for entry in entries {
+            guard case .needed = entry.state, entry.askAgainAt.map({ $0 <= now }) ?? true else { continue }
+            guard let redis else {
+                entry.state = .known
+                continue
+            }
+            let questions = againQuestions(of: entry) ?? questions(of: entry.batch, now: now)
+            guard !questions.isEmpty else {
+                entry.state = .known
+                continue
+            }
+            if entry.due == nil { entry.due = now }
+            switch patience.decide(now: now) {
+            case .ask:
+                ask(redis, questions, of: entry)
+            case .probe:
+                ask(redis, questions, of: entry)
+                entry.goOnWithoutState()
+            case .goOn:
+                entry.goOnWithoutState()
+            }
+        }
+    }
+
+    /// A connection to Redis came up, which counts as an answer.
+    func redisConnected() {
+        noteAnswer()
+        for entry in entries { entry.askAgainAt = nil }
+        ask()
+    }
+
+    /// Releases batches whose look-up timed out.
+    func endLate(now: MonotonicTime) {
+        for entry in entries where !entry.isKnown {
+            guard let due = entry.due else { continue }
+            let wasAway = patience.isAway
+            guard patience.isOver(since: due, now: now) else { continue }
+            entry.goOnWithoutState()
+            if !wasAway { logger.error("Redis is away; notifications are sent without token state") }
+        }
+    }
+
+    private func noteAnswer() {
+        if patience.answered() { logger.notice("Redis is back; tokens are looked up again") }
+    }
+
+    /// The questions to ask again: those without an answer, and those about dead tokens, which may have registered
+    /// meanwhile. So a batch with more questions than the client takes at once makes progress. Nil: nothing was asked
+    /// yet.
+    private func againQuestions(of entry: Entry) -> Questions? {
+        guard var questions = entry.unanswered else { return nil }
+        let verdicts = entry.batch.verdicts
+        questions.tokens += verdicts.indices.filter { verdicts[$0].reasonOfDeath != nil }
+        return questions
+    }
+
+    /// The questions of a batch. With a complete filter, only its tokens are asked for.
+    private func questions(of batch: PreparedBatch, now: MonotonicTime) -> Questions {
+        var questions = Questions()
+        if let filters, filters.isComplete(now: now) {
+            questions.tokens = tokensThatMayBeDead(in: batch)
+        } else {
+            questions.tokens = Array(0..<batch.count)
+        }
+        for record in batch.records where record.requestKey != nil {
+            questions.requests += Array(record.notifications)
+        }
+        return questions
+    }
+
+    /// Indices of the notifications whose token may be dead.
+    private func tokensThatMayBeDead(in batch: PreparedBatch) -> [Int] {
+        var indices: [Int] = []
+        var row = 0
+        while row < batch.records.count {
+            // Most batches are of one topic, and most topics have no refused tokens.
+            let topic = batch.records[row].topic
+            let first = batch.records[row].notifications.lowerBound
+            while row < batch.records.count, batch.records[row].topic === topic { row += 1 }
+            let end = batch.records[row - 1].notifications.upperBound
+            let deadTokens = topic.deadTokens?.contents ?? .everyToken
+            let hasRefused = routing.hasRefused(of: topic)
+            for start in stride(from: first, to: end, by: Self.probesAtOnce) {
+                let part = start..<min(start + Self.probesAtOnce, end)
+                withUnsafeTemporaryAllocation(of: TombstoneFilter.Contents.Probe.self, capacity: part.count) { probes in
+                    for index in part {
+                        let probe = deadTokens.probe(TombstoneFilter.hash(batch.tokens[index]))
+                        probes.initializeElement(at: index - start, to: probe)
+                    }
+                    for index in part
+                    where deadTokens.contains(probes[index - start])
+                        // The token may have registered since the gateway refused it, which only Redis can tell.
+                        || hasRefused && routing.isRefused(batch.tokens[index], batch.checksums[index], of: topic)
+                    {
+                        indices.append(index)
+                    }
+                }
+            }
+        }
+        return indices
+    }
+
+    /// Most probes at once: they must fit on the stack.
+    private static let probesAtOnce = 64
+
+    private func ask(_ redis: any RedisPipeline, _ questions: Questions, of entry: Entry) {
+        entry.state = .asked(pendingReplies: questions.tokens.count + questions.requests.count)
+        counters.lookUps += questions.tokens.count
+        entry.unanswered = Questions()
+        entry.askAgainAt = nil
+        let batch = entry.batch
+        for index in questions.tokens {
+            batch.verdicts[index] = .sends
+            let topic = batch.records[Int(batch.rows[index])].topic
+            // The entry's batch, which keeps the token's bytes, lives until the answer.
+            tokens?.look(up: batch.tokens[index], checksum: batch.checksums[index], in: topic.tokens) {
+                [weak self] result in
+                self?.tokenStateArrived(result, of: entry, index, topic)
+            }
+        }
+        for index in questions.requests { askForRepetition(redis, of: entry, index) }
+    }
+
+    private func askForRepetition(_ redis: any RedisPipeline, of entry: Entry, _ index: Int) {
+        let batch = entry.batch
+        let record = batch.records[Int(batch.rows[index])]
+        guard let requestKey = record.requestKey else { return }
+        let checksum = batch.checksums[index]
+        let key = record.topic.requestKey
+        redis.send(slot: record.topic.tokens.keys.slot(checksum: checksum)) { writer in
+            writer.command("GET", argumentCount: 1)
+            writer.argument(byteCount: key.count) { room in
+                key.write(
+                    RequestFingerprint(token: batch.tokens[index], key: requestKey),
+                    checksum: checksum,
+                    into: room
+                )
+            }
+        } _: { [weak self] result in
+            switch result {
+            case .success(let reply): if !reply.isNull { batch.verdicts[index] = .isRepetition }
+            case .failure(let error): if !error.isAboutOneKey { entry.unanswered?.requests.append(index) }
+            }
+            self?.answerArrived(result.map { _ in }, of: entry)
+        }
+    }
+
+    // MARK: Answers
+
+    private func tokenStateArrived(
+        _ result: Result<UnsafeRawBufferPointer?, RedisError>,
+        of entry: Entry,
+        _ index: Int,
+        _ topic: Topic
+    ) {
+        let batch = entry.batch
+        switch result {
+        case .success(let value?):
+            guard case .asked = entry.state else { break }
+            if let reason = TokenRecord.reasonOfDeath(value) {
+                if batch.verdicts[index] == .sends { batch.verdicts[index] = .init(reason) }
+            } else if let registeredAt = TokenRecord.registeredAt(value) {
+                // If the gateway refused the token before that, it is sent to again.
+                routing.registered(batch.tokens[index], batch.checksums[index], of: topic, at: registeredAt)
+            }
+        case .success(nil):
+            break
+        case .failure(let error) where error.isAboutOneKey:
+            counters.unreadable += 1
+            logger.error(
+                "token state cannot be understood; the token is sent to without it",
+                metadata: [
+                    "topic": "\(topic.bundleID)", "environment": "\(topic.environment)", "error": "\(error)",
+                    "key": "\(String(decoding: topic.tokens.key(of: Array(batch.tokens[index])), as: UTF8.self))",
+                ]
+            )
+        case .failure:
+            entry.unanswered?.tokens.append(index)
+        }
+        answerArrived(result.map { _ in }, of: entry)
+    }
+
+    private func answerArrived(_ result: Result<Void, RedisError>, of entry: Entry) {
+        guard !isClosed else { return }
+        switch result {
+        case .success: noteAnswer()
+        case .failure(let error) where error.isAboutOneKey: noteAnswer()
+        case .failure: patience.failed(now: clock())
+        }
+        guard case .asked(let pending) = entry.state else { return }
+        if case .failure(let error) = result, !error.isAboutOneKey, entry.askAgainAt == nil {
+            logger.warning("token state could not be read", metadata: ["error": "\(error)"])
+            // Reading changes nothing, so the question can simply be repeated; until then the batch waits, and with it
+            // its topics. Not at once: a refused command would be refused again, before the event loop has looked at
+            // its sockets.
+            entry.askAgainAt = clock() + ShardLimits.retryInterval
+        }
+        guard pending == 1 else {
+            entry.state = .asked(pendingReplies: pending - 1)
+            return
+        }
+        guard entry.unanswered?.isEmpty ?? true else {
+            entry.state = .needed
+            return
+        }
+        entry.state = .known
+        onProgress()
+    }
+}
+
+/// Counts of a shard's questions to Redis about tokens.
+struct LookupCounters: Equatable, Sendable {
+    /// Tokens that Redis was asked for.
+    var lookUps = 0
+    /// Tokens whose state has an unknown form.
+    var unreadable = 0
+}

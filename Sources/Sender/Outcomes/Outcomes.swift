@@ -1,0 +1,271 @@
+import KafkaClient
+import Logging
+import NIOCore
+import PipelineCore
+import PushTopics
+import TokenState
+
+/// Last stage: ends every notification, at once or when the broker has acknowledged the publication about it.
+///
+/// Calls no earlier stage; marks finished notifications in the ledgers of the feeds. Bound to the shard's event loop.
+final class Outcomes {
+    private let settings: ShardSettings
+    private let feeds: FeedTable
+    private let producer: any MessageProducer
+    private let logger: Logger
+    private var publications = PublicationTable()
+    private var refusals = RefusedContent()
+    /// The record last decoded for a publication about it.
+    private var lastReread: RereadRecord?
+    private(set) var counters = OutcomeCounters()
+
+    init(settings: ShardSettings, feeds: FeedTable, producer: any MessageProducer, logger: Logger) {
+        self.settings = settings
+        self.feeds = feeds
+        self.producer = producer
+        self.logger = logger
+    }
+
+    /// Outcomes and dead letters that the broker has not acknowledged.
+    var unacknowledged: Int { publications.count }
+
+    // MARK: Settling
+
+    /// Gives a notification its outcome; the first one stands.
+    @inline(__always)
+    func settle(_ reference: NotificationReference, _ outcome: OutcomeKind, status: UInt8 = 0, reason: String = "") {
+        guard let feed = feeds[reference.assignment] else { return }
+        guard !settings.publishes(outcome) else {
+            return publish(reference, of: feed, outcome, status: status, reason: reason)
+        }
+        if feed.markDone(reference.record, token: reference.token) { counters.outcomes.count(outcome) }
+    }
+
+    /// Ends a notification without sending, because its token is dead.
+    func silence(_ reference: NotificationReference, _ death: TokenRecord.Reason?) {
+        settle(reference, .tombstoned, reason: death?.name ?? "")
+    }
+
+    private func publish(
+        _ reference: NotificationReference,
+        of feed: TopicFeed,
+        _ outcome: OutcomeKind,
+        status: UInt8,
+        reason: String
+    ) {
+        // Settled before: a late answer after it was presumed. The first outcome stands.
+        guard !feed.isDone(reference.record, token: reference.token) else { return }
+        counters.outcomes.count(outcome)
+        publish(
+            Publication(
+                feed: feed.number,
+                record: reference.record,
+                content: .outcome(token: reference.token, outcome, status: status, reason: reason)
+            ),
+            of: feed
+        )
+    }
+
+    // MARK: Dead letters
+
+    /// Publishes one dead letter for a whole record, then the outcome of each of its tokens.
+    func deadLetter(record: UInt32, of feed: TopicFeed, tokens: UInt32, _ refusal: RecordRefusal) {
+        // Done before this assignment: the record has had its dead letter.
+        guard (0..<tokens).contains(where: { !feed.isDone(record, token: $0) }) else { return }
+        // The outcomes come after the dead letter's acknowledgement; the record must not be done before that.
+        feed.hold(record)
+        publish(.all(tokens), of: record, feed, refusal)
+    }
+
+    /// Publishes one dead letter for some tokens of a record, for one reason, then their outcomes.
+    func deadLetter(record: UInt32, of feed: TopicFeed, tokens: TokenRuns, _ refusal: RecordRefusal) {
+        publish(.some(tokens), of: record, feed, refusal)
+    }
+
+    /// Notes that the gateway refused a notification because of its content.
+    ///
+    /// Other notifications of its record are mostly refused for the same reason, so the dead letter waits for them:
+    /// until nothing else of the record is open, or for ``RefusedContent/patience``.
+    func deadLetter(_ reference: NotificationReference, status: UInt8, _ refusal: RecordRefusal, now: MonotonicTime) {
+        guard let feed = feeds[reference.assignment], !feed.isDone(reference.record, token: reference.token) else {
+            return
+        }
+        // The feed has something to wait for until the publication.
+        if refusals.add(reference, status: status, refusal, now: now) { feed.publicationBegun() }
+        let open = feed.ledger.frontier.remaining(of: reference.record)
+        if let refused = refusals.take(reference, reason: refusal.reason, ifComplete: open) { publish(refused) }
+    }
+
+    private func publishRefusals(now: MonotonicTime) {
+        let due = refusals.takeDue(now: now) { [feeds] feed, record in
+            feeds[feed]?.ledger.frontier.remaining(of: record)
+        }
+        for refused in due { publish(refused) }
+    }
+
+    private func publish(_ refused: RefusedContent.Refused) {
+        guard let feed = feeds[refused.feed] else { return }
+        defer { feed.publicationEnded() }
+        publish(.some(refused.tokens), of: refused.record, feed, refused.refusal, status: refused.status)
+    }
+
+    private func publish(
+        _ tokens: Publication.DeadTokens,
+        of record: UInt32,
+        _ feed: TopicFeed,
+        _ refusal: RecordRefusal,
+        status: UInt8 = 0
+    ) {
+        publish(
+            Publication(
+                feed: feed.number,
+                record: record,
+                content: .deadLetter(tokens, status: status, reason: refusal.reason, detail: refusal.detail)
+            ),
+            of: feed
+        )
+    }
+
+    // MARK: Time
+
+    /// Publishes dead letters that wait for others of their records.
+    func hurry(now: MonotonicTime) {
+        if !refusals.isEmpty { publishRefusals(now: now + RefusedContent.patience) }
+    }
+
+    /// Tries failed publications again, and publishes dead letters that have waited for others long enough.
+    ///
+    /// - Parameter isHurried: a partition is being given back: dead letters do not wait for others.
+    func retry(now: MonotonicTime, isHurried: Bool = false) {
+        if isHurried { hurry(now: now) } else if !refusals.isEmpty { publishRefusals(now: now) }
+        for number in publications.takeWaiting() { hand(over: number) }
+    }
+
+    /// Forgets feeds that are over: nothing of them is published any more.
+    func forget(_ feeds: [TopicFeed]) {
+        let numbers = Set(feeds.map(\.number))
+        refusals.forget(numbers)
+        if let last = lastReread, numbers.contains(last.feed) { lastReread = nil }
+    }
+
+    // MARK: Publishing
+
+    private func publish(_ publication: Publication, of feed: TopicFeed) {
+        feed.publicationBegun()
+        let number = publications.insert(publication)
+        hand(over: number)
+    }
+
+    /// The broker's report on a publication.
+    func delivered(_ number: UInt64, error: KafkaError?) {
+        if let error { return failed(number, error) }
+        guard let publication = publications.remove(number), let feed = feeds[publication.feed] else { return }
+        feed.publicationEnded()
+        switch publication.content {
+        case .outcome(let token, _, _, _):
+            feed.markDone(publication.record, token: token)
+        case .deadLetter(let tokens, let status, let reason, _):
+            counters.deadLetters += 1
+            end(tokens, of: publication.record, feed, status: status, reason: reason)
+        }
+    }
+
+    private func end(
+        _ tokens: Publication.DeadTokens,
+        of record: UInt32,
+        _ feed: TopicFeed,
+        status: UInt8,
+        reason: String
+    ) {
+        func end(_ token: UInt32) {
+            guard !feed.isDone(record, token: token) else { return }
+            settle(
+                NotificationReference(assignment: feed.number, record: record, token: token),
+                .deadLettered,
+                status: status,
+                reason: reason
+            )
+        }
+        switch tokens {
+        case .all(let count):
+            for token in 0..<count { end(token) }
+            feed.release(record)
+        case .some(let runs):
+            for run in runs.runs { for token in run { end(token) } }
+        }
+    }
+
+    private func hand(over number: UInt64) {
+        guard let publication = publications[number] else { return }
+        guard let feed = feeds[publication.feed], let origin = reread(publication.record, of: feed) else {
+            // The feed is over, and the topic's next owner comes to its own outcome; or the notification has its
+            // outcome already.
+            feeds[publication.feed]?.publicationEnded()
+            _ = publications.remove(number)
+            return
+        }
+        do throws(KafkaError) {
+            switch publication.content {
+            case .outcome(let token, let kind, let status, let reason):
+                let outcome = OutcomeRecord(
+                    token: token,
+                    kind: kind,
+                    status: status,
+                    reason: reason,
+                    decidedAtMilliseconds: settings.unixMilliseconds(),
+                    isWithoutState: feed.sentWithoutState.contains(publication.record),
+                    isCut: publication.isCut
+                )
+                try outcome.publish(origin, settings, through: producer, opaque: number)
+            case .deadLetter(let tokens, _, let reason, let detail):
+                let letter = DeadLetter(
+                    source: settings.names.requests,
+                    offset: origin.message.offset,
+                    reason: reason,
+                    detail: detail,
+                    tokens: tokens.runs,
+                    cutBytes: publication.isCut ? KafkaLimits.cutBytes : nil
+                )
+                try letter.publish(origin.message, to: settings.names.deadLetters, through: producer, opaque: number)
+            }
+        } catch {
+            failed(number, error)
+        }
+    }
+
+    private func failed(_ number: UInt64, _ error: KafkaError) {
+        if error.isMessageTooLarge, publications[number]?.isCut == false {
+            publications[number]?.isCut = true
+            return hand(over: number)
+        }
+        if !error.isQueueFull {
+            logger.error("publication was not delivered; it is tried again", metadata: ["error": "\(error)"])
+        }
+        publications.postpone(number)
+    }
+
+    /// Decodes a record, or returns the one decoded last: outcomes of one record mostly follow each other.
+    private func reread(_ record: UInt32, of feed: TopicFeed) -> RereadRecord? {
+        if let last = lastReread, last.feed == feed.number, last.record == record { return last }
+        guard let (batch, index) = feed.source(of: record) else { return nil }
+        let reread = RereadRecord(feed: feed.number, record: record, batch: batch, index: index)
+        lastReread = reread
+        return reread
+    }
+}
+
+extension Publication.DeadTokens {
+    /// Nil: the whole record.
+    fileprivate var runs: TokenRuns? {
+        switch self {
+        case .all: nil
+        case .some(let runs): runs
+        }
+    }
+}
+
+/// Notifications of a shard by their outcomes, and dead letters.
+struct OutcomeCounters: Equatable, Sendable {
+    var outcomes = WorkerCounters.Outcomes()
+    var deadLetters = 0
+}

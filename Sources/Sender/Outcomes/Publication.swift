@@ -1,0 +1,67 @@
+import PipelineCore
+
+/// A record that the broker must acknowledge before notifications are done: an outcome, or a dead letter.
+struct Publication: Sendable {
+    enum Content: Sendable {
+        case outcome(token: UInt32, OutcomeKind, status: UInt8, reason: String)
+        /// When the dead letter is acknowledged, each of its tokens gets its outcome.
+        case deadLetter(DeadTokens, status: UInt8, reason: String, detail: String)
+    }
+
+    /// The tokens of a record that a dead letter concerns.
+    enum DeadTokens: Sendable, Equatable {
+        /// All tokens of the record, with their number.
+        case all(UInt32)
+        case some(TokenRuns)
+    }
+
+    /// Number of the ``TopicFeed``.
+    var feed: UInt32
+    var record: UInt32
+    var content: Content
+    /// The broker refused the size. A dead letter is then cut, and marked so; an outcome goes without the texts of the
+    /// request's producer.
+    var isCut = false
+}
+
+/// The publications under way, by a number that comes back from the producer with the delivery report.
+struct PublicationTable {
+    private var slots: [Publication?] = []
+    private var free: [Int] = []
+    /// Publications not handed to the producer or not delivered; tried again later.
+    private(set) var waiting: [UInt64] = []
+
+    /// Publications that are not acknowledged.
+    var count: Int { slots.count - free.count }
+
+    mutating func insert(_ publication: Publication) -> UInt64 {
+        if let slot = free.popLast() {
+            slots[slot] = publication
+            return UInt64(slot)
+        }
+        slots.append(publication)
+        return UInt64(slots.count - 1)
+    }
+
+    subscript(number: UInt64) -> Publication? {
+        get { slots[Int(number)] }
+        set { slots[Int(number)] = newValue }
+    }
+
+    mutating func remove(_ number: UInt64) -> Publication? {
+        guard let publication = slots[Int(number)] else { return nil }
+        slots[Int(number)] = nil
+        free.append(Int(number))
+        return publication
+    }
+
+    mutating func postpone(_ number: UInt64) {
+        waiting.append(number)
+    }
+
+    /// The publications to try again now.
+    mutating func takeWaiting() -> [UInt64] {
+        defer { waiting = [] }
+        return waiting
+    }
+}

@@ -1,0 +1,51 @@
+import KafkaClient
+import PushSchemas
+import PushTopics
+
+/// A consumed record, decoded again for an outcome or a dead letter.
+///
+/// Requests are not kept decoded while they are in flight; the few values that failures need are read again.
+final class RereadRecord {
+    /// Number of the ``TopicFeed``.
+    let feed: UInt32
+    let record: UInt32
+    let message: KafkaMessageView
+    let bundleID: String
+    /// Nil if the record cannot be decoded.
+    let request: SendRequestView?
+    /// W3C trace context, passed on.
+    let traceHeaders: [(String, [UInt8])]
+
+    /// The message's memory.
+    private let batch: KafkaBatch
+
+    init(feed: UInt32, record: UInt32, batch: KafkaBatch, index: Int) {
+        self.feed = feed
+        self.record = record
+        self.batch = batch
+        message = batch[index]
+        bundleID = (try? RecordKey(parsing: message.key))?.bundleID ?? ""
+        request =
+            message.value.count <= ShardLimits.recordBytes
+            ? try? SendRequestView(decoding: message.value, as: message.contentType) : nil
+        traceHeaders = TraceContext.headerNames.compactMap { name in
+            batch[index].header(name).map { (name, Array($0)) }
+        }
+    }
+
+    var requestID: String {
+        request.map { String(decoding: $0.requestID, as: UTF8.self) } ?? ""
+    }
+
+    /// The environment that the request names, or the only one configured.
+    func environment(configured: [String]) -> String {
+        guard let request else { return "" }
+        if request.environment.isEmpty { return configured.count == 1 ? configured[0] : "" }
+        return String(decoding: request.environment, as: UTF8.self)
+    }
+
+    func token(at index: UInt32) -> UnsafeRawBufferPointer? {
+        guard let request, Int(index) < request.tokenCount else { return nil }
+        return request.token(at: Int(index)).bytes
+    }
+}

@@ -1,0 +1,116 @@
+import Logging
+import NIOCore
+import PipelineCore
+import TokenState
+
+/// Writes tombstones of tokens that a trusted gateway called invalid: into Redis, push.tombstones and the filter.
+///
+/// A refusal waits here until its topic's health believes it; see ``TopicHealth``. The notification itself has its
+/// outcome by then. Bound to the shard's event loop.
+final class TombstoneWriter {
+    /// A token that the gateway called invalid.
+    struct Refused {
+        var topic: Topic
+        var token: [UInt8]
+        /// CRC-32 of the token.
+        var checksum: UInt32
+        /// 1 or more; see ``TopicHealth/tokenRefused(shard:_:now:random:)``.
+        var ticket: UInt64
+        /// UNIX seconds.
+        var refusedAt: UInt32
+    }
+
+    /// Called when every look-up finds the tombstone.
+    var onWritten: (Refused) -> Void = { _ in }
+
+    private let tokens: TokenTable?
+    private let publisher: TombstonePublisher
+    private let filters: TombstoneFilters?
+    private let eventLoop: any EventLoop
+    private let logger: Logger
+    private var fresh: [Refused] = []
+    /// Refusals by topic, in the order of their tickets.
+    private var pending: [Int32: [Refused]] = [:]
+    private var isClosed = false
+
+    init(
+        tokens: TokenTable?,
+        publisher: TombstonePublisher,
+        filters: TombstoneFilters?,
+        eventLoop: any EventLoop,
+        logger: Logger
+    ) {
+        self.tokens = tokens
+        self.publisher = publisher
+        self.filters = filters
+        self.eventLoop = eventLoop
+        self.logger = logger
+    }
+
+    /// Ends the writer: nothing is written any more.
+    func close() { isClosed = true }
+
+    func add(_ refused: Refused) {
+        fresh.append(refused)
+        pending[refused.topic.index, default: []].append(refused)
+    }
+
+    /// Takes the refusals since the previous call, in order.
+    func takeFresh() -> [Refused] {
+        defer { fresh = [] }
+        return fresh
+    }
+
+    /// Takes the refusals that are believed by now, or never will be, in order.
+    func takeSettled() -> [(refused: Refused, isBelieved: Bool)] {
+        guard !pending.isEmpty else { return [] }
+        var all: [(refused: Refused, isBelieved: Bool)] = []
+        for (topic, refused) in pending.sorted(by: { $0.key < $1.key }) {
+            guard let trust = refused.first?.topic.health.trust else { continue }
+            let settled = refused.prefix { $0.ticket <= max(trust.through, trust.distrusted) }
+            guard !settled.isEmpty else { continue }
+            all += settled.map { ($0, isBelieved: $0.ticket > trust.distrusted && $0.ticket <= trust.through) }
+            pending[topic] = settled.count == refused.count ? nil : Array(refused.dropFirst(settled.count))
+        }
+        return all
+    }
+
+    /// Writes a tombstone; repeated until it is written.
+    func write(_ refused: Refused) {
+        guard !isClosed else { return }
+        guard let tokens else { return onWritten(refused) }
+        let change = TokenChange(
+            environment: refused.topic.environment,
+            bundleID: refused.topic.bundleID,
+            token: refused.token,
+            kind: .tombstone(at: refused.refusedAt, .invalid)
+        )
+        tokens.make(change, in: refused.topic.tokens) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .success(let facts):
+                publisher.publish(change, facts) { [weak self] in self?.note(change, facts, of: refused) }
+            case .failure(let error) where error.isAboutOneKey:
+                logger.error(
+                    "tombstone was refused by Redis",
+                    metadata: ["topic": "\(refused.topic.bundleID)", "error": "\(error)"]
+                )
+                onWritten(refused)
+            case .failure(let error):
+                // The write may run twice.
+                logger.warning("tombstone could not be written", metadata: ["error": "\(error)"])
+                eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in
+                    self?.write(refused)
+                }
+            }
+        }
+    }
+
+    /// Puts the tombstone into the filter before the shard's memory of the token may go.
+    private func note(_ change: TokenChange, _ facts: TokenFacts, of refused: Refused) {
+        guard let filters else { return onWritten(refused) }
+        filters.note(change, facts, from: eventLoop) { [weak self] in
+            if let self, !isClosed { onWritten(refused) }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import PipelineCore
+
+/// The state of a shard at one moment, for metrics and readiness.
+struct ShardReport: Sendable, Equatable {
+    /// One assigned partition of push.requests.
+    struct Partition: Sendable, Equatable {
+        var number: Int32
+        /// Offsets between the lowest cursor and the end of the partition; nil before the first fetch.
+        var lagRecords: Int64?
+        /// Notifications taken in and not behind the cursors of their topics.
+        var uncommitted: Int
+        /// Topics fed by the catch-up reader.
+        var behind: Int
+        /// Topics that do not fit into the commit's metadata, so that they hold the offset.
+        var unnamed: Int
+        /// The partition stands: its commit metadata is unknown.
+        var isStanding: Bool
+    }
+
+    /// One bundle in one environment.
+    struct Topic: Sendable, Equatable {
+        var bundleID: String
+        var environment: String
+        /// Notifications handed to connections and not settled.
+        var inFlight: Int
+        /// Notifications encoded, but not handed to a connection, or to be sent again.
+        var waiting: Int
+        var openConnections: Int
+        /// The reason why the topic does not work; nil: it works.
+        var reason: String?
+        /// Bytes held of the topic.
+        var bytes: Int
+        /// Offsets between its lowest cursors and the ends of the partitions in which it lags; 0: it lags nowhere.
+        var lagRecords: Int64
+        var counters: TopicCounters
+    }
+
+    var counters: WorkerCounters
+    var partitions: [Partition]
+    var topics: [Topic]
+    /// The time since the oldest notification without an outcome was taken in; nil when all have theirs.
+    var oldestUnconfirmed: Duration?
+    /// The publishing time of the oldest record with such a notification, UNIX milliseconds; nil when all have theirs.
+    var oldestPublishedAt: Int64?
+    /// Outcomes, dead letters and hand-offs that the broker has not acknowledged.
+    var unacknowledged: Int
+    /// Notifications that wait for newer ones of their coalescing key.
+    var coalescing: Int
+    /// The first assignment, possibly empty, was answered.
+    var hasJoined: Bool
+    /// The token state is ready; nil without token state.
+    var isTokenStateReady: Bool?
+    var isDraining: Bool
+}

@@ -1,0 +1,357 @@
+import APNsProtocol
+import BelfrySupport
+import Logging
+import NIOCore
+import PipelineCore
+import PushTopics
+import RedisClient
+import TokenState
+
+/// Lets requests with a coalescing key wait for newer ones while there is a reason.
+///
+/// Without a window the reason is a backlog: more of the topic was there when the request came, or frames of its lane
+/// have not been written. So requests that would wait anyway wait where they can be superseded. Requests without a key
+/// pass the waiting ones; a waiting request holds its cursor. Redis keeps the opening time of a window and the last
+/// request sent, so that windows hold across restarts and rebalances. Without token state, and while Redis is away and
+/// sending goes on without it, a window is this shard's own. Bound to the shard's event loop.
+final class Coalescing {
+    /// The end of a feed's backlog, and the end of its routed part.
+    struct Backlog {
+        /// The end of the backlog; nil: nothing newer will come.
+        var end: (TopicFeed) -> UInt64?
+        var position: (TopicFeed) -> UInt64
+    }
+
+    /// Called with a request that no longer waits and is to be sent.
+    var onDue: (WaitingRequest) -> Void = { _ in }
+    /// Redis is away and sending goes on without it.
+    var isRedisAway: () -> Bool = { false }
+    /// Called when something may go on.
+    var onProgress: () -> Void = {}
+    var backlog = Backlog(end: { _ in nil }, position: { _ in .max })
+
+    private let settings: ShardSettings
+    private let redis: (any RedisPipeline)?
+    private let feeds: FeedTable
+    private let outcomes: Outcomes
+    private let memory: RequestMemory
+    private let eventLoop: any EventLoop
+    private let logger: Logger
+    private let lanes: (Int32) -> TopicLanes?
+    private var machine = Coalescer(patience: ShardLimits.backlogPatience)
+    private var waiting = WaitingRequests()
+    /// Requests that are sent as soon as Redis allows it.
+    private var asked: [Coalescer.Subject: UInt64] = [:]
+    /// Redis did not answer for a window, and that was logged.
+    private var isUnanswered = false
+    private var isClosed = false
+
+    init(
+        settings: ShardSettings,
+        redis: (any RedisPipeline)?,
+        feeds: FeedTable,
+        outcomes: Outcomes,
+        memory: RequestMemory,
+        eventLoop: any EventLoop,
+        logger: Logger,
+        lanes: @escaping (Int32) -> TopicLanes?
+    ) {
+        self.settings = settings
+        self.redis = redis
+        self.feeds = feeds
+        self.outcomes = outcomes
+        self.memory = memory
+        self.eventLoop = eventLoop
+        self.logger = logger
+        self.lanes = lanes
+    }
+
+    var count: Int { waiting.count }
+    var oldestBatch: UInt64? { waiting.oldestBatch }
+    private var now: MonotonicTime { MonotonicTime(eventLoop.now) }
+
+    /// Ends the stage: nothing is asked any more.
+    func close() { isClosed = true }
+
+    /// Forgets a feed that is over, or being given back.
+    func forget(feed: UInt32) {
+        guard !waiting.isEmpty else { return }
+        machine.forget(assignment: feed)
+        waiting.forget(feed: feed)
+        asked = asked.filter { waiting[$0.value] != nil }
+    }
+
+    // MARK: Arriving
+
+    /// Keeps a notification that waits, or ends one superseded by a waiting one. True: it goes no further now.
+    func takes(_ index: Int, of record: PreparedRecord, in batch: PreparedBatch, _ lanes: TopicLanes) -> Bool {
+        guard let coalescing = record.coalescing else { return false }
+        let identity = identity(of: index, coalescing, in: batch)
+        let request = WaitingRequest(
+            reference: batch.reference(of: index, in: record),
+            topic: record.topic,
+            token: Array(batch.tokens[index]),
+            checksum: batch.checksums[index],
+            payload: Array(batch.payload(of: record)),
+            expiration: record.expiration,
+            priority: record.priority,
+            fingerprint: identity.fingerprint,
+            stamp: identity.stamp,
+            batch: batch.number,
+            isWithoutState: batch.isWithoutState
+        )
+        return arrive(
+            waiting.nextTicket(),
+            request,
+            window: record.topic.coalescingWindow > .zero && lanes.sending == .all ? .unknown : .none,
+            waits: waits(of: request, record.feed, lanes)
+        )
+    }
+
+    /// Supersedes older waiting requests: a notification had arrived at its device, or was on its way, before it was
+    /// taken in.
+    func arrivedBefore(_ index: Int, of record: PreparedRecord, in batch: PreparedBatch) {
+        guard !waiting.isEmpty, let coalescing = record.coalescing else { return }
+        let (fingerprint, stamp) = identity(of: index, coalescing, in: batch)
+        let subject = Coalescer.Subject(topic: record.topic.index, fingerprint: fingerprint)
+        end(machine.arrivedBefore(stamp, of: subject), .superseded)
+        if let other = asked[subject], let before = waiting[other], before.stamp < stamp { end([other], .superseded) }
+    }
+
+    /// Token and key of a notification, and the stamp of its age.
+    private func identity(
+        of index: Int,
+        _ coalescing: (key: SipHash, stamp: Coalescer.Stamp),
+        in batch: PreparedBatch
+    ) -> (fingerprint: RequestFingerprint, stamp: Coalescer.Stamp) {
+        var stamp = coalescing.stamp
+        stamp.token = batch.positions[index]
+        return (RequestFingerprint(token: batch.tokens[index], key: coalescing.key), stamp)
+    }
+
+    /// Makes a due request wait for a window, with requests that came meanwhile.
+    private func waitOn(_ ticket: UInt64, _ window: Coalescer.Window) {
+        guard let request = waiting[ticket] else { return }
+        _ = arrive(ticket, request, window: window, waits: [])
+    }
+
+    private func arrive(
+        _ ticket: UInt64,
+        _ request: WaitingRequest,
+        window: Coalescer.Window,
+        waits: @autoclosure () -> [Coalescer.Wait]
+    ) -> Bool {
+        let arrival = machine.arrive(
+            Coalescer.Request(
+                ticket: ticket,
+                assignment: request.reference.assignment,
+                stamp: request.stamp,
+                expiration: request.expiration
+            ),
+            of: request.subject,
+            now: now,
+            window: window,
+            waits: waits()
+        )
+        if arrival == .passes { return false }
+        if waiting[ticket] == nil { waiting.keep(ticket, request) }
+        switch arrival {
+        case .opens(let group) where window == .unknown: ask(.open(group: group), ticket)
+        case .joins(let superseded): end(superseded, .superseded)
+        case .passes, .opens: break
+        }
+        return true
+    }
+
+    private func waits(of request: WaitingRequest, _ feed: TopicFeed, _ lanes: TopicLanes) -> [Coalescer.Wait] {
+        var waits: [Coalescer.Wait] = []
+        if let end = backlog.end(feed) { waits.append(.init(.backlog(assignment: feed.number), until: end)) }
+        let number = lanes.affinity.lane(checksum: request.checksum)
+        let lane = lanes.ownLanes[number]
+        if lanes.sending == .all, lane.machine.waitingCount > 0 {
+            waits.append(.init(.lane(topic: request.topic.index, number: number), until: lane.machine.log.tail))
+        }
+        return waits
+    }
+
+    private func position(of gate: Coalescer.Gate) -> UInt64 {
+        switch gate {
+        case .backlog(let feed):
+            return feeds[feed].map { backlog.position($0) } ?? .max
+        case .lane(let topic, let number):
+            guard let lanes = lanes(topic), lanes.sending == .all else { return .max }
+            return lanes.ownLanes[number].machine.sentEnd
+        }
+    }
+
+    // MARK: Going on
+
+    /// Releases the requests that nothing holds any more.
+    ///
+    /// - Returns: true if a request went to the lanes.
+    func release() -> Bool {
+        guard !machine.isEmpty else { return false }
+        for gate in machine.gates { machine.passed(gate, upTo: position(of: gate)) }
+        let settled = machine.takeDue(now: now, unixSeconds: settings.unixMilliseconds() / 1000)
+        end(settled.superseded, .superseded)
+        end(settled.expired, .expired)
+        for due in settled.due { goOn(with: due) }
+        return !settled.due.isEmpty
+    }
+
+    private func goOn(with due: Coalescer.Due) {
+        // The answer for a request that was due before may come after this one is sent.
+        if let other = asked[due.subject], let before = waiting[other] {
+            let isNewer = before.stamp < due.stamp
+            end([isNewer ? other : due.ticket], .superseded)
+            guard isNewer else { return }
+        }
+        guard let request = waiting[due.ticket], request.topic.coalescingWindow > .zero,
+            lanes(due.subject.topic)?.sending == .all
+        else { return release(due.ticket) }
+        // A request without a window came when its topic did not work.
+        if due.hadWindow {
+            asked[due.subject] = due.ticket
+            ask(.end(ticket: due.ticket), due.ticket)
+        } else {
+            waitOn(due.ticket, .unknown)
+        }
+    }
+
+    private func end(_ tickets: [UInt64], _ outcome: OutcomeKind) {
+        for ticket in tickets {
+            guard let request = take(ticket) else { continue }
+            guard outcome == .superseded else {
+                outcomes.settle(request.reference, outcome)
+                continue
+            }
+            // Remembered like one that arrived: read again, it must not be sent behind the newer one, which is.
+            request.token.withUnsafeBytes { token in
+                memory.settle(outcome, of: request.topic) { $0(request.reference, token, request.checksum) }
+            }
+        }
+    }
+
+    private func release(_ ticket: UInt64) {
+        if let request = take(ticket) { onDue(request) }
+    }
+
+    private func take(_ ticket: UInt64) -> WaitingRequest? {
+        guard let request = waiting.take(ticket) else { return nil }
+        if asked[request.subject] == ticket { asked[request.subject] = nil }
+        return request
+    }
+
+    // MARK: Windows
+
+    /// A question to Redis about the window of a token and coalescing key.
+    private struct Question {
+        enum Purpose {
+            /// Asks for the end of a group's window.
+            case open(group: UInt64)
+            /// Asks whether a request may be sent, now that its window is over.
+            case end(ticket: UInt64)
+        }
+
+        var purpose: Purpose
+        var topic: Topic
+        var fingerprint: RequestFingerprint
+        var stamp: Coalescer.Stamp
+        /// CRC-32 of the token.
+        var checksum: UInt32
+        var askedAt: MonotonicTime
+    }
+
+    private func ask(_ purpose: Question.Purpose, _ ticket: UInt64) {
+        guard let request = waiting[ticket] else { return }
+        ask(
+            Question(
+                purpose: purpose,
+                topic: request.topic,
+                fingerprint: request.fingerprint,
+                stamp: request.stamp,
+                checksum: request.checksum,
+                askedAt: now
+            )
+        )
+    }
+
+    private func ask(_ question: Question) {
+        guard !isClosed, isOpen(question) else { return }
+        guard let redis, !mayGoOnWithoutRedis(since: question.askedAt) else { return goOn(question) }
+        let key = question.topic.windowKey
+        let slot = question.topic.tokens.keys.slot(checksum: question.checksum)
+        redis.evaluate(CoalesceScript.coalesce, slot: slot, keyCount: 1, argumentCount: 5) { writer in
+            writer.argument(byteCount: key.count) {
+                key.write(question.fingerprint, checksum: question.checksum, into: $0)
+            }
+            writer.argument(Int(settings.unixMilliseconds()))
+            writer.argument(Int(question.topic.coalescingWindow.wholeNanoseconds / 1_000_000))
+            writer.argument(Int(min(question.stamp.milliseconds, CoalesceScript.largestNumber)))
+            writer.argument(Int(min(question.stamp.offset, CoalesceScript.largestNumber)))
+            if case .end = question.purpose { writer.argument(1) } else { writer.argument(0) }
+        } _: { [weak self] result in
+            self?.answered(question, result)
+        }
+    }
+
+    /// A request still waits for the answer. Not so in a group whose partition is given back.
+    private func isOpen(_ question: Question) -> Bool {
+        switch question.purpose {
+        case .open(let group): machine.waits(group)
+        case .end(let ticket): waiting[ticket] != nil
+        }
+    }
+
+    private func answered(_ question: Question, _ result: Result<RedisReply, RedisError>) {
+        guard !isClosed else { return }
+        switch result {
+        case .success(let reply):
+            isUnanswered = false
+            decide(question, reply.integer ?? 0)
+            onProgress()
+        case .failure(let error) where error.isAboutOneKey:
+            logger.error("coalescing window was refused by Redis", metadata: ["error": "\(error)"])
+            goOn(question)
+        case .failure(let error):
+            // Thousands may wait for their windows.
+            if !isUnanswered { logger.warning("coalescing windows cannot be read", metadata: ["error": "\(error)"]) }
+            isUnanswered = true
+            // The question may run twice; the cursor waits for it.
+            eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in self?.ask(question) }
+        }
+    }
+
+    /// Acts on the answer of Redis, see ``CoalesceScript``.
+    private func decide(_ question: Question, _ milliseconds: Int64) {
+        let end = now + .milliseconds(max(0, milliseconds))
+        switch question.purpose {
+        case .open(let group):
+            machine.windowEnds(group, at: end)
+        case .end(let ticket):
+            if milliseconds == 0 {
+                release(ticket)
+            } else if milliseconds < 0 {
+                self.end([ticket], .superseded)
+            } else {
+                // Another shard has sent in this window, or clocks differ.
+                if let subject = waiting[ticket]?.subject { asked[subject] = nil }
+                waitOn(ticket, .ends(end))
+            }
+        }
+    }
+
+    /// Goes on without Redis: a window begins now, or is over.
+    private func goOn(_ question: Question) {
+        switch question.purpose {
+        case .open(let group): machine.windowEnds(group, at: now + question.topic.coalescingWindow)
+        case .end(let ticket): release(ticket)
+        }
+    }
+
+    /// Sending may go on without Redis, which is away.
+    private func mayGoOnWithoutRedis(since asked: MonotonicTime) -> Bool {
+        guard let patience = settings.redisPatience else { return false }
+        return isRedisAway() || asked + patience <= now
+    }
+}

@@ -1,0 +1,252 @@
+import APNsProtocol
+import PipelineCore
+import RedisClient
+import TokenState
+
+/// Fourth stage: turns notifications that are due, alive and not coalesced into frames in the lanes of their tokens.
+///
+/// Bound to the shard's event loop.
+final class Routing {
+    let outcomes: Outcomes
+    let gateway: Gateway
+    private let unixMilliseconds: () -> Int64
+    private let remembersRequests: Bool
+    private let feeds: FeedTable
+    /// Tokens that the gateway called invalid, while look-ups do not show it; by topic.
+    private var refused: [Int32: RefusedTokens] = [:]
+    /// Requests sent and not yet remembered, while requests are remembered.
+    private var requestsUnderWay = RequestsUnderWay()
+    /// Notifications with an expiration that wait for a probe of their topic, by topic.
+    private var probes: [Int32: [Probe]] = [:]
+    let coalescing: Coalescing
+
+    /// A notification that waits in a lane of a topic that does not work.
+    private struct Probe {
+        var reference: NotificationReference
+        /// UNIX seconds.
+        var expiration: UInt32
+    }
+
+    init(
+        settings: ShardSettings,
+        feeds: FeedTable,
+        outcomes: Outcomes,
+        gateway: Gateway,
+        coalescing: Coalescing
+    ) {
+        self.outcomes = outcomes
+        self.gateway = gateway
+        self.feeds = feeds
+        self.coalescing = coalescing
+        unixMilliseconds = settings.unixMilliseconds
+        remembersRequests = settings.dedupeWindow > .zero
+    }
+
+    // MARK: Batches
+
+    /// Sends a batch whose token state is known.
+    func route(_ batch: PreparedBatch) {
+        passed(upTo: batch.number - 1)
+        for record in batch.records {
+            // Since the batch was taken in, the partition may have left or be leaving, or the feed was replaced.
+            guard !record.feed.isOver, record.feed.partition.phase == .active else { continue }
+            route(record, of: batch)
+        }
+    }
+
+    private func route(_ record: PreparedRecord, of batch: PreparedBatch) {
+        let lanes = gateway.lanes(of: record.topic)
+        let payload = batch.payload(of: record)
+        let hasRefused = hasRefused(of: record.topic)
+        let isProbed = lanes.sending != .all
+        let hasTroubled = !lanes.troubled.isEmpty
+        var template: FrameTemplate?
+        var sent = 0
+        if batch.isWithoutState { record.feed.sentWithoutState.mark(record.number) }
+        for index in record.notifications {
+            let reference = batch.reference(of: index, in: record)
+            let token = batch.tokens[index]
+            let checksum = batch.checksums[index]
+            guard isDue(reference, batch.verdicts[index]) else {
+                if batch.verdicts[index] == .isRepetition { coalescing.arrivedBefore(index, of: record, in: batch) }
+                continue
+            }
+            if hasRefused, isRefused(token, checksum, of: record.topic) {
+                outcomes.silence(reference, .invalid)
+                continue
+            }
+            if let key = record.requestKey {
+                let fingerprint = RequestFingerprint(token: token, key: key)
+                guard enter(fingerprint, reference, batch: batch.number) else {
+                    outcomes.settle(reference, .duplicate)
+                    coalescing.arrivedBefore(index, of: record, in: batch)
+                    continue
+                }
+            }
+            if record.coalescing != nil, coalescing.takes(index, of: record, in: batch, lanes) { continue }
+            if isProbed { noteProbe(reference, of: record.topic, expiration: record.expiration) }
+            sent += 1
+            if record.notifications.count == 1 {
+                lanes.append(
+                    reference,
+                    token: token,
+                    checksum: checksum,
+                    payload: payload,
+                    expiration: record.expiration,
+                    priority: record.priority
+                )
+            } else {
+                if template?.tokenBytes != token.count {
+                    template = FrameTemplate(
+                        tokenBytes: token.count,
+                        payload: payload,
+                        expiration: record.expiration,
+                        priority: record.priority
+                    )
+                }
+                if let template { lanes.append(reference, token: token, checksum: checksum, template: template) }
+            }
+            if hasTroubled { lanes.inheritTrouble(reference, checksum: checksum, record.feed) }
+        }
+        gateway.noteSent(sent, isWithoutState: batch.isWithoutState)
+    }
+
+    /// A look-up lets the notification go on.
+    private func isDue(_ reference: NotificationReference, _ verdict: PreparedBatch.Verdict) -> Bool {
+        switch verdict {
+        case .sends:
+            return true
+        case .isRepetition:
+            outcomes.settle(reference, .duplicate)
+        case .isDeadByFeedback, .isDeadAsInvalid, .isDeadAsUnregistered:
+            outcomes.silence(reference, verdict.reasonOfDeath)
+        }
+        return false
+    }
+
+    // MARK: Requests that waited
+
+    /// Sends a coalesced request. Findings since its arrival count.
+    func send(_ request: WaitingRequest) {
+        guard let feed = feeds[request.reference.assignment], feed.partition.phase == .active else { return }
+        let wasRefused = request.token.withUnsafeBytes { token in
+            isRefused(token, request.checksum, of: request.topic)
+        }
+        if wasRefused {
+            return outcomes.silence(request.reference, .invalid)
+        }
+        if request.expiration != 0, Int64(request.expiration) < unixMilliseconds() / 1000 {
+            return outcomes.settle(request.reference, .expired)
+        }
+        let lanes = gateway.lanes(of: request.topic)
+        if lanes.sending != .all { noteProbe(request.reference, of: request.topic, expiration: request.expiration) }
+        request.token.withUnsafeBytes { token in
+            request.payload.withUnsafeBytes { payload in
+                lanes.append(
+                    request.reference,
+                    token: token,
+                    checksum: request.checksum,
+                    payload: payload,
+                    expiration: request.expiration,
+                    priority: request.priority
+                )
+            }
+        }
+        if !lanes.troubled.isEmpty { lanes.inheritTrouble(request.reference, checksum: request.checksum, feed) }
+        gateway.noteSent(1, isWithoutState: request.isWithoutState)
+    }
+
+    // MARK: Probes
+
+    private func noteProbe(_ reference: NotificationReference, of topic: Topic, expiration: UInt32) {
+        guard expiration != 0 else { return }
+        probes[topic.index, default: []].append(Probe(reference: reference, expiration: expiration))
+    }
+
+    /// Ends notifications that expire while they wait for a probe. The next one may then wait.
+    func expireProbes() {
+        guard !probes.isEmpty else { return }
+        let unixSeconds = unixMilliseconds() / 1000
+        for lanes in gateway.all {
+            guard let waiting = probes[lanes.topic.index] else { continue }
+            guard lanes.sending != .all else {
+                probes[lanes.topic.index] = nil
+                continue
+            }
+            let expired = Set(waiting.lazy.filter { Int64($0.expiration) < unixSeconds }.map(\.reference))
+            guard !expired.isEmpty else { continue }
+            for reference in lanes.takeWaiting(where: expired.contains) { outcomes.settle(reference, .expired) }
+            probes[lanes.topic.index] = waiting.filter {
+                !expired.contains($0.reference) && feeds[$0.reference.assignment] != nil
+            }
+        }
+    }
+
+    // MARK: Refused tokens
+
+    func hasRefused(of topic: Topic) -> Bool { !(refused[topic.index]?.isEmpty ?? true) }
+
+    /// The gateway has lately called the token invalid.
+    func isRefused(_ token: UnsafeRawBufferPointer, _ checksum: UInt32, of topic: Topic) -> Bool {
+        refused[topic.index]?.contains(token, checksum: checksum) ?? false
+    }
+
+    /// Notes a token called invalid by a gateway that does not seem wrong. No more is sent to the token until the
+    /// refusal is believed or not, because each notification would cost a connection.
+    func refuse(_ token: TombstoneWriter.Refused) {
+        refused[token.topic.index, default: RefusedTokens()]
+            .insert(token.token, checksum: token.checksum, refusedAt: token.refusedAt)
+        gateway.silence(token)
+    }
+
+    /// Forgets the refusal of a token, because it is not believed.
+    func forgive(_ token: TombstoneWriter.Refused) {
+        refused[token.topic.index]?.remove(token.token, checksum: token.checksum)
+    }
+
+    /// Notes that look-ups find a token's tombstone.
+    ///
+    /// - Parameter batch: the last one taken in so far.
+    func tombstoneWritten(_ token: TombstoneWriter.Refused, through batch: UInt64) {
+        refused[token.topic.index]?.written(token.token, checksum: token.checksum, through: batch)
+    }
+
+    /// Notes that a look-up shows a registration of a token and no tombstone since.
+    func registered(_ token: UnsafeRawBufferPointer, _ checksum: UInt32, of topic: Topic, at seconds: UInt32) {
+        guard hasRefused(of: topic) else { return }
+        refused[topic.index]?.registered(token, checksum: checksum, at: seconds)
+    }
+
+    /// Notes that no notification up to this batch waits for its look-up any more.
+    func passed(upTo number: UInt64) {
+        guard !refused.isEmpty else { return }
+        // Requests that wait to be coalesced were looked up with their batch.
+        let number = min(number, coalescing.oldestBatch.map { $0 - 1 } ?? number)
+        for topic in refused.keys.sorted() where refused[topic]?.isEmpty == false {
+            refused[topic]?.passed(batch: number)
+        }
+    }
+
+    // MARK: Requests under way
+
+    /// Enters a request that is on its way to its token; false if it was there before.
+    private func enter(_ fingerprint: RequestFingerprint, _ reference: NotificationReference, batch: UInt64) -> Bool {
+        requestsUnderWay.enter(fingerprint, reference, batch: batch) { [feeds] other in
+            feeds[other.assignment]?.isDone(other.record, token: other.token) ?? true
+        }
+    }
+
+    /// Notes that Redis has a request.
+    func remembered(_ fingerprint: RequestFingerprint, through batch: UInt64) {
+        requestsUnderWay.remembered(fingerprint, through: batch)
+    }
+
+    // MARK: Feeds
+
+    /// Forgets feeds that are over or being given back.
+    func forget(_ feeds: [TopicFeed]) {
+        for feed in feeds { coalescing.forget(feed: feed.number) }
+        let numbers = Set(feeds.map(\.number))
+        for (topic, waiting) in probes { probes[topic] = waiting.filter { !numbers.contains($0.reference.assignment) } }
+    }
+}

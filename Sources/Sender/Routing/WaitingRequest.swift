@@ -1,0 +1,77 @@
+import APNsProtocol
+import PipelineCore
+
+/// A notification that waits for newer ones of its coalescing key. It has bytes of its own, because it may wait for
+/// long.
+struct WaitingRequest {
+    var reference: NotificationReference
+    var topic: Topic
+    var token: [UInt8]
+    /// CRC-32 of the token.
+    var checksum: UInt32
+    var payload: [UInt8]
+    /// UNIX seconds; 0: do not store.
+    var expiration: UInt32
+    var priority: NotificationPriority
+    /// Fingerprint of token and coalescing key.
+    var fingerprint: RequestFingerprint
+    var stamp: Coalescer.Stamp
+    /// Number of its ``PreparedBatch``.
+    var batch: UInt64
+    var isWithoutState: Bool
+
+    var subject: Coalescer.Subject { Coalescer.Subject(topic: topic.index, fingerprint: fingerprint) }
+}
+
+/// Requests of a shard that wait to be coalesced, by ticket.
+struct WaitingRequests {
+    private var waiting: [UInt64: WaitingRequest] = [:]
+    private var tickets: UInt64 = 0
+    /// Tickets in the order of arrival; some may not wait any more.
+    private var arrivals: [(ticket: UInt64, batch: UInt64)] = []
+    /// Index of the first in `arrivals` that may still wait.
+    private var firstArrival = 0
+
+    var count: Int { waiting.count }
+    var isEmpty: Bool { waiting.isEmpty }
+
+    /// The number of the oldest batch with a waiting request.
+    var oldestBatch: UInt64? { isEmpty ? nil : arrivals[firstArrival].batch }
+
+    subscript(ticket: UInt64) -> WaitingRequest? { waiting[ticket] }
+
+    /// A number for a request that arrives.
+    mutating func nextTicket() -> UInt64 {
+        tickets += 1
+        return tickets
+    }
+
+    mutating func keep(_ ticket: UInt64, _ request: WaitingRequest) {
+        waiting[ticket] = request
+        arrivals.append((ticket, request.batch))
+    }
+
+    /// Removes a request that no longer waits.
+    mutating func take(_ ticket: UInt64) -> WaitingRequest? {
+        defer { skipArrivals() }
+        return waiting.removeValue(forKey: ticket)
+    }
+
+    /// Forgets the requests of a feed, which this shard no longer owns.
+    mutating func forget(feed: UInt32) {
+        guard !isEmpty else { return }
+        waiting = waiting.filter { $0.value.reference.assignment != feed }
+        skipArrivals()
+    }
+
+    private mutating func skipArrivals() {
+        while firstArrival < arrivals.count, waiting[arrivals[firstArrival].ticket] == nil { firstArrival += 1 }
+        if firstArrival == arrivals.count {
+            arrivals.removeAll(keepingCapacity: true)
+            firstArrival = 0
+        } else if firstArrival > 1024, firstArrival * 2 > arrivals.count {
+            arrivals.removeFirst(firstArrival)
+            firstArrival = 0
+        }
+    }
+}

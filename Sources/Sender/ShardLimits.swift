@@ -1,0 +1,64 @@
+import NIOCore
+
+/// The fixed limits of a shard's stages. Those that operators need to change are settings instead.
+enum ShardLimits {
+    /// Batches taken in before other channels of the event loop get their turn.
+    static let batchesPerTurn = 8
+    /// Most notifications prepared at once: a record may carry tens of thousands.
+    static let notificationsPerBatch = 8192
+    /// Batches that wait for token state; the next is looked up while one is encoded.
+    static let preparedBatches = 6
+    /// Batches among `preparedBatches` that the live reader may fill; the others are for lagging topics.
+    static let liveBatches = 4
+    /// Most unacknowledged publications before the intake stops.
+    static let publications = 50_000
+    /// Largest value of a record that is decoded; Kafka's default limit of a message.
+    static let recordBytes = 1 << 20
+    /// Records read at once for lagging topics.
+    static let catchUpRecords = 512
+    /// Partitions read at once for lagging topics.
+    static let catchUpPartitions = 4
+    /// The time an idle catch-up client is kept.
+    static let readerIdle = Duration.seconds(30)
+    /// The longest distance of a near cursor from the committed offset, in offsets. A take-over reads and skips a near
+    /// stretch. Beyond it the topic is read apart.
+    static let nearRecords: Int64 = 10_000
+    /// Judged notifications in a probe of a gateway doubted for its refusals of tokens.
+    static let probeSample = 20
+    /// Most refused tokens of a topic that wait until the gateway is trusted.
+    static let pendingTombstones = 65_536
+    /// Memory of a notification beside its record's value, in bytes: its frame without the payload, its entry and its
+    /// marks.
+    static let notificationBytes = 128
+    /// Records of a bundle without a certificate that become dead letters in each tick.
+    static let givenUpPerTick = 20
+
+    /// The longest wait for later records of the partition, with a coalescing key.
+    static let backlogPatience = Duration.seconds(5)
+    /// Ticks without a record from a partition after which its end counts as reached: not every offset before the end
+    /// is a record. Not a time, because nothing could arrive while this process stood still.
+    static let backlogStandstillTicks: UInt64 = 15
+
+    /// Time between two ticks: the granularity of windows, waits and deadlines.
+    static let tick = TimeAmount.milliseconds(20)
+    /// Time between two ticks above which the event loop was held up.
+    static let holdUp = Duration.milliseconds(100)
+    static let commitInterval = Duration.milliseconds(500)
+    /// Beyond the confirmation window, for what was on its way to the gateway when partitions were taken back.
+    static let settleReserve = Duration.seconds(1)
+    /// Time between two attempts after a server's refusal.
+    static let retryInterval = Duration.seconds(1)
+    /// Time before a failed write to Redis is repeated.
+    static let writeAgain = TimeAmount.seconds(1)
+    /// The longest lack of room before the partitions are paused.
+    static let blockedBeforePause = Duration.seconds(1)
+    /// Time-out of questions to the broker about positions.
+    static let questionTimeoutMilliseconds: Int32 = 5_000
+    /// The longest wait for the answer to the last commit of a partition.
+    static let lastCommitPatience = Duration.seconds(5)
+    /// Time between two looks at a partition with unknown metadata.
+    static let standingInterval = Duration.seconds(10)
+    /// Time at the end for the group to let go. The flush time-out below is for published records to be acknowledged.
+    static let leaveTimeoutMilliseconds: Int32 = 10_000
+    static let flushTimeoutMilliseconds: Int32 = 5_000
+}

@@ -1,0 +1,140 @@
+import BelfrySupport
+import NIOCore
+import PipelineCore
+import PushTopics
+import TokenState
+
+/// The settings of a shard's decisions.
+struct ShardSettings: Sendable {
+    var names: TopicNames
+    /// Environments by name.
+    var environments: [String: EnvironmentSettings]
+    var environmentNames: [String]
+    var connectionsPerTopic: Int
+    /// Shared by all shards of the process.
+    var connectionBudget: ProcessConnectionBudget
+    var connectTimeout: TimeAmount
+    var maxUncommitted: Int
+    var revokeDeadline: Duration
+    /// The longest time for notifications in flight to settle before partitions are given back.
+    var settlePatience: Duration
+    var stopTimeout: Duration
+    var outcomes: OutcomeSelection
+    /// The health of topics, shared by all shards of the process.
+    var health: TopicHealthRegistry
+    /// The longest standstill of a lane.
+    var standstillPatience: Duration
+    /// The longest time without an answer to a commit before sending stops.
+    var commitPatience: Duration
+    /// The bytes that a shard may hold.
+    var memory: MemoryBudget
+    /// The longest time that records may pin the fetch buffers that they came in.
+    var pinnedFor: Duration
+    /// The longest wait of sending for Redis; nil: without limit.
+    var redisPatience: Duration?
+    /// The time for which arrived requests are remembered; zero: not at all.
+    var dedupeWindow: Duration
+    /// Records taken from Kafka at once, and tokens looked up in one command.
+    var batchRecords: Int
+    /// Most bytes of metadata in a commit.
+    var metadataBytes: Int
+    /// UNIX milliseconds now.
+    var unixMilliseconds: @Sendable () -> Int64
+    /// 64 uniformly random bits.
+    var randomBits: @Sendable () -> UInt64
+
+    private var configuration: BelfryConfiguration
+
+    /// Makes the settings, with time and randomness as arguments.
+    init(
+        _ configuration: BelfryConfiguration,
+        unixMilliseconds: @escaping @Sendable () -> Int64,
+        randomBits: @escaping @Sendable () -> UInt64
+    ) {
+        self.configuration = configuration
+        self.unixMilliseconds = unixMilliseconds
+        self.randomBits = randomBits
+        let worker = configuration.worker
+        names = TopicNames()
+        environments = Dictionary(uniqueKeysWithValues: configuration.environments.map { ($0.name, $0) })
+        environmentNames = environments.keys.sorted()
+        connectionsPerTopic = worker.connectionsPerTopic
+        connectionBudget = ProcessConnectionBudget(perMinute: worker.connectionsPerMinute)
+        connectTimeout = TimeAmount(worker.connectTimeout)
+        maxUncommitted = worker.maxUncommitted
+        revokeDeadline = worker.revokeDeadline
+        settlePatience = worker.confirmationWindow + ShardLimits.settleReserve
+        stopTimeout = worker.stopTimeout
+        outcomes = configuration.outcomes
+        health = TopicHealthRegistry(
+            limits: TopicHealth.Limits(
+                probe: Backoff(
+                    base: worker.parkProbeBase,
+                    cap: worker.parkProbeCap,
+                    floor: worker.parkProbeBase / 3
+                ),
+                probeTimeout: worker.parkAfter + worker.confirmationWindow,
+                refusedShare: worker.invalidTokenShare,
+                refusedSample: worker.invalidTokenSample,
+                probeSample: min(worker.invalidTokenSample, ShardLimits.probeSample),
+                pendingTombstones: ShardLimits.pendingTombstones
+            )
+        )
+        standstillPatience = worker.parkAfter
+        commitPatience = worker.commitPatience
+        memory = MemoryBudget(limitBytes: worker.shardMemoryBytes, topicLimitBytes: worker.topicMemoryBytes)
+        pinnedFor = worker.confirmationWindow + .seconds(1)
+        redisPatience = configuration.redis.whenAway == .send ? configuration.redis.awayAfter : nil
+        dedupeWindow = worker.dedupeWindow
+        batchRecords = worker.batch
+        metadataBytes = KafkaLimits.metadataBytes
+    }
+
+    func publishes(_ outcome: OutcomeKind) -> Bool {
+        switch outcomes {
+        case .all: true
+        case .failures: outcome.isFailure
+        case .none: false
+        }
+    }
+
+    /// Makes a topic of a configured environment.
+    func makeTopic(_ index: Int32, environment: String, bundleID: String, filters: TombstoneFilters?) -> Topic {
+        guard let place = environments[environment] else { preconditionFailure("the environment is configured") }
+        let topic = topic(bundleID, in: place)
+        return Topic(
+            index: index,
+            environment: environment,
+            bundleID: bundleID,
+            settings: topic.settings,
+            tokenBytes: 32...place.tokenLimitBytes,
+            limits: topic.limits,
+            health: health.health(environment: environment, bundleID: bundleID),
+            deadTokens: filters?.filter(environment: environment, bundleID: bundleID)
+        )
+    }
+
+    func topic(_ bundleID: String, in environment: EnvironmentSettings) -> (settings: TopicSettings, limits: LaneLimits)
+    {
+        let topic = configuration.topic(bundleID, in: environment)
+        let worker = configuration.worker
+        let limits = LaneLimits(
+            confirmationWindow: worker.confirmationWindow,
+            unknownFate: topic.unknownFate,
+            inFlight: worker.inFlightPerConnection,
+            inFlightBytes: worker.inFlightBytes,
+            sentinelTimeout: worker.sentinelTimeout,
+            peerTimeout: worker.peerTimeout,
+            connectionMaxAge: worker.connectionMaxAge > .zero ? worker.connectionMaxAge : nil,
+            idleTimeout: worker.idleTimeout,
+            backoff: Backoff(
+                base: worker.backoffBase,
+                cap: worker.backoffCap,
+                floor: min(worker.backoffBase, .milliseconds(100))
+            ),
+            processingAttempts: worker.processingAttempts,
+            retryFor: worker.retryFor
+        )
+        return (topic, limits)
+    }
+}

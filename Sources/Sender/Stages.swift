@@ -1,0 +1,227 @@
+import BelfrySupport
+import Logging
+import NIOCore
+import PipelineCore
+import PushTopics
+import TokenState
+
+/// The stages of a shard, each made with those behind it, and the rules that involve several stages.
+struct Stages {
+    let group: Group
+    let commits: Commits
+    let feed: RecordFeed
+    let catchUp: CatchUpReader
+    let retention: Retention
+    let intake: Intake
+    let lookup: Lookup
+    let routing: Routing
+    let coalescing: Coalescing
+    let gateway: Gateway
+    let outcomes: Outcomes
+    let memory: RequestMemory
+    let tombstones: TombstoneWriter
+    let publisher: TombstonePublisher
+
+    private let settings: ShardSettings
+    private let connectors: any GatewayConnectors
+
+    init(
+        _ settings: ShardSettings,
+        number: Int,
+        eventLoop: any EventLoop,
+        clients: WorkerShard.Clients,
+        logger: Logger
+    ) {
+        self.settings = settings
+        connectors = clients.connectors
+        let clock = { MonotonicTime(eventLoop.now) }
+        let feeds = FeedTable()
+        let memoryBudget = ShardMemory(settings.memory)
+        let tokens = clients.redis.map { TokenTable($0) }
+        publisher = TombstonePublisher(producer: clients.producer, topic: settings.names.tombstones, logger: logger)
+        outcomes = Outcomes(settings: settings, feeds: feeds, producer: clients.producer, logger: logger)
+        memory = RequestMemory(
+            redis: clients.redis,
+            settings: settings,
+            feeds: feeds,
+            outcomes: outcomes,
+            eventLoop: eventLoop,
+            logger: logger
+        )
+        tombstones = TombstoneWriter(
+            tokens: tokens,
+            publisher: publisher,
+            filters: clients.filters,
+            eventLoop: eventLoop,
+            logger: logger
+        )
+        let gateway = Gateway(
+            settings: settings,
+            shard: number,
+            connectors: clients.connectors,
+            outcomes: outcomes,
+            memory: memory,
+            tombstones: tombstones,
+            logger: logger,
+            clock: clock
+        )
+        self.gateway = gateway
+        coalescing = Coalescing(
+            settings: settings,
+            redis: clients.redis,
+            feeds: feeds,
+            outcomes: outcomes,
+            memory: memory,
+            eventLoop: eventLoop,
+            logger: logger,
+            lanes: gateway.lanes(ofTopic:)
+        )
+        routing = Routing(
+            settings: settings,
+            feeds: feeds,
+            outcomes: outcomes,
+            gateway: gateway,
+            coalescing: coalescing
+        )
+        lookup = Lookup(
+            redis: clients.redis,
+            tokens: tokens,
+            filters: clients.filters,
+            patience: settings.redisPatience,
+            routing: routing,
+            logger: logger,
+            clock: clock
+        )
+        intake = Intake(
+            outcomes: outcomes,
+            remembersRequests: settings.dedupeWindow > .zero,
+            unixMilliseconds: settings.unixMilliseconds
+        )
+        commits = Commits(
+            consumer: clients.consumer,
+            patience: settings.commitPatience,
+            metadataBytes: settings.metadataBytes,
+            logger: logger,
+            clock: clock
+        )
+        let directory = TopicDirectory(
+            environments: settings.environmentNames,
+            hasCertificate: { [connectors = clients.connectors] environment, bundleID in
+                connectors.hasCertificate(environment: environment, bundleID: bundleID)
+            },
+            make: { [filters = clients.filters] index, environment, bundleID in
+                settings.makeTopic(index, environment: environment, bundleID: bundleID, filters: filters)
+            }
+        )
+        group = Group(
+            consumer: clients.consumer,
+            settings: settings,
+            directory: directory,
+            feeds: feeds,
+            memory: memoryBudget,
+            commits: commits,
+            logger: logger,
+            clock: clock
+        )
+        feed = RecordFeed(
+            directory: directory,
+            intake: intake,
+            memory: memoryBudget,
+            maxUncommitted: settings.maxUncommitted
+        )
+        catchUp = CatchUpReader(feed: feed, intake: intake, logger: logger, makeReader: clients.makeReader)
+        retention = Retention(consumer: clients.consumer, catchUp: catchUp, logger: logger)
+    }
+
+    // MARK: Rules of several stages
+
+    /// Sets the feeding of each topic, by its certificate and its health at the gateway.
+    func updateFeeding() {
+        for account in group.directory.accounts {
+            guard let topic = account.topic else { continue }
+            let isThere = connectors.hasCertificate(environment: topic.environment, bundleID: topic.bundleID)
+            guard isThere || gateway.hasLanes(topic) else {
+                account.feeding =
+                    connectors.isGivenUp(environment: topic.environment, bundleID: topic.bundleID)
+                    ? .deadLetters(records: ShardLimits.givenUpPerTick) : .nothing
+                continue
+            }
+            account.feeding = gateway.feeding(of: topic)
+            if gateway.isIdleProber(topic), !group.hasWork(topic) { gateway.endProbe(of: topic) }
+        }
+        let hasRoom = group.directory.hasRoom
+        group.directory.others.feeding = hasRoom ? .notifications(1) : .nothing
+    }
+
+    /// Lets time pass for bundles that wait for a certificate, and makes room for others as certificates come.
+    func lookAfterCertificates(now: MonotonicTime) {
+        connectors.tick(now: now)
+        group.directory.recount()
+    }
+
+    /// Acts on refusals of tokens: new ones, and those that are believed by now or never will be.
+    func lookAfterRefusals() {
+        for refused in tombstones.takeFresh() { routing.refuse(refused) }
+        for (refused, isBelieved) in tombstones.takeSettled() {
+            guard isBelieved else {
+                routing.forgive(refused)
+                continue
+            }
+            routing.refuse(refused)
+            tombstones.write(refused)
+        }
+    }
+
+    /// Copies records held for long out of their fetch buffers.
+    func unpin(now: MonotonicTime) {
+        let before = now.nanoseconds - min(now.nanoseconds, settings.pinnedFor.wholeNanoseconds)
+        for partition in group.active {
+            for feed in partition.feeds.values { feed.unpinSources(takenBefore: MonotonicTime(nanoseconds: before)) }
+        }
+    }
+
+    /// The end of a feed's backlog; nil: there is none. Newer requests may come before it.
+    func backlogEnd(of feed: TopicFeed) -> UInt64? {
+        if let gap = feed.ledger.gap {
+            return feed.account.feeding == .all ? UInt64(max(0, gap.last + 1)) : nil
+        }
+        guard !feed.partition.isPaused, let end = group.end(of: feed.partition) else { return nil }
+        return UInt64(max(0, end))
+    }
+
+    /// The position up to which the backlog of a feed was routed.
+    func backlogPosition(of feed: TopicFeed, hasRest: Bool, ticks: UInt64) -> UInt64 {
+        let partition = feed.partition
+        // While no more is taken in, nothing newer can come.
+        guard !partition.isPaused else { return .max }
+        guard feed.ledger.isLive else { return feed.account.feeding == .all && self.feed.wants(feed) ? 0 : .max }
+        guard lookup.count == 0 else { return UInt64(max(0, partition.routedLive)) }
+        let isAtRest = !hasRest && partition.movedAt + ShardLimits.backlogStandstillTicks <= ticks
+        return isAtRest ? .max : UInt64(max(0, partition.liveNext ?? 0))
+    }
+
+    func close() {
+        lookup.close()
+        coalescing.close()
+        memory.close()
+        tombstones.close()
+        gateway.close()
+    }
+
+    var counters: WorkerCounters {
+        var all = WorkerCounters()
+        all.records = intake.counters.records
+        all.undecodable = intake.counters.undecodable
+        all.notifications = intake.counters.notifications
+        all.sent = gateway.sent
+        all.sentWithoutState = gateway.sentWithoutState
+        all.lookUps = lookup.counters.lookUps
+        all.unreadableStates = lookup.counters.unreadable
+        all.deadLetters = outcomes.counters.deadLetters
+        all.commits = commits.count
+        all.recordsLost = retention.recordsLost
+        all.offsetsBeyondEnd = retention.offsetsBeyondEnd
+        all.outcomes = outcomes.counters.outcomes
+        return all
+    }
+}

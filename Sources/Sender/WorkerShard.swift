@@ -1,0 +1,380 @@
+import BelfrySupport
+import KafkaClient
+import Logging
+import NIOCore
+import PipelineCore
+import PushTopics
+import RedisClient
+import TokenState
+
+/// One event-loop thread of a worker: starts its stages, lets them take turns and time pass, and drains them.
+///
+///     Group ─▶ Intake ─▶ Lookup ─▶ Routing ─▶ Gateway ─▶ Outcomes ─▶ Group
+///
+/// Calls and data go downstream; results come back as events that the shard passes on. It owns no data of the stages.
+/// Shards share nothing but the connection budget and the health of topics. Everything runs on `eventLoop`.
+final class WorkerShard {
+    /// The clients of a shard.
+    struct Clients {
+        var consumer: any GroupConsumer
+        var producer: any MessageProducer
+        /// Nil when the worker runs without token state.
+        var redis: (any RedisPipeline)?
+        var connectors: any GatewayConnectors
+        /// Makes the client that reads the log for lagging topics; called on first need.
+        var makeReader: () throws(KafkaError) -> any PartitionReader
+        /// The dead tokens, as published in push.tombstones; nil: not followed.
+        var filters: TombstoneFilters?
+    }
+
+    enum State {
+        case running
+        /// No more is taken from Kafka; notifications in flight settle.
+        case draining
+        /// Everything has settled, or the time is over, and is committed; still a member of the group.
+        case drained
+        case stopped
+    }
+
+    let settings: ShardSettings
+    let eventLoop: any EventLoop
+    let logger: Logger
+    let stages: Stages
+    private let clients: Clients
+    /// Messages consumed and not looked at yet, oldest first.
+    private var liveRests: [LiveRest] = []
+    private(set) var state = State.running
+    private var drained: EventLoopPromise<Void>?
+    private var ticking: RepeatingTimer?
+    private var isTurning = false
+    private var nextRetry: MonotonicTime
+    /// The time since when nothing could be taken in; nil while something can.
+    private var blockedSince: MonotonicTime?
+    /// The time of the last tick, for measuring hold-ups of the event loop.
+    private var lastTick: MonotonicTime
+    /// The last tick left the lanes alone. The next one does not: otherwise a loop that is always slow would never
+    /// settle.
+    private var hasPassedOver = false
+    private var ticks: UInt64 = 0
+
+    /// Messages of a consumed batch that were not looked at yet.
+    private struct LiveRest {
+        var batch: KafkaBatch
+        var next: Int
+        /// The partitions as assigned when the batch was consumed: a partition assigned anew is fetched anew.
+        var partitions: [Int32: PartitionAssignment]
+    }
+
+    /// - Parameter number: number of the shard in its process, from 0.
+    init(_ settings: ShardSettings, number: Int, eventLoop: any EventLoop, clients: Clients, logger: Logger) {
+        self.settings = settings
+        self.eventLoop = eventLoop
+        self.clients = clients
+        self.logger = logger
+        stages = Stages(settings, number: number, eventLoop: eventLoop, clients: clients, logger: logger)
+        nextRetry = MonotonicTime(eventLoop.now)
+        lastTick = nextRetry
+        connectStages()
+    }
+
+    var now: MonotonicTime { MonotonicTime(eventLoop.now) }
+
+    /// Passes each stage's events to the other stages.
+    private func connectStages() {
+        stages.group.onEvent = { [unowned self] event in
+            switch event {
+            case .leaving(let feeds):
+                stages.routing.forget(feeds)
+                stages.gateway.stopSending(feeds)
+                stages.outcomes.retry(now: now, isHurried: true)
+            case .over(let feeds):
+                stages.routing.forget(feeds)
+                stages.gateway.forget(feeds)
+                stages.outcomes.forget(feeds)
+                stages.lookup.dropOver()
+                for feed in feeds { stages.catchUp.forget(feed.partition) }
+            case .changed:
+                wake()
+            }
+        }
+        stages.commits.onAnswer = { [unowned self] in
+            stages.gateway.hold(!stages.commits.maySend(now: now))
+        }
+        stages.lookup.onProgress = { [unowned self] in wake() }
+        stages.coalescing.onProgress = { [unowned self] in wake() }
+        stages.coalescing.onDue = { [unowned self] in stages.routing.send($0) }
+        stages.coalescing.isRedisAway = { [unowned self] in stages.lookup.isRedisAway }
+        stages.coalescing.backlog = Coalescing.Backlog { [unowned self] in
+            stages.backlogEnd(of: $0)
+        } position: { [unowned self] in
+            stages.backlogPosition(of: $0, hasRest: !liveRests.isEmpty, ticks: ticks)
+        }
+        stages.memory.isRedisAway = { [unowned self] in stages.lookup.isRedisAway }
+        stages.memory.onRemembered = { [unowned self] in
+            stages.routing.remembered($0, through: stages.intake.batchesMade)
+        }
+        stages.tombstones.onWritten = { [unowned self] in
+            stages.routing.tombstoneWritten($0, through: stages.intake.batchesMade)
+        }
+    }
+
+    // MARK: Events of the clients
+
+    func assign(_ partitions: [KafkaTopicPartition]) { stages.group.assign(partitions) }
+
+    func revoke(_ partitions: [KafkaTopicPartition], lost: Bool) {
+        stages.group.revoke(partitions, lost: lost) { stages.gateway.barriers() }
+        stages.group.finishRevocationIfSettled(now: now)
+    }
+
+    /// The broker's report on a record of the producer.
+    func delivered(_ number: UInt64, error: KafkaError?) {
+        if TombstonePublisher.isOwn(number) { return stages.publisher.delivered(number, error: error) }
+        stages.outcomes.delivered(number, error: error)
+    }
+
+    /// A connection to Redis came up.
+    func redisConnected() { stages.lookup.redisConnected() }
+
+    // MARK: Running
+
+    func start() {
+        eventLoop.preconditionInEventLoop()
+        clients.redis?.start()
+        ticking = eventLoop.repeating(after: ShardLimits.tick, every: ShardLimits.tick) { [unowned self] in onTick() }
+    }
+
+    /// Schedules a turn behind the other completions of a reply or report. So one turn serves them all.
+    private func wake() {
+        guard !isStopped else { return }
+        eventLoop.assumeIsolated().execute { [weak self] in self?.turn() }
+    }
+
+    /// Takes ready records from Kafka and moves every stage on. Called when a client has something, and when a stage
+    /// has room again.
+    func turn() {
+        // A client's callback can come from inside a call made here, and the last ones from closing clients: each
+        // failed look-up would then be repeated, without end.
+        guard !isTurning, !isStopped else { return }
+        isTurning = true
+        defer { isTurning = false }
+        clients.producer.poll(timeoutMilliseconds: 0)
+        if stages.group.revocation != nil || isDraining { serveGroup() }
+        stages.lookup.ask()
+        moveOn()
+        var batches = 0
+        while canTakeIn(lanes: ShardLimits.liveBatches), batches < ShardLimits.batchesPerTurn, let rest = nextLive() {
+            takeIn(rest)
+            moveOn()
+            batches += 1
+            // The stages are full most of the time when there is a backlog; only a standstill counts as blocked.
+            blockedSince = nil
+        }
+        // After live batches, with room of their own: at least one batch in nine is of lagging topics.
+        var hasRead = false
+        if canTakeIn(lanes: ShardLimits.preparedBatches) {
+            let read = stages.catchUp.read(stages.group.active, now: now)
+            if let batch = read.batch { add(batch) }
+            hasRead = read.hasRead
+        }
+        moveOn()
+        stages.gateway.pump()
+        // Afterwards, for requests that only waited for room in the lanes.
+        if stages.coalescing.release() { stages.gateway.pump() }
+        if hasRead || batches == ShardLimits.batchesPerTurn { turnSoon() }
+    }
+
+    /// Schedules another turn after sockets and Redis got theirs. Not with `execute`: an event loop of NIO runs tasks
+    /// until none is due before it looks at its sockets again.
+    private func turnSoon() {
+        eventLoop.assumeIsolated().scheduleTask(in: .socketTurn) { [weak self] in self?.turn() }
+    }
+
+    /// Passes batches with finished look-ups on to the lanes.
+    private func moveOn() {
+        while let batch = stages.lookup.takeKnown() {
+            stages.routing.route(batch)
+            for (partition, offset) in batch.ends { partition.noteRouted(upTo: offset, tick: ticks) }
+        }
+        if stages.lookup.count == 0 { stages.routing.passed(upTo: stages.intake.batchesMade) }
+    }
+
+    /// There is room for another batch.
+    private func canTakeIn(lanes limit: Int) -> Bool {
+        guard case .running = state, stages.group.revocation == nil else { return false }
+        return stages.lookup.count < limit && stages.outcomes.unacknowledged < ShardLimits.publications
+    }
+
+    private func nextLive() -> LiveRest? {
+        if !liveRests.isEmpty { return liveRests.removeFirst() }
+        return clients.consumer.consumeBatch(max: settings.batchRecords, timeoutMilliseconds: 0)
+            .map { LiveRest(batch: $0, next: 0, partitions: stages.group.assigned) }
+    }
+
+    /// Feeds the messages of a batch to the intake; keeps the rest when one prepared batch is full.
+    private func takeIn(_ rest: LiveRest) {
+        let batch = rest.batch
+        var index = rest.next
+        stages.intake.begin(batch, now: now)
+        while index < batch.count, stages.intake.preparedCount < ShardLimits.notificationsPerBatch {
+            defer { index += 1 }
+            let message = batch[index]
+            if message.isError {
+                if let error = message.error { report(error, of: message) }
+                continue
+            }
+            guard let partition = rest.partitions[message.partition], partition.phase == .active else { continue }
+            stages.feed.feedLive(message, at: index, of: partition)
+        }
+        if let prepared = stages.intake.end() { add(prepared) }
+        if index < batch.count {
+            liveRests.insert(LiveRest(batch: batch, next: index, partitions: rest.partitions), at: 0)
+        }
+    }
+
+    /// Serves the group's events while nothing is taken in. Messages fetched before the partitions were paused are
+    /// kept, because they would not be delivered again.
+    private func serveGroup() {
+        stages.group.pause(true)
+        guard let batch = clients.consumer.consumeBatch(max: settings.batchRecords, timeoutMilliseconds: 0),
+            !isDraining
+        else { return }
+        liveRests.append(LiveRest(batch: batch, next: 0, partitions: stages.group.assigned))
+    }
+
+    private func add(_ batch: PreparedBatch) {
+        if stages.intake.hasCoalescing {
+            batch.ends = stages.group.active.compactMap { partition in
+                partition.liveNext.map { (partition, $0) }
+            }
+        }
+        stages.lookup.add(batch)
+        stages.lookup.ask()
+    }
+
+    /// Handles an error in place of a message.
+    private func report(_ error: KafkaError, of message: KafkaMessageView) {
+        if error.isPartitionEnd { return }
+        if error.isOffsetOutOfRange {
+            stages.retention.liveIsOutOfRange(message.partition)
+            return stages.retention.mend(stages.group.assigned)
+        }
+        logger.error(
+            "consuming failed",
+            metadata: ["partition": "\(message.partition)", "offset": "\(message.offset)", "error": "\(error)"]
+        )
+    }
+
+    // MARK: Time
+
+    private func onTick() {
+        let now = now
+        let gap = lastTick.elapsed(until: now)
+        ticks += 1
+        stages.commits.loopStoodStill(for: gap)
+        // After a hold-up an answer may lie unread in a socket, so that silence proves nothing yet; by the next tick
+        // the event loop has looked.
+        hasPassedOver = !hasPassedOver && lastTick + ShardLimits.holdUp <= now
+        lastTick = now
+        stages.gateway.hold(!stages.commits.maySend(now: now))
+        for event in stages.gateway.tick(now: now, isLate: hasPassedOver) { handle(event) }
+        stages.lookAfterRefusals()
+        stages.memory.goOnWithoutRedis()
+        stages.routing.expireProbes()
+        stages.updateFeeding()
+        if nextRetry <= now {
+            nextRetry = now + ShardLimits.retryInterval
+            retry(now: now)
+        }
+        stages.lookup.endLate(now: now)
+        stages.commits.commitIfDue(Array(stages.group.assigned.values), now: now)
+        stages.group.finishRevocationIfSettled(now: now)
+        if case .running = state { applyBackpressure(now: now) }
+        turn()
+    }
+
+    private func retry(now: MonotonicTime) {
+        stages.outcomes.retry(now: now, isHurried: stages.group.revocation != nil)
+        stages.publisher.retry()
+        stages.group.requestPositions()
+        stages.group.lookAtStanding(now: now)
+        stages.retention.mend(stages.group.assigned)
+        stages.lookup.ask()
+        stages.lookAfterCertificates(now: now)
+        stages.unpin(now: now)
+    }
+
+    private func handle(_ event: Gateway.Event) {
+        switch event {
+        case .topicIsQuiet(let topic):
+            stages.outcomes.hurry(now: now)
+            guard let over = stages.group.rewind(topic) else { return }
+            for feed in over { stages.gateway.giveUpWaiting(of: feed) }
+            stages.routing.forget(over)
+            stages.outcomes.forget(over)
+            stages.lookup.dropOver()
+            stages.gateway.topicWasRewound(topic)
+        }
+    }
+
+    /// Keeps serving the group while there is no room: partitions are paused, so that polling brings events only.
+    private func applyBackpressure(now: MonotonicTime) {
+        if canTakeIn(lanes: ShardLimits.liveBatches) {
+            blockedSince = nil
+        } else if blockedSince == nil {
+            blockedSince = now
+        }
+        let isBlocked = blockedSince.map { $0 + ShardLimits.blockedBeforePause <= now } ?? false
+        if isBlocked { serveGroup() } else if stages.group.revocation == nil { stages.group.pause(false) }
+    }
+
+    // MARK: Stopping
+
+    /// Stops fetching, lets notifications in flight settle until the deadline, and commits. The shard stays a member of
+    /// the group until ``leave()``: a broker may refuse the commits of all members while the group rebalances.
+    func drain() -> EventLoopFuture<Void> {
+        eventLoop.preconditionInEventLoop()
+        if let drained { return drained.futureResult }
+        let promise = eventLoop.makePromise(of: Void.self)
+        drained = promise
+        state = .draining
+        logger.info("draining", metadata: ["in-flight": .stringConvertible(stages.gateway.inFlightCount)])
+        stages.group.drain(within: settings.stopTimeout) {
+            stages.gateway.barriers()
+        } then: { [weak self] in
+            self?.state = .drained
+            promise.succeed()
+        }
+        stages.gateway.finish()
+        stages.group.finishRevocationIfSettled(now: now)
+        return promise.futureResult
+    }
+
+    /// Closes everything, even with notifications in flight. Idempotent.
+    func leave() {
+        eventLoop.preconditionInEventLoop()
+        guard !isStopped else { return }
+        state = .stopped
+        ticking?.cancel()
+        stages.close()
+        clients.consumer.close(timeoutMilliseconds: ShardLimits.leaveTimeoutMilliseconds)
+        stages.catchUp.close()
+        clients.producer.close(flushMilliseconds: ShardLimits.flushTimeoutMilliseconds)
+        clients.redis?.close()
+        logger.info("stopped", metadata: stages.counters.metadata(stages.gateway.all.map(\.counters)))
+    }
+
+    /// Redis is ready; nil without token state.
+    var isRedisReady: Bool? { clients.redis?.isReady }
+
+    var isDraining: Bool {
+        switch state {
+        case .draining, .drained: true
+        case .running, .stopped: false
+        }
+    }
+
+    var isStopped: Bool {
+        if case .stopped = state { true } else { false }
+    }
+}

@@ -1,0 +1,22 @@
+import Glibc
+import NIOCore
+
+extension IOError {
+    /// The system's words alone, for instance "connection refused".
+    ///
+    /// NIO's own description adds a call's name, a number and a bracket that nothing opens.
+    package var plainText: String {
+        let text = String(cString: strerror(errnoCode))
+        return text.prefix(1).lowercased() + text.dropFirst()
+    }
+
+    /// Why nobody can listen at an address, in words that lead to the remedy.
+    package var listeningProblem: String {
+        switch errnoCode {
+        case EADDRINUSE: "the port is taken by another process"
+        case EADDRNOTAVAIL: "the address is not this machine's"
+        case EACCES: "the port is for privileged users only"
+        default: plainText
+        }
+    }
+}

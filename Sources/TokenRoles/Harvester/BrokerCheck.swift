@@ -1,0 +1,44 @@
+import KafkaClient
+import NIOCore
+import NIOPosix
+
+/// Checks that tuples, once read, could be published. On the event loop.
+protocol BrokerCheck: AnyObject {
+    /// Calls back once, later; nil: the broker answers.
+    func check(_ answered: @escaping ((any Error)?) -> Void)
+}
+
+/// Asks the brokers, on a thread of its own, whether the topic's partitions can be written to. Runs on `eventLoop`.
+final class KafkaBrokerCheck: BrokerCheck {
+    private let eventLoop: any EventLoop
+    private let properties: KafkaProperties
+    private let topic: String
+    /// Those who wait for the answer to the question under way.
+    private var waiting: [((any Error)?) -> Void] = []
+
+    private static let timeoutMilliseconds: Int32 = 5_000
+
+    init(eventLoop: any EventLoop, properties: KafkaProperties, topic: String) {
+        self.eventLoop = eventLoop
+        self.properties = properties
+        self.topic = topic
+    }
+
+    func check(_ answered: @escaping ((any Error)?) -> Void) {
+        waiting.append(answered)
+        // Many lists may be due at the same time.
+        guard waiting.count == 1 else { return }
+        let answer = NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) { [properties, topic] in
+            let admin = try KafkaAdmin(properties: properties)
+            defer { admin.close() }
+            try admin.checkLeaders(of: topic, timeoutMilliseconds: Self.timeoutMilliseconds)
+        }
+        answer.assumeIsolated().whenComplete { [self] result in
+            let asked = waiting
+            waiting = []
+            var error: (any Error)?
+            if case .failure(let failure) = result { error = failure }
+            for answered in asked { answered(error) }
+        }
+    }
+}

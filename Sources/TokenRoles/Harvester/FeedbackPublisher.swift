@@ -1,0 +1,102 @@
+import APNsProtocol
+import Foundation
+import KafkaClient
+import Logging
+import NIOCore
+import PushSchemas
+import PushTopics
+
+/// Publishes tuples to push.feedback, each for as long as it takes. Runs on `eventLoop`.
+final class FeedbackPublisher {
+    private let eventLoop: any EventLoop
+    private let producer: any MessageProducer
+    private let logger: Logger
+    private let topic = TopicNames().feedback
+    private var pending: [UInt64: Pending] = [:]
+    private var nextNumber: UInt64 = 0
+    /// Refused by the producer or the broker; tried again together.
+    private var refused: [UInt64] = []
+
+    /// Tuples that were to be published again since the start.
+    private(set) var retries = 0
+
+    /// From a refusal to the next attempt.
+    private static let retryDelay = TimeAmount.seconds(1)
+
+    private struct Pending {
+        var key: [UInt8]
+        var value: [UInt8]
+        var acknowledged: () -> Void
+    }
+
+    init(eventLoop: any EventLoop, producer: any MessageProducer, logger: Logger) {
+        self.eventLoop = eventLoop
+        self.producer = producer
+        self.logger = logger
+    }
+
+    /// - Parameters:
+    ///   - harvestedAt: UNIX seconds.
+    ///   - acknowledged: called once for each tuple, later.
+    func publish(
+        _ tuples: [FeedbackTuple],
+        of source: FeedbackConnection.Source,
+        harvestedAt: Int64,
+        acknowledged: @escaping () -> Void
+    ) {
+        let key = Array(source.bundleID.utf8)
+        var message = PushFeedbackTuple()
+        message.environment = source.environment
+        message.harvestedAt = harvestedAt
+        for tuple in tuples {
+            message.timestamp = tuple.timestamp
+            message.token = Data(tuple.token)
+            let value: [UInt8]
+            do {
+                value = try message.serializedBytes()
+            } catch {
+                preconditionFailure("a tuple has no required field, and its texts are Unicode: \(error)")
+            }
+            pending[nextNumber] = Pending(key: key, value: value, acknowledged: acknowledged)
+            hand(over: nextNumber)
+            nextNumber += 1
+        }
+    }
+
+    private func hand(over number: UInt64) {
+        guard let message = pending[number] else { return }
+        do throws(KafkaError) {
+            try producer.produce(
+                topic: topic,
+                partition: nil,
+                key: message.key,
+                value: message.value,
+                headers: [],
+                opaque: number
+            )
+        } catch {
+            refuse(number, error)
+        }
+    }
+
+    /// The broker's word on a tuple.
+    func delivered(_ number: UInt64, error: KafkaError?) {
+        if let error { return refuse(number, error) }
+        pending.removeValue(forKey: number)?.acknowledged()
+    }
+
+    private func refuse(_ number: UInt64, _ error: KafkaError) {
+        retries += 1
+        refused.append(number)
+        // Many are refused together; one line is enough.
+        guard refused.count == 1 else { return }
+        logger.error("feedback tuples were not published; trying again", metadata: ["error": "\(error)"])
+        eventLoop.assumeIsolated().scheduleTask(in: Self.retryDelay) { [weak self] in self?.retry() }
+    }
+
+    private func retry() {
+        let numbers = refused
+        refused = []
+        for number in numbers { hand(over: number) }
+    }
+}

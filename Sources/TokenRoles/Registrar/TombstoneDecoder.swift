@@ -1,0 +1,45 @@
+import KafkaClient
+import PushSchemas
+import PushTopics
+import TokenState
+
+/// Decodes a record of push.tombstones into changes of the token state. They say that a token which a gateway called
+/// invalid is still dead.
+///
+/// The worker writes such a tombstone to Redis before it publishes it, and it stands nowhere else; a fail-over that
+/// loses the write leaves the record as the only one who knows. All others come from push.feedback and
+/// push.registrations, which are applied again by themselves.
+struct TombstoneDecoder: Sendable {
+    /// The configured environments. Others share the topic, and have a Redis of their own.
+    var environments: [String]
+
+    func changes(for message: KafkaMessageView) throws(RecordRefusal) -> [TokenChange] {
+        guard message.value.baseAddress != nil else { return removals(by: message) }
+        let tombstone = try RecordRefusal.of { () throws(RecordError) in
+            try RequestDecoding.decode(PushTombstone.self, from: message.value, as: .protobuf)
+        }
+        guard tombstone.reason == .invalid, tombstone.tombstonedAt > tombstone.registeredAt,
+            environments.contains(tombstone.environment), !tombstone.token.isEmpty,
+            let at = UInt32(exactly: tombstone.tombstonedAt)
+        else { return [] }
+        return [
+            TokenChange(
+                environment: tombstone.environment,
+                bundleID: tombstone.bundleID,
+                token: Array(tombstone.token),
+                kind: .tombstone(at: at, .invalid)
+            )
+        ]
+    }
+
+    /// Somebody had the token forgotten: what a record before this one has put back goes again. The key names no
+    /// environment.
+    private func removals(by message: KafkaMessageView) -> [TokenChange] {
+        guard let (bundleID, token) = TombstonePublisher.parse(key: message.key),
+            let seconds = message.timestampMilliseconds.flatMap({ UInt32(exactly: $0 / 1000) })
+        else { return [] }
+        return environments.map {
+            TokenChange(environment: $0, bundleID: bundleID, token: token, kind: .forgetInvalid(at: seconds))
+        }
+    }
+}

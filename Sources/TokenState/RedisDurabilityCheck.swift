@@ -1,0 +1,87 @@
+import BelfrySupport
+import Logging
+import NIOCore
+import NIOPosix
+import RedisClient
+import ServiceLifecycle
+
+/// Checks that the servers keep acknowledged data, at the start of a role and while it runs. Checked while it runs: a
+/// server that comes back with another history of its data, or takes over from another. Later findings are only logged
+/// as warnings: a role that gives up in mid-run would help nobody.
+package struct RedisDurabilityCheck: Sendable {
+    private let servers: RedisCluster.Configuration
+    private let policy: RedisDurabilityPolicy
+    private let logger: Logger
+
+    /// - Throws: an error that names the file: a certificate or the trust roots cannot be loaded.
+    package init(_ settings: RedisSettings, logger: Logger) throws {
+        servers = try settings.servers(name: "belfry-check")
+        policy = settings.durability
+        self.logger = logger
+    }
+
+    /// Runs `role`. With `refuse`, only after a first look at all masters, for which it waits as long as Redis is away;
+    /// with `warn`, the look runs beside it.
+    ///
+    /// - Throws: `ToolError.configuration` (exit code 78) that names servers and settings; the errors of `role`.
+    package func run(_ role: () async throws -> Void) async throws {
+        let inquiry = try await begin()
+        defer { inquiry.eventLoop.execute { inquiry.value.close() } }
+        if policy == .refuse { try await cancelWhenGracefulShutdown { try await refuse(firstVerdicts(of: inquiry)) } }
+        try await role()
+    }
+
+    private func begin() async throws -> NIOLoopBound<DurabilityInquiry> {
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+        return try await eventLoop.submit { [servers, policy, logger] in
+            let inquiry = DurabilityInquiry(servers, eventLoop: eventLoop, logger: logger) { server, verdict, isFirst in
+                // The refusal reports it.
+                if policy == .refuse, isFirst, case .bad = verdict { return }
+                logger.report(verdict, of: server)
+            }
+            inquiry.start()
+            return NIOLoopBound(inquiry, eventLoop: eventLoop)
+        }.get()
+    }
+
+    private func firstVerdicts(
+        of inquiry: NIOLoopBound<DurabilityInquiry>
+    ) async throws -> [(RedisAddress, RedisDurability)] {
+        try await withTaskCancellationHandler {
+            try await inquiry.eventLoop.flatSubmit { inquiry.value.firstVerdicts }.get()
+        } onCancel: {
+            inquiry.eventLoop.execute { inquiry.value.close() }
+        }
+    }
+
+    private func refuse(_ verdicts: [(RedisAddress, RedisDurability)]) throws {
+        let refusals = verdicts.compactMap { server, verdict -> String? in
+            guard case .bad(let faults) = verdict else { return nil }
+            return "\(server): \(faults.joined(separator: "; "))"
+        }
+        guard !refusals.isEmpty else { return }
+        throw ToolError.configuration(
+            "Redis may lose what it has acknowledged, which redis.durability refuses: "
+                + refusals.joined(separator: ", ")
+        )
+    }
+}
+
+extension Logger {
+    fileprivate func report(_ verdict: RedisDurability, of server: RedisAddress) {
+        switch verdict {
+        case .good:
+            break
+        case .bad(let faults):
+            warning(
+                "Redis may lose what it has acknowledged",
+                metadata: ["redis": "\(server)", "settings": "\(faults.joined(separator: "; "))"]
+            )
+        case .unknown(let reason):
+            warning(
+                "it could not be checked whether Redis keeps what it acknowledges",
+                metadata: ["redis": "\(server)", "reason": "\(reason)"]
+            )
+        }
+    }
+}

@@ -1,0 +1,202 @@
+import RedisClient
+
+/// The rules that change a token's state, as Lua so that each is one atomic step on the server.
+///
+/// Timestamps only ever move forward, so late, repeated and reordered messages lead to the same state.
+///
+/// Every script that touches a token has KEYS[1], the directory of the token's tag, KEYS[2], the bucket of the token,
+/// and ARGV[1], the number of buckets by which the caller chose that bucket. If the directory has another number, the
+/// script changes nothing and answers with that number, an integer; else it answers with an array (``TokenFacts``).
+enum TokenScripts {
+    /// ARGV: buckets, token, registered at, flags of the texts, texts. Moves the registration forward only; clears an
+    /// older tombstone, keeps a newer one.
+    static let register = RedisScript(
+        change(
+            """
+            local at = tonumber(ARGV[3])
+            describe(at)
+            if at > registered then registered = at end
+            local revived = 0
+            if tombstoned > 0 and tombstoned <= registered then
+              tombstoned, reason, revived = 0, 0, 1
+            end
+            return write(revived)
+            """
+        )
+    )
+
+    /// ARGV: buckets, token, described at, flags of the texts, texts. An app's description of its device without
+    /// registering.
+    static let describe = RedisScript(
+        change(
+            """
+            describe(tonumber(ARGV[3]))
+            return write(0)
+            """
+        )
+    )
+
+    /// ARGV: buckets, token, tombstoned at, reason. Written only if the last registration is older (same second: the
+    /// token lives).
+    static let tombstone = RedisScript(
+        change(
+            """
+            local at = tonumber(ARGV[3])
+            if at <= registered then return answer(0) end
+            if at > tombstoned or (at == tombstoned and tonumber(ARGV[4]) < reason) then
+              tombstoned, reason = at, tonumber(ARGV[4])
+              return write(0)
+            end
+            return answer(0)
+            """
+        )
+    )
+
+    /// KEYS[3]: remembers the request; ARGV: buckets, token, the number to add (or `=` and the number to set), the
+    /// milliseconds for which the request is remembered. Answers with an array: the badge to send, as a string in
+    /// decimal (a repeated request gets the same one), and the number of the bucket's tokens.
+    static let badge = RedisScript(
+        change(
+            """
+            local given = redis.call('GET', KEYS[3])
+            if given then return {given, redis.call('HLEN', KEYS[2])} end
+            local set = string.match(ARGV[3], '^=(%d+)$')
+            badge = math.max(0, math.min(4294967295, set and tonumber(set) or (badge or 0) + tonumber(ARGV[3])))
+            write(0)
+            given = string.format('%.0f', badge)
+            redis.call('SET', KEYS[3], given, 'PX', ARGV[4])
+            return {given, redis.call('HLEN', KEYS[2])}
+            """
+        )
+    )
+
+    /// ARGV: buckets, token. Answers with a string, the record, or with null if there is none.
+    static let read = RedisScript(agreed + "return redis.call('HGET', KEYS[2], ARGV[2])")
+
+    /// ARGV: buckets, token. Removes everything about the token; answers with a string, the number of removed records.
+    static let forget = RedisScript(agreed + "return tostring(redis.call('HDEL', KEYS[2], ARGV[2]))")
+
+    /// ARGV: buckets, token, forgotten at. Removes everything about a token that is dead because a gateway called it
+    /// invalid no later than that. Another tombstone, or a token that lives, is newer and stays.
+    static let forgetInvalid = RedisScript(
+        change(
+            """
+            if reason == 2 and tombstoned > registered and tombstoned <= tonumber(ARGV[3]) then
+              redis.call('HDEL', KEYS[2], ARGV[2])
+              registered, tombstoned, reason = 0, 0, 0
+            end
+            return answer(0)
+            """
+        )
+    )
+
+    /// ARGV: buckets, token, the record as it was read. Removes the record if it has not changed since; answers with a
+    /// string, the number of removed records.
+    static let sweep = RedisScript(
+        agreed + """
+            if redis.call('HGET', KEYS[2], ARGV[2]) ~= ARGV[3] then return '0' end
+            return tostring(redis.call('HDEL', KEYS[2], ARGV[2]))
+            """
+    )
+
+    /// KEYS: directory, the bucket to divide, the new one, the one to divide next; ARGV: buckets. Answers with an
+    /// array: the number of buckets afterwards, and the number of tokens in the next one. See ``TokenBuckets``.
+    static let split = RedisScript(
+        agreed + """
+            local size = 1
+            while size * 2 <= count do size = size * 2 end
+            local source = count - size
+            local all = redis.call('HGETALL', KEYS[2])
+            local moved, left = {}, {}
+            for index = 1, #all, 2 do
+              local hash = 0
+              for _, byte in ipairs({string.byte(all[index], 1, -1)}) do hash = (hash * 65599 + byte) % 16777216 end
+              local target = hash % (size * 2) == source and left or moved
+              target[#target + 1] = all[index]
+              target[#target + 1] = all[index + 1]
+            end
+            local function put(key, pairs)
+              for first = 1, #pairs, 1000 do
+                redis.call('HSET', key, unpack(pairs, first, math.min(first + 999, #pairs)))
+              end
+            end
+            if #moved > 0 then
+              redis.call('DEL', KEYS[2])
+              put(KEYS[2], left)
+              put(KEYS[3], moved)
+            end
+            redis.call('SET', KEYS[1], count + 1)
+            return {count + 1, redis.call('HLEN', KEYS[4])}
+            """
+    )
+
+    /// KEYS: directory, a bucket. Answers with an array: the number of buckets, and this bucket's fields and values at
+    /// the same moment.
+    static let list = RedisScript(
+        "return {tonumber(redis.call('GET', KEYS[1]) or 1), redis.call('HGETALL', KEYS[2])}"
+    )
+
+    /// Compares the caller's number of buckets with the directory's; if they differ, answers with the latter.
+    private static let agreed = """
+        local count = tonumber(redis.call('GET', KEYS[1]) or 1)
+        if count ~= tonumber(ARGV[1]) then return count end
+
+        """
+
+    private static func change(_ rule: String) -> String {
+        agreed + prelude + rule
+    }
+
+    /// Reads the record, and defines how it is changed and written.
+    private static let prelude = """
+        local registered, described, tombstoned, reason, badge = 0, 0, 0, 0, nil
+        local kinds, texts = 0, ''
+        local value = redis.call('HGET', KEYS[2], ARGV[2])
+        if value then
+          local flags, place
+          flags, registered, place = struct.unpack('<BI4', value)
+          if flags >= 64 then
+            return redis.error_reply('BELFRY a token record with flags ' .. flags .. ' is not known here')
+          end
+          kinds = bit.band(flags, 28)
+          if bit.band(flags, 32) ~= 0 then described, place = struct.unpack('<I4', value, place) end
+          if bit.band(flags, 1) ~= 0 then tombstoned, reason, place = struct.unpack('<I4B', value, place) end
+          if bit.band(flags, 2) ~= 0 then badge, place = struct.unpack('<I4', value, place) end
+          texts = string.sub(value, place)
+        end
+        local function answer(revived)
+          return {registered, tombstoned, reason, revived, redis.call('HLEN', KEYS[2])}
+        end
+        local function order(text)
+          -- Strings compare by the server's locale; digits of bytes do not.
+          return (string.gsub(text, '.', function(byte) return string.format('%02x', string.byte(byte)) end))
+        end
+        local function describe(at)
+          local last = math.max(registered, described)
+          local newKinds = tonumber(ARGV[4])
+          if at > last or (at == last and (newKinds > kinds or (newKinds == kinds and order(ARGV[5]) > order(texts)))) then
+            kinds, texts = newKinds, ARGV[5]
+          end
+          described = math.max(last, at)
+        end
+        local function write(revived)
+          local flags = kinds
+          local record = struct.pack('<I4', registered)
+          if described > registered then
+            flags = flags + 32
+            record = record .. struct.pack('<I4', described)
+          end
+          if tombstoned > 0 then
+            flags = flags + 1
+            record = record .. struct.pack('<I4B', tombstoned, reason)
+          end
+          if badge then
+            flags = flags + 2
+            record = record .. struct.pack('<I4', badge)
+          end
+          redis.call('HSET', KEYS[2], ARGV[2], string.char(flags) .. record .. texts)
+          return answer(revived)
+        end
+
+        """
+}

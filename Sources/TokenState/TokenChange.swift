@@ -1,0 +1,42 @@
+/// One atomic change of a token's state; its script in ``TokenScripts`` defines its effect.
+///
+/// A change may be repeated, and changes of one token may come in any order; only `forgetInvalid` must follow the
+/// change that it takes back.
+package struct TokenChange: Equatable, Sendable {
+    package enum Kind: Equatable, Sendable {
+        /// The app registered the token at this time, UNIX seconds.
+        case register(at: UInt32, TokenTexts)
+        /// The app described its device at this time, UNIX seconds, without registering.
+        case describe(at: UInt32, TokenTexts)
+        /// The token was found dead, or was given up, at this time, UNIX seconds.
+        case tombstone(at: UInt32, TokenRecord.Reason)
+        /// The token was forgotten at this time, UNIX seconds: removes a gateway's tombstone that is not later.
+        case forgetInvalid(at: UInt32)
+    }
+
+    package var environment: String
+    package var bundleID: String
+    package var token: [UInt8]
+    package var kind: Kind
+
+    package init(environment: String, bundleID: String, token: [UInt8], kind: Kind) {
+        self.environment = environment
+        self.bundleID = bundleID
+        self.token = token
+        self.kind = kind
+    }
+}
+
+/// The state of a token after a change.
+package struct TokenFacts: Equatable, Sendable {
+    /// UNIX seconds; 0: never.
+    var registeredAt: UInt32
+    /// UNIX seconds; 0: no tombstone.
+    var tombstonedAt: UInt32
+    var reason: TokenRecord.Reason
+    /// This change removed a tombstone.
+    var wasRevived: Bool
+
+    /// A dead token stays silent until it registers again.
+    var isDead: Bool { tombstonedAt > registeredAt }
+}

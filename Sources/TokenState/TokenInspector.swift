@@ -1,0 +1,234 @@
+import APNsProtocol
+import BelfrySupport
+import NIOCore
+import NIOPosix
+import RedisClient
+
+/// Reads the token state from outside the pipeline: for tools and checks. Its methods block. They may be called from
+/// any thread except an event loop's, one at a time.
+public final class TokenInspector {
+    /// The numbers of tokens in Redis.
+    public struct Counts: Equatable, Sendable {
+        public var registered = 0
+        /// Tokens that are dead now.
+        public var tombstoned = 0
+    }
+
+    /// The servers that are asked, for messages.
+    package let servers: String
+
+    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let redis: NIOLoopBound<RedisCluster>
+
+    /// - Throws: the URL is wrong.
+    public convenience init(redisURL: String) throws {
+        var settings = RedisSettings()
+        settings.endpoints = try RedisEndpoint.list(urls: redisURL)
+        try self.init(settings)
+    }
+
+    /// - Throws: the system's trust roots cannot be loaded.
+    public init(_ settings: RedisSettings) throws {
+        let configuration = try settings.servers(name: "belfry-inspector")
+        servers = "Redis at \(settings.endpoints.map(\.address).joined(separator: ", "))"
+        let eventLoop = group.next()
+        redis = try eventLoop.submit {
+            let servers = RedisCluster(configuration: configuration, eventLoop: eventLoop)
+            servers.start()
+            return NIOLoopBound(servers, eventLoop: eventLoop)
+        }.wait()
+    }
+
+    /// Counts by walking over all keys of all servers: not for many millions.
+    public func count() throws -> Counts {
+        var counts = Counts()
+        for master in try masters() {
+            var cursor = "0"
+            repeat {
+                let (next, keys) = try scan(master, from: cursor)
+                cursor = next
+                for record in try keys.flatMap({ try records(in: $0) }) {
+                    if record.registeredAt > 0 { counts.registered += 1 }
+                    if record.isDead { counts.tombstoned += 1 }
+                }
+            } while cursor != "0"
+        }
+        return counts
+    }
+
+    /// The state of one token, given as hexadecimal digits.
+    ///
+    /// - Throws: `ToolError.invalidInput` for a text that is no token, `.notFound` for an unknown token.
+    public func report(environment: String, bundleID: String, hexToken: String) throws -> TokenReport {
+        let token: [UInt8]
+        do throws(HexError) {
+            token = try Hex.decode(hexToken)
+        } catch {
+            throw ToolError.invalidInput(["the token \(error)"])
+        }
+        guard let record = try record(of: token, environment: environment, bundleID: bundleID) else {
+            throw ToolError.notFound("nothing is known of this token under \(bundleID) in \(environment)")
+        }
+        return TokenReport(record, of: token)
+    }
+
+    public func close() {
+        let redis = redis
+        try? redis.eventLoop.submit { redis.value.close() }.wait()
+        try? group.syncShutdownGracefully()
+    }
+
+    /// The servers that hold tokens; waits until they are known.
+    private func masters() throws -> [RedisAddress] {
+        try send(
+            { redis, completion in
+                redis.send(slot: RedisSlot(number: 0), { $0.command("PING", argumentCount: 0) }, completion)
+            },
+            read: { _ in }
+        )
+        let redis = redis
+        return try redis.eventLoop.submit { redis.value.masterAddresses }.wait()
+    }
+
+    /// Passes every token of a bundle to `body`, a few thousand at a time. A token that exists all the while is not
+    /// missed.
+    ///
+    /// - Parameter body: takes a page, and the finished share of the bundle, 0...1; returns false to stop.
+    /// - Returns: the number of records of an unknown layout, which are not passed on.
+    public func walk(
+        environment: String,
+        bundleID: String,
+        _ body: (_ page: [TokenReport], _ share: Double) throws -> Bool
+    ) throws -> Int {
+        let keys = TokenKeys(environment: environment, bundleID: bundleID)
+        var walk = BundleWalk()
+        var unreadable = 0
+        while true {
+            let places = walk.next(limit: Self.pageBuckets)
+            guard !places.isEmpty else { return unreadable }
+            let buckets = try read(places, keys)
+            for (place, bucket) in zip(places, buckets) { walk.take(place, count: bucket.count) }
+            var page: [TokenReport] = []
+            for (place, bucket) in zip(places, buckets) {
+                for (token, value) in bucket.tokens where walk.isNew(token, at: place) {
+                    if let record = value.withUnsafeBytes({ TokenRecord($0) }) {
+                        page.append(TokenReport(record, of: token))
+                    } else {
+                        unreadable += 1
+                    }
+                }
+            }
+            guard try body(page, Double(walk.finishedTags) / Double(TokenKeys.tags)) else { return unreadable }
+        }
+    }
+
+    /// Removes all data about tokens; returns for each whether there was any.
+    package func forget(_ tokens: [[UInt8]], environment: String, bundleID: String) throws -> [Bool] {
+        let redis = redis
+        return try redis.eventLoop.flatSubmit {
+            let table = TokenTable(redis.value)
+            let space = table.space(environment: environment, bundleID: bundleID)
+            let answers = tokens.map { token in
+                let promise = redis.eventLoop.makePromise(of: Bool.self)
+                table.forget(token, in: space) { promise.completeWith($0.mapError { $0 as any Error }) }
+                return promise.futureResult
+            }
+            return EventLoopFuture.whenAllSucceed(answers, on: redis.eventLoop)
+        }.wait()
+    }
+
+    /// Buckets read at once.
+    private static let pageBuckets = 64
+
+    private struct Bucket: Sendable {
+        /// Number of the tag's buckets when this one was read.
+        var count: Int
+        var tokens: [(token: [UInt8], record: [UInt8])]
+
+        init(_ reply: RedisReply) {
+            guard reply.count == 2 else {
+                count = 0
+                tokens = []
+                return
+            }
+            count = Int(reply[0].integer ?? 0)
+            let fields = reply[1]
+            tokens = stride(from: 0, to: fields.count - 1, by: 2).map {
+                (Array(fields[$0].bytes), Array(fields[$0 + 1].bytes))
+            }
+        }
+    }
+
+    private func read(_ places: [BundleWalk.Place], _ keys: TokenKeys) throws -> [Bucket] {
+        let redis = redis
+        return try redis.eventLoop.flatSubmit {
+            let answers = places.map { place in
+                let promise = redis.eventLoop.makePromise(of: Bucket.self)
+                redis.value.evaluate(
+                    TokenScripts.list,
+                    slot: keys.slot(tag: place.tag),
+                    keyCount: 2,
+                    argumentCount: 0
+                ) { writer in
+                    writer.argument(keys.directory(tag: place.tag))
+                    writer.argument(keys.bucket(place.bucket, tag: place.tag))
+                } _: { result in
+                    promise.completeWith(result.map { Bucket($0) }.mapError { $0 as any Error })
+                }
+                return promise.futureResult
+            }
+            return EventLoopFuture.whenAllSucceed(answers, on: redis.eventLoop)
+        }.wait()
+    }
+
+    private func scan(_ master: RedisAddress, from cursor: String) throws -> (next: String, keys: [[UInt8]]) {
+        try send(
+            { redis, completion in
+                redis.send(to: master, { TokenKeys.writeScan(from: cursor, count: 1000, into: &$0) }, completion)
+            },
+            read: { TokenKeys.readScan($0) }
+        )
+    }
+
+    private func records(in bucket: [UInt8]) throws -> [TokenRecord] {
+        try send(
+            { redis, completion in
+                redis.send(
+                    slot: RedisSlot(key: bucket),
+                    { writer in
+                        writer.command("HVALS", argumentCount: 1)
+                        writer.argument(bucket)
+                    },
+                    completion
+                )
+            },
+            read: { reply in (0..<reply.count).compactMap { TokenRecord(reply[$0].bytes) } }
+        )
+    }
+
+    private func record(of token: [UInt8], environment: String, bundleID: String) throws -> TokenRecord? {
+        let redis = redis
+        return try redis.eventLoop.flatSubmit {
+            let promise = redis.eventLoop.makePromise(of: TokenRecord?.self)
+            let space = TokenTable.Space(environment: environment, bundleID: bundleID)
+            TokenTable(redis.value).read(token, in: space) { result in
+                promise.completeWith(result.mapError { $0 as any Error })
+            }
+            return promise.futureResult
+        }.wait()
+    }
+
+    private func send<R: Sendable>(
+        _ send: @escaping @Sendable (RedisCluster, @escaping RedisCluster.Completion) -> Void,
+        read: @escaping @Sendable (RedisReply) -> R
+    ) throws -> R {
+        let redis = redis
+        return try redis.eventLoop.flatSubmit {
+            let promise = redis.eventLoop.makePromise(of: R.self)
+            send(redis.value) { result in
+                promise.completeWith(result.map(read).mapError { $0 as any Error })
+            }
+            return promise.futureResult
+        }.wait()
+    }
+}

@@ -1,0 +1,133 @@
+/// The record of one token in one environment. It is the value of the token's field in its bucket (``TokenKeys``).
+///
+/// Layout, version 2, little-endian: flags (1) · registered at (4, UNIX seconds, 0 = never), then the parts that the
+/// flags announce, in this order: described at (4, UNIX seconds, later than registered at) · tombstoned at (4, UNIX
+/// seconds, later than registered at) and reason (1) · badge (4) · locale length (1) and locale · time zone as code (2)
+/// or as length (1) and text. Written by ``TokenScripts`` alone, so that every change is atomic on the server.
+package struct TokenRecord: Equatable, Sendable {
+    /// Bits of the first byte.
+    enum Flag {
+        static let tombstone: UInt8 = 1
+        static let badge: UInt8 = 2
+        static let locale: UInt8 = 4
+        static let zoneCode: UInt8 = 8
+        static let zoneText: UInt8 = 16
+        static let described: UInt8 = 32
+        /// The bits that no version so far sets.
+        static let unknown: UInt8 = 0xC0
+    }
+
+    /// The reason for a tombstone.
+    package enum Reason: UInt8, Sendable, CaseIterable {
+        case none = 0
+        /// The feedback service listed it.
+        case feedback = 1
+        /// The gateway called it invalid.
+        case invalid = 2
+        /// The app unregistered it.
+        case unregistered = 3
+
+        package var name: String {
+            switch self {
+            case .none: "none"
+            case .feedback: "feedback"
+            case .invalid: "invalid-token"
+            case .unregistered: "unregistered"
+            }
+        }
+    }
+
+    /// Bytes of the fixed part of every record.
+    static let fixedBytes = 5
+
+    var reason = Reason.none
+    /// UNIX seconds; 0: never.
+    package var registeredAt: UInt32 = 0
+    /// UNIX seconds of the device's description, if later than ``registeredAt``; else 0.
+    package var describedAt: UInt32 = 0
+    /// UNIX seconds; 0: no tombstone.
+    package var tombstonedAt: UInt32 = 0
+    /// The number last sent; nil: none was sent.
+    var badge: UInt32?
+    var texts = TokenTexts()
+
+    init() {}
+
+    /// A dead token stays silent until it registers again.
+    var isDead: Bool { tombstonedAt > registeredAt }
+
+    /// The reason of death in a record's bytes, without reading the rest. Nil if the token lives or the value is not of
+    /// this layout (a needless send is better than a wrong silence).
+    package static func reasonOfDeath(_ value: UnsafeRawBufferPointer) -> Reason? {
+        guard value.count >= fixedBytes, value[0] & Flag.tombstone != 0, value[0] & Flag.unknown == 0 else {
+            return nil
+        }
+        let place = fixedBytes + (value[0] & Flag.described != 0 ? 4 : 0)
+        guard value.count >= place + 5, seconds(value, at: place) > seconds(value, at: 1) else { return nil }
+        return Reason(rawValue: value[place + 4]) ?? Reason.none
+    }
+
+    /// Reads only the last registration, UNIX seconds; nil if there was none or the value is not of this layout.
+    package static func registeredAt(_ value: UnsafeRawBufferPointer) -> UInt32? {
+        guard value.count >= fixedBytes, value[0] & Flag.unknown == 0 else { return nil }
+        let registeredAt = seconds(value, at: 1)
+        return registeredAt == 0 ? nil : registeredAt
+    }
+
+    /// Reads the whole value; nil if it is not of this layout.
+    package init?(_ value: UnsafeRawBufferPointer) {
+        guard value.count >= Self.fixedBytes, value[0] & Flag.unknown == 0 else { return nil }
+        let flags = value[0]
+        var place = Self.fixedBytes
+        func has(_ flag: UInt8) -> Bool { flags & flag != 0 }
+        let announced = (has(Flag.described) ? 4 : 0) + (has(Flag.tombstone) ? 5 : 0) + (has(Flag.badge) ? 4 : 0)
+        guard value.count >= place + announced else { return nil }
+        registeredAt = Self.seconds(value, at: 1)
+        if has(Flag.described) {
+            describedAt = Self.seconds(value, at: place)
+            place += 4
+        }
+        if has(Flag.tombstone) {
+            tombstonedAt = Self.seconds(value, at: place)
+            guard let reason = Reason(rawValue: value[place + 4]) else { return nil }
+            self.reason = reason
+            place += 5
+        }
+        if has(Flag.badge) {
+            badge = Self.seconds(value, at: place)
+            place += 4
+        }
+        guard let texts = TokenTexts(flags: flags, UnsafeRawBufferPointer(rebasing: value[place...])) else {
+            return nil
+        }
+        self.texts = texts
+    }
+
+    /// The bytes of this record.
+    var bytes: [UInt8] {
+        var flags = texts.flags
+        var bytes: [UInt8] = []
+        func append(_ number: UInt32) {
+            for shift in stride(from: 0, to: 32, by: 8) { bytes.append(UInt8(truncatingIfNeeded: number >> shift)) }
+        }
+        append(registeredAt)
+        if describedAt > 0 {
+            flags |= Flag.described
+            append(describedAt)
+        }
+        if tombstonedAt > 0 {
+            flags |= Flag.tombstone
+            append(tombstonedAt)
+            bytes.append(reason.rawValue)
+        }
+        if let badge {
+            flags |= Flag.badge
+            append(badge)
+        }
+        return [flags] + bytes + texts.bytes
+    }
+
+    private static func seconds(_ value: UnsafeRawBufferPointer, at place: Int) -> UInt32 {
+        UInt32(littleEndian: value.loadUnaligned(fromByteOffset: place, as: UInt32.self))
+    }
+}

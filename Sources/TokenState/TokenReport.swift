@@ -1,0 +1,67 @@
+import APNsProtocol
+import BelfrySupport
+
+/// The state of one token, for people and tools.
+public struct TokenReport: Equatable, Sendable {
+    public let token: [UInt8]
+    /// UNIX seconds; 0: never.
+    public let registeredAt: UInt32
+    /// UNIX seconds of the device's description: from the registration, or a later report of the app; 0: none.
+    public let describedAt: UInt32
+    /// UNIX seconds; 0: no tombstone.
+    public let tombstonedAt: UInt32
+    /// `feedback`, `invalid-token`, `unregistered`, or `none`.
+    public let reason: String
+    /// Nothing is sent to a dead token.
+    public let isDead: Bool
+    public let locale: String
+    public let timeZone: String
+    /// The number last sent; nil: none was sent.
+    public let badge: UInt32?
+
+    init(_ record: TokenRecord, of token: [UInt8]) {
+        self.token = token
+        registeredAt = record.registeredAt
+        describedAt = max(record.describedAt, record.registeredAt)
+        tombstonedAt = record.tombstonedAt
+        reason = record.reason.name
+        isDead = record.isDead
+        locale = record.texts.locale
+        timeZone = record.texts.timeZone
+        badge = record.badge
+    }
+
+    /// `alive` or `dead`.
+    public var state: String { isDead ? "dead" : "alive" }
+
+    /// The token as hexadecimal digits.
+    public var hexToken: String { Hex.encode(token) }
+
+    /// One JSON object on one line, without its end.
+    public var json: String {
+        var line = JSONLine()
+        line.append("token", hexToken)
+        line.append("state", state)
+        line.append("registered_at", registeredAt)
+        line.append("described_at", describedAt)
+        line.append("tombstoned_at", tombstonedAt)
+        line.append("reason", reason)
+        line.append("locale", locale)
+        line.append("time_zone", timeZone)
+        if let badge { line.append("badge", badge) }
+        return line.text
+    }
+
+    /// One line per fact.
+    public var text: String {
+        [
+            "state: \(state)", "registered at: \(Self.time(registeredAt))", "described at: \(Self.time(describedAt))",
+            "tombstoned at: \(Self.time(tombstonedAt)) (\(reason))", "locale: \(locale)", "time zone: \(timeZone)",
+            "badge: \(badge.map { "\($0)" } ?? "")",
+        ].joined(separator: "\n")
+    }
+
+    private static func time(_ seconds: UInt32) -> String {
+        seconds == 0 ? "never" : UTCTimestamp.text(unixMilliseconds: Int64(seconds) * 1000)
+    }
+}

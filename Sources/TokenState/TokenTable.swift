@@ -1,0 +1,324 @@
+import PushSchemas
+import PushTopics
+import RedisClient
+
+/// Reads and changes the token state in Redis: finds the bucket of each token, and keeps buckets small.
+///
+/// A token's bucket depends on the number of buckets of its hash tag. The table remembers that number per tag; the
+/// server's scripts correct it after a change. Bound to the event loop of its Redis client; not Sendable.
+package final class TokenTable {
+    /// One bundle in one environment.
+    package final class Space {
+        package let keys: TokenKeys
+        /// Buckets of each hash tag, as last reported.
+        fileprivate(set) var counts = [Int](repeating: 1, count: TokenKeys.tags)
+        /// Tags with a bucket being split.
+        fileprivate var splitting: Set<Int> = []
+
+        package init(environment: String, bundleID: String) {
+            keys = TokenKeys(environment: environment, bundleID: bundleID)
+        }
+
+        /// The key of a token's bucket, as far as is known.
+        package func key(of token: [UInt8]) -> [UInt8] {
+            let place = Place(of: token)
+            return keys.bucket(place.bucket(in: self), tag: place.tag)
+        }
+    }
+
+    /// The place of a token, as far as is known.
+    private struct Place {
+        var tag: Int
+        var hash: UInt32
+
+        init(_ token: UnsafeRawBufferPointer, checksum: UInt32) {
+            tag = TokenKeys.tag(checksum: checksum)
+            hash = TokenBuckets.hash(token)
+        }
+
+        init(of token: [UInt8]) {
+            self = token.withUnsafeBytes { Place($0, checksum: CRC32.checksum($0)) }
+        }
+
+        func bucket(in space: Space) -> Int {
+            TokenBuckets.index(hash: hash, count: space.counts[tag])
+        }
+    }
+
+    /// Most repetitions of a call because the number of buckets had changed meanwhile.
+    private static let corrections = 64
+
+    let redis: any RedisPipeline
+    /// The spaces of bundles whose space the caller does not keep.
+    private var spaces: [String: Space] = [:]
+
+    package init(_ redis: any RedisPipeline) {
+        self.redis = redis
+    }
+
+    package func space(environment: String, bundleID: String) -> Space {
+        let name = "\(environment):\(bundleID)"
+        if let known = spaces[name] { return known }
+        let space = Space(environment: environment, bundleID: bundleID)
+        spaces[name] = space
+        return space
+    }
+
+    /// Reads a token's record.
+    ///
+    /// - Parameters:
+    ///   - token: must stay valid until the completion is called.
+    ///   - checksum: CRC-32 of the token.
+    ///   - completion: called once with the ``TokenRecord``'s bytes, valid during the call; nil: the token is unknown.
+    package func look(
+        up token: UnsafeRawBufferPointer,
+        checksum: UInt32,
+        in space: Space,
+        _ completion: @escaping (Result<UnsafeRawBufferPointer?, RedisError>) -> Void
+    ) {
+        let place = Place(token, checksum: checksum)
+        let bucket = place.bucket(in: space)
+        redis.send(slot: space.keys.slot(tag: place.tag)) { writer in
+            writer.command("HGET", argumentCount: 2)
+            writer.argument(byteCount: space.keys.bucketBytes(bucket)) {
+                space.keys.writeBucket(bucket, tag: place.tag, into: $0)
+            }
+            writer.argument(token)
+        } _: { result in
+            switch result {
+            case .success(let reply) where !reply.isNull:
+                completion(.success(reply.bytes))
+            case .success:
+                // The token is unknown, or its bucket was split: only a script can tell.
+                self.call(TokenScripts.read, Array(token), at: place, in: space, arguments: []) { result in
+                    completion(result.map { $0.isNull ? nil : $0.bytes })
+                }
+            case .failure(let error):
+                completion(.failure(error))
+            }
+        }
+    }
+
+    /// Reads a token's record on the slow path; nil: the token is unknown. A record of an unknown form is an error.
+    func read(
+        _ token: [UInt8],
+        in space: Space,
+        _ completion: @escaping (Result<TokenRecord?, RedisError>) -> Void
+    ) {
+        call(TokenScripts.read, token, at: Place(of: token), in: space, arguments: []) { result in
+            completion(
+                result.flatMap { reply in
+                    if reply.isNull { return .success(nil) }
+                    guard let record = TokenRecord(reply.bytes) else {
+                        return .failure(.server(prefix: "BELFRY", message: "a token record of a later version"))
+                    }
+                    return .success(record)
+                }
+            )
+        }
+    }
+
+    /// Makes a change. A change of unknown fate can be repeated.
+    ///
+    /// - Parameter space: the space of the token's bundle, if the caller keeps it.
+    package func make(
+        _ change: TokenChange,
+        in space: Space? = nil,
+        _ completion: @escaping (Result<TokenFacts, RedisError>) -> Void
+    ) {
+        let space = space ?? self.space(environment: change.environment, bundleID: change.bundleID)
+        let script: RedisScript
+        let arguments: [ScriptArgument]
+        switch change.kind {
+        case .register(let at, let texts):
+            script = TokenScripts.register
+            arguments = [.number(Int(at)), .number(Int(texts.flags)), .bytes(texts.bytes)]
+        case .describe(let at, let texts):
+            script = TokenScripts.describe
+            arguments = [.number(Int(at)), .number(Int(texts.flags)), .bytes(texts.bytes)]
+        case .tombstone(let at, let reason):
+            script = TokenScripts.tombstone
+            arguments = [.number(Int(at)), .number(Int(reason.rawValue))]
+        case .forgetInvalid(let at):
+            script = TokenScripts.forgetInvalid
+            arguments = [.number(Int(at))]
+        }
+        let place = Place(of: change.token)
+        call(script, change.token, at: place, in: space, arguments: arguments) { result in
+            switch result {
+            case .success(let reply):
+                guard let facts = TokenFacts(reply), let tokens = reply[4].integer else {
+                    return completion(.failure(.server(prefix: "BELFRY", message: "an answer without facts")))
+                }
+                if tokens > TokenBuckets.splitAbove { self.split(place.tag, of: space) }
+                completion(.success(facts))
+            case .failure(let error):
+                completion(.failure(error))
+            }
+        }
+    }
+
+    /// Adds to a token's badge, or sets it.
+    ///
+    /// - Parameters:
+    ///   - request: 12 bytes that identify the request: repeating it within `memory` gives the same number.
+    ///   - completion: called once with the badge to send.
+    func nextBadge(
+        of token: [UInt8],
+        _ change: BadgeChange,
+        in space: Space,
+        request: [UInt8],
+        memory: Duration,
+        _ completion: @escaping (Result<UInt32, RedisError>) -> Void
+    ) {
+        let place = Place(of: token)
+        call(
+            TokenScripts.badge,
+            token,
+            at: place,
+            in: space,
+            keys: [space.keys.badgeMemory(of: request, tag: place.tag)],
+            arguments: [.text(change.argument), .number(Int(memory / .milliseconds(1)))]
+        ) { result in
+            completion(
+                result.flatMap { reply in
+                    guard reply.count == 2, let badge = reply[0].string.flatMap({ UInt32($0) }),
+                        let tokens = reply[1].integer
+                    else { return .failure(.server(prefix: "BELFRY", message: "an answer without badge")) }
+                    if tokens > TokenBuckets.splitAbove { self.split(place.tag, of: space) }
+                    return .success(badge)
+                }
+            )
+        }
+    }
+
+    /// Removes all data about a token; the result is true if there was any.
+    func forget(_ token: [UInt8], in space: Space, _ completion: @escaping (Result<Bool, RedisError>) -> Void) {
+        call(TokenScripts.forget, token, at: Place(of: token), in: space, arguments: []) { result in
+            completion(result.map { $0.string == "1" })
+        }
+    }
+
+    /// Removes the record of a token if it is still `record`; the result is true if it was.
+    package func sweep(
+        _ token: [UInt8],
+        record: [UInt8],
+        in space: Space,
+        _ completion: @escaping (Result<Bool, RedisError>) -> Void
+    ) {
+        call(TokenScripts.sweep, token, at: Place(of: token), in: space, arguments: [.bytes(record)]) { result in
+            completion(result.map { $0.string == "1" })
+        }
+    }
+
+    // MARK: Scripts
+
+    private enum ScriptArgument {
+        case number(Int)
+        case text(String)
+        case bytes([UInt8])
+    }
+
+    /// Runs a script on a token's bucket, again if the token is in another one.
+    private func call(
+        _ script: RedisScript,
+        _ token: [UInt8],
+        at place: Place,
+        in space: Space,
+        keys: [[UInt8]] = [],
+        arguments: [ScriptArgument],
+        corrections: Int = TokenTable.corrections,
+        _ completion: @escaping RedisConnection.Completion
+    ) {
+        let count = space.counts[place.tag]
+        redis.evaluate(
+            script,
+            slot: space.keys.slot(tag: place.tag),
+            keyCount: 2 + keys.count,
+            argumentCount: 2 + arguments.count
+        ) { writer in
+            writer.argument(space.keys.directory(tag: place.tag))
+            writer.argument(space.keys.bucket(place.bucket(in: space), tag: place.tag))
+            for key in keys { writer.argument(key) }
+            writer.argument(count)
+            writer.argument(token)
+            for argument in arguments {
+                switch argument {
+                case .number(let number): writer.argument(number)
+                case .text(let text): writer.argument(text)
+                case .bytes(let bytes): writer.argument(bytes)
+                }
+            }
+        } _: { result in
+            guard case .success(let reply) = result, let present = reply.integer else { return completion(result) }
+            space.counts[place.tag] = max(1, Int(present))
+            guard corrections > 0 else {
+                return completion(.failure(.server(prefix: "BELFRY", message: "the buckets never stand still")))
+            }
+            self.call(
+                script,
+                token,
+                at: place,
+                in: space,
+                keys: keys,
+                arguments: arguments,
+                corrections: corrections - 1,
+                completion
+            )
+        }
+    }
+
+    /// Splits the bucket whose turn it is, unless that is under way. Goes on while the next one is too large. If it
+    /// fails, the next change tries again.
+    private func split(_ tag: Int, of space: Space) {
+        guard space.splitting.insert(tag).inserted else { return }
+        let count = space.counts[tag]
+        redis.evaluate(TokenScripts.split, slot: space.keys.slot(tag: tag), keyCount: 4, argumentCount: 1) { writer in
+            writer.argument(space.keys.directory(tag: tag))
+            writer.argument(space.keys.bucket(TokenBuckets.nextSplit(count: count), tag: tag))
+            writer.argument(space.keys.bucket(count, tag: tag))
+            writer.argument(space.keys.bucket(TokenBuckets.nextSplit(count: count + 1), tag: tag))
+            writer.argument(count)
+        } _: { result in
+            space.splitting.remove(tag)
+            guard case .success(let reply) = result else { return }
+            if let present = reply.integer {
+                // Another client was faster.
+                space.counts[tag] = max(1, Int(present))
+            } else if reply.count == 2, let tokens = reply[1].integer {
+                space.counts[tag] = count + 1
+                if tokens > TokenBuckets.splitAbove { self.split(tag, of: space) }
+            }
+        }
+    }
+}
+
+/// The change of a badge.
+enum BadgeChange: Equatable, Sendable {
+    case add(Int32)
+    case set(UInt32)
+
+    fileprivate var argument: String {
+        switch self {
+        case .add(let number): "\(number)"
+        case .set(let number): "=\(number)"
+        }
+    }
+}
+
+extension TokenFacts {
+    /// Reads the answer of a script that changes a token.
+    fileprivate init?(_ reply: RedisReply) {
+        guard reply.count == 5,
+            let registeredAt = reply[0].integer.flatMap({ UInt32(exactly: $0) }),
+            let tombstonedAt = reply[1].integer.flatMap({ UInt32(exactly: $0) }),
+            let reason = reply[2].integer.flatMap({ UInt8(exactly: $0) }).flatMap({ TokenRecord.Reason(rawValue: $0) })
+        else { return nil }
+        self.init(
+            registeredAt: registeredAt,
+            tombstonedAt: tombstonedAt,
+            reason: reason,
+            wasRevived: reply[3].integer == 1
+        )
+    }
+}

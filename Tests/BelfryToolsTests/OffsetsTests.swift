@@ -1,0 +1,165 @@
+import BelfrySupport
+import PipelineCore
+import Testing
+
+@testable import BelfryTools
+@testable import KafkaClient
+@testable import PipelineTestSupport
+
+/// `belfry offsets`: what it prints, what it refuses, and the embedded broker's word.
+@Suite("Offsets shown and set")
+struct OffsetsTests {
+    private static let place = KafkaTopicPartition(topic: "push.requests", partition: 0)
+    private let names = TopicHashNames(bundleIDs: ["com.example.news"], environments: ["sandbox"])
+
+    @Test("A topic that is behind is named where its bundle is known, else by its hash")
+    func naming() throws {
+        let position = try position(
+            at: 100,
+            [("com.example.news", "", 10), ("com.example.news", "sandbox", 20), ("com.example.gone", "", 30)]
+        )
+        let hash = TopicHashNames.hex(TopicHash(bundleID: "com.example.gone", environment: ""))
+        #expect(
+            position.text == """
+                push.requests[0]: committed 100, log 5...200
+                  com.example.news: cursor 10, 190 records to the end, 0 done runs
+                  com.example.news in sandbox: cursor 20, 180 records to the end, 0 done runs
+                  (hash \(hash)): cursor 30, 170 records to the end, 0 done runs
+                """
+        )
+        #expect(hash.utf8.count == 10)
+        #expect(position.json.contains(#"{"hash":"\#(hash)","cursor":30,"records_to_end":170,"done_runs":0}"#))
+        #expect(position.json.contains(#""bundle":"com.example.news","environment":"sandbox","#))
+    }
+
+    @Test("A change is told as before and after, for the partition and for each topic")
+    func change() throws {
+        let before = try position(at: 100, [("com.example.news", "", 10), ("com.example.news", "sandbox", 40)])
+        let change = try PositionChange(PositionOrder(partition: 0, target: .offset(30)), of: before)
+        #expect(
+            change.text == """
+                push.requests[0]: committed 100 → 30
+                  com.example.news: cursor 10, as before
+                  com.example.news in sandbox: cursor 40 → not behind
+                """
+        )
+        let beginning = try PositionChange(PositionOrder(partition: 0, target: .beginning), of: before)
+        let end = try PositionChange(PositionOrder(partition: 0, target: .end), of: before)
+        #expect(beginning.after.offset == 5 && end.after.offset == 200)
+    }
+
+    @Test("One topic's cursor leaves the offset as it is, and need not be of a configured bundle")
+    func cursor() throws {
+        let before = try position(at: 100, [])
+        let target = PositionOrder.Target.cursor(50, bundleID: "com.example.other", environment: "")
+        let change = try PositionChange(PositionOrder(partition: 0, target: target), of: before)
+        #expect(change.after.offset == 100)
+        #expect(change.text.hasSuffix("com.example.other: not behind → cursor 50"))
+    }
+
+    @Test("An offset outside the log is refused, and so is a cursor beyond the committed offset")
+    func ranges() throws {
+        let before = try position(at: 100, [])
+        for (target, message) in [
+            (.offset(4), "offset: found 4; allowed: 5...200"), (.offset(201), "offset: found 201; allowed: 5...200"),
+            (.cursor(101, bundleID: "a.b", environment: ""), "cursor: found 101; allowed: 5...100"),
+        ] as [(PositionOrder.Target, String)] {
+            #expect(throws: ToolError.invalidInput([message])) {
+                try PositionChange(PositionOrder(partition: 0, target: target), of: before)
+            }
+        }
+    }
+
+    @Test("Metadata that is not understood is told, replaced with the offset, and not changed for one topic")
+    func notUnderstood() throws {
+        let before = PartitionPosition(
+            KafkaPartitionOffset(Self.place, offset: 100, metadata: "9;?"),
+            log: KafkaWatermarks(low: 5, high: 200),
+            names: names
+        )
+        #expect(before.text.contains("not understood: the partition stands"))
+        let target = PositionOrder.Target.cursor(50, bundleID: "a.b", environment: "")
+        #expect {
+            try PositionChange(PositionOrder(partition: 0, target: target), of: before)
+        } throws: { error in
+            ExitStatus(for: error) == .failed && "\(error)".contains("set its offset first")
+        }
+        let change = try PositionChange(PositionOrder(partition: 0, target: .offset(100)), of: before)
+        #expect(change.after.metadata == .understood(PositionMetadata()))
+    }
+
+    @Test("What is set is what is shown then, and a plan that is out of date is not carried out")
+    func broker() throws {
+        let broker = try EmbeddedBroker(topics: [(name: "push.requests", partitions: 2)])
+        defer { broker.close() }
+        try broker.publishBatch(
+            to: "push.requests",
+            (0..<20).map { _ in (Array("com.example.news".utf8), Array("x".utf8)) }
+        )
+        let positions = try positions(broker)
+        defer { positions.close() }
+        let shown = try positions.all()
+        #expect(shown.map(\.place.partition) == [0, 1] && shown.allSatisfy { $0.offset == nil })
+        let filled = try #require(shown.first { $0.log.high == 20 }).place.partition
+        let toEnd = try positions.plan(PositionOrder(partition: filled, target: .end))
+        try positions.carryOut(toEnd)
+        let target = PositionOrder.Target.cursor(3, bundleID: "com.example.news", environment: "")
+        try positions.carryOut(positions.plan(PositionOrder(partition: filled, target: target)))
+        let now = try #require(try positions.all().first { $0.place.partition == filled })
+        #expect(now.offset == 20)
+        #expect(now.laggards.map(\.cursor) == [3])
+        #expect {
+            try positions.carryOut(toEnd)
+        } throws: { error in
+            "\(error)".contains("committed meanwhile")
+        }
+        #expect(throws: ToolError.invalidInput(["partition: found 2; allowed: 0...1"])) {
+            try positions.plan(PositionOrder(partition: 2, target: .end))
+        }
+    }
+
+    @Test("Nothing is set while the group has members, and the message says so")
+    func members() throws {
+        let broker = try EmbeddedBroker(topics: [(name: "push.requests", partitions: 1)])
+        defer { broker.close() }
+        let positions = try positions(broker)
+        defer { positions.close() }
+        let change = try positions.plan(PositionOrder(partition: 0, target: .beginning))
+        let consumer = try KafkaConsumer(
+            properties: ["bootstrap.servers": broker.bootstrapServers, "auto.offset.reset": "earliest"],
+            group: "belfry-worker",
+            topics: ["push.requests"]
+        )
+        defer { consumer.close() }
+        try broker.publishBatch(to: "push.requests", [(Array("k".utf8), Array("x".utf8))])
+        var reads = 0
+        while consumer.consumeBatch(max: 1, timeoutMilliseconds: 100) == nil, reads < 300 { reads += 1 }
+        #expect {
+            try positions.carryOut(change)
+        } throws: { error in
+            ExitStatus(for: error) == .failed && "\(error)".contains("group belfry-worker has members: stop")
+        }
+    }
+
+    private func positions(_ broker: EmbeddedBroker) throws -> GroupPositions {
+        var configuration = BelfryConfiguration()
+        configuration.kafka.brokers = broker.bootstrapServers
+        return try GroupPositions(configuration)
+    }
+
+    private func position(
+        at offset: Int64,
+        _ laggards: [(bundleID: String, environment: String, cursor: Int64)]
+    ) throws -> PartitionPosition {
+        var metadata = PositionMetadata()
+        metadata.laggards = laggards.map {
+            .init(topic: TopicHash(bundleID: $0.bundleID, environment: $0.environment), cursor: $0.cursor)
+        }
+        let text = try #require(metadata.position(at: offset, limitBytes: 4096)).metadata
+        return PartitionPosition(
+            KafkaPartitionOffset(Self.place, offset: offset, metadata: text),
+            log: KafkaWatermarks(low: 5, high: 200),
+            names: names
+        )
+    }
+}

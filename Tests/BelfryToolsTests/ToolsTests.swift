@@ -1,0 +1,298 @@
+import APNsProtocol
+import BelfrySupport
+import Foundation
+import PushSchemas
+import SwiftProtobuf
+import Testing
+
+@testable import BelfryTools
+@testable import PushTopics
+
+@Suite("Tokens given to the tools")
+struct TokenInputTests {
+    @Test("One token a line; blank lines, comments and space around a token do not count")
+    func lines() throws {
+        let text = "\n# comment\n" + hex(1) + "\n  " + hex(2).uppercased() + "\t\r\n\r\n" + hex(3)
+        let tokens = try TokenInput.lines(text, name: "tokens.txt").tokens(lengths: 32...32)
+        #expect(all(tokens) == [token(1), token(2), token(3)])
+    }
+
+    @Test("Every faulty line is told with its number, up to a limit")
+    func faults() {
+        let lines = [hex(1), "zz", "0102", hex(2) + "0", "", hex(3)]
+        #expect(
+            faults(of: lines) == [
+                "t:2: the token is not hexadecimal: byte 0 is not one of 0-9, a-f, A-F",
+                "t:3: the token has 2 bytes; allowed: 32",
+                "t:4: the token has 65 hexadecimal digits, an odd number",
+            ]
+        )
+        let many = faults(of: Array(repeating: "x1", count: 13))
+        #expect(many.count == 11)
+        #expect(many.last == "… and 3 more")
+    }
+
+    @Test("No token at all is a mistake")
+    func none() {
+        #expect(throws: ToolError.invalidInput(["no token was given"])) {
+            try TokenInput.lines("# nothing\n", name: "t").tokens(lengths: 32...32)
+        }
+        #expect(throws: ToolError.invalidInput(["no token was given"])) {
+            try TokenInput.listed([]).tokens(lengths: 32...32)
+        }
+    }
+
+    @Test("A token given by itself is named in the message")
+    func listed() throws {
+        #expect(all(try TokenInput.listed([hex(9)]).tokens(lengths: 32...100)) == [token(9)])
+        #expect(throws: ToolError.invalidInput(["token \"0102\": the token has 2 bytes; allowed: 32...100"])) {
+            try TokenInput.listed(["0102"]).tokens(lengths: 32...100)
+        }
+    }
+
+    private func faults(of lines: [String]) -> [String] {
+        do throws(ToolError) {
+            _ = try TokenInput.lines(lines.joined(separator: "\n"), name: "t").tokens(lengths: 32...32)
+            return []
+        } catch {
+            guard case .invalidInput(let lines) = error else { return ["\(error)"] }
+            return lines
+        }
+    }
+
+    private func all(_ tokens: TokenList) -> [[UInt8]] {
+        (0..<tokens.count).map { tokens.withToken(at: $0) { Array($0) } }
+    }
+}
+
+@Suite("Records the tools publish")
+struct OutgoingRecordTests {
+    @Test("Tokens of one shard share a record, in order, at most so many")
+    func shards() throws {
+        var template = template()
+        template.spread = 4
+        template.tokensPerRecord = 10
+        let tokens = list((0..<250).map { token(UInt8($0)) })
+        let records = try records(template, tokens)
+        var seen: [String: [[UInt8]]] = [:]
+        for record in records {
+            let found = try view(record) { view in (0..<view.tokenCount).map { Array(view.token(at: $0).bytes) } }
+            #expect(found.count == record.tokenCount)
+            #expect((1...10).contains(found.count))
+            for token in found {
+                let shard = token.withUnsafeBytes { RecordKey.shard(of: $0, spread: 4) }
+                #expect(record.key == "com.example.news#\(shard)")
+            }
+            seen[record.key, default: []] += found
+        }
+        #expect(seen.values.map(\.count).reduce(0, +) == 250)
+        for tokens in seen.values {
+            #expect(tokens == tokens.sorted { $0[0] < $1[0] }, "the order of the input is kept within a shard")
+        }
+        #expect(records.filter { $0.tokenCount < 10 }.count <= 4, "only the last of each shard is not full")
+    }
+
+    @Test("Without a spread the key is the bundle ID alone")
+    func noSpread() throws {
+        let records = try records(template(), list([token(1), token(2)]))
+        #expect(records.map(\.key) == ["com.example.news"])
+        #expect(records.map(\.tokenCount) == [2])
+        #expect(records.allSatisfy { $0.headers.isEmpty })
+    }
+
+    @Test("Tokens that cannot be packed are listed one by one")
+    func longTokens() throws {
+        let long = [UInt8](repeating: 7, count: 64)
+        let records = try records(template(), list([token(1), long]))
+        #expect(try view(records[0]) { view in (0..<2).map { Array(view.token(at: $0).bytes) } } == [token(1), long])
+    }
+
+    @Test("Both formats say the same request; JSON says so in its header", arguments: RecordFormat.allCases)
+    func formats(format: RecordFormat) throws {
+        var template = template()
+        template.format = format
+        template.environment = "sandbox"
+        template.expiration = 1_700_000_000
+        template.priority = 5
+        template.coalescingKey = "match-7"
+        let record = try #require(try records(template, list([token(1), token(2)])).first)
+        #expect(record.headers.map(\.name) == (format == .json ? ["content-type"] : []))
+        try view(record) { view in
+            #expect(String(decoding: view.requestID, as: UTF8.self) == "r-1")
+            #expect(String(decoding: view.environment, as: UTF8.self) == "sandbox")
+            #expect(String(decoding: view.payload, as: UTF8.self) == #"{"aps":{"alert":"grüß dich"}}"#)
+            #expect(view.expiration == 1_700_000_000)
+            #expect(view.priority == 5)
+            #expect(Array(view.coalescingKey) == Array("match-7".utf8))
+            #expect((0..<2).map { Array(view.token(at: $0).bytes) } == [token(1), token(2)])
+        }
+    }
+
+    @Test(
+        "A registration is published under the key of its token's shard, in both formats",
+        arguments: RecordFormat.allCases
+    )
+    func registrations(format: RecordFormat) throws {
+        var order = RegistrationOrder(bundleID: "com.example.news", tokens: .listed([hex(1), hex(2)]))
+        order.format = format
+        order.spread = 8
+        order.registeredAt = 1_700_000_000
+        order.kind = .unregister
+        order.locale = "pt-BR"
+        order.timeZone = "America/Sao_Paulo"
+        order.environment = "sandbox"
+        let (template, tokens) = try order.checked()
+        var records: [OutgoingRecord] = []
+        try RegistrationBatcher(template).forEachRecord(of: tokens) { records.append($0) }
+        #expect(records.count == 2)
+        for (record, token) in zip(records, [token(1), token(2)]) {
+            let shard = token.withUnsafeBytes { RecordKey.shard(of: $0, spread: 8) }
+            #expect(record.key == "com.example.news#\(shard)")
+            let registration: PushRegistration = try record.value.withUnsafeBytes {
+                try RequestDecoding.decode(from: $0, as: contentType(of: record))
+            }
+            #expect(try registration.token.bytes() == token)
+            #expect(registration.registeredAt == 1_700_000_000)
+            #expect(registration.kind == .unregister)
+            #expect(registration.locale == "pt-BR")
+            #expect(registration.timeZone == "America/Sao_Paulo")
+            #expect(registration.environment == "sandbox")
+        }
+    }
+
+    private func template() -> RequestBatcher.Template {
+        .init(bundleID: "com.example.news", requestID: "r-1", payload: Array(#"{"aps":{"alert":"grüß dich"}}"#.utf8))
+    }
+
+    private func list(_ tokens: [[UInt8]]) -> TokenList {
+        var list = TokenList()
+        for token in tokens { list.append(token) }
+        return list
+    }
+
+    private func records(_ template: RequestBatcher.Template, _ tokens: TokenList) throws -> [OutgoingRecord] {
+        var records: [OutgoingRecord] = []
+        var batcher = RequestBatcher(template)
+        try batcher.forEachRecord(of: tokens) { records.append($0) }
+        return records
+    }
+
+    private func contentType(of record: OutgoingRecord) -> RecordContentType {
+        let header = record.headers.first { $0.name == RecordContentType.headerName }
+        return header.map { $0.value.withUnsafeBytes { RecordContentType(header: $0) } } ?? .protobuf
+    }
+
+    private func view<R>(_ record: OutgoingRecord, _ body: (SendRequestView) throws -> R) throws -> R {
+        try record.value.withUnsafeBytes {
+            try body(try SendRequestView(decoding: $0, as: contentType(of: record)))
+        }
+    }
+}
+
+@Suite("Orders are checked before anything is published")
+struct OrderTests {
+    @Test("White space of the payload is stripped before it is published")
+    func stripped() throws {
+        let order = order(payload: "{ \"aps\" : { } }\n")
+        #expect(try order.checked().template.payload == Array(#"{"aps":{}}"#.utf8))
+    }
+
+    @Test("All mistakes are told at once")
+    func allAtOnce() {
+        var order = order(payload: #"{"aps":{"badge":5,}}"#, tokens: ["00"])
+        order.bundleID = "com example"
+        order.spread = 0
+        order.tokensPerRecord = 0
+        order.priority = 7
+        order.coalescingKey = String(repeating: "k", count: 256)
+        let faults = faults(order)
+        #expect(faults.count == 7, "\(faults)")
+        #expect(faults[0].hasPrefix("topic: the bundle ID has a character other than"))
+        #expect(faults[1] == "spread: found 0; allowed: 1...65536")
+        #expect(faults[2] == "tokens per record: found 0; allowed: 1...10000")
+        #expect(faults[3] == "priority: found 7; allowed: 10, 5")
+        #expect(faults[4] == "coalescing key: found 256 bytes; allowed: at most 255")
+        #expect(faults[5].hasPrefix("payload: "))
+        #expect(faults[5].contains("at byte 18"))
+        #expect(faults[6] == "token \"00\": the token has 1 byte; allowed: 32...100")
+    }
+
+    @Test("The payload limit is the environment's")
+    func payloadLimit() throws {
+        let text = String(repeating: "x", count: 256 - #"{"aps":{"alert":""}}"#.utf8.count)
+        #expect(try order(payload: #"{"aps":{"alert":"\#(text)"}}"#).checked().template.payload.count == 256)
+        var long = order(payload: #"{"aps":{"alert":"\#(text)x"}}"#)
+        #expect(faults(long).count == 1)
+        long.payloadLimitBytes = 2048
+        #expect(faults(long).isEmpty)
+    }
+
+    @Test("What a registrar would refuse, cut or leave out of a registration is told before anything is published")
+    func registration() throws {
+        var order = RegistrationOrder(bundleID: "a.b", tokens: .listed([]))
+        order.registeredAt = 0
+        order.locale = String(repeating: "x", count: 36)
+        order.timeZone = "Mars/Arcadia"
+        let error = #expect(throws: ToolError.self) { _ = try order.template() }
+        guard case .invalidInput(let lines) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(
+            lines == [
+                "the locale has 36 bytes; allowed: 35", "the time zone has 12 bytes; allowed: an IANA name, or 9",
+                "registered at: found 0; allowed: \(RegistrationTime.allowed)",
+            ]
+        )
+    }
+
+    @Test("An empty topic is a mistake of its own")
+    func emptyTopic() {
+        var order = order(payload: #"{"aps":{}}"#)
+        order.bundleID = ""
+        #expect(faults(order) == ["topic: it is empty"])
+    }
+
+    private func order(payload: String, tokens: [String] = [hex(1)]) -> PublishOrder {
+        PublishOrder(bundleID: "a.b", tokens: .listed(tokens), payload: Array(payload.utf8), requestID: "r")
+    }
+
+    private func faults(_ order: PublishOrder) -> [String] {
+        do throws(ToolError) {
+            _ = try order.checked()
+            return []
+        } catch {
+            guard case .invalidInput(let lines) = error else { return ["\(error)"] }
+            return lines
+        }
+    }
+}
+
+@Suite("The topics of the contract")
+struct TopicLayoutTests {
+    @Test("All six are created alike, but tombstones are compacted")
+    func layout() {
+        let layout = TopicLayout(partitions: 12)
+        #expect(
+            Set(layout.topics.map(\.name)) == [
+                "push.requests", "push.registrations", "push.feedback", "push.tombstones", "push.outcomes",
+                "push.dead-letters",
+            ]
+        )
+        #expect(layout.topics.count == 6)
+        #expect(layout.topics.allSatisfy { $0.partitions == 12 })
+        let settings: [String: TopicLayout.Setting] = [
+            "push.tombstones": .init(name: "cleanup.policy", value: "compact")
+        ]
+        for topic in layout.topics { #expect(topic.configuration.first == settings[topic.name]) }
+    }
+}
+
+/// 32 bytes that begin with `number`.
+private func token(_ number: UInt8) -> [UInt8] {
+    [number] + [UInt8](repeating: 0xAB, count: 31)
+}
+
+private func hex(_ number: UInt8) -> String {
+    Hex.encode(token(number))
+}

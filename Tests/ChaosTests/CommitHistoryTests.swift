@@ -1,0 +1,68 @@
+import PipelineCore
+import Testing
+
+@testable import belfry_chaos
+
+@Suite("What invariant 3 allows to be repeated in a chaos run")
+struct CommitHistoryTests {
+    private static let topic = TopicHash(bundleID: "com.example.news", environment: "")
+    private static let other = TopicHash(bundleID: "com.example.sport", environment: "")
+    private var history = CommitHistory(partitions: 2, delaySeconds: 3, patienceSeconds: 2)
+
+    private func isDone(_ offset: Int64, token: UInt32 = 0, of topic: TopicHash = topic, at second: UInt32) -> Bool {
+        history.isDone(.init(offset: offset, token: token), topic: topic, partition: 1, before: second)
+    }
+
+    private func position(_ laggards: [(topic: TopicHash, cursor: Int64)], next: Int64) -> PositionMetadata.Position {
+        PositionMetadata.choose(laggards, liveNext: next, limitBytes: 4096) { topic, _ in
+            var done = DoneRanges()
+            let start = DoneRanges.Position(offset: 12, token: 3)
+            if topic == Self.topic { done.append(start..<DoneRanges.Position(offset: 13, token: 0)) }
+            return done
+        }
+    }
+
+    @Test("what a stored position has behind it is done, from as long after it as notifications may be on their way")
+    mutating func behindCursor() {
+        let stored = position([], next: 20)
+        history.note(partition: 1, offset: stored.offset, metadata: stored.metadata, second: 100)
+        #expect(!isDone(19, at: 103))
+        #expect(isDone(19, at: 104))
+        #expect(!isDone(20, at: 200))
+    }
+
+    @Test("a laggard's own cursor counts for it, and what is marked done beyond it; for others the offset does")
+    mutating func laggards() {
+        let stored = position([(Self.topic, 10)], next: 20)
+        history.note(partition: 1, offset: stored.offset, metadata: stored.metadata, second: 100)
+        #expect(isDone(9, at: 110) && !isDone(10, at: 110) && !isDone(12, token: 2, at: 110))
+        #expect(isDone(12, token: 3, at: 110) && !isDone(13, at: 110))
+        #expect(isDone(19, of: Self.other, at: 110))
+    }
+
+    @Test("the position that stood there at the time counts, not a later one; partitions are apart")
+    mutating func changes() {
+        for (offset, second) in [(20, 100), (20, 150), (30, 160), (31, 160)] as [(Int64, UInt32)] {
+            let stored = position([], next: offset)
+            history.note(partition: 1, offset: stored.offset, metadata: stored.metadata, second: second)
+        }
+        #expect(!isDone(25, at: 163) && isDone(25, at: 164) && isDone(30, at: 164))
+        #expect(!history.isDone(.init(offset: 0, token: 0), topic: Self.topic, partition: 0, before: 200))
+        #expect(!history.isDone(.init(offset: 0, token: 0), topic: Self.topic, partition: 9, before: 200))
+    }
+
+    @Test("metadata that no version writes is counted, and nothing is concluded from it")
+    mutating func unreadable() {
+        history.note(partition: 1, offset: 20, metadata: "9;", second: 100)
+        history.note(partition: 1, offset: -1001, metadata: "", second: 101)
+        #expect(history.unreadable == 1)
+        #expect(!isDone(0, at: 200))
+    }
+
+    @Test("while the broker is away longer than a worker's patience nothing may be sent, until it is back")
+    mutating func outage() {
+        history.note(.init(start: 100, end: 108))
+        #expect(!history.isUnpermitted(at: 105) && history.isUnpermitted(at: 106) && history.isUnpermitted(at: 108))
+        #expect(!history.isUnpermitted(at: 109))
+    }
+}

@@ -1,0 +1,39 @@
+@testable import TokenState
+
+extension TokenChange {
+    /// The death of a token of 32 equal bytes.
+    static func death(
+        _ token: UInt8,
+        bundleID: String = TokenStore.bundleID,
+        environment: String = TokenStore.environment
+    ) -> TokenChange {
+        TokenChange(
+            environment: environment,
+            bundleID: bundleID,
+            token: Array(repeating: token, count: 32),
+            kind: .tombstone(at: 1, .feedback)
+        )
+    }
+}
+
+extension TokenFacts {
+    static func dead(at tombstonedAt: UInt32, registeredAt: UInt32 = 0) -> TokenFacts {
+        TokenFacts(registeredAt: registeredAt, tombstonedAt: tombstonedAt, reason: .feedback, wasRevived: false)
+    }
+
+    static func revived(at registeredAt: UInt32) -> TokenFacts {
+        TokenFacts(registeredAt: registeredAt, tombstonedAt: 0, reason: .none, wasRevived: true)
+    }
+}
+
+extension TombstoneFilters {
+    /// A token of 32 equal bytes is to be asked of Redis.
+    func holds(
+        _ token: UInt8,
+        bundleID: String = TokenStore.bundleID,
+        environment: String = TokenStore.environment
+    ) -> Bool {
+        let hash = Array(repeating: token, count: 32).withUnsafeBytes { TombstoneFilter.hash($0) }
+        return filter(environment: environment, bundleID: bundleID).contains(hash)
+    }
+}

@@ -1,0 +1,180 @@
+import NIOCore
+import NIOPosix
+import PushSchemas
+import RedisClient
+import TestSupport
+
+@testable import TokenState
+
+/// Token state in a real server, for tests. The test closes it.
+final class TokenStore: Sendable {
+    static let environment = "sandbox"
+    static let bundleID = "com.example.news"
+
+    let eventLoop: any EventLoop
+    private let clients: NIOLoopBoundBox<Clients>
+
+    struct Clients {
+        var connection: RedisConnection
+        var table: TokenTable
+    }
+
+    init(port: Int) async throws {
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.any()
+        self.eventLoop = eventLoop
+        clients = try await eventLoop.submit {
+            let connection = RedisConnection(
+                configuration: .init(endpoint: RedisEndpoint(host: "127.0.0.1", port: port)),
+                eventLoop: eventLoop
+            )
+            connection.start()
+            return NIOLoopBoundBox(
+                Clients(connection: connection, table: TokenTable(connection)),
+                eventLoop: eventLoop
+            )
+        }.get()
+    }
+
+    /// Makes the changes, all at once; returns their answers.
+    func make(_ changes: [TokenChange]) async throws -> [Result<TokenFacts, RedisError>] {
+        try await collect(changes.count) { clients, answer in
+            for (index, change) in changes.enumerated() {
+                clients.table.make(change) { answer(index, $0) }
+            }
+        }
+    }
+
+    /// Records of the tokens, as the table finds them.
+    func records(_ tokens: [[UInt8]], bundleID: String = TokenStore.bundleID) async throws -> [TokenRecord?] {
+        try await collect(tokens.count) { clients, answer in
+            let space = clients.table.space(environment: Self.environment, bundleID: bundleID)
+            for (index, token) in tokens.enumerated() {
+                clients.table.read(token, in: space) { answer(index, $0) }
+            }
+        }.map { try $0.get() }
+    }
+
+    /// Records of the tokens, as the look-up before sending finds them.
+    func lookUps(_ tokens: [[UInt8]]) async throws -> [TokenRecord?] {
+        try await collect(tokens.count) { clients, answer in
+            let space = clients.table.space(environment: Self.environment, bundleID: Self.bundleID)
+            for (index, token) in tokens.enumerated() {
+                // Valid until the answer, as the contract wants it.
+                let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: token.count, alignment: 1)
+                bytes.copyBytes(from: token)
+                let place = UnsafeRawBufferPointer(bytes)
+                clients.table.look(up: place, checksum: CRC32.checksum(place), in: space) { result in
+                    answer(index, result.map { $0.flatMap { TokenRecord($0) } })
+                    bytes.deallocate()
+                }
+            }
+        }.map { try $0.get() }
+    }
+
+    /// Sets a token's value as it is, while its tag has one bucket.
+    func set(_ token: [UInt8], _ value: [UInt8]) async throws {
+        let tag = TokenKeys.tag(checksum: token.withUnsafeBytes { CRC32.checksum($0) })
+        let bucket = TokenKeys(environment: Self.environment, bundleID: Self.bundleID).bucket(0, tag: tag)
+        _ = try await bytes(Array("HSET".utf8), bucket, token, value)
+    }
+
+    /// The raw value of a key; nil if it does not exist.
+    func value(_ key: [UInt8]) async throws -> [UInt8]? {
+        try await bytes(Array("GET".utf8), key)
+    }
+
+    /// For how many milliseconds more the key is kept; negative: for ever, or it is gone.
+    func timeToLive(of key: [UInt8]) async throws -> Int {
+        Int(try await command(Array("PTTL".utf8), key) ?? "") ?? -3
+    }
+
+    /// - Parameter request: 12 bytes.
+    func badge(_ change: BadgeChange, of token: [UInt8], request: [UInt8]) async throws -> UInt32 {
+        try await table { table, completion in
+            let space = table.space(environment: Self.environment, bundleID: Self.bundleID)
+            table.nextBadge(of: token, change, in: space, request: request, memory: .seconds(3600), completion)
+        }
+    }
+
+    /// Something else that the table does.
+    func table<Value: Sendable>(
+        _ call: @escaping @Sendable (TokenTable, @escaping (Result<Value, RedisError>) -> Void) -> Void
+    ) async throws -> Value {
+        let answers: [Result<Value, RedisError>] = try await collect(1) { clients, answer in
+            call(clients.table) { answer(0, $0) }
+        }
+        return try answers[0].get()
+    }
+
+    /// A command's answer as text; nil for null; the elements of an array one per line.
+    func command(_ words: [UInt8]...) async throws -> String? {
+        try await answer(to: words).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// A command's answer as bytes.
+    func bytes(_ words: [UInt8]...) async throws -> [UInt8]? {
+        try await answer(to: words)
+    }
+
+    func close() async throws {
+        try await eventLoop.submit { [clients] in clients.value.connection.close() }.get()
+    }
+
+    private func answer(to words: [[UInt8]]) async throws -> [UInt8]? {
+        let answers: [Result<[UInt8]?, RedisError>] = try await collect(1) { clients, answer in
+            clients.connection.send { writer in
+                writer.command("EVAL", argumentCount: 2 + words.count)
+                writer.argument("return redis.call(unpack(ARGV))")
+                writer.argument(0)
+                for word in words { writer.argument(word) }
+            } _: { result in
+                answer(0, result.map { Self.flat($0) })
+            }
+        }
+        return try answers[0].get()
+    }
+
+    private static func flat(_ reply: RedisReply) -> [UInt8]? {
+        if reply.isNull { return nil }
+        if let number = reply.integer { return Array("\(number)".utf8) }
+        if reply.kind == .array {
+            return Array((0..<reply.count).map { flat(reply[$0]) ?? [] }.joined(separator: [UInt8(ascii: "\n")]))
+        }
+        return Array(reply.bytes)
+    }
+
+    func collect<Value: Sendable>(
+        _ count: Int,
+        _ send:
+            @escaping @Sendable (Clients, _ answer: @escaping (Int, Result<Value, RedisError>) -> Void) -> Void
+    ) async throws -> [Result<Value, RedisError>] {
+        let promises = (0..<count).map { _ in eventLoop.makePromise(of: Result<Value, RedisError>.self) }
+        eventLoop.execute { [clients] in
+            send(clients.value) { promises[$0].succeed($1) }
+        }
+        var answers: [Result<Value, RedisError>] = []
+        for promise in promises { answers.append(try await promise.futureResult.get()) }
+        return answers
+    }
+}
+
+extension TokenChange {
+    /// Of a token of the tests' bundle.
+    static func of(_ token: [UInt8], _ kind: Kind) -> TokenChange {
+        TokenChange(environment: TokenStore.environment, bundleID: TokenStore.bundleID, token: token, kind: kind)
+    }
+}
+
+/// Runs with a server of its own and the token state in it.
+func withTokenStore(_ body: (TokenStore) async throws -> Void) async throws {
+    let server = try RedisServerProcess()
+    let store = try await TokenStore(port: server.port)
+    do {
+        try await body(store)
+    } catch {
+        try await store.close()
+        throw error
+    }
+    try await store.close()
+    withExtendedLifetime(server) {}
+}

@@ -1,0 +1,80 @@
+import NIOEmbedded
+import Testing
+
+@testable import KafkaClient
+@testable import Sender
+
+@Suite("What a shard answers to the group")
+struct AssignmentTests {
+    private let places = [3, 4].map { KafkaTopicPartition(topic: "push.requests", partition: $0) }
+
+    private func withShard(_ body: (WorkerShard, ScriptedGroup, EmbeddedEventLoop) throws -> Void) rethrows {
+        let group = ScriptedGroup()
+        let eventLoop = EmbeddedEventLoop()
+        let shard = WorkerShard.scripted(group, on: eventLoop)
+        shard.start()
+        defer { shard.leave() }
+        try body(shard, group, eventLoop)
+    }
+
+    @Test("partitions start where the group committed")
+    func starts() {
+        withShard { shard, group, eventLoop in
+            group.committedOffset = 500
+            shard.assign(places)
+            #expect(group.answers.isEmpty && !shard.stages.group.hasJoined, "the broker is asked first")
+            eventLoop.run()
+            #expect(group.answers.map { $0.map(\.offset) } == [[500, 500]])
+            #expect(shard.stages.group.hasJoined)
+        }
+    }
+
+    @Test("an assignment of nothing is answered as well: the group waits for it")
+    func nothing() {
+        withShard { shard, group, _ in
+            shard.assign([])
+            #expect(group.answers == [[]])
+            #expect(shard.stages.group.hasJoined)
+        }
+    }
+
+    @Test("after partitions were given back, the assignment of nothing that follows is answered")
+    func nothingMore() {
+        withShard { shard, group, eventLoop in
+            group.committedOffset = 500
+            shard.assign(places)
+            eventLoop.run()
+            shard.revoke([places[0]], lost: false)
+            eventLoop.run()
+            #expect(group.revocations == 1)
+            shard.assign([])
+            #expect(group.answers.count == 2)
+            #expect(shard.stages.group.assigned.keys.sorted() == [4])
+        }
+    }
+
+    @Test("while the broker does not tell positions nothing is answered, and the shard has not joined")
+    func unknownPositions() {
+        withShard { shard, group, eventLoop in
+            shard.assign(places)
+            eventLoop.advanceTime(by: .seconds(10))
+            #expect(group.answers.isEmpty)
+            #expect(!shard.stages.group.hasJoined)
+            group.committedOffset = 7
+            eventLoop.advanceTime(by: .seconds(1))
+            #expect(group.answers.map { $0.map(\.offset) } == [[7, 7]])
+        }
+    }
+
+    @Test("what is taken back before the broker told its position is not begun")
+    func takenBack() {
+        withShard { shard, group, eventLoop in
+            group.committedOffset = 7
+            shard.assign(places)
+            shard.revoke([places[0]], lost: true)
+            eventLoop.advanceTime(by: .seconds(2))
+            #expect(shard.stages.group.assigned.keys.sorted() == [4])
+            #expect(group.answers.map { $0.map(\.partition) } == [[4]])
+        }
+    }
+}

@@ -1,0 +1,231 @@
+import BelfrySupport
+import KafkaClient
+import NIOCore
+import NIOEmbedded
+import PipelineCore
+import RedisClient
+import Testing
+
+@testable import PipelineTestSupport
+@testable import Sender
+@testable import TokenState
+
+/// Tokens that a shard asks of Redis, beside a filter of dead tokens.
+@Suite("Look-ups of a shard with a filter")
+struct FilteredLookupTests {
+    private final class Bench {
+        static let maxAge = Duration.seconds(30)
+
+        let eventLoop = EmbeddedEventLoop()
+        let redis: ScriptedRedis
+        let filters: TombstoneFilters
+        let shard: WorkerShard
+        private(set) var topics: [Topic] = []
+        private let bytes: UnsafeMutableRawBufferPointer
+        private let partition = PartitionAssignment(
+            place: KafkaTopicPartition(topic: "push.requests", partition: 0),
+            doneBelow: 0,
+            doneOfAll: DoneRanges(),
+            table: FeedTable(),
+            budget: ShardMemory(MemoryBudget(limitBytes: .max, topicLimitBytes: .max))
+        )
+
+        init(memoryBytes: Int = .max) throws {
+            redis = ScriptedRedis(on: eventLoop)
+            redis.isMute = true
+            filters = TombstoneFilters(
+                maxAge: Self.maxAge,
+                memoryBytes: memoryBytes,
+                writer: eventLoop,
+                readers: [eventLoop],
+                logger: LogLines().logger
+            ) { _, _ in true }
+            var configuration = BelfryConfiguration()
+            configuration.environments = [EnvironmentSettings(name: TokenStore.environment, gateways: [])]
+            shard = WorkerShard.scripted(
+                ScriptedGroup(),
+                configuration: configuration,
+                redis: redis,
+                filters: filters,
+                on: eventLoop
+            )
+            // Token N: 32 times N.
+            bytes = .allocate(byteCount: 32 * 256, alignment: 1)
+            for index in bytes.indices { bytes[index] = UInt8(index / 32) }
+            eventLoop.advanceTime(by: .seconds(1))
+            topics = [try shard.addTopic(TokenStore.bundleID)]
+        }
+
+        deinit { bytes.deallocate() }
+
+        var now: MonotonicTime { MonotonicTime(eventLoop.now) }
+
+        /// Number of a batch's tokens that Redis is asked for.
+        func asked(for tokens: UInt8...) -> Int { asked(for: tokens.map { (0, $0) }) }
+
+        /// - Parameter tokens: each of the topic with that number.
+        func asked(for tokens: [(topic: Int, token: UInt8)]) -> Int { ask(for: batch(of: tokens)) }
+
+        /// Number of a batch's tokens that Redis is asked for now.
+        func ask(for batch: PreparedBatch) -> Int {
+            let before = redis.questions
+            lookup.add(batch)
+            lookup.ask()
+            eventLoop.run()
+            return redis.questions - before
+        }
+
+        /// Asks again where an answer is missing.
+        func askAgain() -> Int {
+            let before = redis.questions
+            lookup.ask()
+            eventLoop.run()
+            return redis.questions - before
+        }
+
+        var lookup: Lookup { shard.stages.lookup }
+
+        func addTopic(_ bundleID: String) throws { topics.append(try shard.addTopic(bundleID)) }
+
+        func refuse(_ token: UInt8, ofTopic topic: Int) {
+            shard.stages.routing.refuse(
+                TombstoneWriter.Refused(
+                    topic: topics[topic],
+                    token: [UInt8](repeating: token, count: 32),
+                    checksum: UInt32(token),
+                    ticket: 1,
+                    refusedAt: 1
+                )
+            )
+        }
+
+        func batch(of tokens: [(topic: Int, token: UInt8)]) -> PreparedBatch {
+            let batch = PreparedBatch(source: KafkaBatch([]), number: 1)
+            for (topic, token) in tokens {
+                let account = TopicAccount(topics[topic])
+                batch.append(
+                    PreparedRecord(
+                        feed: partition.feed(of: TopicHash(value: UInt64(10 + topic)), account: account),
+                        topic: topics[topic],
+                        number: 0,
+                        expiration: 0,
+                        priority: .immediate,
+                        payloadOffset: 0,
+                        payloadBytes: 0,
+                        notifications: batch.count..<batch.count
+                    )
+                )
+                batch.append(
+                    token: UnsafeRawBufferPointer(rebasing: bytes[Int(token) * 32..<Int(token) * 32 + 32]),
+                    checksum: UInt32(token),
+                    position: 0
+                )
+                batch.closeRecord()
+            }
+            return batch
+        }
+
+        func kill(_ token: UInt8) {
+            let change = TokenChange.death(token)
+            filters.merge(
+                environment: change.environment,
+                bundleID: change.bundleID,
+                token: change.token,
+                .dead(at: 1)
+            )
+        }
+
+        func wait(_ duration: Duration) { eventLoop.advanceTime(by: .nanoseconds(Int64(duration.wholeNanoseconds))) }
+    }
+
+    @Test("Redis is asked for every token until the filter is complete, and then for those that it holds")
+    func complete() throws {
+        let bench = try Bench()
+        defer { bench.shard.leave() }
+        bench.kill(2)
+        #expect(bench.asked(for: 1, 2, 3) == 3)
+        bench.filters.complete(asOf: bench.now)
+        #expect(bench.asked(for: 1, 2, 3) == 1)
+        #expect(bench.asked(for: 1, 3) == 0)
+        #expect(bench.shard.stages.counters.lookUps == 4)
+    }
+
+    @Test("Beyond its longest age Redis is asked for every token again, until it is younger")
+    func stale() throws {
+        let bench = try Bench()
+        defer { bench.shard.leave() }
+        bench.kill(2)
+        bench.filters.complete(asOf: bench.now)
+        bench.wait(Bench.maxAge)
+        #expect(bench.asked(for: 1, 2, 3) == 1)
+        bench.wait(.nanoseconds(1))
+        #expect(bench.asked(for: 1, 2, 3) == 3)
+        bench.filters.complete(asOf: bench.now)
+        #expect(bench.asked(for: 1, 2, 3) == 1)
+    }
+
+    @Test("Each token of a mixed batch is judged by what is known of its own topic")
+    func mixed() throws {
+        let bench = try Bench()
+        defer { bench.shard.leave() }
+        try bench.addTopic("com.example.weather")
+        bench.kill(2)
+        bench.refuse(5, ofTopic: 1)
+        bench.filters.complete(asOf: bench.now)
+        #expect(bench.asked(for: [(0, 2), (1, 2), (0, 2), (1, 5), (0, 5), (1, 5)]) == 4)
+        #expect(bench.asked(for: [(1, 2), (0, 5), (1, 1), (0, 1)]) == 0)
+    }
+
+    @Test("A token that the gateway refused a moment ago is asked for: it may have registered since")
+    func refused() throws {
+        let bench = try Bench()
+        defer { bench.shard.leave() }
+        bench.filters.complete(asOf: bench.now)
+        bench.refuse(3, ofTopic: 0)
+        #expect(bench.asked(for: 1, 3, 2) == 1)
+    }
+
+    @Test("What was asked in vain is asked again, not at once; and who was dead, for they may have registered since")
+    func again() throws {
+        let bench = try Bench()
+        defer { bench.shard.leave() }
+        bench.redis.isMute = false
+        bench.redis.room = 2
+        let batch = bench.batch(of: (1...5).map { (0, $0) })
+        // Who is answered for is not known, which a script is asked for in turn.
+        #expect(bench.ask(for: batch) == 5 + 2)
+        batch.verdicts[0] = .isDeadByFeedback
+        bench.redis.room = 3
+        #expect(bench.askAgain() == 0, "it would be refused again")
+        bench.wait(.seconds(1))
+        #expect(bench.askAgain() == 4 + 3)
+        bench.wait(.seconds(1))
+        bench.redis.room = .max
+        #expect(bench.askAgain() == 1 + 1)
+        #expect(bench.lookup.count == 0 && bench.shard.stages.counters.sent == 5, "it has gone on")
+        #expect(batch.verdicts == Array(repeating: .sends, count: 5))
+    }
+
+    @Test("A connection that is back is asked at once")
+    func back() throws {
+        let bench = try Bench()
+        defer { bench.shard.leave() }
+        bench.redis.room = 0
+        let batch = bench.batch(of: [(0, 1)])
+        #expect(bench.ask(for: batch) == 1)
+        bench.redis.room = .max
+        bench.shard.redisConnected()
+        #expect(bench.redis.questions == 2)
+    }
+
+    @Test("A bundle whose filter was given up is asked for like one without")
+    func givenUp() throws {
+        let bench = try Bench(memoryBytes: TombstoneFilter.firstBytes)
+        defer { bench.shard.leave() }
+        bench.filters.complete(asOf: bench.now)
+        #expect(bench.asked(for: 1, 200) == 0)
+        for token in 2...194 as ClosedRange<UInt8> { bench.kill(token) }
+        #expect(bench.filters.givenUp == 1)
+        #expect(bench.asked(for: 1, 200) == 2)
+    }
+}

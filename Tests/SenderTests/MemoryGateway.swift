@@ -1,0 +1,139 @@
+import APNsProtocol
+import NIOCore
+import NIOEmbedded
+import PipelineCore
+
+@testable import Sender
+
+/// Gateways in memory that read at once, and answer as they are told; and which certificates there are.
+final class MemoryGateway: GatewayConnectors {
+    /// A notification that was accepted.
+    struct Accepted: Equatable {
+        var bundleID: String
+        /// First byte of its token.
+        var token: UInt8
+    }
+
+    /// Bundles without a certificate, and those of them that are given up.
+    var missing: Set<String> = []
+    var givenUp: Set<String> = []
+    /// By bundle, what a gateway says to its notifications; nil: nothing, which is to accept it.
+    var answers: [String: (_ token: UInt8) -> APNsStatus?] = [:]
+    /// Attempts of these bundles fail.
+    var unreachable: Set<String> = []
+    /// Attempts, or those of these bundles, are not answered until they time out.
+    var isSilent = false
+    var silent: Set<String> = []
+    /// Bundles whose gateways take in nothing once they are connected: no byte is acknowledged.
+    var halfDead: Set<String> = []
+    var timeout = TimeAmount.hours(1)
+    fileprivate(set) var accepted: [Accepted] = []
+    private(set) var attempts: [String] = []
+    private(set) var ticks = 0
+    private let eventLoop: any EventLoop
+
+    init(_ eventLoop: any EventLoop) {
+        self.eventLoop = eventLoop
+    }
+
+    /// Accepted notifications of a bundle: the tokens' first bytes, in order.
+    func accepted(of bundleID: String) -> [UInt8] { accepted.filter { $0.bundleID == bundleID }.map(\.token) }
+
+    func hasCertificate(environment: String, bundleID: String) -> Bool { !missing.contains(bundleID) }
+
+    func isGivenUp(environment: String, bundleID: String) -> Bool { givenUp.contains(bundleID) }
+
+    func tick(now: MonotonicTime) { ticks += 1 }
+
+    func connector(environment: String, bundleID: String, lane: Int) -> any GatewayConnecting {
+        Connector(self, bundleID, eventLoop)
+    }
+
+    private struct Unreachable: Error {}
+
+    private final class Connector: GatewayConnecting {
+        let eventLoop: any EventLoop
+        private unowned let gateway: MemoryGateway
+        private let bundleID: String
+
+        init(_ gateway: MemoryGateway, _ bundleID: String, _ eventLoop: any EventLoop) {
+            self.gateway = gateway
+            self.bundleID = bundleID
+            self.eventLoop = eventLoop
+        }
+
+        func connect(_ lane: GatewayLane, attempt: Int) {
+            gateway.attempts.append(bundleID)
+            guard !gateway.isSilent, !gateway.silent.contains(bundleID) else {
+                eventLoop.assumeIsolated().scheduleTask(in: gateway.timeout) {
+                    lane.connectionEnded(attempt: attempt, error: Unreachable())
+                }
+                return
+            }
+            let isReachable = !gateway.unreachable.contains(bundleID) && !gateway.missing.contains(bundleID)
+            eventLoop.assumeIsolated().execute { [gateway, bundleID] in
+                guard isReachable else { return lane.connectionEnded(attempt: attempt, error: Unreachable()) }
+                let connection = MemoryConnection(gateway, bundleID, lane, attempt)
+                lane.connectionOpened(attempt: attempt, connection: connection)
+            }
+        }
+
+        func placeName(of attempt: Int) -> String { "nowhere" }
+
+        func noteFailure() {}
+    }
+}
+
+/// A connection whose peer has what is flushed at once.
+private final class MemoryConnection: GatewayConnection {
+    private let gateway: MemoryGateway
+    private let bundleID: String
+    private weak var lane: GatewayLane?
+    private let attempt: Int
+    private var decoder = GatewayFrameDecoder(limits: GatewayLimits())
+    private var buffered: [ByteBuffer] = []
+    private var isOver = false
+    private(set) var writtenBytes: UInt64 = 0
+
+    init(_ gateway: MemoryGateway, _ bundleID: String, _ lane: GatewayLane, _ attempt: Int) {
+        self.gateway = gateway
+        self.bundleID = bundleID
+        self.lane = lane
+        self.attempt = attempt
+    }
+
+    var isWritable: Bool { true }
+    var tellsAcknowledgements: Bool { true }
+    var acknowledged: UInt64? { isHalfDead ? 0 : writtenBytes }
+    private var isHalfDead: Bool { gateway.halfDead.contains(bundleID) }
+
+    func write(_ bytes: ByteBuffer) { buffered.append(bytes) }
+
+    func writeAndFlush(_ bytes: ByteBuffer, whenFlushed: (() -> Void)?) {
+        for bytes in buffered + [bytes] {
+            writtenBytes += UInt64(bytes.readableBytes)
+            read(bytes)
+        }
+        buffered = []
+        whenFlushed?()
+    }
+
+    private func read(_ bytes: ByteBuffer) {
+        guard !isOver, !isHalfDead else { return }
+        let answer = gateway.answers[bundleID]
+        let outcome = bytes.withUnsafeReadableBytes { bytes in
+            decoder.decode(bytes) { view in
+                let token = view.token.first ?? 0
+                if let status = answer?(token) { return status }
+                gateway.accepted.append(.init(bundleID: bundleID, token: token))
+                return nil
+            }
+        }
+        guard case .failed(let response, _) = outcome, let lane else { return }
+        isOver = true
+        let attempt = attempt
+        lane.eventLoop.assumeIsolated().execute { lane.connectionAnswered(attempt: attempt, response: response) }
+    }
+
+    func close() { isOver = true }
+}

@@ -1,0 +1,182 @@
+import Foundation
+import Testing
+
+@testable import BelfrySupport
+@testable import PipelineCore
+@testable import Sender
+
+@Suite struct MetricsTests {
+    private func report(status: UInt8 = 8) -> ShardReport {
+        var counters = WorkerCounters()
+        counters.notifications = 5
+        counters.unreadableStates = 6
+        counters.sentWithoutState = 4
+        counters.outcomes.count(.duplicate)
+        counters.outcomes.count(.confirmed)
+        counters.outcomes.count(.deadLettered)
+        var topic = TopicCounters()
+        topic.connects = 2
+        topic.count(.errorResponse)
+        topic.errorResponses[status] = 1
+        return ShardReport(
+            counters: counters,
+            partitions: [
+                .init(number: 3, lagRecords: 7, uncommitted: 4, behind: 2, unnamed: 5, isStanding: false),
+                .init(number: 4, lagRecords: nil, uncommitted: 0, behind: 0, unnamed: 0, isStanding: true),
+            ],
+            topics: [
+                .init(
+                    bundleID: "com.example.news",
+                    environment: "sandbox",
+                    inFlight: 3,
+                    waiting: 1,
+                    openConnections: 2,
+                    reason: "topic-refused",
+                    bytes: 12,
+                    lagRecords: 10,
+                    counters: topic
+                )
+            ],
+            oldestUnconfirmed: .milliseconds(1500),
+            oldestPublishedAt: 1_700_000_000_500,
+            unacknowledged: 2,
+            coalescing: 6,
+            hasJoined: true,
+            isTokenStateReady: true,
+            isDraining: false
+        )
+    }
+
+    private func lines(_ reports: [ShardReport], filter: WorkerMetrics.Filter? = nil) -> [String] {
+        let certificate = CertificateStore.Certificate(
+            bundleID: "com.example.news",
+            environment: "sandbox",
+            notAfter: 9
+        )
+        return MetricsText.render(WorkerMetrics(reports, certificates: [certificate], filter: filter).families)
+            .split(separator: "\n").map(String.init)
+    }
+
+    @Test(
+        "each figure an operator needs has its series",
+        arguments: [
+            "belfry_lag_records{partition=\"3\"} 7",
+            "belfry_oldest_unconfirmed_age_seconds 1.5",
+            "belfry_oldest_record_timestamp_seconds 1700000000.5",
+            "belfry_uncommitted_notifications 4",
+            "belfry_topics_behind{partition=\"3\"} 2",
+            "belfry_commit_unnamed_topics 5",
+            "belfry_standing_partitions 1",
+            "belfry_unreadable_token_states_total 6",
+            "belfry_unacknowledged_publications 2",
+            "belfry_coalescing_notifications 6",
+            "belfry_assigned_partitions 2",
+            "belfry_in_flight_notifications{topic=\"com.example.news\",environment=\"sandbox\"} 3",
+            "belfry_topic_stopped{topic=\"com.example.news\",environment=\"sandbox\",reason=\"topic-refused\"} 1",
+            "belfry_topic_lag_records{topic=\"com.example.news\",environment=\"sandbox\"} 10",
+            "belfry_topic_held_bytes{topic=\"com.example.news\",environment=\"sandbox\"} 12",
+            "belfry_connects_total{topic=\"com.example.news\",environment=\"sandbox\"} 2",
+            "belfry_disconnects_total{topic=\"com.example.news\",environment=\"sandbox\",reason=\"error-response\"} 1",
+            "belfry_disconnects_total{topic=\"com.example.news\",environment=\"sandbox\",reason=\"shutdown\"} 0",
+            "belfry_error_responses_total{topic=\"com.example.news\",environment=\"sandbox\",status=\"8\"} 1",
+            "belfry_resent_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
+            "belfry_presumed_wrong_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
+            "belfry_probation_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
+            "belfry_outcomes_total{kind=\"dead_lettered\"} 1",
+            "belfry_outcomes_total{kind=\"duplicate\"} 1",
+            "belfry_sent_without_token_state_total 4",
+            "belfry_certificate_expiry_timestamp_seconds{topic=\"com.example.news\",environment=\"sandbox\"} 9",
+        ]
+    )
+    func series(line: String) {
+        #expect(lines([report()]).contains(line))
+    }
+
+    @Test("shards are added up, but the age is that of the oldest")
+    func sums() {
+        var younger = report()
+        younger.oldestUnconfirmed = .milliseconds(200)
+        let text = lines([younger, report(), younger])
+        #expect(text.contains("belfry_notifications_total 15"))
+        #expect(text.contains("belfry_oldest_unconfirmed_age_seconds 1.5"))
+        #expect(text.contains("belfry_open_connections{topic=\"com.example.news\",environment=\"sandbox\"} 6"))
+    }
+
+    @Test("of records without an outcome the oldest in any shard counts, beside how long brokers keep records")
+    func retention() {
+        var older = report()
+        older.oldestPublishedAt = 1_600_000_000_000
+        var done = report()
+        done.oldestPublishedAt = nil
+        let metrics = WorkerMetrics([report(), older, done], certificates: [], retention: .seconds(86_400))
+        let lines = MetricsText.render(metrics.families).split(separator: "\n").map(String.init)
+        #expect(lines.contains("belfry_oldest_record_timestamp_seconds 1600000000"))
+        #expect(lines.contains("belfry_requests_retention_seconds 86400"))
+        let unknown = MetricsText.render(WorkerMetrics([done], certificates: []).families)
+        #expect(!unknown.contains("\nbelfry_oldest_record_timestamp_seconds "))
+        #expect(!unknown.contains("\nbelfry_requests_retention_seconds "))
+    }
+
+    @Test("a broker that keeps records for ever, or does not say for how long, gives no retention")
+    func retentionSetting() {
+        #expect(LogCheck.retention(["retention.ms": "604800000"]) == .seconds(604_800))
+        #expect(LogCheck.retention(["retention.ms": "-1"]) == nil && LogCheck.retention([:]) == nil)
+    }
+
+    @Test("the filter of dead tokens tells its age once it has one, what it holds and takes, and what did not fit")
+    func filter() {
+        var filter = WorkerMetrics.Filter(age: nil, entries: 3, bytes: 4096, givenUp: 1)
+        let lines = lines([report()], filter: filter)
+        #expect(!lines.contains { $0.hasPrefix("belfry_tombstone_filter_age_seconds") })
+        #expect(lines.contains("belfry_tombstone_filter_entries 3"))
+        #expect(lines.contains("belfry_tombstone_filter_bytes 4096"))
+        #expect(lines.contains("belfry_tombstone_filters_given_up 1"))
+        filter.age = .milliseconds(1500)
+        #expect(self.lines([report()], filter: filter).contains("belfry_tombstone_filter_age_seconds 1.5"))
+    }
+
+    @Test("a label value cannot break out of its quotes, nor help text out of its line")
+    func escaping() {
+        var family = MetricFamily("x", .gauge, "a\nb\\")
+        family.add(1.25, [.init("l", "q\"\\\n")])
+        #expect(MetricsText.render([family]) == "# HELP x a\\nb\\\\\n# TYPE x gauge\nx{l=\"q\\\"\\\\\\n\"} 1.25\n")
+    }
+
+    @Test("promtool has nothing to say about a worker's metrics, nor about those of one that has just started")
+    func promtool() throws {
+        for reports in [[], [report()], [report(), report(status: 10)]] {
+            let check = Process()
+            check.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            check.arguments = ["promtool", "check", "metrics"]
+            let (input, output) = (Pipe(), Pipe())
+            check.standardInput = input
+            check.standardOutput = output
+            check.standardError = output
+            try check.run()
+            let text = MetricsText.render(WorkerMetrics(reports, certificates: []).families)
+            try input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
+            try input.fileHandleForWriting.close()
+            let said = try output.fileHandleForReading.readToEnd() ?? Data()
+            check.waitUntilExit()
+            #expect(check.terminationStatus == 0 && said.isEmpty, "\(String(decoding: said, as: UTF8.self))")
+        }
+    }
+
+    @Test("a worker is ready when every shard has its partitions and its token state")
+    func readiness() {
+        #expect(Readiness(of: [report(), report()]).isReady)
+        #expect(Readiness(of: []).obstacles == ["the worker is starting or stopping"])
+        var waiting = report()
+        waiting.hasJoined = false
+        var away = report()
+        away.isTokenStateReady = false
+        var without = report()
+        without.isTokenStateReady = nil
+        var leaving = report()
+        leaving.isDraining = true
+        #expect(
+            Readiness(of: [waiting, away, without, leaving]).obstacles
+                == ["shard 0 waits for its partitions", "shard 1 waits for Redis", "shard 3 drains"]
+        )
+    }
+}

@@ -1,0 +1,90 @@
+import NIOCore
+import NIOEmbedded
+import PipelineCore
+import PushTopics
+import TokenState
+
+@testable import RedisClient
+
+/// Knows nothing of any token, and answers for windows what it is told. While it is away nothing is answered in time;
+/// while it is mute, nothing before it is closed. What it has no room for is refused at once.
+final class ScriptedRedis: RedisPipeline {
+    var isAway = false
+    var isMute = false
+    /// For how many more questions, calls of scripts apart.
+    var room = Int.max
+    /// The answer of ``CoalesceScript``: milliseconds.
+    var window: Int64 = 0
+    private(set) var questions = 0
+    private(set) var windowQuestions = 0
+    private let eventLoop: EmbeddedEventLoop
+    private var unanswered: [RedisConnection.Completion] = []
+    private var isClosed = false
+    private static let timeout = TimeAmount.seconds(1)
+    /// Whoever asks a closed connection more often than that asks for ever.
+    private static let patience = 100
+
+    init(on eventLoop: EmbeddedEventLoop) {
+        self.eventLoop = eventLoop
+    }
+
+    var isReady: Bool { !isAway && !isClosed }
+
+    func start() {}
+
+    func send(
+        slot: RedisSlot,
+        _ write: (inout RedisCommandWriter) -> Void,
+        _ completion: @escaping RedisConnection.Completion
+    ) {
+        guard room > 0 else {
+            questions += 1
+            return completion(.failure(.notSent(reason: "no room")))
+        }
+        room -= 1
+        answer(.init(kind: .null, count: 0, value: 0), completion)
+    }
+
+    func evaluate(
+        _ script: RedisScript,
+        slot: RedisSlot,
+        keyCount: Int,
+        argumentCount: Int,
+        _ write: (inout RedisCommandWriter) -> Void,
+        _ completion: @escaping RedisConnection.Completion
+    ) {
+        let isWindow = script.digest == CoalesceScript.coalesce.digest
+        if isWindow { windowQuestions += 1 }
+        answer(.init(kind: isWindow ? .integer : .null, count: 0, value: isWindow ? window : 0), completion)
+    }
+
+    private func answer(_ node: ReplyArena.Node, _ completion: @escaping RedisConnection.Completion) {
+        questions += 1
+        if isClosed {
+            if questions < Self.patience { completion(.failure(.closed)) }
+        } else if isMute {
+            unanswered.append(completion)
+        } else if isAway {
+            _ = eventLoop.scheduleTask(in: Self.timeout) { completion(.failure(.timeout(after: Self.timeout))) }
+        } else {
+            eventLoop.execute { Self.reply(node, completion) }
+        }
+    }
+
+    private static func reply(_ node: ReplyArena.Node, _ completion: RedisConnection.Completion) {
+        var arena = ReplyArena(limitBytes: 1 << 10)
+        defer { arena.deallocate() }
+        guard let root = arena.reserve(nodes: 1) else { return completion(.failure(.closed)) }
+        arena.set(root, node)
+        withUnsafePointer(to: &arena) {
+            completion(.success(RedisReply(arena: $0, index: root, generation: $0.pointee.generation)))
+        }
+    }
+
+    func close() {
+        isClosed = true
+        let unanswered = unanswered
+        self.unanswered = []
+        for completion in unanswered { completion(.failure(.closed)) }
+    }
+}

@@ -1,0 +1,161 @@
+import BelfrySupport
+import Foundation
+import NIOEmbedded
+import PipelineCore
+import PushSchemas
+import Synchronization
+
+@testable import KafkaClient
+@testable import PipelineTestSupport
+@testable import Sender
+
+/// A shard with one lane for each topic, gateways in memory, and a log that both its readers read.
+final class ShardBench {
+    static let news = "com.example.news"
+    static let sport = "com.example.sport"
+    private static let requests = "push.requests"
+
+    let eventLoop = EmbeddedEventLoop()
+    let group = ScriptedGroup()
+    let producer = ScriptedProducer()
+    let reader = ScriptedReader()
+    let gateway: MemoryGateway
+    let lines = LogLines()
+    let shard: WorkerShard
+    private let clock = Clock()
+    private var ends: [Int32: Int64] = [:]
+
+    private final class Clock: Sendable {
+        let milliseconds = Atomic<Int64>(0)
+    }
+
+    /// - Parameters:
+    ///   - offset: committed of every partition; the next record has it.
+    ///   - metadata: beside it.
+    init(
+        committed offset: Int64 = 0,
+        metadata: String = "3;",
+        _ change: (inout BelfryConfiguration) -> Void = { _ in }
+    ) {
+        var configuration = BelfryConfiguration()
+        let place = HostPort(host: "nowhere", port: 1)
+        configuration.environments = [EnvironmentSettings(name: "sandbox", gateways: [place])]
+        configuration.outcomes = .all
+        configuration.worker.connectionsPerTopic = 1
+        configuration.worker.connectionsPerMinute = 60_000
+        configuration.worker.confirmationWindow = .milliseconds(300)
+        configuration.worker.backoffBase = .milliseconds(100)
+        configuration.worker.parkAfter = .seconds(600)
+        configuration.worker.parkProbeBase = .milliseconds(300)
+        configuration.worker.parkProbeCap = .seconds(1)
+        configuration.worker.commitPatience = .seconds(10)
+        change(&configuration)
+        gateway = MemoryGateway(eventLoop)
+        shard = WorkerShard.scripted(
+            group,
+            configuration: configuration,
+            producer: producer,
+            gateways: gateway,
+            reader: reader,
+            unixMilliseconds: { [clock] in clock.milliseconds.load(ordering: .relaxed) },
+            logger: lines.logger,
+            on: eventLoop
+        )
+        group.committedOffset = offset
+        group.metadata = metadata
+        shard.start()
+    }
+
+    func place(_ partition: Int32) -> KafkaTopicPartition {
+        KafkaTopicPartition(topic: Self.requests, partition: partition)
+    }
+
+    func assign(_ partitions: Int32...) {
+        shard.assign(partitions.map(place))
+        eventLoop.run()
+    }
+
+    /// Sets the wall clock, which stands at 0.
+    func setClock(unixSeconds: Int64) { clock.milliseconds.store(unixSeconds * 1000, ordering: .relaxed) }
+
+    func wait(milliseconds: Int64) { eventLoop.advanceTime(by: .milliseconds(milliseconds)) }
+
+    // MARK: The log
+
+    /// Appends records to the log, which the live reader gets; each to tokens of 32 times the same byte.
+    func bring(_ records: (bundleID: String, tokens: [UInt8])..., to partition: Int32 = 0) throws {
+        try bring(
+            records.map { record in
+                (
+                    record.bundleID,
+                    PushSendRequest.with {
+                        $0.packedTokens = Data(record.tokens.flatMap { Array(repeating: $0, count: 32) })
+                    }
+                )
+            },
+            to: partition
+        )
+    }
+
+    func bring(_ requests: [(bundleID: String, request: PushSendRequest)], to partition: Int32 = 0) throws {
+        let records = try requests.map { bundleID, request in
+            let offset = ends[partition] ?? group.committedOffset ?? 0
+            ends[partition] = offset + 1
+            return try record(bundleID, request, at: offset, in: partition)
+        }
+        reader.log += records
+        group.batches.append(KafkaBatch(records))
+    }
+
+    /// Puts a record into the log that the live reader does not get.
+    func keep(_ bundleID: String, _ tokens: [UInt8], at offset: Int64) throws {
+        let request = PushSendRequest.with {
+            $0.packedTokens = Data(tokens.flatMap { Array(repeating: $0, count: 32) })
+        }
+        reader.log.append(try record(bundleID, request, at: offset, in: 0))
+    }
+
+    private func record(
+        _ bundleID: String,
+        _ request: PushSendRequest,
+        at offset: Int64,
+        in partition: Int32
+    ) throws -> KafkaRecord {
+        var request = request
+        request.payload = Data(#"{"aps":{}}"#.utf8)
+        return KafkaRecord(
+            topic: Self.requests,
+            partition: partition,
+            offset: offset,
+            key: Array(bundleID.utf8),
+            value: try request.serializedBytes()
+        )
+    }
+
+    // MARK: What became of it
+
+    /// The last commit of a partition.
+    func committed(_ partition: Int32 = 0) -> KafkaPartitionOffset? {
+        group.commits.flatMap(\.self).last { $0.partition == partition }
+    }
+
+    /// The topics that it names, and their cursors.
+    func laggards() throws -> [TopicHash: Int64] {
+        guard let committed = committed() else { return [:] }
+        let metadata = try PositionMetadata(decoding: committed.metadata, committedOffset: committed.offset)
+        return Dictionary(uniqueKeysWithValues: metadata.laggards.map { ($0.topic, $0.cursor) })
+    }
+
+    /// Hash by which records of a bundle name it here.
+    static func hash(_ bundleID: String) -> TopicHash { TopicHash(bundleID: bundleID, environment: "") }
+
+    /// The outcomes that were published, in order.
+    func outcomes() throws -> [PushOutcome] {
+        try producer.messages(of: "push.outcomes").map { try PushOutcome(serializedBytes: $0.value) }
+    }
+
+    /// The source offsets of those of one kind, in order.
+    func offsets(_ kind: PushOutcomeKind) throws -> [Int64] {
+        try outcomes().filter { $0.kind == kind }.map(\.sourceOffset)
+    }
+}

@@ -1,0 +1,21 @@
+import NIOEmbedded
+import Testing
+
+@testable import Sender
+
+@Suite("A shard that has stopped")
+struct StoppedShardTests {
+    @Test("what Redis did not answer before the end is not asked for again")
+    func asksNothing() throws {
+        let eventLoop = EmbeddedEventLoop()
+        let redis = ScriptedRedis(on: eventLoop)
+        redis.isMute = true
+        let bench = CoalescingBench(on: eventLoop, redis: redis)
+        try bench.bring((1, ""))
+        bench.wait(milliseconds: 20)
+        #expect(redis.questions == 1)
+        bench.shard.leave()
+        eventLoop.run()
+        #expect(redis.questions == 1)
+    }
+}

@@ -1,0 +1,179 @@
+import KafkaClient
+import Testing
+
+@testable import PipelineCore
+@testable import PipelineTestSupport
+@testable import Sender
+
+@Suite struct TopicFeedTests {
+    private static let count = 20
+
+    /// Twenty records of two tokens each, from batches of up to seven.
+    private final class Bench {
+        let table = FeedTable()
+        let memory = ShardMemory(MemoryBudget(limitBytes: .max, topicLimitBytes: .max))
+        let account = TopicAccount(nil)
+        let partition: PartitionAssignment
+        let feed: TopicFeed
+        var batches: [KafkaBatch]
+
+        init() throws {
+            batches = try consume(
+                (0..<TopicFeedTests.count).map { TestRecord(key: nil, value: Array("\($0)".utf8)) },
+                max: 7
+            )
+            partition = PartitionAssignment(
+                place: KafkaTopicPartition(topic: "records", partition: 0),
+                doneBelow: 0,
+                doneOfAll: DoneRanges(),
+                table: table,
+                budget: memory
+            )
+            feed = partition.feed(of: TopicHash(value: 9), account: account)
+            var number: UInt64 = 0
+            for batch in batches {
+                for index in 0..<batch.count {
+                    let takenAt = MonotonicTime(nanoseconds: number)
+                    let record = feed.take(batch[index], at: index, of: batch, tokens: 2, now: takenAt)
+                    precondition(UInt64(record) == number)
+                    number += 1
+                }
+            }
+        }
+
+        func text(_ record: UInt32) -> String? {
+            feed.source(of: record).map { String(decoding: $0.batch[$0.index].value, as: UTF8.self) }
+        }
+
+        func finish(_ record: UInt32) {
+            for token in UInt32(0)..<2 { feed.markDone(record, token: token) }
+        }
+    }
+
+    @Test("Every record that is not done leads to its source")
+    func sources() throws {
+        let bench = try Bench()
+        #expect(bench.batches.count >= 3)
+        for number in 0..<UInt32(Self.count) { #expect(bench.text(number) == "\(number)") }
+        #expect(bench.feed.source(of: .max) == nil)
+        #expect(bench.feed.source(of: UInt32(Self.count)) == nil)
+    }
+
+    @Test("The oldest record that is not done tells when it was published; with all done none does")
+    func oldestPublished() throws {
+        let table = FeedTable()
+        let records = (0..<3 as Range<Int64>).map { number in
+            KafkaRecord(
+                topic: "records",
+                partition: 0,
+                offset: number,
+                key: nil,
+                value: [],
+                timestampMilliseconds: 1000 + number
+            )
+        }
+        let partition = PartitionAssignment(
+            place: KafkaTopicPartition(topic: "records", partition: 0),
+            doneBelow: 0,
+            doneOfAll: DoneRanges(),
+            table: table,
+            budget: ShardMemory(MemoryBudget(limitBytes: .max, topicLimitBytes: .max))
+        )
+        let feed = partition.feed(of: TopicHash(value: 9), account: TopicAccount(nil))
+        let batch = KafkaBatch(records)
+        for index in records.indices {
+            _ = feed.take(batch[index], at: index, of: batch, tokens: 1, now: MonotonicTime(nanoseconds: 1))
+        }
+        for number in records.indices {
+            #expect(feed.oldestPublishedAt == 1000 + Int64(number))
+            feed.markDone(UInt32(number), token: 0)
+        }
+        #expect(feed.oldestPublishedAt == nil)
+    }
+
+    @Test("A batch is let go when the cursor has passed its last record, not before")
+    func trimming() throws {
+        let bench = try Bench()
+        let firstCount = UInt32(bench.batches[0].count)
+        weak let oldest = bench.batches[0]
+        bench.batches.removeAll()
+        for number in 0..<firstCount - 1 { bench.finish(number) }
+        bench.feed.trimSources()
+        #expect(oldest != nil)
+        #expect(bench.text(firstCount - 1) == "\(firstCount - 1)")
+        bench.feed.markDone(firstCount - 1, token: 0)
+        bench.feed.trimSources()
+        #expect(oldest != nil)
+        bench.feed.markDone(firstCount - 1, token: 1)
+        bench.feed.trimSources()
+        #expect(oldest == nil)
+        #expect(bench.feed.source(of: 0) == nil)
+        for number in firstCount..<UInt32(Self.count) { #expect(bench.text(number) == "\(number)") }
+    }
+
+    @Test("The oldest record that is not done tells how long it has been waiting; when all are done, nothing waits")
+    func oldest() throws {
+        let bench = try Bench()
+        let later = UInt32(bench.batches[0].count)
+        #expect(bench.feed.oldestTakenAt == MonotonicTime(nanoseconds: 0))
+        for number in 0..<later { bench.finish(number) }
+        #expect(bench.feed.oldestTakenAt == MonotonicTime(nanoseconds: UInt64(later)))
+        for number in later..<UInt32(Self.count) { bench.finish(number) }
+        #expect(bench.feed.oldestTakenAt == nil)
+    }
+
+    @Test("What is done out of order keeps its source until the cursor has come there")
+    func outOfOrder() throws {
+        let bench = try Bench()
+        for number in 1..<UInt32(Self.count) { bench.finish(number) }
+        bench.feed.trimSources()
+        for number in 0..<UInt32(Self.count) { #expect(bench.text(number) == "\(number)") }
+        bench.finish(0)
+        bench.feed.trimSources()
+        for number in 0..<UInt32(Self.count) { #expect(bench.feed.source(of: number) == nil) }
+    }
+
+    @Test("What has been in hand for long is copied out of its batch, which is let go; the copies lead on")
+    func copies() throws {
+        let bench = try Bench()
+        let firstCount = UInt32(bench.batches[0].count)
+        weak let oldest = bench.batches[0]
+        weak let next = bench.batches[1]
+        bench.batches.removeAll()
+        bench.feed.unpinSources(takenBefore: MonotonicTime(nanoseconds: 1))
+        #expect(oldest == nil && next != nil)
+        for number in 0..<UInt32(Self.count) { #expect(bench.text(number) == "\(number)") }
+        for number in 0..<firstCount { bench.finish(number) }
+        bench.feed.unpinSources(takenBefore: MonotonicTime(nanoseconds: .max))
+        #expect(next == nil)
+        for number in firstCount..<UInt32(Self.count) { #expect(bench.text(number) == "\(number)") }
+    }
+
+    @Test("A feed counts for its topic and its shard until its records are done, or it is over")
+    func memory() throws {
+        let bench = try Bench()
+        let all = bench.account.bytes
+        #expect(bench.account.records == Self.count && bench.account.notifications == 2 * Self.count)
+        #expect(all > 2 * Self.count * ShardLimits.notificationBytes && bench.memory.budget.usedBytes == all)
+        bench.finish(0)
+        #expect(bench.account.records == Self.count - 1 && bench.account.notifications == 2 * Self.count - 2)
+        #expect(bench.account.bytes < all && bench.memory.budget.usedBytes == bench.account.bytes)
+        _ = bench.partition.end()
+        #expect(bench.account.records == 0 && bench.account.notifications == 0 && bench.account.bytes == 0)
+        #expect(bench.memory.budget.usedBytes == 0)
+    }
+
+    @Test("A topic that is fed anew keeps its cursor and its done marks under a new number; the old one leads nowhere")
+    func rewind() throws {
+        let bench = try Bench()
+        for number in [0, 2, 3] as [UInt32] { bench.finish(number) }
+        bench.partition.moveLive(to: Int64(Self.count))
+        #expect(bench.partition.rewind(bench.feed) === bench.feed)
+        let anew = try #require(bench.partition.feeds[TopicHash(value: 9)])
+        #expect(anew.number != bench.feed.number && bench.feed.isOver && bench.table[bench.feed.number] == nil)
+        #expect(anew.ledger.cursor == 1 && anew.ledger.gap == .init(next: 1, last: Int64(Self.count) - 1))
+        #expect(anew.ledger.alreadyDone.contains(.init(offset: 3, token: 1)))
+        #expect(!anew.ledger.alreadyDone.contains(.init(offset: 4, token: 0)))
+        #expect(bench.account.notifications == 0, "what was taken in and not done is given back")
+    }
+}

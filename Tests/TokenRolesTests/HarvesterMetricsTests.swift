@@ -1,0 +1,90 @@
+import PipelineCore
+import PushTopics
+import Testing
+
+@testable import BelfrySupport
+@testable import TokenRoles
+
+/// Metrics and readiness of a harvester.
+@Suite struct HarvesterMetricsTests {
+    private func report() -> HarvesterReport {
+        var counters = ListHarvest.Counters()
+        counters.readings = 3
+        counters.failures = [.cut: 2]
+        counters.brokerAway = 4
+        counters.leasesUnknown = 5
+        counters.leasesRefused = 6
+        counters.tuples = 100
+        counters.acknowledged = 90
+        counters.cutBytes = 7
+        return HarvesterReport(
+            lists: [
+                .init(
+                    bundleID: "com.example.news",
+                    environment: "sandbox",
+                    counters: counters,
+                    step: .publishing,
+                    holdsLease: true,
+                    unacknowledged: 10,
+                    age: .milliseconds(1500)
+                )
+            ],
+            retries: 8,
+            applied: .init(applied: 80, deadLetters: 1, refused: ["feedback-token-length": 1]),
+            partitions: [.init(number: 3, lagRecords: 9), .init(number: 4, lagRecords: nil)],
+            isRedisReady: true
+        )
+    }
+
+    @Test(
+        "each figure an operator needs has its series",
+        arguments: [
+            "belfry_feedback_reading_age_seconds{L} 1.5", "belfry_feedback_readings_total{L} 3",
+            "belfry_feedback_reading_failures_total{L,reason=\"cut\"} 2",
+            "belfry_feedback_reading_failures_total{L,reason=\"silent\"} 0",
+            "belfry_feedback_reading_failures_total{L,reason=\"broker-away\"} 4",
+            "belfry_feedback_reading_failures_total{L,reason=\"redis-away\"} 5",
+            "belfry_feedback_lease_refusals_total{L} 6", "belfry_feedback_lease_held{L} 1",
+            "belfry_feedback_tuples_total{L} 100", "belfry_feedback_acknowledged_total{L} 90",
+            "belfry_feedback_unacknowledged_tuples{L} 10", "belfry_feedback_cut_bytes_total{L} 7",
+            "belfry_feedback_step{L,step=\"publishing\"} 1", "belfry_feedback_step{L,step=\"waiting\"} 0",
+            "belfry_feedback_retries_total 8", "belfry_feedback_applied_total 80",
+            "belfry_feedback_refused_total{reason=\"feedback-token-length\"} 1",
+            "belfry_feedback_lag_records{partition=\"3\"} 9",
+        ]
+    )
+    func series(line: String) {
+        let text = MetricsText.render(HarvesterMetrics([report()]).families)
+        let expected = line.replacing("L", with: "topic=\"com.example.news\",environment=\"sandbox\"")
+        #expect(text.split(separator: "\n").contains { $0 == expected }, "\(text)")
+    }
+
+    @Test("a harvester is ready when it runs and has Redis")
+    func readiness() {
+        #expect(Readiness(ofHarvesters: [report()]).isReady)
+        #expect(Readiness(ofHarvesters: []).obstacles == ["the harvester is starting or stopping"])
+        var away = report()
+        away.isRedisReady = false
+        #expect(Readiness(ofHarvesters: [away]).obstacles == ["the harvester waits for Redis"])
+    }
+
+    @Test("All in-sync replicas acknowledge feedback, whatever the operator's properties say")
+    func acknowledgements() {
+        var settings = KafkaSettings()
+        settings.properties = [
+            .init(name: "acks", value: "1"), .init(name: "request.required.acks", value: "1"),
+            .init(name: "message.timeout.ms", value: "10"), .init(name: "client.rack", value: "a"),
+        ]
+        let properties = settings.feedbackProducerProperties(clientID: "test")
+        #expect(properties["acks"] == "all")
+        #expect(properties["request.required.acks"] == nil)
+        #expect(properties["message.timeout.ms"] == "0")
+        #expect(properties["client.rack"] == "a")
+    }
+
+    @Test("The read-ahead that Deploy/README.md states is that of the limits")
+    func readAhead() {
+        #expect(HarvestLimits.readAheadBytes == 148_074)
+        #expect(HarvestLimits.readAheadBytes / 38 == 3_896)
+    }
+}

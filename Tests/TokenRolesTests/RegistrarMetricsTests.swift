@@ -1,0 +1,78 @@
+import Foundation
+import Testing
+
+@testable import BelfrySupport
+@testable import PipelineCore
+@testable import TokenRoles
+
+@Suite struct RegistrarMetricsTests {
+    private func report(_ change: (inout RegistrarReport) -> Void = { _ in }) -> RegistrarReport {
+        var applied = RecordApplier.Counters()
+        applied.applied = 5
+        applied.deadLetters = 2
+        applied.tombstones = 3
+        applied.refused = ["token-length": 2]
+        var sweep = RetentionSweep.Counters()
+        sweep.lookedAt = 7
+        sweep.swept = [.tombstone: 4]
+        sweep.completed = 1
+        sweep.lastCompleted = 1_700_000_000
+        var report = RegistrarReport(
+            applied: applied,
+            pendingTombstones: 1,
+            partitions: [.init(number: 0, lagRecords: 9), .init(number: 1, lagRecords: nil)],
+            isRedisReady: true,
+            sweep: .init(counters: sweep, hasLease: true)
+        )
+        report.kept.applied = 4
+        change(&report)
+        return report
+    }
+
+    @Test(
+        "Each figure an operator needs has its series",
+        arguments: [
+            "belfry_registrar_applied_total 5", "belfry_registrar_dead_letters_total 2",
+            "belfry_registrar_refused_total{reason=\"token-length\"} 2",
+            "belfry_registrar_tombstones_published_total 3", "belfry_registrar_tombstones_kept_total 4",
+            "belfry_registrar_unacknowledged_tombstones 1",
+            "belfry_registrar_assigned_partitions 2", "belfry_registrar_lag_records{partition=\"0\"} 9",
+            "belfry_retention_lease_held 1", "belfry_retention_looked_at_total 7",
+            "belfry_retention_swept_total{kind=\"tombstone\"} 4", "belfry_retention_swept_total{kind=\"idle\"} 0",
+            "belfry_retention_sweeps_total 1", "belfry_retention_last_sweep_timestamp_seconds 1700000000",
+        ]
+    )
+    func series(line: String) {
+        let lines = MetricsText.render(RegistrarMetrics([report()]).families).split(separator: "\n").map(String.init)
+        #expect(lines.contains(line))
+    }
+
+    @Test("promtool has nothing to say about a registrar's metrics, whether it sweeps, does not, or has just started")
+    func promtool() throws {
+        for reports in [[], [report()], [report { $0.sweep = nil }]] {
+            let check = Process()
+            check.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            check.arguments = ["promtool", "check", "metrics"]
+            let (input, output) = (Pipe(), Pipe())
+            check.standardInput = input
+            check.standardOutput = output
+            check.standardError = output
+            try check.run()
+            let text = MetricsText.render(RegistrarMetrics(reports).families)
+            try input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
+            try input.fileHandleForWriting.close()
+            let said = try output.fileHandleForReading.readToEnd() ?? Data()
+            check.waitUntilExit()
+            #expect(check.terminationStatus == 0 && said.isEmpty, "\(String(decoding: said, as: UTF8.self))")
+        }
+    }
+
+    @Test("A registrar is ready when it has Redis; one without partitions is too")
+    func readiness() {
+        #expect(Readiness(ofRegistrars: [report { $0.partitions = [] }]).isReady)
+        #expect(Readiness(ofRegistrars: []).obstacles == ["the registrar is starting or stopping"])
+        #expect(
+            Readiness(ofRegistrars: [report { $0.isRedisReady = false }]).obstacles == ["the registrar waits for Redis"]
+        )
+    }
+}

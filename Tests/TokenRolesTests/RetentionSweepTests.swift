@@ -1,0 +1,306 @@
+import BelfrySupport
+import Logging
+import NIOCore
+import NIOPosix
+import PipelineCore
+import RedisClient
+import TestSupport
+import Testing
+
+@testable import PipelineTestSupport
+@testable import TokenRoles
+@testable import TokenState
+
+/// The sweep on a real server.
+@Suite struct RetentionSweepTests {
+    private static let now: Int64 = 1_000_000
+    private static let live = [UInt8](repeating: 1, count: 32)
+
+    private static func tokens(_ count: Int) -> [[UInt8]] {
+        var random = SeededGenerator(seed: 11)
+        return (0..<count).map { _ in random.bytes(32) }
+    }
+
+    private static func settings(tombstones: Int = 1000, idle: Int = 0) -> RetentionSettings {
+        var settings = RetentionSettings()
+        settings.tombstones = .seconds(tombstones)
+        settings.idle = .seconds(idle)
+        settings.rate = 10_000_000
+        return settings
+    }
+
+    /// A sweep beside a producer that acknowledges nothing before it is told to.
+    private final class Probe: Sendable {
+        private struct State {
+            var sweep: RetentionSweep
+            var producer: CollectingProducer
+            var tombstones: TombstonePublisher
+            var redis: RedisCluster
+        }
+
+        let eventLoop: any EventLoop
+        private let state: NIOLoopBound<State>
+
+        init(
+            on eventLoop: any EventLoop,
+            port: Int,
+            settings: RetentionSettings,
+            owner: String = "one",
+            acknowledges: Bool = true
+        ) async throws {
+            self.eventLoop = eventLoop
+            state = try await eventLoop.submit {
+                let seeds = [RedisEndpoint(host: "127.0.0.1", port: port)]
+                let redis = RedisCluster(configuration: .init(seeds: seeds), eventLoop: eventLoop)
+                redis.start()
+                let producer = CollectingProducer()
+                let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+                let tombstones = TombstonePublisher(producer: producer, topic: "push.tombstones", logger: logger)
+                if acknowledges {
+                    let bound = NIOLoopBound(tombstones, eventLoop: eventLoop)
+                    producer.onProduce = { record in
+                        eventLoop.execute { bound.value.delivered(record.number, error: nil) }
+                    }
+                }
+                let sweep = RetentionSweep(
+                    eventLoop: eventLoop,
+                    redis: redis,
+                    tombstones: tombstones,
+                    settings: settings,
+                    limits: .init(lease: .seconds(3), pause: .hours(1), retry: .milliseconds(20)),
+                    owner: owner,
+                    logger: logger,
+                    now: { RetentionSweepTests.now }
+                )
+                sweep.start()
+                return NIOLoopBound(
+                    State(sweep: sweep, producer: producer, tombstones: tombstones, redis: redis),
+                    eventLoop: eventLoop
+                )
+            }.get()
+        }
+
+        var counters: RetentionSweep.Counters {
+            get async throws { try await eventLoop.submit { [state] in state.value.sweep.counters }.get() }
+        }
+
+        var hasLease: Bool {
+            get async throws { try await eventLoop.submit { [state] in state.value.sweep.hasLease }.get() }
+        }
+
+        var records: [CollectingProducer.Record] {
+            get async throws { try await eventLoop.submit { [state] in state.value.producer.records }.get() }
+        }
+
+        func acknowledgeAll() async throws {
+            try await eventLoop.submit { [state] in
+                for record in state.value.producer.records {
+                    state.value.tombstones.delivered(record.number, error: nil)
+                }
+            }.get()
+        }
+
+        /// Returns when the condition holds; each look takes a round trip to Redis.
+        func wait(_ condition: (Probe) async throws -> Bool) async throws {
+            while try await !condition(self) {
+                try await eventLoop.flatSubmit { [state, eventLoop] in
+                    let promise = eventLoop.makePromise(of: Void.self)
+                    state.value.redis.send(slot: RedisSlot(number: 0)) {
+                        $0.command("PING", argumentCount: 0)
+                    } _: { _ in
+                        promise.succeed()
+                    }
+                    return promise.futureResult
+                }.get()
+            }
+        }
+
+        func stop() async throws {
+            try await eventLoop.flatSubmit { [state, eventLoop] in
+                let promise = eventLoop.makePromise(of: Void.self)
+                state.value.sweep.stop { promise.succeed() }
+                return promise.futureResult
+            }.get()
+            try await eventLoop.submit { [state] in state.value.redis.close() }.get()
+        }
+    }
+
+    @Test("Old tombstones go, with word to the filters; young ones, living tokens and other keys stay")
+    func tombstones() async throws {
+        let server = try RedisServerProcess()
+        let store = try await TokenStore(port: server.port)
+        let tokens = Self.tokens(600)
+        let at = UInt32(Self.now)
+        // A third is old and dead, a third dead of late, a third lives.
+        let changes = tokens.enumerated().map { index, token in
+            switch index % 3 {
+            case 0: TokenChange.of(token, .tombstone(at: at - 1001, .feedback))
+            case 1: TokenChange.of(token, .tombstone(at: at - 1000, .feedback))
+            default: TokenChange.of(token, .register(at: 1, TokenTexts()))
+            }
+        }
+        for answer in try await store.make(changes) { _ = try answer.get() }
+        _ = try await store.command(Array("SET".utf8), Array("t2:of-others".utf8), [1])
+        let probe = try await Probe(on: store.eventLoop, port: server.port, settings: Self.settings())
+        try await probe.wait { try await $0.counters.completed == 1 }
+        let counters = try await probe.counters
+        #expect(counters.lookedAt == 600)
+        #expect(counters.swept == [.tombstone: 200])
+        #expect(counters.lastCompleted == Self.now)
+        let found = try await store.records(tokens)
+        for (index, record) in found.enumerated() { #expect((record == nil) == (index % 3 == 0)) }
+        let records = try await probe.records
+        let keys = stride(from: 0, to: 600, by: 3).map {
+            TombstonePublisher.key(bundleID: TokenStore.bundleID, token: tokens[$0])
+        }
+        #expect(Set(records.compactMap(\.key)) == Set(keys))
+        #expect(records.count == 200 && records.allSatisfy { $0.value == nil && $0.topic == "push.tombstones" })
+        try await probe.stop()
+        try await store.close()
+    }
+
+    @Test("Idle tokens go where that is set, and nothing is published of them")
+    func idle() async throws {
+        let server = try RedisServerProcess()
+        let store = try await TokenStore(port: server.port)
+        let tokens = Self.tokens(3)
+        let at = UInt32(Self.now)
+        for answer in try await store.make([
+            .of(tokens[0], .register(at: at - 501, TokenTexts())),
+            .of(tokens[1], .register(at: at - 500, TokenTexts())),
+            .of(tokens[2], .register(at: 1, TokenTexts())),
+            .of(tokens[2], .describe(at: at - 1, TokenTexts(locale: "de"))),
+        ]) { _ = try answer.get() }
+        let probe = try await Probe(on: store.eventLoop, port: server.port, settings: Self.settings(idle: 500))
+        try await probe.wait { try await $0.counters.completed == 1 }
+        #expect(try await probe.counters.swept == [.idle: 1])
+        #expect(try await store.records(tokens).map { $0 == nil } == [true, false, false])
+        #expect(try await probe.records.isEmpty)
+        try await probe.stop()
+        try await store.close()
+    }
+
+    @Test("That a token is gone is published after it was removed, and the sweep does not run ahead of the broker")
+    func order() async throws {
+        let server = try RedisServerProcess()
+        let store = try await TokenStore(port: server.port)
+        let token = Self.tokens(1)[0]
+        for answer in try await store.make([.of(token, .tombstone(at: 1, .invalid))]) { _ = try answer.get() }
+        let probe = try await Probe(
+            on: store.eventLoop,
+            port: server.port,
+            settings: Self.settings(),
+            acknowledges: false
+        )
+        try await probe.wait { try await $0.records.count == 1 }
+        #expect(try await store.records([token]) == [nil])
+        #expect(try await probe.counters.completed == 0)
+        try await probe.acknowledgeAll()
+        try await probe.wait { try await $0.counters.completed == 1 }
+        try await probe.stop()
+        try await store.close()
+    }
+
+    @Test("One at a time sweeps; when it stops, the next takes over")
+    func lease() async throws {
+        let server = try RedisServerProcess()
+        let store = try await TokenStore(port: server.port)
+        let first = try await Probe(on: store.eventLoop, port: server.port, settings: Self.settings())
+        try await first.wait { try await $0.counters.completed == 1 }
+        let second = try await Probe(on: store.eventLoop, port: server.port, settings: Self.settings(), owner: "other")
+        let holder = try await store.command(Array("GET".utf8), Array(RetentionSweep.leaseKey.utf8))
+        #expect(holder == "one")
+        #expect(try await !second.hasLease)
+        #expect(try await second.counters == .init())
+        try await first.stop()
+        let next = try await store.command(Array("GET".utf8), Array(RetentionSweep.leaseKey.utf8))
+        #expect(next != "one", "given back, not left to run out")
+        try await second.wait { try await $0.counters.completed == 1 }
+        #expect(try await second.hasLease)
+        try await second.stop()
+        try await store.close()
+    }
+
+    @Test("Every master of a cluster is swept")
+    func cluster() async throws {
+        let cluster = try RedisClusterProcess()
+        let port = cluster.servers[0].port
+        let tokens = Self.tokens(300)
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.any()
+        let written = try await eventLoop.flatSubmit {
+            let seeds = [RedisEndpoint(host: "127.0.0.1", port: port)]
+            let redis = RedisCluster(configuration: .init(seeds: seeds), eventLoop: eventLoop)
+            redis.start()
+            let table = TokenTable(redis)
+            let answers = tokens.enumerated().map { index, token in
+                let promise = eventLoop.makePromise(of: TokenFacts.self)
+                let change = TokenChange.of(token, .tombstone(at: index % 3 == 0 ? UInt32(Self.now) : 1, .feedback))
+                table.make(change) { promise.completeWith($0.mapError { $0 as any Error }) }
+                return promise.futureResult
+            }
+            let bound = NIOLoopBound(redis, eventLoop: eventLoop)
+            return EventLoopFuture.whenAllSucceed(answers, on: eventLoop).always { _ in bound.value.close() }
+        }.get()
+        #expect(written.count == 300)
+        let probe = try await Probe(on: eventLoop, port: port, settings: Self.settings())
+        try await probe.wait { try await $0.counters.completed == 1 }
+        #expect(try await probe.counters.lookedAt == 300)
+        #expect(try await probe.counters.swept == [.tombstone: 200])
+        try await probe.stop()
+        let inspector = try TokenInspector(redisURL: "redis://127.0.0.1:\(port)")
+        #expect(try inspector.count() == .init(registered: 0, tombstoned: 100))
+        var found: Set<[UInt8]> = []
+        _ = try inspector.walk(environment: TokenStore.environment, bundleID: TokenStore.bundleID) { page, _ in
+            found.formUnion(page.map(\.token))
+            return true
+        }
+        #expect(found == Set(stride(from: 0, to: 300, by: 3).map { tokens[$0] }))
+        inspector.close()
+        withExtendedLifetime(cluster) {}
+    }
+
+    @Test("A lease is ours until another has it, or it has run out: an answer that is missing ends nothing")
+    func term() {
+        func at(_ second: UInt64) -> MonotonicTime { MonotonicTime(nanoseconds: second * 1_000_000_000) }
+        var term = Lease.Term(duration: .seconds(60))
+        let missing = Result<Bool, RedisError>.failure(.server(prefix: "ERR", message: ""))
+        func answered(_ answer: Result<Bool, RedisError>, at askedAt: UInt64, now: UInt64) -> Bool {
+            term.answered(answer, askedAt: at(askedAt), now: at(now))
+        }
+        #expect(!answered(missing, at: 0, now: 1))
+        #expect(answered(.success(true), at: 10, now: 15))
+        #expect(answered(missing, at: 40, now: 69))
+        #expect(!answered(missing, at: 60, now: 70))
+        #expect(answered(.success(true), at: 80, now: 81))
+        #expect(!answered(.success(false), at: 90, now: 91))
+        #expect(!answered(missing, at: 92, now: 93))
+        #expect(!answered(.success(true), at: 100, now: 160), "an answer that took too long is none")
+    }
+
+    @Test("A lease is held by its owner, again and again, until it gives it back; another's is left alone")
+    func leases() async throws {
+        try await withTokenStore { store async throws in
+            func hold(_ owner: String) async throws -> Bool {
+                try await store.table { table, completion in
+                    Lease(table.redis, key: "l:test", owner: owner, duration: .seconds(60)).hold(completion)
+                }
+            }
+            func release(_ owner: String) async throws {
+                let _: Bool = try await store.table { table, completion in
+                    Lease(table.redis, key: "l:test", owner: owner, duration: .seconds(60)).release {
+                        completion(.success(true))
+                    }
+                }
+            }
+            #expect(try await hold("a"))
+            #expect(try await hold("a"))
+            #expect(try await !hold("b"))
+            try await release("b")
+            #expect(try await !hold("b"))
+            let left = try await store.command(Array("PTTL".utf8), Array("l:test".utf8))
+            #expect((1...60_000).contains(Int(left ?? "") ?? 0))
+            try await release("a")
+            #expect(try await hold("b"))
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import PushSchemas
+import PushTopics
+import Testing
+import TokenState
+
+@testable import PipelineTestSupport
+@testable import TokenRoles
+
+@Suite struct TombstoneDecoderTests {
+    private static let token = [UInt8](repeating: 0xAB, count: 32)
+    private static let key = TombstonePublisher.key(bundleID: "a.b", token: token)
+
+    private func tombstone(_ change: (inout PushTombstone) -> Void = { _ in }) throws -> TestRecord {
+        var tombstone = PushTombstone()
+        tombstone.token = Data(Self.token)
+        tombstone.bundleID = "a.b"
+        tombstone.environment = "sandbox"
+        tombstone.registeredAt = 5
+        tombstone.tombstonedAt = 7
+        tombstone.reason = .invalid
+        change(&tombstone)
+        return TestRecord(key: Self.key, value: try tombstone.serializedBytes())
+    }
+
+    private func change(_ kind: TokenChange.Kind, in environment: String) -> TokenChange {
+        TokenChange(environment: environment, bundleID: "a.b", token: Self.token, kind: kind)
+    }
+
+    @Test(
+        "Whom a gateway called invalid is dead again, who was forgotten is so again; the rest is left to other topics"
+    )
+    func records() throws {
+        // The first one counts, the last three are no tombstones.
+        let records = [
+            try tombstone(),
+            try tombstone { $0.reason = .feedback }, try tombstone { $0.reason = .unregistered },
+            try tombstone { $0.reason = .unspecified }, try tombstone { $0.registeredAt = 7 },
+            try tombstone { $0.tombstonedAt = 0 }, try tombstone { $0.environment = "staging" },
+            try tombstone { $0.tombstonedAt = 1 << 32 }, try tombstone { $0.token = Data() },
+            TestRecord(key: Self.key, value: nil),
+            TestRecord(key: Array("x".utf8), value: nil),
+            TestRecord(key: Self.key, value: [0xFF]),
+        ]
+        let decoder = TombstoneDecoder(environments: ["production", "sandbox"])
+        try withConsumed(records) { messages in
+            try #require(messages.count == records.count)
+            let first = try decoder.changes(for: messages[0])
+            #expect(first == [change(.tombstone(at: 7, .invalid), in: "sandbox")])
+            for number in Array(1...8) + [10] {
+                let changes = try decoder.changes(for: messages[number])
+                #expect(changes.isEmpty, "\(number)")
+            }
+            // The key of a removal names no environment.
+            let milliseconds = try #require(messages[9].timestampMilliseconds)
+            let kind = TokenChange.Kind.forgetInvalid(at: UInt32(milliseconds / 1000))
+            let removals = try decoder.changes(for: messages[9])
+            #expect(removals == [change(kind, in: "production"), change(kind, in: "sandbox")])
+            let error = #expect(throws: RecordRefusal.self) { try decoder.changes(for: messages[11]) }
+            #expect(error?.reason == "value-undecodable")
+        }
+    }
+}
