@@ -1,0 +1,289 @@
+import Foundation
+import Testing
+
+@testable import BelfrySupport
+
+/// The documents beside the code: what they name exists, and what has to be looked up there is there.
+@Suite struct DocumentTests {
+    @Test("Every configuration key that a role reads stands in a table of Deploy/README.md, and no other key does")
+    func configurationKeys() throws {
+        let read = ConfigurationKeys.all()
+        let documented = try Document(path: "Deploy/README.md").configurationKeys
+        #expect(read.count > 60, "\(read.sorted())")
+        #expect(documented.subtracting(read).sorted() == [], "documented, but read by nobody")
+        #expect(read.subtracting(documented).sorted() == [], "read, but not documented")
+    }
+
+    @Test("Keys of every depth are found: single values, sections in sections, and names that the user chooses")
+    func depths() {
+        let keys = ConfigurationKeys.all()
+        for key in ["outcomes", "worker.shards", "redis.tls.trust", "environments.<>.gateways", "topics.<>.spread"] {
+            #expect(keys.contains(key))
+        }
+        for section in ["worker", "redis.tls", "environments", "topics", "topics.<>"] {
+            #expect(!keys.contains(section))
+        }
+    }
+
+    @Test("Every metric that the code declares stands in a table of Deploy/README.md")
+    func metricsAreDocumented() throws {
+        let declared = try Repository.declaredMetrics()
+        let documented = try Document(path: "Deploy/README.md").firstCells.reduce(into: Set<String>()) {
+            $0.formUnion(Document.metrics(in: $1))
+        }
+        #expect(declared.count > 60, "\(declared.sorted())")
+        #expect(declared.subtracting(documented).sorted() == [], "declared, but not documented")
+    }
+
+    @Test("Every metric that a document names is declared in the code")
+    func metricsExist() throws {
+        let declared = try Repository.declaredMetrics()
+        var named = 0
+        for document in try Repository.documents() {
+            let metrics = Document.metrics(in: document.text)
+            #expect(metrics.subtracting(declared).sorted() == [], "\(document.path)")
+            named += metrics.count
+        }
+        #expect(named >= declared.count)
+    }
+
+    @Test("Every make target that a document names is one of the Makefile's")
+    func makeTargets() throws {
+        let targets = try Document.makeTargets(inMakefile: Repository.text(of: "Makefile"))
+        #expect(targets.isSuperset(of: ["build", "test", "demo", "lint"]), "\(targets.sorted())")
+        #expect(try !Document(path: "README.md").makeTargets.isEmpty)
+        for document in try Repository.documents() {
+            #expect(document.makeTargets.subtracting(targets).sorted() == [], "\(document.path)")
+        }
+    }
+
+    @Test("Every relative link of a document leads to a file that is there, and to a heading that it has")
+    func links() throws {
+        var followed = 0
+        for document in try Repository.documents() {
+            for link in document.links {
+                followed += 1
+                let parts = link.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+                let path = parts[0].isEmpty ? document.path : document.resolve(parts[0])
+                guard Repository.has(path) else {
+                    Issue.record("\(document.path): \(link) leads nowhere")
+                    continue
+                }
+                if parts.count == 2 {
+                    #expect(try Document(path: path).anchors.contains(parts[1]), "\(document.path): \(link)")
+                }
+            }
+        }
+        #expect(followed > 20)
+    }
+
+    @Test("The front page has at most 160 lines, and links to every other document")
+    func frontPage() throws {
+        let front = try Document(path: "README.md")
+        #expect(!front.text.isEmpty)
+        #expect(front.text.count { $0.isNewline } <= 160)
+        let others = Set(try Repository.documents().map(\.path)).subtracting(["README.md"])
+        #expect(others.count >= 6, "\(others.sorted())")
+        #expect(others.subtracting(front.links.map(front.resolve)).sorted() == [])
+    }
+
+    @Test("What a document names is found in tables, code and links, and nowhere else")
+    func reading() {
+        let document = Document(
+            path: "A/B.md",
+            text: """
+                # One, `two` & three
+
+                | key | default |
+                |---|---|
+                | `a.b`, `c-d.<name>.e` | `f.g` |
+                | no code | `x` |
+
+                | other | default |
+                |---|---|
+                | `h.i` | |
+
+                We make do; `make test FILTER=x` and [one](../C.md#d), not `[two](E.md)`, [far](https://example.com).
+
+                    make demo      # make love
+                    NAME=1 make lint
+
+                ```sh
+                make build
+                [three](F.md)
+                ```
+                """
+        )
+        #expect(document.configurationKeys == ["a.b", "c-d.<>.e"])
+        #expect(document.makeTargets == ["test", "demo", "build"])
+        #expect(document.links == ["../C.md#d"])
+        #expect(document.links.map(document.resolve) == ["C.md#d"])
+        #expect(document.anchors == ["one-two--three"])
+        #expect(Document.metrics(in: "`belfry_a_total` and belfry_b") == ["belfry_a_total", "belfry_b"])
+        #expect(Document.makeTargets(inMakefile: ".PHONY: x\nA ?= 1\na-b: c\n\td: e\nf := g\n") == ["a-b"])
+    }
+}
+
+/// The keys that the configuration's own reading asks for, as it tells them when it meets one that it does not know.
+private enum ConfigurationKeys {
+    /// A key that no section has.
+    private static let unknown = "no-such-key"
+    /// Stands for names that the user chooses.
+    private static let chosen = "chosen"
+
+    /// With `<>` for a name that the user chooses.
+    static func all() -> Set<String> { leaves(below: []) ?? [] }
+
+    /// The single values below `path`; nil if no section is there.
+    private static func leaves(below path: [String]) -> Set<String>? {
+        guard let names = names(below: path) else { return nil }
+        return names.reduce(into: []) { keys, name in
+            let inside = path + [name]
+            let found = leaves(below: inside) ?? leaves(below: inside + [chosen])
+            keys.formUnion(found ?? [inside.map { $0 == chosen ? "<>" : $0 }.joined(separator: ".")])
+        }
+    }
+
+    /// The keys that the section at `path` knows; nil if it is none, or takes any name.
+    private static func names(below path: [String]) -> [String]? {
+        let yaml = path.reversed().reduce("{\(unknown): {}}") { "{\($1): \($0)}" }
+        do {
+            _ = try BelfryConfiguration.load(yaml: yaml, file: "probe.yaml", directory: nil, variables: [:])
+            return nil
+        } catch {
+            let key = (path + [unknown]).joined(separator: ".")
+            return error.problems.first { $0.key == key && $0.found == "an unknown key" }?.allowed
+                .split(separator: ",").map(\.trimmed)
+        }
+    }
+}
+
+extension Substring {
+    fileprivate var trimmed: String { String(self).trimmed }
+}
+
+/// The files of the repository that this test belongs to, by path relative to its top.
+private enum Repository {
+    private static let top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().standardizedFileURL
+
+    static func text(of path: String) throws -> String {
+        try String(contentsOf: top.appending(path: path), encoding: .utf8)
+    }
+
+    static func has(_ path: String) -> Bool {
+        FileManager.default.fileExists(atPath: top.appending(path: path).path)
+    }
+
+    /// All below a folder that end so, hidden ones aside; sorted by folder.
+    static func paths(endingIn suffix: String, below folder: String = "") -> [String] {
+        // Nil for what is no folder.
+        let names = try? FileManager.default.contentsOfDirectory(atPath: top.appending(path: folder).path)
+        return (names ?? []).sorted().filter { !$0.hasPrefix(".") }.flatMap { name in
+            let path = folder.isEmpty ? name : "\(folder)/\(name)"
+            return name.hasSuffix(suffix) ? [path] : paths(endingIn: suffix, below: path)
+        }
+    }
+
+    static func documents() throws -> [Document] {
+        let documents = try paths(endingIn: ".md").map { try Document(path: $0) }
+        try #require(!documents.isEmpty)
+        return documents
+    }
+
+    static func declaredMetrics() throws -> Set<String> {
+        try paths(endingIn: ".swift", below: "Sources").reduce(into: []) { names, path in
+            let source = try text(of: path)
+            guard source.contains("MetricFamily(") else { return }
+            for match in source.matches(of: /MetricFamily\(\s*"(belfry_[a-z_]+)"/) { names.insert(String(match.1)) }
+        }
+    }
+}
+
+/// A Markdown file.
+private struct Document {
+    let path: String
+    let text: String
+    private let prose: [Substring]
+    private let code: [Substring]
+
+    init(path: String) throws { self.init(path: path, text: try Repository.text(of: path)) }
+
+    init(path: String, text: String) {
+        self.path = path
+        self.text = text
+        var isFenced = false
+        var (prose, code): ([Substring], [Substring]) = ([], [])
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            if line.hasPrefix("```") {
+                isFenced.toggle()
+            } else if isFenced || line.hasPrefix("    ") {
+                code.append(line)
+            } else {
+                prose.append(line)
+            }
+        }
+        (self.prose, self.code) = (prose, code)
+    }
+
+    /// The texts between backticks in the first cells of tables whose first column is called `key`.
+    var configurationKeys: Set<String> {
+        var isKeys = false
+        return prose.reduce(into: []) { keys, line in
+            isKeys = line.hasPrefix("|") && (isKeys || line.hasPrefix("| key |"))
+            guard isKeys else { return }
+            for match in Self.firstCell(of: line).matches(of: /`([^`]+)`/) {
+                keys.insert(String(match.1).replacing(/<[a-z]+>/, with: "<>"))
+            }
+        }
+    }
+
+    var firstCells: [String] { prose.filter { $0.hasPrefix("|") }.map(Self.firstCell) }
+
+    private static func firstCell(of line: Substring) -> String {
+        line.dropFirst().split(separator: "|", maxSplits: 1).first.map(String.init) ?? ""
+    }
+
+    /// The targets of `make` at the beginning of a piece of code.
+    var makeTargets: Set<String> {
+        let lines = code.map { $0.drop { $0 == " " } }
+        let pieces = prose.flatMap { $0.matches(of: /`([^`]+)`/).map(\.1) }
+        return (lines + pieces).reduce(into: []) { targets, piece in
+            if let match = piece.prefixMatch(of: /make ([a-z][a-z-]*)/) { targets.insert(String(match.1)) }
+        }
+    }
+
+    /// The targets of links that lead to no other site.
+    var links: [String] {
+        prose.flatMap { line in
+            line.replacing(/`[^`]*`/, with: "").matches(of: /\]\(([^)\s]+)\)/).map { String($0.1) }
+        }
+        .filter { !$0.hasPrefix("http://") && !$0.hasPrefix("https://") && !$0.hasPrefix("mailto:") }
+    }
+
+    /// The target of a link, from the repository's top.
+    func resolve(_ link: String) -> String {
+        var parts = path.split(separator: "/").dropLast().map(String.init)
+        for part in link.split(separator: "/").map(String.init) where part != "." {
+            if part == "..", !parts.isEmpty { parts.removeLast() } else { parts.append(part) }
+        }
+        return parts.joined(separator: "/")
+    }
+
+    /// The headings as links name them.
+    var anchors: Set<String> {
+        prose.reduce(into: []) { anchors, line in
+            guard let match = line.wholeMatch(of: /#+ (.*)/) else { return }
+            let kept = match.1.lowercased().filter { $0.isLetter || $0.isNumber || " -_".contains($0) }
+            anchors.insert(kept.replacing(" ", with: "-"))
+        }
+    }
+
+    static func metrics(in text: String) -> Set<String> {
+        Set(text.matches(of: /\bbelfry_[a-z_]*[a-z]/).map { String($0.0) })
+    }
+
+    static func makeTargets(inMakefile text: String) -> Set<String> {
+        Set(text.split(separator: "\n").compactMap { $0.prefixMatch(of: /([a-z-]+):(?!=)/).map { String($0.1) } })
+    }
+}
