@@ -12,8 +12,8 @@ import Testing
         health = TopicHealth(limits: .forTests(share: share, refusedSample: 1_000_000, pendingTombstones: pending))
     }
 
-    private mutating func accept(_ count: Int, openedAt: UInt64, shard: Int = 0) {
-        health.accepted(count, connectionOpenedAt: at(openedAt), shard: shard, now: at(openedAt))
+    private mutating func accept(_ count: Int, openedAt: UInt64, at second: UInt64? = nil, shard: Int = 0) {
+        health.accepted(count, connectionOpenedAt: at(openedAt), shard: shard, now: at(second ?? openedAt))
     }
 
     @discardableResult
@@ -224,15 +224,30 @@ import Testing
         #expect(ticket == 0 && health.trustedThrough == 0)
     }
 
-    @Test("An acceptance ends the row, over whatever connection, but an old one pays for nothing")
+    @Test("An acceptance over a newer connection ends the row")
     mutating func rowEnds() {
         use(share: 0.5)
+        accept(1, openedAt: 0)
         for second in 1...100 as ClosedRange<UInt64> {
-            accept(1, openedAt: 0)
             let ticket = refuseFirst(at: second, isKnown: false)
             #expect(ticket == second)
+            accept(1, openedAt: second)
         }
-        #expect(health.trustedThrough == 0 && health.distrustedThrough == 0)
+        #expect(health.trustedThrough == 100)
+    }
+
+    @Test("Acceptances over an older connection end the row only when those from before it are known, and pay nothing")
+    mutating func oldAcceptances() {
+        use(share: 0.5)
+        accept(1, openedAt: 0)
+        for _ in 0..<TokenTrust.mostFirst {
+            #expect(refuseFirst(at: 2, isKnown: false) > 0)
+            accept(1, openedAt: 1, at: 6)
+        }
+        #expect(refuseFirst(at: 6, isKnown: false) == 0)
+        accept(1, openedAt: 1, at: 7)
+        #expect(refuseFirst(at: 7, isKnown: false) > 0)
+        #expect(health.trustedThrough == 0)
     }
 
     @Test("What has waited for half a minute is not believed any more, and what came later still may be")

@@ -28,6 +28,11 @@ import Testing
         #expect(World(WorldPlan(seed: seed, features: [])).run().violation == nil)
     }
 
+    @Test("Known seed: acceptances from before the gateway went wrong end no row of refusals")
+    func knownRowSeed() {
+        #expect(World(WorldPlan(seed: 323376, features: .all)).run().violation == nil)
+    }
+
     @Test(
         "Known seeds: a standstill before an assignment, a loss while partitions are given back, a late refusal",
         arguments: [6283, 6535, 6867] as [UInt64]

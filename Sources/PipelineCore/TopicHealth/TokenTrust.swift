@@ -9,9 +9,8 @@
 struct TokenTrust: Equatable, Sendable {
     /// The longest wait of a refusal. A handshake and a confirmation window take a part of it. [ours]
     static let patience = Duration.seconds(30)
-    /// First refusals of connections, since the last acceptance, that may be believed: a list of tokens may begin with
-    /// dead ones. [ours]
-    static let mostFirst = 8
+    /// First refusals of connections in a row that may be believed: a list of tokens may begin with dead ones. [ours]
+    static let mostFirst = 4
     /// This many first refusals in a row show a wrong gateway, if acceptances meanwhile would be known by then; or the
     /// larger number in any case. [ours]
     static let row = 16
@@ -33,7 +32,7 @@ struct TokenTrust: Equatable, Sendable {
     private let limit: Int
 
     private var hasAccepted = false
-    /// Connections that began with a refusal since the last acceptance, and the time of the first one.
+    /// Connections that began with a refusal and ended no row, and the time of the first one.
     private var firsts = 0
     private var firstsSince = MonotonicTime(nanoseconds: 0)
 
@@ -81,9 +80,12 @@ struct TokenTrust: Equatable, Sendable {
     }
 
     /// Acceptances pay for the oldest refusals, up to the first that is newer than their connection.
-    mutating func pay(_ count: Int, connectionOpenedAt: MonotonicTime) {
+    ///
+    /// They end the row if their connection is newer than its beginning. Over an older one they may be from before the
+    /// gateway went wrong, unless so much time has passed that those are known.
+    mutating func pay(_ count: Int, connectionOpenedAt: MonotonicTime, now: MonotonicTime) {
         hasAccepted = true
-        firsts = 0
+        if firstsSince <= connectionOpenedAt || firstsSince + Self.rowTime <= now { firsts = 0 }
         guard waiting > 0, ring[head] <= connectionOpenedAt else { return }
         // Credit beyond the price of all waiting refusals is useless; the bound keeps the product small.
         let useful = min(count, (waiting * price) / income + 1)

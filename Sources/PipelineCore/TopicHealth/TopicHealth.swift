@@ -173,7 +173,7 @@ public struct TopicHealth: Equatable, Sendable {
         }
         latest.accepted += count
         latest.forget(beyond: limits.refusedSample)
-        trust.pay(count, connectionOpenedAt: connectionOpenedAt)
+        trust.pay(count, connectionOpenedAt: connectionOpenedAt, now: now)
         if isProbing(by: shard) { recover() }
     }
 
