@@ -1,8 +1,8 @@
 import PipelineCore
 import PushSchemas
 
-/// Place in push.requests of a notification that the gateway accepted once more.
-struct RepeatedNotification: Equatable, Sendable {
+/// Place in push.requests of a published notification.
+struct NotificationPlace: Equatable, Sendable {
     var partition: Int32
     var position: DoneRanges.Position
 }
@@ -123,26 +123,36 @@ struct ChaosBooks {
     /// - Returns: where the notification stands in the log if it was accepted before; nil for a first acceptance, and
     ///   for a record that stands there more than once.
     @discardableResult
-    mutating func noteAccepted(number: UInt32, device: UInt32, topic: Int) -> RepeatedNotification? {
-        guard number >= 1, Int(number) <= records.count,
-            let index = stream.index(of: device, topic: topic, in: stream.record(number))
-        else {
+    mutating func noteAccepted(number: UInt32, device: UInt32, topic: Int) -> NotificationPlace? {
+        guard let index = index(number: number, device: device, topic: topic) else {
             strange += 1
             return nil
         }
+        let isFirst = accepted.insert(records[Int(number) - 1].firstBit + index)
+        return isFirst ? nil : place(number: number, device: device, topic: topic)
+    }
+
+    /// The place in the log of a record's notification to a device; nil if it stands nowhere, or more than once.
+    func place(number: UInt32, device: UInt32, topic: Int) -> NotificationPlace? {
+        guard let index = index(number: number, device: device, topic: topic), !replayed.contains(number) else {
+            return nil
+        }
         let record = records[Int(number) - 1]
-        let isFirst = accepted.insert(record.firstBit + index)
-        guard !isFirst, record.offset >= 0, !replayed.contains(number) else { return nil }
+        guard record.offset >= 0 else { return nil }
         let position = DoneRanges.Position(offset: record.offset, token: UInt32(index))
-        return RepeatedNotification(partition: record.partition, position: position)
+        return NotificationPlace(partition: record.partition, position: position)
     }
 
     /// A record's notification to a device had an outcome other than being accepted.
     func hasEnded(number: UInt32, device: UInt32, topic: Int) -> Bool {
-        guard number >= 1, Int(number) <= records.count,
-            let index = stream.index(of: device, topic: topic, in: stream.record(number))
-        else { return false }
+        guard let index = index(number: number, device: device, topic: topic) else { return false }
         return ended[records[Int(number) - 1].firstBit + index]
+    }
+
+    /// Of a device's token in a record that was made; nil for any other.
+    private func index(number: UInt32, device: UInt32, topic: Int) -> Int? {
+        guard number >= 1, Int(number) <= records.count else { return nil }
+        return stream.index(of: device, topic: topic, in: stream.record(number))
     }
 
     /// Makes room for what was met of a place; false if that cannot be.

@@ -65,9 +65,26 @@ struct CommitHistory: Sendable {
     ///
     /// - Parameter second: when it was accepted, UNIX seconds.
     func isDone(_ position: DoneRanges.Position, topic: TopicHash, partition: Int32, before second: UInt32) -> Bool {
-        guard entries.indices.contains(Int(partition)) else { return false }
-        let history = entries[Int(partition)]
-        guard let entry = history.last(where: { $0.second + delaySeconds < second }) else { return false }
+        second > delaySeconds && stands(position, topic, partition, at: second - delaySeconds - 1)
+    }
+
+    /// Can a notification have been stored as done when a worker decided whether to send it?
+    ///
+    /// - Parameter second: when one that it sent was accepted, UNIX seconds. The store is looked at a few times a
+    ///   second, and what is done stays done.
+    func mayBeDone(_ position: DoneRanges.Position, topic: TopicHash, partition: Int32, by second: UInt32) -> Bool {
+        stands(position, topic, partition, at: second + delaySeconds)
+    }
+
+    private func stands(
+        _ position: DoneRanges.Position,
+        _ topic: TopicHash,
+        _ partition: Int32,
+        at second: UInt32
+    ) -> Bool {
+        guard entries.indices.contains(Int(partition)),
+            let entry = entries[Int(partition)].last(where: { $0.second <= second })
+        else { return false }
         if let laggard = entry.metadata.laggards.first(where: { $0.topic == topic }) {
             return position.offset < laggard.cursor || laggard.done.contains(position)
         }

@@ -5,7 +5,8 @@
 /// another one, which repeats a suffix again.
 ///
 /// A notification that a resend leaves out is excused when it had another outcome meanwhile: the gateway refused it the
-/// second time, or its token was tombstoned. Those are counted, not judged.
+/// second time, or its token was tombstoned. So it is when it was stored as done: the gateway refused the older one
+/// that the resend begins with, and the worker ended before that was written down. Those are counted, not judged.
 ///
 /// Pure. What is looked at are numbers that grow in published order. What was never accepted is no matter of order:
 /// whether it should have been is asked elsewhere.
@@ -36,11 +37,9 @@ struct OrderAudit: Equatable, Sendable {
     /// Times that acceptances began again at one that was accepted before.
     private(set) var resends = 0
     /// Older ones were accepted behind newer ones, for the first time or again, but all that is newer came again after
-    /// each: as if the older had been sent in its turn and not been accepted. Or the last one came again alone, behind
-    /// a newest that was done. So it is if the gateway refused the older and the worker ended before that was written
-    /// down.
+    /// each: as if the older had been sent in its turn and not been accepted.
     private(set) var isLateOnly = true
-    /// Number of those that came late.
+    /// Number of those that came late, and of resends that left out what was done.
     private(set) var late = 0
     /// Acceptances of what was accepted before.
     private(set) var duplicates = 0
@@ -50,7 +49,12 @@ struct OrderAudit: Equatable, Sendable {
     /// - Parameters:
     ///   - accepted: the numbers of one token, in the order they were accepted. Work and memory grow with its count.
     ///   - isExcused: whether a number had an outcome other than being accepted, too.
-    init(_ accepted: some Collection<UInt32>, isExcused: (UInt32) -> Bool = { _ in false }) {
+    ///   - isDone: whether a number was stored as done by the time of an acceptance, given by its place, from 0.
+    init(
+        _ accepted: some Collection<UInt32>,
+        isExcused: (UInt32) -> Bool = { _ in false },
+        isDone: (UInt32, Int) -> Bool = { _, _ in false }
+    ) {
         // Violations are judged by place among the different numbers: the next one accepted is the one behind.
         let numbers = Self.distinct(accepted)
         var seen = [Bool](repeating: false, count: numbers.count)
@@ -61,13 +65,11 @@ struct OrderAudit: Equatable, Sendable {
         var missed: [(place: Int, time: Int)] = []
         var time = 0
         func leftOut(upTo end: Int) -> Bool {
-            let missing = (last + 1..<end).filter { !isExcused(numbers[$0]) }
-            guard missing.isEmpty else {
-                missed += missing.map { ($0, time) }
-                return true
-            }
-            excused += 1
-            return false
+            let unexcused = (last + 1..<end).filter { !isExcused(numbers[$0]) }
+            let missing = unexcused.filter { !isDone(numbers[$0], time - 1) }
+            missed += missing.map { ($0, time) }
+            if unexcused.isEmpty { excused += 1 } else if missing.isEmpty { late += 1 }
+            return !missing.isEmpty
         }
         for number in accepted {
             time += 1
@@ -102,10 +104,7 @@ struct OrderAudit: Equatable, Sendable {
             violations.append(.staleLast(numbers[last], newest: numbers[newest]))
         }
         late += missed.count
-        let cameAlone =
-            newest >= 0 && violations == [.staleLast(numbers[last], newest: numbers[newest])]
-            && time == lastTime[newest] + 1
-        isLateOnly = cameAlone || missed.allSatisfy { lastTime[$0.place] > $0.time }
+        isLateOnly = missed.allSatisfy { lastTime[$0.place] > $0.time }
     }
 
     private static func distinct(_ accepted: some Collection<UInt32>) -> [UInt32] {

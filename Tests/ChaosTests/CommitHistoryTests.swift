@@ -29,6 +29,17 @@ struct CommitHistoryTests {
         #expect(!isDone(19, at: 103))
         #expect(isDone(19, at: 104))
         #expect(!isDone(20, at: 200))
+        #expect(!isDone(19, at: 2))
+    }
+
+    @Test("a worker can have found done what was seen stored no later than notifications may be on their way")
+    mutating func mayBeDone() {
+        let stored = position([], next: 20)
+        history.note(partition: 1, offset: stored.offset, metadata: stored.metadata, second: 100)
+        func mayBeDone(_ offset: Int64, by second: UInt32) -> Bool {
+            history.mayBeDone(.init(offset: offset, token: 0), topic: Self.topic, partition: 1, by: second)
+        }
+        #expect(mayBeDone(19, by: 97) && !mayBeDone(19, by: 96) && !mayBeDone(20, by: 200))
     }
 
     @Test("a laggard's own cursor counts for it, and what is marked done beyond it; for others the offset does")
