@@ -143,7 +143,7 @@ extension Auditor {
         var isWhole = true
         while place < stored.count {
             let record = stored[place].ordinal
-            let topic = World.topicName(of: world.plan.records[record])
+            let topic = World.topic(of: world.plan.records[record])
             for number in firstOf[record]..<end(of: record) {
                 if committed.covers(stored[place].record.offset, token: number - firstOf[record], topic: topic) {
                     checkDone(number, stored[place].record.offset < committed.offset ? "committed" : "marked as done")

@@ -1,4 +1,5 @@
 import Foundation
+import PipelineCore
 import PushTopics
 
 @testable import KafkaClient
@@ -65,9 +66,9 @@ extension Auditor {
         owners[partition]?.last = position
         guard holds(.neverBack), let last = owner.last ?? owner.done, !position.isFull, !last.isFull else { return }
         let stored = world.broker.partitions[Int(partition)]
-        var isBehindBefore: [String: Bool] = [:]
+        var isBehindBefore: [TopicHash: Bool] = [:]
         for entry in stored {
-            let topic = World.topicName(of: world.plan.records[entry.ordinal]) ?? ""
+            let topic = World.topic(of: world.plan.records[entry.ordinal])
             // Only what lies before the former cursor counts: done ranges may be left out.
             guard isBehindBefore[topic] ?? true else { continue }
             let numbers = firstOf[entry.ordinal]..<end(of: entry.ordinal)

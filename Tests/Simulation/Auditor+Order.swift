@@ -73,7 +73,7 @@ extension Auditor {
     /// A committed position covers a notification of a record at an offset.
     func isBehind(_ position: CommittedPosition?, _ number: Int, at offset: Int64) -> Bool {
         let record = notifications[number].record
-        let topic = World.topicName(of: world.plan.records[record])
+        let topic = World.topic(of: world.plan.records[record])
         return position?.covers(offset, token: number - firstOf[record], topic: topic) ?? false
     }
 

@@ -8,13 +8,13 @@ struct CommittedPosition {
     static let unknownMetadata = "~9;unknown"
 
     var offset: Int64
-    private var laggards: [TopicHash: PositionMetadata.Laggard]
+    private var laggards: [PositionMetadata.Laggard]
     /// So long that something may have been left out of it.
     let isFull: Bool
 
     /// Nil where the metadata cannot be read.
     init?(_ committed: SimulatedBroker.Committed?, limitBytes: Int) {
-        laggards = [:]
+        laggards = []
         guard let committed else {
             offset = 0
             isFull = false
@@ -27,7 +27,7 @@ struct CommittedPosition {
         guard
             let metadata = try? PositionMetadata(decoding: committed.metadata, committedOffset: committed.offset)
         else { return nil }
-        for laggard in metadata.laggards { laggards[laggard.topic] = laggard }
+        laggards = metadata.laggards
     }
 
     /// Every topic is done below the offset.
@@ -35,10 +35,9 @@ struct CommittedPosition {
 
     /// A notification is behind its topic's cursor, or marked as done.
     ///
-    /// - Parameter topic: the bundle that the record's key names; nil: the record cannot be decoded.
-    func covers(_ offset: Int64, token: Int, topic: String?) -> Bool {
-        let hash = topic.map { TopicHash(bundleID: $0, environment: "") } ?? .refused
-        guard let laggard = laggards[hash] else { return offset < self.offset }
+    /// - Parameter topic: see ``World/topic(of:)``.
+    func covers(_ offset: Int64, token: Int, topic: TopicHash) -> Bool {
+        guard let laggard = laggards.first(where: { $0.topic == topic }) else { return offset < self.offset }
         return offset < laggard.cursor || laggard.done.contains(.init(offset: offset, token: UInt32(token)))
     }
 }

@@ -1,6 +1,7 @@
 import BelfrySupport
 import Foundation
 import Logging
+import PipelineCore
 import PushSchemas
 import PushTopics
 import SwiftProtobuf
@@ -102,12 +103,15 @@ extension World {
         return Array("\(bundle)#\(record.form == .misplaced ? 1 - record.key : record.key)".utf8)
     }
 
-    /// By what the sender tells topics apart; nil: the record cannot be decoded.
-    static func topicName(of record: WorldPlan.Record) -> String? {
+    private static let topics = bundles.map { TopicHash(bundleID: $0, environment: "") }
+    private static let strangerTopic = TopicHash(bundleID: stranger, environment: "")
+
+    /// The topic that the sender counts a record to; refused: the record cannot be decoded.
+    static func topic(of record: WorldPlan.Record) -> TopicHash {
         switch record.form {
-        case .undecodable: nil
-        case .withoutCertificate: stranger
-        default: bundles[record.topic]
+        case .undecodable: .refused
+        case .withoutCertificate: strangerTopic
+        default: topics[record.topic]
         }
     }
 
