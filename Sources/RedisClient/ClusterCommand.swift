@@ -7,45 +7,63 @@ struct ClusterCommand {
     var bytes: ByteBuffer
     /// Set for a call of a script.
     var script: RedisScript?
-    /// After this time the command fails rather than wait again; nil: never.
-    var deadline: NIODeadline?
-    /// Redirections followed.
-    var redirections = 0
-    /// The number of waits because no node could run the command.
-    var waits = 0
+    var patience: ClusterPatience
     /// The reason for waiting, and the error at the deadline.
     var reason: RedisError?
     var completion: RedisConnection.Completion
 }
 
-/// The commands of a ``RedisCluster`` that wait for a map, or for the recovery of a node. Bounded, in the order in
-/// which they came. Time is an argument.
+/// The commands of a ``RedisCluster`` that wait for a map, or until a node can run them. Bounded, in the order in which
+/// they came. Time is an argument.
 struct ParkedCommands {
+    /// Commands due within this time are handed out together: with many of them a timer for each would cost more than
+    /// to ask a little early.
+    static let slack = TimeAmount.milliseconds(5)
+
     let limitCommands: Int
     let limitBytes: Int
 
-    private(set) var commands: [ClusterCommand] = []
+    private var parked: [(command: ClusterCommand, due: NIODeadline)] = []
     private var byteCount = 0
+    /// The earliest time at which a command is due; nil: none waits.
+    private(set) var nextDue: NIODeadline?
 
     init(limitCommands: Int, limitBytes: Int) {
         self.limitCommands = limitCommands
         self.limitBytes = limitBytes
     }
 
-    var isFull: Bool { commands.count >= limitCommands || byteCount >= limitBytes }
+    var count: Int { parked.count }
+    var isFull: Bool { parked.count >= limitCommands || byteCount >= limitBytes }
 
-    /// Takes one more command; the caller has checked that there is room.
-    mutating func append(_ command: ClusterCommand) {
-        commands.append(command)
+    /// Takes one more command, which is due at that time; the caller has checked that there is room.
+    mutating func append(_ command: ClusterCommand, due: NIODeadline) {
+        parked.append((command, due))
         byteCount += command.bytes.readableBytes
+        nextDue = nextDue.map { min($0, due) } ?? due
     }
 
-    /// Hands all commands out, the expired ones first.
+    /// Hands out the commands that are due, those whose time is over apart.
+    mutating func takeDue(now: NIODeadline) -> (expired: [ClusterCommand], others: [ClusterCommand]) {
+        take(now: now) { $0 <= now + Self.slack }
+    }
+
+    /// Hands out all commands, those whose time is over apart.
     mutating func takeAll(now: NIODeadline) -> (expired: [ClusterCommand], others: [ClusterCommand]) {
-        let taken = commands
-        commands = []
-        byteCount = 0
-        let isOver: (ClusterCommand) -> Bool = { $0.deadline.map { $0 <= now } ?? false }
-        return (taken.filter(isOver), taken.filter { !isOver($0) })
+        take(now: now) { _ in true }
+    }
+
+    private mutating func take(
+        now: NIODeadline,
+        where isTaken: (_ due: NIODeadline) -> Bool
+    ) -> (expired: [ClusterCommand], others: [ClusterCommand]) {
+        let taken = parked.filter { isTaken($0.due) }.map(\.command)
+        parked.removeAll { isTaken($0.due) }
+        byteCount -= taken.reduce(0) { $0 + $1.bytes.readableBytes }
+        nextDue = parked.map(\.due).min()
+        return (
+            taken.filter { $0.patience.isOver(now: now) },
+            taken.filter { !$0.patience.isOver(now: now) }
+        )
     }
 }

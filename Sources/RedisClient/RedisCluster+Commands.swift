@@ -2,9 +2,20 @@ import NIOCore
 
 /// The commands that need more than a look at the map.
 extension RedisCluster {
-    /// The deadline of a command that begins to wait now.
-    var deadline: NIODeadline? {
-        commandTimeout.map { .now() + $0 }
+    /// A command whose time begins now.
+    func command(
+        slot: RedisSlot,
+        bytes: ByteBuffer,
+        script: RedisScript? = nil,
+        _ completion: @escaping Completion
+    ) -> ClusterCommand {
+        ClusterCommand(
+            slot: slot,
+            bytes: bytes,
+            script: script,
+            patience: ClusterPatience(deadline: commandTimeout.map { .now() + $0 }),
+            completion: completion
+        )
     }
 
     /// Sends a command to the master of its slot, or keeps it until there is one.
@@ -48,24 +59,31 @@ extension RedisCluster {
 
     /// Treats a command that its node did not run.
     func refused(_ command: ClusterCommand, _ refusal: ClusterRefusal, _ error: RedisError) {
-        var command = command
         switch refusal {
         case .moved(let slot, let node):
-            command.redirections += 1
             move(slot, to: node)
-            guard command.redirections <= configuration.redirectionLimit else {
-                return command.completion(.failure(error))
-            }
-            send(command, to: connection(to: node))
+            redirect(command, to: node, because: error)
         case .ask(let node):
-            command.redirections += 1
-            guard command.redirections <= configuration.redirectionLimit else {
-                return command.completion(.failure(error))
-            }
-            send(command, to: connection(to: node), asking: true)
+            redirect(command, to: node, asking: true, because: error)
         case .later(let mapIsDoubtful):
             if mapIsDoubtful { requestRefresh() }
             park(command, because: error)
+        }
+    }
+
+    private func redirect(
+        _ command: ClusterCommand,
+        to node: RedisAddress,
+        asking: Bool = false,
+        because reason: RedisError
+    ) {
+        // Who was told of a new master may have closed the client.
+        if isClosed { return command.completion(.failure(.closed)) }
+        var command = command
+        if command.patience.follows(limit: configuration.redirectionLimit, now: .now()) {
+            send(command, to: connection(to: node), asking: asking)
+        } else {
+            park(command, because: reason)
         }
     }
 
@@ -77,8 +95,7 @@ extension RedisCluster {
         _ error: RedisError
     ) {
         guard let slot = pending.slot, !isClosed else { return pending.completion(.failure(error)) }
-        let command = ClusterCommand(slot: slot, bytes: bytes, deadline: deadline, completion: pending.completion)
-        refused(command, refusal, error)
+        refused(command(slot: slot, bytes: bytes, pending.completion), refusal, error)
     }
 
     // MARK: Waiting
@@ -86,29 +103,45 @@ extension RedisCluster {
     /// Keeps a command that no node can run at the moment, if there is room and time for it.
     private func park(_ command: ClusterCommand, because reason: RedisError) {
         var command = command
-        command.waits += 1
         command.reason = reason
-        let now = NIODeadline.now()
         if parked.isFull {
             return command.completion(
-                .failure(.notSent(reason: "\(parked.commands.count) commands are waiting: \(reason)"))
+                .failure(.notSent(reason: "\(parked.count) commands are waiting: \(reason)"))
             )
         }
-        if let deadline = command.deadline, deadline <= now { return command.completion(.failure(reason)) }
-        parked.append(command)
-        guard parkedTimer == nil else { return }
-        parkedTimer = eventLoop.assumeIsolated().scheduleTask(in: configuration.retryDelay(command.waits)) {
-            self.parkedTimer = nil
-            self.dispatchParked()
+        guard let due = command.patience.nextTry(now: .now(), random: configuration.randomBits()) else {
+            return command.completion(.failure(reason))
         }
+        parked.append(command, due: due)
+        armParked()
     }
 
-    /// Tries all waiting commands once more: after their wait, or with a new map.
+    /// Tries all waiting commands once more, with a new map.
     func dispatchParked() {
-        parkedTimer?.cancel()
-        parkedTimer = nil
-        let (expired, others) = parked.takeAll(now: .now())
-        for command in expired { command.completion(.failure(command.reason ?? .notSent(reason: problem))) }
-        for command in others { dispatch(command) }
+        tryAgain(parked.takeAll(now: .now()))
+    }
+
+    private func tryAgain(_ taken: (expired: [ClusterCommand], others: [ClusterCommand])) {
+        for command in taken.expired { command.completion(.failure(command.reason ?? .notSent(reason: problem))) }
+        for command in taken.others { dispatch(command) }
+        armParked()
+    }
+
+    /// Sets one timer for all waiting commands: for the first that is due.
+    private func armParked() {
+        guard let due = parked.nextDue else {
+            parkedTimer?.task.cancel()
+            parkedTimer = nil
+            return
+        }
+        if let parkedTimer {
+            if parkedTimer.due <= due { return }
+            parkedTimer.task.cancel()
+        }
+        let task = eventLoop.assumeIsolated().scheduleTask(deadline: due) {
+            self.parkedTimer = nil
+            self.tryAgain(self.parked.takeDue(now: .now()))
+        }
+        parkedTimer = (due, task)
     }
 }

@@ -26,10 +26,10 @@ extension RedisCluster {
         public var refreshTimeout = TimeAmount.seconds(2)
         /// The wait before the next question for the map. `attempt` counts the failures in a row, from 1 on.
         public var refreshDelay: @Sendable (_ attempt: Int) -> TimeAmount = RedisCluster.refreshDelay
-        /// Most redirections that one command follows before it fails with the server's error.
+        /// Most redirections that one command follows in a row, before it waits.
         public var redirectionLimit = 8
-        /// The wait of a command that no node could run. `attempt` counts from 1 on.
-        public var retryDelay: @Sendable (_ attempt: Int) -> TimeAmount = RedisCluster.retryDelay
+        /// The chance in the waits of commands that no node could run. Called on the event loop.
+        public var randomBits: @Sendable () -> UInt64 = { .random(in: .min ... .max) }
         /// Most commands that may wait for a map, or for a node that says "later"; more fail at once.
         public var parkedLimitCommands = 65_536
         /// Most bytes of such commands.
@@ -47,15 +47,7 @@ extension RedisCluster {
 
     /// 50 ms doubling up to 1.6 s, minus a random part of up to one half.
     public static let refreshDelay: @Sendable (_ attempt: Int) -> TimeAmount = { attempt in
-        halved(milliseconds: 50 << Int64(min(max(attempt - 1, 0), 5)))
-    }
-
-    /// 10 ms doubling up to 640 ms, minus a random part of up to one half.
-    public static let retryDelay: @Sendable (_ attempt: Int) -> TimeAmount = { attempt in
-        halved(milliseconds: 10 << Int64(min(max(attempt - 1, 0), 6)))
-    }
-
-    private static func halved(milliseconds: Int64) -> TimeAmount {
-        .milliseconds(.random(in: (milliseconds / 2)...milliseconds))
+        let fullMilliseconds = Int64(50) << Int64(min(max(attempt - 1, 0), 5))
+        return .milliseconds(.random(in: (fullMilliseconds / 2)...fullMilliseconds))
     }
 }

@@ -114,7 +114,7 @@ extension RedisCluster {
         retired.append(connection)
         for (bytes, pending) in connection.takeWaiting() {
             if let slot = pending.slot {
-                dispatch(.init(slot: slot, bytes: bytes, deadline: deadline, completion: pending.completion))
+                dispatch(command(slot: slot, bytes: bytes, pending.completion))
             } else {
                 pending.completion(.failure(.notSent(reason: "\(node) serves no slots any more")))
             }

@@ -10,6 +10,9 @@ import NIOPosix
 /// redirected, or had to wait because no node could run it, completes after some that were sent behind it. A command
 /// lost in flight is ``RedisError/maybeExecuted(reason:)``, as ever: the caller decides whether to repeat it.
 ///
+/// What a node refuses for the moment (a slot that moves, a replica that takes over) is sent again for the command
+/// time-out, then it fails with the server's error; see ``ClusterPatience``.
+///
 /// Bound to one event loop: create it there, call everything there, all callbacks come there. Not Sendable. The owner
 /// must ``close()`` it.
 ///
@@ -27,7 +30,7 @@ public final class RedisCluster {
     /// Called when another set of masters is known, and when the connection to one of them is made (again).
     public var onMasters: (() -> Void)?
 
-    /// The command time-out of the connections; also the longest wait of a command here.
+    /// The command time-out of the connections; also how long a command that nodes refuse to run is sent again.
     let commandTimeout: TimeAmount?
     var topology = ClusterTopology()
     /// Connections to the masters that serve slots, in the order of `topology.masters`.
@@ -41,7 +44,7 @@ public final class RedisCluster {
     /// The node to ask for the map once its connection is made.
     var asked: RedisAddress?
     var parked: ParkedCommands
-    var parkedTimer: Scheduled<Void>?
+    var parkedTimer: (due: NIODeadline, task: Scheduled<Void>)?
     /// The reason why there is no map.
     var problem = "not connected yet"
     /// All masters were connected at the last report.
@@ -155,7 +158,7 @@ public final class RedisCluster {
         isClosed = true
         refreshTimer?.cancel()
         refreshTimer = nil
-        parkedTimer?.cancel()
+        parkedTimer?.task.cancel()
         parkedTimer = nil
         let connections = nodes.sorted { $0.key < $1.key }.map(\.value) + retired
         nodes = [:]
@@ -164,14 +167,5 @@ public final class RedisCluster {
         for connection in connections { connection.close() }
         let (expired, others) = parked.takeAll(now: .now())
         for command in expired + others { command.completion(.failure(.closed)) }
-    }
-
-    private func command(
-        slot: RedisSlot,
-        bytes: ByteBuffer,
-        script: RedisScript? = nil,
-        _ completion: @escaping Completion
-    ) -> ClusterCommand {
-        ClusterCommand(slot: slot, bytes: bytes, script: script, deadline: deadline, completion: completion)
     }
 }

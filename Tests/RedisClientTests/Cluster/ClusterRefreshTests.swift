@@ -93,28 +93,45 @@ struct ParkedCommandsTests {
         ClusterCommand(
             slot: RedisSlot(number: slot),
             bytes: ByteBuffer(repeating: 0, count: 10),
-            deadline: deadline,
+            patience: ClusterPatience(deadline: deadline),
             completion: { _ in }
         )
     }
 
+    private func numbers(_ commands: [ClusterCommand]) -> [UInt16] { commands.map(\.slot.number) }
+
     @Test("it is bounded in number and bytes, and hands out in order, the overdue apart")
     func bounds() {
         var parked = ParkedCommands(limitCommands: 3, limitBytes: 1000)
-        parked.append(command(1, deadline: .second(5)))
-        parked.append(command(2, deadline: nil))
+        parked.append(command(1, deadline: .second(5)), due: .second(9))
+        parked.append(command(2, deadline: nil), due: .second(8))
         #expect(!parked.isFull)
-        parked.append(command(3, deadline: .second(6)))
+        parked.append(command(3, deadline: .second(6)), due: .second(9))
         #expect(parked.isFull)
         let (expired, others) = parked.takeAll(now: .second(5))
-        #expect(expired.map(\.slot.number) == [1] && others.map(\.slot.number) == [2, 3])
-        #expect(!parked.isFull && parked.commands.isEmpty)
+        #expect(numbers(expired) == [1] && numbers(others) == [2, 3])
+        #expect(!parked.isFull && parked.count == 0 && parked.nextDue == nil)
         var small = ParkedCommands(limitCommands: 100, limitBytes: 20)
-        small.append(command(1, deadline: nil))
+        small.append(command(1, deadline: nil), due: .second(1))
         #expect(!small.isFull)
-        small.append(command(1, deadline: nil))
+        small.append(command(1, deadline: nil), due: .second(1))
         #expect(small.isFull)
         _ = small.takeAll(now: .second(0))
         #expect(!small.isFull)
+    }
+
+    @Test("each waits for its own time, however long the others do")
+    func due() {
+        var parked = ParkedCommands(limitCommands: 10, limitBytes: 1000)
+        #expect(parked.nextDue == nil)
+        parked.append(command(1, deadline: nil), due: .second(7))
+        parked.append(command(2, deadline: .second(4)), due: .second(4))
+        parked.append(command(3, deadline: nil), due: .second(4) + ParkedCommands.slack)
+        #expect(parked.nextDue == .second(4))
+        let early = parked.takeDue(now: .second(3))
+        #expect(early.expired.isEmpty && early.others.isEmpty)
+        let (expired, others) = parked.takeDue(now: .second(4))
+        #expect(numbers(expired) == [2] && numbers(others) == [3])
+        #expect(parked.nextDue == .second(7) && parked.count == 1)
     }
 }

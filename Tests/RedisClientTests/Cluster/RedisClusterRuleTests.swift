@@ -27,21 +27,57 @@ struct RedisClusterRuleTests {
         }
     }
 
-    @Test("redirections that go round in a circle end, with the server's words")
-    func circle() async throws {
-        for word in ["MOVED", "ASK"] {
-            let count = Atomic(0)
-            let server = try await Self.server { request in
-                count.add(1, ordering: .relaxed)
-                return (request.contains("ASKING") ? "+OK\r\n" : "") + "-\(word) 1 127.0.0.1:PORT\r\n"
+    /// A client whose commands have so many milliseconds.
+    private static func hurriedClient(_ port: Int, milliseconds: Int64) async throws -> TestClusterClient {
+        try await TestClusterClient(ports: [port]) { configuration in
+            let connection = configuration.connection
+            configuration.connection = { endpoint in
+                var configuration = connection(endpoint)
+                configuration.commandTimeout = .milliseconds(milliseconds)
+                return configuration
             }
-            let client = try await TestClusterClient(ports: [server.port]) { $0.redirectionLimit = 5 }
-            let outcome = try await client.command("GET", "a")
-            #expect(outcome == .failure(.server(prefix: word, message: "1 127.0.0.1:\(server.port)")))
-            #expect(count.load(ordering: .relaxed) == 6)
-            try await client.close()
-            try await server.close()
         }
+    }
+
+    @Test("redirections that go round in a circle are followed until they lead somewhere", arguments: ["MOVED", "ASK"])
+    func circle(word: String) async throws {
+        let count = Atomic(0)
+        let server = try await Self.server { request in
+            let isLast = count.add(1, ordering: .relaxed).newValue > 20
+            return (request.contains("ASKING") ? "+OK\r\n" : "")
+                + (isLast ? "+there\r\n" : "-\(word) 1 127.0.0.1:PORT\r\n")
+        }
+        let client = try await TestClusterClient(ports: [server.port]) { $0.redirectionLimit = 5 }
+        #expect(try await client.command("GET", "a") == .success(.status("there")))
+        try await client.close()
+        try await server.close()
+    }
+
+    @Test("redirections that lead nowhere end with the command's time, with the server's words")
+    func endlessCircle() async throws {
+        let server = try await Self.server { request in
+            (request.contains("ASKING") ? "+OK\r\n" : "") + "-ASK 1 127.0.0.1:PORT\r\n"
+        }
+        let client = try await Self.hurriedClient(server.port, milliseconds: 200)
+        let outcome = try await client.command("GET", "a")
+        #expect(outcome == .failure(.server(prefix: "ASK", message: "1 127.0.0.1:\(server.port)")))
+        try await client.close()
+        try await server.close()
+    }
+
+    @Test("a command that is sent on and put off again and again, as while a slot moves, goes on until it is run")
+    func sentOnAndPutOff() async throws {
+        let count = Atomic(0)
+        let target = try await Self.server { _ in
+            "+OK\r\n" + (count.add(1, ordering: .relaxed).newValue < 7 ? "-TRYAGAIN later\r\n" : "+done\r\n")
+        }
+        let targetPort = target.port
+        let source = try await Self.server { _ in "-ASK 1 :\(targetPort)\r\n" }
+        let client = try await TestClusterClient(ports: [source.port]) { $0.redirectionLimit = 3 }
+        #expect(try await client.command("GET", "a") == .success(.status("done")))
+        try await client.close()
+        try await source.close()
+        try await target.close()
     }
 
     @Test("who is named by ASK is told so before the command, and the map stays as it is")
@@ -67,14 +103,7 @@ struct RedisClusterRuleTests {
             if request.contains("never") { return "-CLUSTERDOWN for good\r\n" }
             return count.add(1, ordering: .relaxed).newValue < 4 ? "-TRYAGAIN later\r\n" : "+done\r\n"
         }
-        let client = try await TestClusterClient(ports: [server.port]) { configuration in
-            let connection = configuration.connection
-            configuration.connection = { endpoint in
-                var configuration = connection(endpoint)
-                configuration.commandTimeout = .milliseconds(500)
-                return configuration
-            }
-        }
+        let client = try await Self.hurriedClient(server.port, milliseconds: 500)
         #expect(try await client.command("GET", "a") == .success(.status("done")))
         #expect(
             try await client.command("GET", "never") == .failure(.server(prefix: "CLUSTERDOWN", message: "for good"))
