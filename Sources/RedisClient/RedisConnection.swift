@@ -313,6 +313,8 @@ extension RedisConnection {
         case .ready:
             flush()
             onStateChange?(.connected)
+        case .refused(_, let error) where error.isAboutTooManyClients:
+            lost(reason: "the server has no room for one more client: \(error)", refusal: error)
         case .refused(let step, let error):
             lost(reason: "the server refused \(name(of: step)): \(error)", refusal: error)
         case .unsolicited:

@@ -237,8 +237,9 @@ extension RedisConnectionStateMachine {
         switch state {
         case .handshaking(let next, let deadline):
             let step = settings.handshake[next]
-            // The name is only for people; an access list may well forbid the command.
-            if let error, step != .setName { return .refused(step, error) }
+            // The name is only for people; an access list may well forbid the command. But the first answer may concern
+            // the connection instead.
+            if let error, step != .setName || error.isAboutTooManyClients { return .refused(step, error) }
             if next + 1 < settings.handshake.count {
                 state = .handshaking(next: next + 1, deadline: deadline)
                 return .none

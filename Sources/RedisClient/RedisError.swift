@@ -27,6 +27,15 @@ public enum RedisError: Error, Sendable, Equatable {
         }
     }
 
+    /// The server has no room for one more connection. It says so in place of the first answer, and closes: later there
+    /// may be room.
+    ///
+    /// Source: Redis documentation, "Redis client handling", "Maximum concurrent connected clients".
+    public var isAboutTooManyClients: Bool {
+        guard case .server("ERR", let message) = self else { return false }
+        return message.hasPrefix("max number of clients")
+    }
+
     /// Splits the text of an error reply (`-PREFIX message`, without the dash) by the server's convention.
     static func server(text: String) -> RedisError {
         let words = text.split(separator: " ", maxSplits: 1)

@@ -62,6 +62,18 @@ struct RedisConnectionStateMachineTests {
         #expect(machine.isReady)
     }
 
+    @Test("a server without room for one more client says so in place of the first answer, whatever was asked")
+    func tooManyClients() {
+        let error = RedisError.server(text: "ERR max number of clients reached")
+        let machine = TestMachine(handshake: [.setName, .ping])
+        _ = machine.start()
+        _ = machine.connected(now: .second(0))
+        guard case .refused(.setName, error) = machine.replied(error: error) else {
+            Issue.record("taken for a matter of the name")
+            return
+        }
+    }
+
     @Test("commands of one turn leave in one flush, in order")
     func oneFlush() {
         let machine = TestMachine()

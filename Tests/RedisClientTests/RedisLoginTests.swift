@@ -80,6 +80,22 @@ struct RedisLoginTests {
         try await client.close()
     }
 
+    @Test("a server without room for one more client is named with its words, and asked again until it has room")
+    func tooManyClients() async throws {
+        let server = try await FakeServer { connection in
+            connection == 0 ? "-ERR max number of clients reached\r\n" : "+OK\r\n+PONG\r\n"
+        } behaviour: { _, channel, _ in
+            channel.answer("+OK\r\n")
+        }
+        let client = try await TestClient(port: server.port)
+        let disconnection = try #require(await client.disconnection())
+        #expect(disconnection.reason.contains("max number of clients reached"))
+        #expect(!disconnection.isAuthenticationFailure)
+        #expect(try await client.command("SET a b") == .success(.status("OK")))
+        try await client.close()
+        try await server.close()
+    }
+
     @Test("a host that refuses, and a name that does not resolve, are named; attempts count up")
     func unreachable() async throws {
         let port = try freePort()
