@@ -140,41 +140,12 @@ public final class TokenInspector {
     /// Buckets read at once.
     private static let pageBuckets = 64
 
-    private struct Bucket: Sendable {
-        /// Number of the tag's buckets when this one was read.
-        var count: Int
-        var tokens: [(token: [UInt8], record: [UInt8])]
-
-        init(_ reply: RedisReply) {
-            guard reply.count == 2 else {
-                count = 0
-                tokens = []
-                return
-            }
-            count = Int(reply[0].integer ?? 0)
-            let fields = reply[1]
-            tokens = stride(from: 0, to: fields.count - 1, by: 2).map {
-                (Array(fields[$0].bytes), Array(fields[$0 + 1].bytes))
-            }
-        }
-    }
-
-    private func read(_ places: [BundleWalk.Place], _ keys: TokenKeys) throws -> [Bucket] {
+    private func read(_ places: [BundleWalk.Place], _ keys: TokenKeys) throws -> [BucketContents] {
         let redis = redis
         return try redis.eventLoop.flatSubmit {
             let answers = places.map { place in
-                let promise = redis.eventLoop.makePromise(of: Bucket.self)
-                redis.value.evaluate(
-                    TokenScripts.list,
-                    slot: keys.slot(tag: place.tag),
-                    keyCount: 2,
-                    argumentCount: 0
-                ) { writer in
-                    writer.argument(keys.directory(tag: place.tag))
-                    writer.argument(keys.bucket(place.bucket, tag: place.tag))
-                } _: { result in
-                    promise.completeWith(result.map { Bucket($0) }.mapError { $0 as any Error })
-                }
+                let promise = redis.eventLoop.makePromise(of: BucketContents.self)
+                redis.value.readBucket(place, keys) { promise.completeWith($0.mapError { $0 as any Error }) }
                 return promise.futureResult
             }
             return EventLoopFuture.whenAllSucceed(answers, on: redis.eventLoop)

@@ -64,7 +64,7 @@ package final class TokenTable {
         return space
     }
 
-    /// Reads a token's record.
+    /// Reads a token's record, by questions of one key each (`RedisPipeline+Buckets.swift`).
     ///
     /// - Parameters:
     ///   - token: must stay valid until the completion is called.
@@ -76,7 +76,17 @@ package final class TokenTable {
         in space: Space,
         _ completion: @escaping (Result<UnsafeRawBufferPointer?, RedisError>) -> Void
     ) {
-        let place = Place(token, checksum: checksum)
+        find(token, at: Place(token, checksum: checksum), in: space, corrections: Self.corrections, completion)
+    }
+
+    private func find(
+        _ token: UnsafeRawBufferPointer,
+        at place: Place,
+        in space: Space,
+        corrections: Int,
+        _ completion: @escaping (Result<UnsafeRawBufferPointer?, RedisError>) -> Void
+    ) {
+        let count = space.counts[place.tag]
         let bucket = place.bucket(in: space)
         redis.send(slot: space.keys.slot(tag: place.tag)) { writer in
             writer.command("HGET", argumentCount: 2)
@@ -89,9 +99,19 @@ package final class TokenTable {
             case .success(let reply) where !reply.isNull:
                 completion(.success(reply.bytes))
             case .success:
-                // The token is unknown, or its bucket was split: only a script can tell.
-                self.call(TokenScripts.read, Array(token), at: place, in: space, arguments: []) { result in
-                    completion(result.map { $0.isNull ? nil : $0.bytes })
+                // The token is unknown, or its bucket was split. The number of buckets never falls: if it is still that
+                // one, it was when the bucket was asked.
+                self.redis.countBuckets(ofTag: place.tag, space.keys) { result in
+                    switch result {
+                    case .success(count):
+                        completion(.success(nil))
+                    case .success(let present):
+                        space.counts[place.tag] = present
+                        guard corrections > 0 else { return completion(.failure(Self.restless)) }
+                        self.find(token, at: place, in: space, corrections: corrections - 1, completion)
+                    case .failure(let error):
+                        completion(.failure(error))
+                    }
                 }
             case .failure(let error):
                 completion(.failure(error))
@@ -99,22 +119,28 @@ package final class TokenTable {
         }
     }
 
-    /// Reads a token's record on the slow path; nil: the token is unknown. A record of an unknown form is an error.
+    private static let restless = RedisError.server(prefix: "BELFRY", message: "the buckets never stand still")
+
+    /// Reads a token's record; nil: the token is unknown. A record of an unknown form is an error.
     func read(
         _ token: [UInt8],
         in space: Space,
         _ completion: @escaping (Result<TokenRecord?, RedisError>) -> Void
     ) {
-        call(TokenScripts.read, token, at: Place(of: token), in: space, arguments: []) { result in
+        let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: token.count, alignment: 1)
+        bytes.copyBytes(from: token)
+        let copy = UnsafeRawBufferPointer(bytes)
+        look(up: copy, checksum: CRC32.checksum(copy), in: space) { result in
             completion(
-                result.flatMap { reply in
-                    if reply.isNull { return .success(nil) }
-                    guard let record = TokenRecord(reply.bytes) else {
+                result.flatMap { value in
+                    guard let value else { return .success(nil) }
+                    guard let record = TokenRecord(value) else {
                         return .failure(.server(prefix: "BELFRY", message: "a token record of a later version"))
                     }
                     return .success(record)
                 }
             )
+            bytes.deallocate()
         }
     }
 
@@ -253,7 +279,7 @@ package final class TokenTable {
             guard case .success(let reply) = result, let present = reply.integer else { return completion(result) }
             space.counts[place.tag] = max(1, Int(present))
             guard corrections > 0 else {
-                return completion(.failure(.server(prefix: "BELFRY", message: "the buckets never stand still")))
+                return completion(.failure(Self.restless))
             }
             self.call(
                 script,

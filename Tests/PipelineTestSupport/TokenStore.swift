@@ -1,12 +1,13 @@
 import NIOCore
 import NIOPosix
 import PushSchemas
+import PushTopics
 import RedisClient
 import TestSupport
 
 @testable import TokenState
 
-/// Token state in a real server, for tests. The test closes it.
+/// Token state in a real server or cluster, for tests. The test closes it.
 final class TokenStore: Sendable {
     static let environment = "sandbox"
     static let bundleID = "com.example.news"
@@ -15,23 +16,40 @@ final class TokenStore: Sendable {
     private let clients: NIOLoopBoundBox<Clients>
 
     struct Clients {
-        var connection: RedisConnection
+        var redis: any RedisPipeline
         var table: TokenTable
     }
 
-    init(port: Int) async throws {
-        let eventLoop = MultiThreadedEventLoopGroup.singleton.any()
-        self.eventLoop = eventLoop
-        clients = try await eventLoop.submit {
-            let connection = RedisConnection(
+    convenience init(port: Int) async throws {
+        try await self.init { eventLoop in
+            RedisConnection(
                 configuration: .init(endpoint: RedisEndpoint(host: "127.0.0.1", port: port)),
                 eventLoop: eventLoop
             )
-            connection.start()
-            return NIOLoopBoundBox(
-                Clients(connection: connection, table: TokenTable(connection)),
-                eventLoop: eventLoop
-            )
+        }
+    }
+
+    /// Its commands have a minute: a test that meets a cluster which refuses them for good does not hang.
+    convenience init(cluster: RedisClusterProcess) async throws {
+        let seeds = cluster.servers.map { RedisEndpoint(host: "127.0.0.1", port: $0.port) }
+        try await self.init { eventLoop in
+            let configuration = RedisCluster.Configuration(seeds: seeds) { endpoint in
+                var configuration = RedisConnection.Configuration(endpoint: endpoint)
+                configuration.commandTimeout = .seconds(60)
+                return configuration
+            }
+            return RedisCluster(configuration: configuration, eventLoop: eventLoop)
+        }
+    }
+
+    /// - Parameter connect: makes a client on its event loop.
+    private init(_ connect: @escaping @Sendable (any EventLoop) -> any RedisPipeline) async throws {
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.any()
+        self.eventLoop = eventLoop
+        clients = try await eventLoop.submit {
+            let redis = connect(eventLoop)
+            redis.start()
+            return NIOLoopBoundBox(Clients(redis: redis, table: TokenTable(redis)), eventLoop: eventLoop)
         }.get()
     }
 
@@ -117,12 +135,13 @@ final class TokenStore: Sendable {
     }
 
     func close() async throws {
-        try await eventLoop.submit { [clients] in clients.value.connection.close() }.get()
+        try await eventLoop.submit { [clients] in clients.value.redis.close() }.get()
     }
 
     private func answer(to words: [[UInt8]]) async throws -> [UInt8]? {
         let answers: [Result<[UInt8]?, RedisError>] = try await collect(1) { clients, answer in
-            clients.connection.send { writer in
+            // The second word is the key, but for commands that are for single servers only.
+            clients.redis.send(slot: RedisSlot(key: words.count > 1 ? words[1] : [])) { writer in
                 writer.command("EVAL", argumentCount: 2 + words.count)
                 writer.argument("return redis.call(unpack(ARGV))")
                 writer.argument(0)

@@ -192,7 +192,7 @@ struct FilteredLookupTests {
         bench.redis.isMute = false
         bench.redis.room = 2
         let batch = bench.batch(of: (1...5).map { (0, $0) })
-        // Who is answered for is not known, which a script is asked for in turn.
+        // Who is answered for is not known in that bucket; the number of buckets is asked for in turn.
         #expect(bench.ask(for: batch) == 5 + 2)
         batch.verdicts[0] = .isDeadByFeedback
         bench.redis.room = 3

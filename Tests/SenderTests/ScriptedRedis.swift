@@ -11,7 +11,7 @@ import TokenState
 final class ScriptedRedis: RedisPipeline {
     var isAway = false
     var isMute = false
-    /// For how many more questions, calls of scripts apart.
+    /// For how many more questions, calls of scripts and questions for the number of a tag's buckets apart.
     var room = Int.max
     /// The answer of ``CoalesceScript``: milliseconds.
     var window: Int64 = 0
@@ -37,11 +37,13 @@ final class ScriptedRedis: RedisPipeline {
         _ write: (inout RedisCommandWriter) -> Void,
         _ completion: @escaping RedisConnection.Completion
     ) {
-        guard room > 0 else {
-            questions += 1
-            return completion(.failure(.notSent(reason: "no room")))
+        if !Self.asksForDirectory(write) {
+            guard room > 0 else {
+                questions += 1
+                return completion(.failure(.notSent(reason: "no room")))
+            }
+            room -= 1
         }
-        room -= 1
         answer(.init(kind: .null, count: 0, value: 0), completion)
     }
 
@@ -56,6 +58,12 @@ final class ScriptedRedis: RedisPipeline {
         let isWindow = script.digest == CoalesceScript.coalesce.digest
         if isWindow { windowQuestions += 1 }
         answer(.init(kind: isWindow ? .integer : .null, count: 0, value: isWindow ? window : 0), completion)
+    }
+
+    private static func asksForDirectory(_ write: (inout RedisCommandWriter) -> Void) -> Bool {
+        var writer = RedisCommandWriter(buffer: ByteBuffer())
+        write(&writer)
+        return String(buffer: writer.finish()).contains("\r\nn2:{")
     }
 
     private func answer(_ node: ReplyArena.Node, _ completion: @escaping RedisConnection.Completion) {

@@ -47,8 +47,6 @@ final class SimulatedRedis {
         switch arguments.first.map({ String(decoding: $0, as: UTF8.self) }) {
         case "HGET":
             answer(tokens[arguments[1] + arguments[2]]?.bytes, at: root, in: &arena)
-        case "EVALSHA" where arguments[1] == TokenScripts.read.digest:
-            answer(tokens[arguments[4] + arguments[6]]?.bytes, at: root, in: &arena)
         case "EVALSHA" where arguments[1] == TokenScripts.tombstone.digest:
             answer(tombstone(arguments, by: worker), at: root, in: &arena)
         case "GET": answer(string(arguments[1]).map { Array($0.utf8) }, at: root, in: &arena)

@@ -89,6 +89,10 @@ public final class RedisServerProcess: Sendable {
 
     /// Runs a command on this server with redis-cli; returns the printed text.
     public func command(_ words: String...) throws -> String {
+        try command(words)
+    }
+
+    public func command(_ words: [String]) throws -> String {
         try printed(by: ["redis-cli", "-p", "\(port)"] + (tls?.clientArguments ?? []) + words)
     }
 

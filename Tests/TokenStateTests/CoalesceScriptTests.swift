@@ -193,7 +193,8 @@ extension TokenStore {
         isDue: Bool
     ) async throws -> Result<Int64, RedisError> {
         try await collect(1) { clients, answer in
-            clients.connection.evaluate(CoalesceScript.coalesce, keyCount: 1, argumentCount: 5) { writer in
+            let slot = RedisSlot(key: key)
+            clients.redis.evaluate(CoalesceScript.coalesce, slot: slot, keyCount: 1, argumentCount: 5) { writer in
                 writer.argument(key)
                 for number in [now, window, at, offset, isDue ? 1 : 0] { writer.argument(Int(number)) }
             } _: { result in

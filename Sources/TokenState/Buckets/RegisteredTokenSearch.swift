@@ -3,35 +3,33 @@ import RedisClient
 
 /// Searches the buckets of one bundle for a registered token, some at a time, up to a limit.
 ///
-/// A bundle in use answers with the first questions; one without registrations costs one small script per hash tag.
-/// Buckets are split meanwhile, but tokens only move to the new last one of their tag, which is searched after them.
-/// Bound to the event loop of its Redis client.
+/// A bundle in use answers with the first questions; one without registrations costs two small ones per hash tag, each
+/// of one key (`RedisPipeline+Buckets.swift`). Buckets are split meanwhile, but tokens only move to the new last one of
+/// their tag, which is searched after them. Bound to the event loop of its Redis client.
 package final class RegisteredTokenSearch {
-    /// Scripts under way at once.
+    /// Tags searched at once.
     static let width = 16
-    /// Buckets searched by one script.
-    static let bucketsPerScript = 4
-    /// Most scripts of one search: a bundle that needs more has too many records to be unused.
-    static let limit = 1024
+    /// Most buckets of one search: a bundle that has more has too many records to be unused.
+    static let limit = 4096
 
     private let redis: any RedisPipeline
     private let keys: TokenKeys
     private var answered: ((Bool?) -> Void)?
     private var nextTag = 0
+    /// Tags under way.
     private var underWay = 0
+    /// Buckets asked.
     private var asked = 0
 
-    /// A dead token counts: an app registered it. So does a record of a later layout.
+    /// KEYS[1]: a bucket. Answers with 1 if a token in it was registered, else 0. A dead token counts, because an app
+    /// registered it; so does a record of a later layout.
     private static let script = RedisScript(
         """
-        local count = tonumber(redis.call('GET', KEYS[1]) or 1)
-        for i = 2, #KEYS do
-          for _, value in ipairs(redis.call('HVALS', KEYS[i])) do
-            local flags, registered = struct.unpack('<BI4', value)
-            if flags >= 64 or registered > 0 then return -1 end
-          end
+        for _, value in ipairs(redis.call('HVALS', KEYS[1])) do
+          local flags, registered = struct.unpack('<BI4', value)
+          if flags >= 64 or registered > 0 then return 1 end
         end
-        return count
+        return 0
         """
     )
 
@@ -46,39 +44,35 @@ package final class RegisteredTokenSearch {
     package func start() {
         while answered != nil, underWay < Self.width, nextTag < TokenKeys.tags {
             nextTag += 1
-            ask(tag: nextTag - 1, from: 0)
+            underWay += 1
+            ask(BundleWalk.Place(tag: nextTag - 1, bucket: 0), of: 1)
         }
         if underWay == 0, nextTag == TokenKeys.tags { finish(false) }
     }
 
-    private func ask(tag: Int, from bucket: Int) {
+    /// - Parameter known: the number of the tag's buckets, as far as is known.
+    private func ask(_ place: BundleWalk.Place, of known: Int) {
         guard asked < Self.limit else { return finish(nil) }
         asked += 1
-        underWay += 1
-        redis.evaluate(
-            Self.script,
-            slot: keys.slot(tag: tag),
-            keyCount: 1 + Self.bucketsPerScript,
-            argumentCount: 0
-        ) { writer in
-            writer.argument(keys.directory(tag: tag))
-            for number in bucket..<bucket + Self.bucketsPerScript {
-                writer.argument(keys.bucket(number, tag: tag))
-            }
+        redis.evaluate(Self.script, slot: keys.slot(tag: place.tag), keyCount: 1, argumentCount: 0) { writer in
+            writer.argument(keys.bucket(place.bucket, tag: place.tag))
         } _: { result in
-            self.take(result, tag: tag, next: bucket + Self.bucketsPerScript)
+            guard self.answered != nil else { return }
+            guard case .success(let reply) = result, let found = reply.integer else { return self.finish(nil) }
+            if found == 1 { return self.finish(true) }
+            self.goOn(to: BundleWalk.Place(tag: place.tag, bucket: place.bucket + 1), of: known)
         }
     }
 
-    private func take(_ result: Result<RedisReply, RedisError>, tag: Int, next: Int) {
-        underWay -= 1
-        guard answered != nil else { return }
-        guard case .success(let reply) = result, let count = reply.integer, count == -1 || count > 0 else {
-            return finish(nil)
+    private func goOn(to place: BundleWalk.Place, of known: Int) {
+        if place.bucket < known { return ask(place, of: known) }
+        redis.countBuckets(ofTag: place.tag, keys) { result in
+            guard self.answered != nil else { return }
+            guard case .success(let count) = result else { return self.finish(nil) }
+            if place.bucket < count { return self.ask(place, of: count) }
+            self.underWay -= 1
+            self.start()
         }
-        if count == -1 { return finish(true) }
-        if next < count { ask(tag: tag, from: next) }
-        start()
     }
 
     private func finish(_ answer: Bool?) {

@@ -7,6 +7,14 @@ import RedisClient
 /// Every script that touches a token has KEYS[1], the directory of the token's tag, KEYS[2], the bucket of the token,
 /// and ARGV[1], the number of buckets by which the caller chose that bucket. If the directory has another number, the
 /// script changes nothing and answers with that number, an integer; else it answers with an array (``TokenFacts``).
+///
+/// All keys are named, because only then does a Redis Cluster run a script whole or not at all while their slot moves
+/// to another master. It puts off a script (TRYAGAIN) of whose keys one is missing, until the slot has moved. A key
+/// that a script reads without naming it would seem to be missing on one side: on the old master the script would break
+/// off between two writes, on the new one it would take a directory that is still to come for one bucket. So a tag's
+/// directory is there as long as the tag has tokens, and what only reads is no script: see ``RedisPipeline``'s
+/// questions about buckets. Put off until the slot has moved are a tag's first token, splits, and a request's first
+/// badge.
 enum TokenScripts {
     /// ARGV: buckets, token, registered at, flags of the texts, texts. Moves the registration forward only; clears an
     /// older tombstone, keeps a newer one.
@@ -70,32 +78,29 @@ enum TokenScripts {
         )
     )
 
-    /// ARGV: buckets, token. Answers with a string, the record, or with null if there is none.
-    static let read = RedisScript(agreed + "return redis.call('HGET', KEYS[2], ARGV[2])")
-
     /// ARGV: buckets, token. Removes everything about the token; answers with a string, the number of removed records.
-    static let forget = RedisScript(agreed + "return tostring(redis.call('HDEL', KEYS[2], ARGV[2]))")
+    static let forget = RedisScript(agreed + removal + "return tostring((remove()))")
 
     /// ARGV: buckets, token, forgotten at. Removes everything about a token that is dead because a gateway called it
     /// invalid no later than that. Another tombstone, or a token that lives, is newer and stays.
     static let forgetInvalid = RedisScript(
         change(
-            """
-            if reason == 2 and tombstoned > registered and tombstoned <= tonumber(ARGV[3]) then
-              redis.call('HDEL', KEYS[2], ARGV[2])
-              registered, tombstoned, reason = 0, 0, 0
-            end
-            return answer(0)
-            """
+            removal + """
+                if reason == 2 and tombstoned > registered and tombstoned <= tonumber(ARGV[3]) then
+                  local _, left = remove()
+                  return {0, 0, 0, 0, left}
+                end
+                return answer(0)
+                """
         )
     )
 
     /// ARGV: buckets, token, the record as it was read. Removes the record if it has not changed since; answers with a
     /// string, the number of removed records.
     static let sweep = RedisScript(
-        agreed + """
+        agreed + removal + """
             if redis.call('HGET', KEYS[2], ARGV[2]) ~= ARGV[3] then return '0' end
-            return tostring(redis.call('HDEL', KEYS[2], ARGV[2]))
+            return tostring((remove()))
             """
     )
 
@@ -121,25 +126,34 @@ enum TokenScripts {
               end
             end
             if #moved > 0 then
+              -- First the new one: if that is refused, nothing is lost.
+              put(KEYS[3], moved)
               redis.call('DEL', KEYS[2])
               put(KEYS[2], left)
-              put(KEYS[3], moved)
             end
             redis.call('SET', KEYS[1], count + 1)
             return {count + 1, redis.call('HLEN', KEYS[4])}
             """
     )
 
-    /// KEYS: directory, a bucket. Answers with an array: the number of buckets, and this bucket's fields and values at
-    /// the same moment.
-    static let list = RedisScript(
-        "return {tonumber(redis.call('GET', KEYS[1]) or 1), redis.call('HGETALL', KEYS[2])}"
-    )
-
     /// Compares the caller's number of buckets with the directory's; if they differ, answers with the latter.
     private static let agreed = """
-        local count = tonumber(redis.call('GET', KEYS[1]) or 1)
+        local directory = redis.call('GET', KEYS[1])
+        local count = tonumber(directory or 1)
         if count ~= tonumber(ARGV[1]) then return count end
+
+        """
+
+    /// Defines how a record is removed: a tag's last one takes the directory along, unless the tag was ever split.
+    /// Nothing may be asked of the bucket afterwards: a master whose slot moves away refuses calls on a key that is
+    /// gone.
+    private static let removal = """
+        local function remove()
+          local tokens = redis.call('HLEN', KEYS[2])
+          local removed = redis.call('HDEL', KEYS[2], ARGV[2])
+          if directory == '1' and removed == tokens then redis.call('DEL', KEYS[1]) end
+          return removed, tokens - removed
+        end
 
         """
 
@@ -194,6 +208,7 @@ enum TokenScripts {
             flags = flags + 2
             record = record .. struct.pack('<I4', badge)
           end
+          if not directory then redis.call('SET', KEYS[1], 1) end
           redis.call('HSET', KEYS[2], ARGV[2], string.char(flags) .. record .. texts)
           return answer(revived)
         end

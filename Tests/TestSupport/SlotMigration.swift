@@ -1,0 +1,50 @@
+/// The move of one slot of a ``RedisClusterProcess`` to another master, step by step, as `redis-cli --cluster reshard`
+/// makes it. Its methods block.
+///
+/// Source: Redis documentation, CLUSTER SETSLOT, "Redis Cluster live resharding explained".
+public struct SlotMigration: Sendable {
+    public let slot: Int
+    private let source: RedisServerProcess
+    private let target: RedisServerProcess
+
+    /// Chooses a master that does not serve the slot.
+    public init(of slot: Int, in cluster: RedisClusterProcess) throws {
+        let source = try cluster.master(ofSlot: slot)
+        guard let target = cluster.masters.first(where: { $0.port != source.port }) else {
+            throw RedisServerProcess.Failure(description: "there is no other master")
+        }
+        self.slot = slot
+        self.source = source
+        self.target = target
+    }
+
+    /// Opens the slot on both sides.
+    public func begin() throws {
+        try run(on: target, ["CLUSTER", "SETSLOT", "\(slot)", "IMPORTING", source.nodeID()])
+        try run(on: source, ["CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", target.nodeID()])
+    }
+
+    /// Moves some keys, which have printable names; returns how many. None are left when that is 0.
+    public func moveKeys(limit: Int) throws -> Int {
+        let list = try source.command("CLUSTER", "GETKEYSINSLOT", "\(slot)", "\(limit)")
+        let keys = list.split(whereSeparator: \.isNewline)
+        guard !keys.isEmpty else { return 0 }
+        let words = ["MIGRATE", "127.0.0.1", "\(target.port)", "", "0", "5000", "KEYS"]
+        try run(on: source, words + keys.map(String.init))
+        return keys.count
+    }
+
+    /// Closes the slot, which is the target's from then on. All keys have been moved.
+    public func end() throws {
+        for server in [target, source] {
+            try run(on: server, ["CLUSTER", "SETSLOT", "\(slot)", "NODE", target.nodeID()])
+        }
+    }
+
+    private func run(on server: RedisServerProcess, _ words: [String]) throws {
+        let answer = try server.command(words)
+        guard answer.hasPrefix("OK") else {
+            throw RedisServerProcess.Failure(description: "\(words.joined(separator: " ")): \(answer)")
+        }
+    }
+}
