@@ -48,21 +48,24 @@ package final class TokenTable {
     /// Most repetitions of a call because the number of buckets had changed meanwhile.
     private static let corrections = 64
 
+    /// Most spaces that are kept for callers which do not keep them, some 3 KiB each: whoever publishes registrations
+    /// may make bundle IDs up. One that is forgotten begins anew with one bucket a tag, which the server corrects.
+    static let spaceLimit = 4096
+
     let redis: any RedisPipeline
     /// The spaces of bundles whose space the caller does not keep.
-    private var spaces: [String: Space] = [:]
+    private var spaces = RecentValues<String, Space>(limit: TokenTable.spaceLimit)
 
     package init(_ redis: any RedisPipeline) {
         self.redis = redis
     }
 
     package func space(environment: String, bundleID: String) -> Space {
-        let name = "\(environment):\(bundleID)"
-        if let known = spaces[name] { return known }
-        let space = Space(environment: environment, bundleID: bundleID)
-        spaces[name] = space
-        return space
+        spaces.value(of: "\(environment):\(bundleID)") { Space(environment: environment, bundleID: bundleID) }
     }
+
+    /// Spaces kept here.
+    var spaceCount: Int { spaces.count }
 
     /// Reads a token's record, by questions of one key each (`RedisPipeline+Buckets.swift`).
     ///
