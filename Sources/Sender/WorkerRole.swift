@@ -38,8 +38,7 @@ public struct WorkerRole: Service {
             randomBits: { .random(in: .min ... .max) }
         )
         redis = configuration.worker.tokenState ? try configuration.redis.servers(name: "belfry-worker") : nil
-        durability =
-            configuration.worker.tokenState ? try RedisDurabilityCheck(configuration.redis, logger: logger) : nil
+        durability = try Self.durability(configuration, logger: logger)
         operations = WorkerOperations(certificates: certificates)
         for environment in configuration.environments {
             let bundles = certificates.contexts(environment: environment.name).keys.sorted()
@@ -56,6 +55,18 @@ public struct WorkerRole: Service {
                 )
             }
         }
+    }
+
+    /// The check of Redis. A worker that goes on without Redis also starts without it.
+    private static func durability(_ configuration: BelfryConfiguration, logger: Logger) throws -> RedisDurabilityCheck?
+    {
+        guard configuration.worker.tokenState else { return nil }
+        let redis = configuration.redis
+        return try RedisDurabilityCheck(
+            redis,
+            patience: redis.whenAway == .send ? redis.awayAfter : nil,
+            logger: logger
+        )
     }
 
     /// Runs until a graceful shutdown, which drains, confirms, commits and leaves the group.

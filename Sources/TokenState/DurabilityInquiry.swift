@@ -21,33 +21,51 @@ final class DurabilityInquiry {
     /// The latest answers of the masters.
     private var answers: [RedisAddress: Answer] = [:]
     private var isAsking = false
+    /// Ends the wait for the first answers.
+    private var patienceEnd: Scheduled<Void>?
     /// The masters changed while they were being asked.
     private var isDoubtful = false
     private var isFirst = true
     private var isClosed = false
 
-    init(_ servers: RedisCluster.Configuration, eventLoop: any EventLoop, logger: Logger, report: @escaping Report) {
+    /// - Parameter isAwaited: nothing else runs until the first verdicts, so that nobody else tells that Redis is away.
+    init(
+        _ servers: RedisCluster.Configuration,
+        eventLoop: any EventLoop,
+        isAwaited: Bool,
+        logger: Logger,
+        report: @escaping Report
+    ) {
         redis = RedisCluster(configuration: servers, eventLoop: eventLoop)
         self.report = report
         promise = eventLoop.makePromise()
         redis.onMasters = { [unowned self] in ask() }
-        redis.onStateChange = { state in
+        redis.onStateChange = { [unowned self] state in
             guard case .disconnected(let cause) = state else { return }
-            logger.debug("the check of Redis waits", metadata: ["reason": "\(cause)"])
+            if isAwaited, isFirst {
+                logger.report(state)
+            } else {
+                logger.debug("the check of Redis waits", metadata: ["reason": "\(cause)"])
+            }
         }
     }
 
-    func start() {
+    /// - Parameter patience: the longest wait for the first verdicts; nil: as long as it takes.
+    func start(patience: TimeAmount?) {
         redis.start()
+        guard let patience else { return }
+        patienceEnd = redis.eventLoop.assumeIsolated().scheduleTask(in: patience) { self.endFirst() }
     }
 
-    /// The verdicts of all masters, once all have answered; fails with `CancellationError` when closed before.
+    /// The verdicts of all masters, once all have answered, or of those that have when the patience is over; fails with
+    /// `CancellationError` when closed before.
     var firstVerdicts: EventLoopFuture<[(RedisAddress, RedisDurability)]> { promise.futureResult }
 
     /// Ends the inquiry. Closing twice is harmless.
     func close() {
         guard !isClosed else { return }
         isClosed = true
+        patienceEnd?.cancel()
         redis.close()
         if isFirst { promise.fail(CancellationError()) }
     }
@@ -59,18 +77,21 @@ final class DurabilityInquiry {
         }
         isAsking = true
         isDoubtful = false
-        redis.info("replication") { [weak self] replication in
-            self?.redis.info("persistence") { [weak self] persistence in
-                self?.redis.info("memory") { [weak self] memory in
-                    self?.take(replication, persistence, memory)
+        redis.setting("appendfsync") { [weak self] syncing in
+            self?.redis.info("replication") { [weak self] replication in
+                self?.redis.info("persistence") { [weak self] persistence in
+                    self?.redis.info("memory") { [weak self] memory in
+                        self?.take(syncing, replication, persistence, memory)
+                    }
                 }
             }
         }
     }
 
     private typealias Infos = [(RedisAddress, Result<RedisInfo, RedisError>)]
+    private typealias Settings = [(RedisAddress, Result<String?, RedisError>)]
 
-    private func take(_ replication: Infos, _ persistence: Infos, _ memory: Infos) {
+    private func take(_ syncing: Settings, _ replication: Infos, _ persistence: Infos, _ memory: Infos) {
         guard !isClosed else { return }
         isAsking = false
         let masters = redis.masterAddresses
@@ -80,17 +101,21 @@ final class DurabilityInquiry {
             let infos = [replication, persistence, memory].compactMap { infos in
                 infos.first { $0.0 == server }?.1
             }
-            guard infos.count == 3, let answer = Answer(infos[0], infos[1], infos[2]), answers[server] != answer else {
-                continue
-            }
+            guard infos.count == 3, let syncing = syncing.first(where: { $0.0 == server })?.1,
+                let answer = Answer(syncing, infos[0], infos[1], infos[2]), answers[server] != answer
+            else { continue }
             answers[server] = answer
             report(server, answer.verdict, isFirst)
         }
-        if isFirst, redis.isReady, answers.count == masters.count {
-            isFirst = false
-            promise.succeed(masters.compactMap { server in answers[server].map { (server, $0.verdict) } })
-        }
+        if redis.isReady, answers.count == masters.count { endFirst() }
         if isDoubtful { ask() }
+    }
+
+    private func endFirst() {
+        guard isFirst, !isClosed else { return }
+        isFirst = false
+        patienceEnd?.cancel()
+        promise.succeed(redis.masterAddresses.compactMap { server in answers[server].map { (server, $0.verdict) } })
     }
 }
 
@@ -98,19 +123,30 @@ extension DurabilityInquiry.Answer {
     /// Nil: the connection was lost, and the next one asks again. A command that the server refuses is not repeated: it
     /// would be refused again.
     fileprivate init?(
+        _ appendfsync: Result<String?, RedisError>,
         _ replication: Result<RedisInfo, RedisError>,
         _ persistence: Result<RedisInfo, RedisError>,
         _ memory: Result<RedisInfo, RedisError>
     ) {
         do throws(RedisError) {
-            let history = try replication.get()["master_replid"] ?? ""
             self.init(
-                history: history,
-                verdict: RedisDurability(persistence: try persistence.get(), memory: try memory.get())
+                history: try replication.told(orElse: RedisInfo(""))["master_replid"] ?? "",
+                verdict: RedisDurability(
+                    persistence: try persistence.told(orElse: RedisInfo("")),
+                    memory: try memory.told(orElse: RedisInfo("")),
+                    appendfsync: try appendfsync.told(orElse: nil)
+                )
             )
         } catch {
-            guard case .server = error else { return nil }
-            self.init(history: "", verdict: .unknown("\(error)"))
+            return nil
         }
+    }
+}
+
+extension Result where Failure == RedisError {
+    /// The answer, or its stand-in if the server refuses to tell.
+    fileprivate func told(orElse nothing: Success) throws(RedisError) -> Success {
+        if case .failure(.server) = self { return nothing }
+        return try get()
     }
 }

@@ -1,27 +1,59 @@
 import RedisClient
 
-/// A server's treatment of acknowledged data, as told by itself.
+/// A server's treatment of acknowledged data, as told by itself. Pure.
 ///
-/// The token state must outlive a crash (append-only file) and must not be thrown away when memory runs short
-/// (`noeviction`): a lost tombstone sends to a dead token, a lost registration keeps a live one silent.
-enum RedisDurability: Equatable {
-    case good
-    /// The faults, each with the setting and its value.
-    case bad([String])
-    /// The server does not tell.
-    case unknown(String)
+/// The token state must outlive a crash (append-only file, written out every second at least) and must not be thrown
+/// away when memory runs short (`noeviction`): a lost tombstone sends to a dead token, a lost registration keeps a live
+/// one silent.
+///
+/// Source: Redis documentation, "Redis persistence", "Key eviction", INFO.
+struct RedisDurability: Equatable {
+    /// Reasons why the server may lose what it has acknowledged, each with the setting to change or the thing to mend.
+    private(set) var faults: [String] = []
+    /// Failures that lose nothing as long as the append-only file is written.
+    private(set) var troubles: [String] = []
+    /// Settings that the server does not tell.
+    private(set) var unknown: [String] = []
 
     /// - Parameters:
-    ///   - persistence: INFO's section of that name.
-    ///   - memory: INFO's section of that name.
-    init(persistence: RedisInfo, memory: RedisInfo) {
-        guard let file = persistence["aof_enabled"], let policy = memory["maxmemory_policy"] else {
-            self = .unknown("INFO does not tell aof_enabled and maxmemory_policy")
-            return
+    ///   - persistence: INFO's section of that name; empty if the server refuses it.
+    ///   - memory: INFO's section of that name; the same.
+    ///   - appendfsync: the answer to CONFIG GET; nil: the user may not ask. INFO does not tell it.
+    init(persistence: RedisInfo, memory: RedisInfo, appendfsync: String?) {
+        switch persistence["aof_enabled"] {
+        case "1"?: judge(appendfsync: appendfsync)
+        case nil: unknown.append("appendonly")
+        default: faults.append("appendonly is no, and must be yes")
         }
-        var faults: [String] = []
-        if file != "1" { faults.append("appendonly is no, and must be yes") }
-        if policy != "noeviction" { faults.append("maxmemory-policy is \(policy), and must be noeviction") }
-        self = faults.isEmpty ? .good : .bad(faults)
+        switch memory["maxmemory_policy"] {
+        case "noeviction"?: break
+        case nil: unknown.append("maxmemory-policy")
+        case let policy?: faults.append("maxmemory-policy is \(policy), and must be noeviction")
+        }
+        if persistence.failed("aof_last_write_status") {
+            faults.append("aof_last_write_status is err: the append-only file cannot be written; see to the disk")
+        }
+        if persistence.failed("aof_last_bgrewrite_status") {
+            troubles.append("aof_last_bgrewrite_status is err: the append-only file grows; see to memory and disk")
+        }
+        if persistence.failed("rdb_last_bgsave_status") {
+            troubles.append("rdb_last_bgsave_status is err: there is no new snapshot; see to memory and disk")
+        }
     }
+
+    private mutating func judge(appendfsync: String?) {
+        switch appendfsync {
+        case "always"?, "everysec"?: break
+        case nil: unknown.append("appendfsync")
+        case let other?: faults.append("appendfsync is \(other), and must be everysec or always")
+        }
+    }
+
+    /// Nothing is unknown but `appendfsync`, for which a user needs CONFIG. Its stock value is good.
+    var isKnownButForCONFIG: Bool { unknown == ["appendfsync"] }
+}
+
+extension RedisInfo {
+    /// The last attempt failed. A server that does not tell has no such file, or is not Redis.
+    fileprivate func failed(_ status: String) -> Bool { self[status] == "err" }
 }

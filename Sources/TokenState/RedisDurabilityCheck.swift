@@ -11,17 +11,20 @@ import ServiceLifecycle
 package struct RedisDurabilityCheck: Sendable {
     private let servers: RedisCluster.Configuration
     private let policy: RedisDurabilityPolicy
+    private let patience: Duration?
     private let logger: Logger
 
+    /// - Parameter patience: with `refuse`, the longest wait of a role that can do without Redis; nil: it cannot.
     /// - Throws: an error that names the file: a certificate or the trust roots cannot be loaded.
-    package init(_ settings: RedisSettings, logger: Logger) throws {
+    package init(_ settings: RedisSettings, patience: Duration? = nil, logger: Logger) throws {
         servers = try settings.servers(name: "belfry-check")
         policy = settings.durability
+        self.patience = patience
         self.logger = logger
     }
 
-    /// Runs `role`. With `refuse`, only after a first look at all masters, for which it waits as long as Redis is away;
-    /// with `warn`, the look runs beside it.
+    /// Runs `role`. With `refuse`, only after a first look at all masters, for which it waits while Redis is away, and
+    /// tells so; with `warn`, the look runs beside it.
     ///
     /// - Throws: `ToolError.configuration` (exit code 78) that names servers and settings; the errors of `role`.
     package func run(_ role: () async throws -> Void) async throws {
@@ -33,13 +36,17 @@ package struct RedisDurabilityCheck: Sendable {
 
     private func begin() async throws -> NIOLoopBound<DurabilityInquiry> {
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
-        return try await eventLoop.submit { [servers, policy, logger] in
-            let inquiry = DurabilityInquiry(servers, eventLoop: eventLoop, logger: logger) { server, verdict, isFirst in
+        return try await eventLoop.submit { [servers, policy, patience, logger] in
+            let refuses = policy == .refuse
+            let inquiry = DurabilityInquiry(servers, eventLoop: eventLoop, isAwaited: refuses, logger: logger) {
+                server,
+                verdict,
+                isFirst in
                 // The refusal reports it.
-                if policy == .refuse, isFirst, case .bad = verdict { return }
+                if refuses, isFirst, !verdict.faults.isEmpty { return }
                 logger.report(verdict, of: server)
             }
-            inquiry.start()
+            inquiry.start(patience: refuses ? patience.map { TimeAmount($0) } : nil)
             return NIOLoopBound(inquiry, eventLoop: eventLoop)
         }.get()
     }
@@ -56,12 +63,11 @@ package struct RedisDurabilityCheck: Sendable {
 
     private func refuse(_ verdicts: [(RedisAddress, RedisDurability)]) throws {
         let refusals = verdicts.compactMap { server, verdict -> String? in
-            guard case .bad(let faults) = verdict else { return nil }
-            return "\(server): \(faults.joined(separator: "; "))"
+            verdict.faults.isEmpty ? nil : "\(server): \(verdict.faults.joined(separator: "; "))"
         }
         guard !refusals.isEmpty else { return }
         throw ToolError.configuration(
-            "Redis may lose what it has acknowledged, which redis.durability refuses: "
+            "Redis may lose what it has acknowledged, which redis.durability refuses (warn: only warns of it): "
                 + refusals.joined(separator: ", ")
         )
     }
@@ -69,18 +75,23 @@ package struct RedisDurabilityCheck: Sendable {
 
 extension Logger {
     fileprivate func report(_ verdict: RedisDurability, of server: RedisAddress) {
-        switch verdict {
-        case .good:
-            break
-        case .bad(let faults):
+        if !verdict.faults.isEmpty {
             warning(
                 "Redis may lose what it has acknowledged",
-                metadata: ["redis": "\(server)", "settings": "\(faults.joined(separator: "; "))"]
+                metadata: ["redis": "\(server)", "settings": "\(verdict.faults.joined(separator: "; "))"]
             )
-        case .unknown(let reason):
+        }
+        if !verdict.troubles.isEmpty {
             warning(
+                "Redis has trouble with its files",
+                metadata: ["redis": "\(server)", "troubles": "\(verdict.troubles.joined(separator: "; "))"]
+            )
+        }
+        if !verdict.unknown.isEmpty {
+            log(
+                level: verdict.isKnownButForCONFIG ? .notice : .warning,
                 "it could not be checked whether Redis keeps what it acknowledges",
-                metadata: ["redis": "\(server)", "reason": "\(reason)"]
+                metadata: ["redis": "\(server)", "unknown": "\(verdict.unknown.joined(separator: ", "))"]
             )
         }
     }

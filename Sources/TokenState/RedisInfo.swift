@@ -25,15 +25,46 @@ extension RedisCluster {
         _ section: String,
         _ completion: @escaping ([(RedisAddress, Result<RedisInfo, RedisError>)]) -> Void
     ) {
-        let masters = masterAddresses
-        var answers: [(RedisAddress, Result<RedisInfo, RedisError>)] = []
-        guard !masters.isEmpty else { return completion([]) }
-        for master in masters {
-            send(to: master) { writer in
+        askMasters(
+            { writer in
                 writer.command("INFO", argumentCount: 1)
                 writer.argument(section)
-            } _: { result in
-                answers.append((master, result.map { RedisInfo($0.string ?? "") }))
+            },
+            read: { RedisInfo($0.string ?? "") },
+            completion
+        )
+    }
+
+    /// Asks every master for a setting, all at once.
+    ///
+    /// - Parameter completion: called once, with an answer or a failure for each of ``masterAddresses``; nil: there is
+    ///   no such setting.
+    func setting(
+        _ name: String,
+        _ completion: @escaping ([(RedisAddress, Result<String?, RedisError>)]) -> Void
+    ) {
+        askMasters(
+            { writer in
+                writer.command("CONFIG", argumentCount: 2)
+                writer.argument("GET")
+                writer.argument(name)
+            },
+            read: { $0.count == 2 ? $0[1].string : nil },
+            completion
+        )
+    }
+
+    private func askMasters<Value>(
+        _ write: (inout RedisCommandWriter) -> Void,
+        read: @escaping (RedisReply) -> Value,
+        _ completion: @escaping ([(RedisAddress, Result<Value, RedisError>)]) -> Void
+    ) {
+        let masters = masterAddresses
+        var answers: [(RedisAddress, Result<Value, RedisError>)] = []
+        guard !masters.isEmpty else { return completion([]) }
+        for master in masters {
+            send(to: master, write) { result in
+                answers.append((master, result.map(read)))
                 if answers.count == masters.count { completion(answers) }
             }
         }

@@ -60,7 +60,8 @@ struct RedisNews: Equatable, Sendable {
 }
 
 extension Logger {
-    fileprivate func report(_ state: RedisConnectionState) {
+    /// Tells of a connection to Redis.
+    func report(_ state: RedisConnectionState) {
         switch state {
         case .connected:
             info("connected to Redis")

@@ -57,7 +57,8 @@ extension IntegrationTests {
             Fault(
                 testDescription: "unknown property of librdkafka",
                 command: "registrar",
-                configuration: "kafka: {properties: {no.such.property: 1}}",
+                // There is no Redis, which the role would wait for first.
+                configuration: "kafka: {properties: {no.such.property: 1}}\nredis: {durability: warn}",
                 named: ["no.such.property"]
             ),
         ]
@@ -123,7 +124,9 @@ extension IntegrationTests {
         func redisLater() async throws {
             try await withPipeline { pipeline, kafka in
                 pipeline.stopRedis()
-                let worker = try pipeline.startWorker(environment: ["BELFRY_WORKER_TOMBSTONE_FILTER": "false"])
+                let worker = try pipeline.startWorker(environment: [
+                    "BELFRY_WORKER_TOMBSTONE_FILTER": "false", "BELFRY_REDIS_DURABILITY": "warn",
+                ])
                 let address = try #require(pipeline.redisURL.split(separator: "/").last)
                 try worker.waitForLogLine(with: "Redis", String(address), within: patience)
                 var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 2))
@@ -133,6 +136,26 @@ extension IntegrationTests {
                 try pipeline.startRedis()
                 try kafka.waitForOutcomes()
                 #expect(kafka.books.claimed == 2)
+            }
+        }
+
+        @Test("roles that are to make sure of Redis name it and wait until it is there, and then work")
+        func redisAwaited() async throws {
+            try await withPipeline { pipeline, kafka in
+                pipeline.stopRedis()
+                let address = try #require(pipeline.redisURL.split(separator: "/").last)
+                let roles = [
+                    try pipeline.startWorker(), try pipeline.startRegistrar(), try pipeline.startHarvester(),
+                ]
+                for role in roles {
+                    try role.waitForLogLine(with: "no connection to Redis", String(address), within: patience)
+                    #expect(role.isRunning)
+                }
+                try pipeline.startRedis()
+                var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 2))
+                try kafka.deliver(try records.record(to: records.tokens))
+                #expect(kafka.books.claimed == 2)
+                #expect(roles.allSatisfy { $0.isRunning })
             }
         }
 

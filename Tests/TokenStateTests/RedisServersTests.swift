@@ -174,7 +174,9 @@ import TokenState
     @Test("one that keeps nothing, or evicts, is warned of, or refused as wrong configuration that names the setting")
     func volatile() async throws {
         for (arguments, setting) in [
-            ([], "appendonly is no"), (["--appendonly", "yes", "--maxmemory-policy", "allkeys-lru"], "allkeys-lru"),
+            ([], "appendonly is no, and must be yes"),
+            (["--appendonly", "yes", "--maxmemory-policy", "allkeys-lru"], "allkeys-lru, and must be noeviction"),
+            (["--appendonly", "yes", "--appendfsync", "no"], "appendfsync is no, and must be everysec or always"),
         ] as [([String], String)] {
             let lines = try await check(arguments, .warn) { await $1.next(Self.warning) }
             #expect(lines == [Self.warning])
@@ -192,6 +194,34 @@ import TokenState
     func silent() async throws {
         let lines = try await check(["--rename-command", "INFO", "hidden"])
         #expect(lines == ["it could not be checked whether Redis keeps what it acknowledges"])
+    }
+
+    @Test("one whose user may not ask for settings is judged by what INFO tells; what could not be asked is told")
+    func withoutCONFIG() async throws {
+        let server = try RedisServerProcess(arguments: [
+            "--appendonly", "yes", "--user", "ann", "on", ">secret", "~*", "+@all", "-config",
+        ])
+        var settings = RedisSettings()
+        settings.endpoint = RedisEndpoint(host: "127.0.0.1", port: server.port, user: "ann", password: "secret")
+        let lines = LogLines()
+        var logger = lines.logger
+        logger.logLevel = .notice
+        var hasBegun = false
+        try await RedisDurabilityCheck(settings, logger: logger).run { hasBegun = true }
+        #expect(hasBegun)
+        #expect(lines.messages == ["it could not be checked whether Redis keeps what it acknowledges"])
+    }
+
+    @Test("a role that can do without Redis begins without it, though it is to refuse one that loses things")
+    func impatient() async throws {
+        var settings = RedisSettings()
+        settings.endpoint = RedisEndpoint(host: "127.0.0.1", port: try freePort())
+        #expect(settings.durability == .refuse)
+        var hasBegun = false
+        try await RedisDurabilityCheck(settings, patience: .milliseconds(10), logger: LogLines().logger).run {
+            hasBegun = true
+        }
+        #expect(hasBegun)
     }
 
     private static let warning = "Redis may lose what it has acknowledged"
@@ -221,6 +251,7 @@ import TokenState
         let server = try RedisServerProcess()
         var settings = RedisSettings()
         settings.endpoint = RedisEndpoint(host: "127.0.0.1", port: server.port)
+        settings.durability = .warn
         let lines = LogLines()
         try await RedisDurabilityCheck(settings, logger: lines.logger).run {
             await lines.next(Self.warning)
@@ -264,6 +295,7 @@ import TokenState
     func cancelled() async throws {
         var settings = RedisSettings()
         settings.endpoint = RedisEndpoint(host: "127.0.0.1", port: try freePort())
+        settings.durability = .warn
         try await RedisDurabilityCheck(settings, logger: LogLines().logger).run {}
     }
 }

@@ -13,7 +13,7 @@ public struct RedisSettings: Sendable, Equatable {
     public var commandTimeout = Duration.seconds(10)
     public var connectTimeout = Duration.seconds(5)
     /// Policy for a role whose servers may lose acknowledged writes.
-    public var durability = RedisDurabilityPolicy.warn
+    public var durability = RedisDurabilityPolicy.refuse
     /// Age up to which records are applied again. That happens when a server's history has changed; zero: nothing is.
     public var replay = Duration.seconds(600)
     /// The worker's policy while Redis does not answer.
@@ -52,7 +52,7 @@ public struct RedisTLSSettings: Sendable, Equatable {
     public init() {}
 }
 
-/// Policy for a role whose Redis keeps no append-only file, or may evict keys.
+/// Policy for a role whose Redis may lose what it has acknowledged.
 public enum RedisDurabilityPolicy: String, Sendable, CaseIterable {
     /// It says so in its log.
     case warn
