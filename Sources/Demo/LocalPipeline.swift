@@ -96,15 +96,15 @@ public final class LocalPipeline {
     }
 
     @discardableResult
-    public func startRegistrar() throws -> ChildProcess {
-        let registrar = try start("registrar", ["registrar", "--config", configurationFile])
+    public func startRegistrar(environment: [String: String] = [:]) throws -> ChildProcess {
+        let registrar = try start("registrar", ["registrar", "--config", configurationFile], environment)
         others.append(registrar)
         return registrar
     }
 
     @discardableResult
-    public func startHarvester() throws -> ChildProcess {
-        let harvester = try start("harvester", ["harvester", "--config", configurationFile])
+    public func startHarvester(environment: [String: String] = [:]) throws -> ChildProcess {
+        let harvester = try start("harvester", ["harvester", "--config", configurationFile], environment)
         others.append(harvester)
         return harvester
     }

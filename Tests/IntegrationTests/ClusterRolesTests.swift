@@ -98,7 +98,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("the same over TLS with clients' certificates, as a user with the access list of Deploy/README.md")
+        @Test("the same over TLS with clients' certificates, as a user who may not read the servers' settings")
         func encrypted() async throws {
             let directory = FileManager.default.temporaryDirectory.appending(path: "belfry-\(UUID().uuidString)")
             defer { try? FileManager.default.removeItem(at: directory) }

@@ -1,0 +1,128 @@
+import Foundation
+import PushSchemas
+import TestSupport
+import Testing
+
+@testable import Demo
+@testable import TokenState
+
+extension IntegrationTests {
+    /// Roles and tools, each as its user of Deploy/redis.acl.
+    struct AccessListTests {
+        private static let list = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Deploy/redis.acl")
+
+        /// A server with the users of the list, who have passwords here. The test itself may do everything.
+        private func server(in directory: URL) throws -> RedisServerProcess {
+            let lines = try String(contentsOf: Self.list, encoding: .utf8).split(separator: "\n").map { line in
+                line.hasPrefix("user default ") ? "user default on nopass ~* &* +@all" : "\(line) >secret"
+            }
+            let file = directory.appending(path: "users.acl")
+            try lines.joined(separator: "\n").write(to: file, atomically: true, encoding: .utf8)
+            return try RedisServerProcess(arguments: ["--aclfile", file.path, "--appendonly", "yes"])
+        }
+
+        private func withServer(_ body: (RedisServerProcess) async throws -> Void) async throws {
+            let directory = FileManager.default.temporaryDirectory.appending(path: "belfry-acl-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: directory) }
+            try await body(try server(in: directory))
+        }
+
+        /// Commands and keys that were refused to anybody.
+        private func refused(by server: RedisServerProcess) throws -> Set<String> {
+            let lines = try server.command("ACL", "LOG", "128").split(whereSeparator: \.isNewline).map(String.init)
+            return Set(zip(lines, lines.dropFirst()).filter { $0.0 == "object" }.map { $0.1 })
+        }
+
+        /// Tokens that nobody minted, in one bucket until it is split.
+        private static func crowd(_ count: Int) -> [[UInt8]] {
+            var random = SeededGenerator(seed: 5)
+            var tokens: [[UInt8]] = []
+            while tokens.count < count {
+                let token = random.bytes(32)
+                if TokenKeys.tag(checksum: token.withUnsafeBytes { CRC32.checksum($0) }) == 7 { tokens.append(token) }
+            }
+            return tokens
+        }
+
+        @Test("All that roles and tools do is allowed to their users; only the settings of Redis are kept from them")
+        func roles() async throws {
+            try await withServer { server in
+                func user(_ name: String) -> [String: String] {
+                    ["BELFRY_REDIS_URL": server.url(credentials: "\(name):secret")]
+                }
+                try await withPipeline { options in
+                    options.partitions = 1
+                    options.redis = server.url(credentials: "tools:secret")
+                    options.worker =
+                        String(fastWorker.dropLast()) + ", tombstone-filter: false, certificate-grace: 1s, "
+                        + "dedupe-window: 1h, coalescing-window: 200ms}"
+                    options.configuration = "retention: {tombstones: 1h, idle: 1h}"
+                } _: { pipeline, kafka in
+                    let registrar = try pipeline.startRegistrar(environment: user("registrar"))
+                    try pipeline.startHarvester(environment: user("harvester"))
+                    let worker = try pipeline.startWorker(environment: user("worker"))
+                    let inspector = try TokenInspector(redisURL: pipeline.redisURL)
+                    defer { inspector.close() }
+                    let tokens = try pipeline.tokens(of: news, first: 0, count: 4)
+                    let crowd = Self.crowd(130)
+                    // More than a bucket holds, of which one is idle.
+                    try kafka.register(tokens + crowd.dropLast(), bundleID: news, at: unixSeconds() - 600)
+                    try kafka.register([crowd[129]], bundleID: news, at: unixSeconds() - 7200)
+                    try kafka.wait(for: "registrations") { try inspector.count().registered == 134 }
+
+                    // Look-ups, tombstones of gateway and feedback, requests that are remembered, windows.
+                    try await pipeline.sandbox.setDevices(topic: news, first: 0, count: 1, state: "uninstalled")
+                    var records = Records(tokens: tokens)
+                    let strange = [UInt8](repeating: 0x5A, count: 32)
+                    let first = try records.record(to: records.spread([strange], among: tokens))
+                    try kafka.deliver(first)
+                    try kafka.wait(for: "tombstones") { try inspector.count().tombstoned == 2 }
+                    try kafka.deliver(first)
+                    #expect(kafka.books.count(.duplicate) == 4 && kafka.books.count(.tombstoned) == 1)
+                    try kafka.deliver(try records.record(to: [tokens[3]]) { $0.coalescingKey = "score" })
+                    #expect(kafka.lastKind == .presumed)
+                    // The search for registered tokens of a bundle without a certificate.
+                    try kafka.deliver(try records.record(key: "com.example.nobody", to: [tokens[3]]))
+                    #expect(kafka.lastKind == .deadLettered)
+
+                    // The tools.
+                    var seen = 0
+                    let unreadable = try inspector.walk(environment: "sandbox", bundleID: news) { page, _ in
+                        seen += page.count
+                        return true
+                    }
+                    #expect(seen == 135 && unreadable == 0)
+                    #expect(try inspector.forget([crowd[0]], environment: "sandbox", bundleID: news) == [true])
+
+                    // The sweep begins when a registrar does.
+                    #expect(registrar.terminate() == 0)
+                    try pipeline.startRegistrar(environment: user("registrar"))
+                    try kafka.wait(for: "the sweep") { try inspector.count().registered == 132 }
+                    #expect(try refused(by: server).isSubset(of: ["config|get"]))
+                    #expect(!worker.log.contains("NOPERM"))
+                }
+            }
+        }
+
+        @Test("What a migrating slot and a split need is allowed, too; what a role has no use for is not")
+        func rules() async throws {
+            try await withServer { server in
+                func isAllowed(_ user: String, _ words: String...) throws -> Bool {
+                    try server.command(["ACL", "DRYRUN", user] + words).hasPrefix("OK")
+                }
+                for user in ["worker", "registrar", "harvester", "tools"] {
+                    #expect(try isAllowed(user, "ASKING") && isAllowed(user, "CLUSTER", "SLOTS"))
+                    #expect(try isAllowed(user, "HGETALL", "t2:{a:b:00}:1") && isAllowed(user, "DEL", "n2:{a:b:00}"))
+                    #expect(try !isAllowed(user, "FLUSHALL") && !isAllowed(user, "CONFIG", "GET", "requirepass"))
+                    #expect(try !isAllowed(user, "GET", "other"))
+                }
+                #expect(try !isAllowed("worker", "SET", "l:retention", "me"))
+                #expect(try !isAllowed("harvester", "GET", "d:{a:b:00}:x"))
+                #expect(try isAllowed("harvester", "SET", "l:{sandbox:com.example}:feedback", "me"))
+                #expect(try !isAllowed("tools", "HSET", "t2:{a:b:00}:0", "token", "record"))
+            }
+        }
+    }
+}
