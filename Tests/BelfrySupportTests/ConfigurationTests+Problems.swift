@@ -79,6 +79,11 @@ struct ConfigurationProblemTests {
                     + "the brokers are kafka.brokers, the group is <role>.group-id"
             ),
             (
+                "kafka: {properties: {acks: 1}}",
+                "kafka.properties.acks: found \"1\"; "
+                    + "allowed: all, -1: a record is published when all in-sync replicas have it"
+            ),
+            (
                 "redis: {url: http://localhost}",
                 "redis.url: found a URL that is wrong in its scheme: must be redis:// or rediss://; "
                     + redisURLRule

@@ -25,6 +25,15 @@ import Testing
         }
     }
 
+    @Test("The properties of Kafka's client that Deploy/README.md calls refused are those that are")
+    func refusedProperties() throws {
+        let refused = Set(KafkaPromise.all.flatMap(\.names))
+        let documented = try Document(path: "Deploy/README.md").names(inTablesOf: "property")
+        #expect(refused.count > 20)
+        #expect(documented.subtracting(refused).sorted() == [], "documented, but not refused")
+        #expect(refused.subtracting(documented).sorted() == [], "refused, but not documented")
+    }
+
     @Test("Every metric that the code declares stands in a table of Deploy/README.md")
     func metricsAreDocumented() throws {
         let declared = try Repository.declaredMetrics()
@@ -226,15 +235,17 @@ private struct Document {
         (self.prose, self.code) = (prose, code)
     }
 
-    /// The texts between backticks in the first cells of tables whose first column is called `key`.
     var configurationKeys: Set<String> {
-        var isKeys = false
-        return prose.reduce(into: []) { keys, line in
-            isKeys = line.hasPrefix("|") && (isKeys || line.hasPrefix("| key |"))
-            guard isKeys else { return }
-            for match in Self.firstCell(of: line).matches(of: /`([^`]+)`/) {
-                keys.insert(String(match.1).replacing(/<[a-z]+>/, with: "<>"))
-            }
+        Set(names(inTablesOf: "key").map { $0.replacing(/<[a-z]+>/, with: "<>") })
+    }
+
+    /// The texts between backticks in the first cells of tables whose first column is called `column`.
+    func names(inTablesOf column: String) -> Set<String> {
+        var isInside = false
+        return prose.reduce(into: []) { names, line in
+            isInside = line.hasPrefix("|") && (isInside || line.hasPrefix("| \(column) |"))
+            guard isInside else { return }
+            for match in Self.firstCell(of: line).matches(of: /`([^`]+)`/) { names.insert(String(match.1)) }
         }
     }
 

@@ -61,6 +61,12 @@ extension IntegrationTests {
                 configuration: "kafka: {properties: {no.such.property: 1}}\nredis: {durability: warn}",
                 named: ["no.such.property"]
             ),
+            Fault(
+                testDescription: "property of librdkafka on which a promise rests",
+                command: "harvester",
+                configuration: "kafka: {properties: {acks: 1}}",
+                named: ["kafka.properties.acks", "belfry.yaml:5", "all in-sync replicas"]
+            ),
         ]
 
         @Test("wrong configuration ends a role with 78 and a message that names the thing", arguments: faults)

@@ -78,16 +78,12 @@ extension KafkaSettings {
         let added = named.reader.variableSuffixes(below: named.path).filter { !known.contains($0) }
             .map { $0.lowercased().replacing("_", with: ".") }
         properties = (named.names + added).sorted().compactMap { name in
-            guard !Self.ownProperties.contains(name) else {
-                named.report(
-                    name,
-                    named.origin(of: name),
-                    found: "a property that belfry sets itself",
-                    allowed: "librdkafka's others; the brokers are kafka.brokers, the group is <role>.group-id"
-                )
+            guard let (text, origin) = named.text(name) else { return nil }
+            if let promise = KafkaPromise.broken(by: name, text) {
+                named.report(name, origin, found: promise.found(text), allowed: promise.rule)
                 return nil
             }
-            return named.text(name).map { Property(name: name, value: $0.text) }
+            return Property(name: name, value: text)
         }
         section.reportUnknownKeys()
     }
@@ -109,11 +105,6 @@ extension KafkaSettings {
         let valid = addresses.compactMap { $0?.description }
         return valid.count == addresses.count && !valid.isEmpty ? valid.joined(separator: ",") : nil
     }
-
-    /// Properties that the roles rely on. Set otherwise, offsets or wake-ups would be lost.
-    private static let ownProperties: Set<String> = [
-        "bootstrap.servers", "metadata.broker.list", "group.id", "enable.auto.commit", "enable.auto.offset.store",
-    ]
 }
 
 extension EnvironmentSettings {

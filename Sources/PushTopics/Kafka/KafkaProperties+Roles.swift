@@ -6,7 +6,8 @@ extension KafkaSettings {
     /// queue, so this is a budget for all of them; a fetch under way may exceed it by its size.
     private static let prefetchKilobytes = 64 * 1024
 
-    /// Properties of a role's consumer; the operator's properties come last and win.
+    /// Properties of a role's consumer; the operator's properties come last and win. Those on which promises rest are
+    /// refused when the configuration is read (`KafkaPromise`).
     ///
     /// The role alone commits offsets, with metadata. An offset out of range is an error to be noticed, never a silent
     /// reset; a partition without a commit starts at its beginning, which the role requests itself.
@@ -15,6 +16,7 @@ extension KafkaSettings {
         all["enable.auto.commit"] = "false"
         all["enable.auto.offset.store"] = "false"
         all["auto.offset.reset"] = "error"
+        all["isolation.level"] = Self.isolation
         all["partition.assignment.strategy"] = "range"
         all["queued.max.messages.kbytes"] = "\(Self.prefetchKilobytes)"
         // The budget in bytes decides: at this count the client does not fetch again for up to a second.
@@ -30,12 +32,15 @@ extension KafkaSettings {
     }
 
     private static let memberName = "group.instance.id"
+    /// Records of aborted transactions stay unread. The catch-up reader sees what the consumer sees.
+    private static let isolation = "read_committed"
 
     /// Properties of a reader beside a role's consumer. No group; little prefetch, because it rarely lags far.
     ///
     /// - Parameter waitMilliseconds: the broker's longest wait in a fetch that finds nothing new.
     package func readerProperties(clientID: String, waitMilliseconds: Int) -> KafkaProperties {
         var all = common(clientID: clientID)
+        all["isolation.level"] = Self.isolation
         all["queued.max.messages.kbytes"] = "4096"
         all["fetch.wait.max.ms"] = "\(waitMilliseconds)"
         return adding(to: all)
