@@ -105,6 +105,11 @@ extension KafkaConsumer {
     private func isWanted(_ message: UnsafeMutablePointer<rd_kafka_message_t>) -> Bool {
         // Errors are handed out, assigned or not: a topic that does not exist never is.
         guard message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR, let topic = message.pointee.rkt else {
+            // A group's consumer tells its permanent failure in place of a message, every other client by callback.
+            if message.pointee.err == RD_KAFKA_RESP_ERR__FATAL, let handle {
+                inbox.noteFailure(of: handle.pointer)
+                return false
+            }
             noteStopped(message)
             return true
         }
@@ -146,10 +151,12 @@ extension KafkaConsumer {
                 answer { () throws(KafkaError) in try completeAssign() }
             }
         case .revoked(let partitions, let lost):
+            if lost { hasJoined = false }
             withdraw(partitions)
             unanswered.append(.revoke(partitions))
             if let onRevoked { onRevoked(partitions, lost) } else { answer(completeRevoke) }
         case .rebalanceFailed(let error):
+            hasJoined = false
             assignment.replace(by: [])
             onError?(error)
         case .committed(let number, let error):

@@ -26,7 +26,9 @@ public final class KafkaConsumer {
     /// The broker's answer to each ``commit(_:completion:)``; nil: committed.
     public var onCommitted: ((KafkaError?) -> Void)?
 
-    /// Errors of brokers, from which librdkafka recovers by itself unless the error `isFatal`; failed rebalances.
+    /// Errors of brokers, from which librdkafka recovers by itself; failed rebalances. If the error `isFatal`, the
+    /// client failed permanently (fenced by a newer member of its name): it takes and commits nothing more, and can
+    /// only be closed.
     public var onError: ((KafkaError) -> Void)?
 
     public var onLog: ((KafkaLogLine) -> Void)?
@@ -122,6 +124,13 @@ public final class KafkaConsumer {
     deinit {
         precondition(phase == .closed, "a Kafka consumer is closed before it is let go")
     }
+
+    /// An assignment, possibly empty, was answered, and none was lost since.
+    public internal(set) var hasJoined = false
+
+    /// The time since when the member has given partitions back and got no new assignment; nil: it has one, or never
+    /// had any.
+    public internal(set) var rejoiningSince: NIODeadline?
 
     /// The partitions of this member: the assignment was completed, and no revocation was.
     public var assignedPartitions: [KafkaTopicPartition] { assignment.partitions }

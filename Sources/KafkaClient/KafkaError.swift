@@ -12,7 +12,7 @@ public struct KafkaError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The same call may work later, unchanged.
     public let isRetriable: Bool
     /// The client failed permanently (an idempotent producer's broken sequence, a fenced instance): a consumer must be
-    /// closed, a producer replaces its inner client by itself.
+    /// closed, a producer replaces its inner client by itself if it can.
     public let isFatal: Bool
 
     public var description: String { "\(message) [\(name)]" }
@@ -49,6 +49,8 @@ extension KafkaError {
         code == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE.rawValue
             || code == RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION.rawValue
     }
+    /// The brokers do not take that number of replicas, mostly because there are fewer brokers.
+    public var isInvalidReplication: Bool { code == RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR.rawValue }
     /// The client was closed before the answer came.
     public var isClosed: Bool { code == RD_KAFKA_RESP_ERR__DESTROY.rawValue }
 }

@@ -37,6 +37,11 @@ final class KafkaInbox {
         return rebalances
     }
 
+    /// Reports the permanent failure of a client that told it in place of a message.
+    func noteFailure(of client: OpaquePointer) {
+        reports.append(.error(Self.permanentError(of: client)))
+    }
+
     func takeDelivery() -> KafkaDelivery? {
         guard takenDeliveries < deliveries.count else {
             deliveries.removeAll(keepingCapacity: true)
@@ -99,18 +104,22 @@ extension KafkaInbox {
             reason,
             opaque in
             guard let inbox = from(opaque) else { return }
-            var detail = reason.map { String(cString: $0) }
-            var underlying = rd_kafka_resp_err_t(rawValue: code)
-            let isFatal = underlying == RD_KAFKA_RESP_ERR__FATAL
-            if isFatal {
-                KafkaConfiguration.withErrorText { text, size in
-                    underlying = rd_kafka_fatal_error(client, text, size)
-                    detail = String(cString: text)
-                }
+            if code == RD_KAFKA_RESP_ERR__FATAL.rawValue {
+                inbox.reports.append(.error(permanentError(of: client)))
+            } else {
+                let detail = reason.map { String(cString: $0) }
+                let error = KafkaError(rd_kafka_resp_err_t(rawValue: code), "Kafka client", detail: detail)
+                inbox.reports.append(.error(error))
             }
-            let error = KafkaError(underlying, "Kafka client", detail: detail)
-            inbox.reports.append(.error(isFatal ? error.asFatal : error))
         }
+
+    /// The cause of a client's permanent failure, as the client keeps it.
+    private static func permanentError(of client: OpaquePointer?) -> KafkaError {
+        KafkaConfiguration.withErrorText { text, size in
+            let cause = rd_kafka_fatal_error(client, text, size)
+            return KafkaError(cause, "Kafka client", detail: String(cString: text)).asFatal
+        }
+    }
 
     static let onLog: @convention(c) (OpaquePointer?, CInt, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Void = {
         client,

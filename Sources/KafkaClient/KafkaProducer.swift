@@ -8,7 +8,8 @@ import NIOCore
 /// librdkafka: a handler may produce, and close.
 ///
 /// A fatal error of librdkafka (an idempotent producer whose broker has lost track of its sequence) ends only the inner
-/// client. It is replaced, its undelivered messages are reported as failed, and producing goes on.
+/// client. It is replaced, its undelivered messages are reported as failed, and producing goes on. If it cannot be
+/// replaced, the producer is defunct (``isDefunct``).
 ///
 /// Default: `partitioner` is `murmur2_random`, as in Java, so that a key gets the same partition from every producer.
 public final class KafkaProducer {
@@ -18,7 +19,7 @@ public final class KafkaProducer {
     public var onDelivery: ((_ opaque: UInt64, _ error: KafkaError?, _ partition: Int32, _ offset: Int64) -> Void)?
 
     /// Errors of brokers, from which librdkafka recovers by itself. If the error `isFatal`, the inner client has been
-    /// replaced.
+    /// replaced, or else the producer is defunct.
     public var onError: ((KafkaError) -> Void)?
 
     public var onLog: ((KafkaLogLine) -> Void)?
@@ -28,7 +29,9 @@ public final class KafkaProducer {
     var handle: KafkaHandle?
     /// The number of replacements of the inner client.
     public private(set) var renewals = 0
-    private let properties: KafkaProperties
+    /// The inner client failed permanently and could not be replaced: nothing is delivered any more.
+    public private(set) var isDefunct = false
+    private let makeHandle: (KafkaInbox) throws(KafkaError) -> KafkaHandle
     private var queue: OpaquePointer?
     private var topics: [String: KafkaTopic] = [:]
     private var wakeUp: QueueWakeUp?
@@ -39,18 +42,20 @@ public final class KafkaProducer {
     ///
     /// - Parameter properties: at least `bootstrap.servers`.
     /// - Throws: `KafkaError`, with `isConfiguration` for a wrong property.
-    public init(properties: KafkaProperties) throws(KafkaError) {
+    public convenience init(properties: KafkaProperties) throws(KafkaError) {
+        try self.init { inbox throws(KafkaError) in
+            try KafkaConfiguration(properties, defaults: KafkaProducer.defaults, isConsumer: false, inbox: inbox)
+                .makeHandle(inbox: inbox)
+        }
+    }
+
+    /// - Parameter makeHandle: makes the inner client, at first and for each replacement.
+    init(makeHandle: @escaping (KafkaInbox) throws(KafkaError) -> KafkaHandle) throws(KafkaError) {
         let inbox = KafkaInbox()
-        let configuration = try KafkaConfiguration(
-            properties,
-            defaults: Self.defaults,
-            isConsumer: false,
-            inbox: inbox
-        )
-        let handle = try configuration.makeHandle(inbox: inbox)
+        let handle = try makeHandle(inbox)
         self.inbox = inbox
         self.handle = handle
-        self.properties = properties
+        self.makeHandle = makeHandle
         queue = rd_kafka_queue_get_main(handle.pointer)
     }
 
@@ -89,15 +94,10 @@ public final class KafkaProducer {
         guard let old = handle else { return }
         let next: KafkaHandle
         do throws(KafkaError) {
-            let configuration = try KafkaConfiguration(
-                properties,
-                defaults: Self.defaults,
-                isConsumer: false,
-                inbox: inbox
-            )
-            next = try configuration.makeHandle(inbox: inbox)
+            next = try makeHandle(inbox)
         } catch {
-            // The same properties made a client before: the cause is a lack of memory or threads, and may pass.
+            // The same properties made a client before: the cause is a lack of memory or threads.
+            isDefunct = true
             onError?(error)
             return
         }

@@ -8,6 +8,8 @@ public final class KafkaReader {
     /// Errors of brokers, from which librdkafka recovers by itself unless the error `isFatal`.
     public var onError: ((KafkaError) -> Void)?
 
+    public var onLog: ((KafkaLogLine) -> Void)?
+
     private let inbox = KafkaInbox()
     private var handle: KafkaHandle?
     private var readings: [KafkaTopicPartition: Reading] = [:]
@@ -80,7 +82,11 @@ public final class KafkaReader {
         guard let handle, let current = readings[place] else { return nil }
         rd_kafka_poll(handle.pointer, 0)
         while let report = inbox.takeReport() {
-            if case .error(let error) = report { onError?(error) }
+            switch report {
+            case .error(let error): onError?(error)
+            case .log(let line): onLog?(line)
+            case .assigned, .revoked, .rebalanceFailed, .committed: preconditionFailure("a reader has no group")
+            }
         }
         let count = fetched.fill(from: current.queue, max: max, timeoutMilliseconds: 0)
         return count > 0 ? fetched.batch(count, handle: handle) : nil

@@ -62,4 +62,28 @@ struct KafkaProducerRenewalTests {
         try producer.flush(timeoutMilliseconds: 30_000)
         #expect(delivered == Set(0..<20))
     }
+
+    @Test("if it cannot be replaced, the producer says that it is defunct")
+    func defunct() throws {
+        let broker = try TestBroker(.embedded)
+        defer { broker.close() }
+        let properties: KafkaProperties = ["bootstrap.servers": broker.bootstrapServers, "enable.idempotence": "true"]
+        var made = 0
+        let producer = try KafkaProducer { inbox throws(KafkaError) in
+            made += 1
+            guard made == 1 else { throw KafkaError(RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE, "no threads left") }
+            return try KafkaConfiguration(properties, defaults: [:], isConsumer: false, inbox: inbox)
+                .makeHandle(inbox: inbox)
+        }
+        defer { producer.close(flushMilliseconds: 0) }
+        var causes: [String] = []
+        producer.onError = { if producer.isDefunct { causes.append($0.message) } }
+        #expect(!producer.isDefunct)
+        breakForGood(producer)
+        while causes.count < 2 { producer.poll(timeoutMilliseconds: 100) }
+        #expect(producer.isDefunct && producer.renewals == 0)
+        #expect(causes.contains { $0.contains("no threads left") })
+        // The handler holds the producer.
+        producer.onError = nil
+    }
 }
