@@ -93,8 +93,7 @@ let package = Package(
             name: "PushTopics",
             dependencies: [
                 "BelfrySupport", "KafkaClient", "PipelineCore", "PushSchemas", "RedisClient", logging, lifecycle,
-                .product(name: "NIOCore", package: "swift-nio"),
-            ],
+            ] + nio,
             swiftSettings: strict
         ),
         // The state of tokens in Redis and in memory.
@@ -313,7 +312,7 @@ let package = Package(
             name: "BelfrySupportTests",
             dependencies: [
                 "BelfrySupport", "BelfryTools", "PipelineCore", "PipelineTestSupport", "PushTopics", "RedisClient",
-                "Sender", "TLSTransport", logging,
+                "Sender", "TLSTransport", lifecycle, logging, .product(name: "NIOEmbedded", package: "swift-nio"),
             ] + nio,
             swiftSettings: strict
         ),
@@ -347,8 +346,8 @@ let package = Package(
         .testTarget(
             name: "BelfryToolsTests",
             dependencies: [
-                "APNsProtocol", "BelfrySupport", "BelfryTools", "KafkaClient", "PipelineCore", "PipelineTestSupport",
-                "PushSchemas", "PushTopics", "TestSupport", "TokenState", logging, protobuf,
+                "APNsProtocol", "BelfrySupport", "BelfryTools", "CRdKafka", "KafkaClient", "PipelineCore",
+                "PipelineTestSupport", "PushSchemas", "PushTopics", "TestSupport", "TokenState", logging, protobuf,
             ],
             swiftSettings: strict
         ),

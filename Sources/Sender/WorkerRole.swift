@@ -17,6 +17,7 @@ public struct WorkerRole: Service {
     private let redis: RedisCluster.Configuration?
     private let durability: RedisDurabilityCheck?
     private let redisLog: RedisLog
+    private let health = RoleHealth()
     private let logger: Logger
 
     /// The metrics and readiness of the role, for operators.
@@ -39,7 +40,7 @@ public struct WorkerRole: Service {
         )
         redis = configuration.worker.tokenState ? try configuration.redis.servers(name: "belfry-worker") : nil
         durability = try Self.durability(configuration, logger: logger)
-        operations = WorkerOperations(certificates: certificates)
+        operations = WorkerOperations(certificates: certificates, health: health)
         for environment in configuration.environments {
             let bundles = certificates.contexts(environment: environment.name).keys.sorted()
             logger.info(
@@ -70,6 +71,8 @@ public struct WorkerRole: Service {
     }
 
     /// Runs until a graceful shutdown, which drains, confirms, commits and leaves the group.
+    ///
+    /// - Throws: ``RoleFailure`` after the same, if a Kafka client failed permanently.
     public func run() async throws {
         try await certificates.readingAgain(logger: logger) {
             guard let durability else { return try await work() }
@@ -81,10 +84,13 @@ public struct WorkerRole: Service {
         let names = settings.names
         let counts = try await KafkaReadiness(configuration.kafka, logger: logger)
             .waitForTopics([names.requests, names.outcomes, names.deadLetters, names.tombstones])
-        let retention = try LogCheck(configuration, names, logger: logger).check()
+        // On a thread that may block: those of tasks are few, and the operations endpoint needs them.
+        let check = LogCheck(configuration, names, logger: logger)
+        let retention = try await NIOThreadPool.singleton.runIfActive { try check.check() }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.worker.shards)
         let readers = Array(group.makeIterator())
-        let follower = followsTombstones ? FollowerThread(settings, configuration, readers: readers, logger) : nil
+        let follower =
+            followsTombstones ? FollowerThread(settings, configuration, readers: readers, health, logger) : nil
         let filters = follower?.filters
         var shards: [NIOLoopBound<WorkerShard>] = []
         do {
@@ -104,11 +110,13 @@ public struct WorkerRole: Service {
             throw error
         }
         operations.observe(shards, filters: filters, retention: retention)
-        try? await gracefulShutdown()
+        await health.untilStop()
         try await stop(shards)
         operations.observe([])
+        health.forgetLoops()
         try await follower?.stop()
         try await group.shutdownGracefully()
+        try health.check()
     }
 
     /// Stops the shards. All have committed before the first leaves, because leaving makes the group rebalance.
@@ -139,6 +147,7 @@ public struct WorkerRole: Service {
     ) throws -> NIOLoopBound<WorkerShard> {
         var logger = logger
         logger[metadataKey: "shard"] = .stringConvertible(number)
+        let reports = KafkaReports(health: health, logger: logger)
         let clientID = "belfry-worker-\(number)"
         let producer = try KafkaProducer(properties: configuration.kafka.producerProperties(clientID: clientID))
         let consumer: KafkaConsumer
@@ -178,15 +187,16 @@ public struct WorkerRole: Service {
                     let reader = try KafkaReader(
                         properties: kafka.readerProperties(clientID: "\(clientID)-catch-up", waitMilliseconds: 20)
                     )
-                    reader.onError = { logger.report($0, of: "catch-up reader") }
+                    reports.watch(reader, named: "catch-up reader")
                     return reader
                 },
                 filters: filters
             ),
             logger: logger
         )
-        try shard.connect(consumer, producer, redis, redisLog)
+        try shard.connect(consumer, producer, redis, reports, redisLog)
         shard.start()
+        health.watch(eventLoop, as: "shard-\(number)")
         return NIOLoopBound(shard, eventLoop: eventLoop)
     }
 }
@@ -197,14 +207,14 @@ extension WorkerShard {
         _ consumer: KafkaConsumer,
         _ producer: KafkaProducer,
         _ redis: RedisCluster?,
+        _ reports: KafkaReports,
         _ redisLog: RedisLog
     ) throws {
         consumer.onAssigned = { [unowned self] in assign($0) }
         consumer.onRevoked = { [unowned self] in revoke($0, lost: $1) }
         producer.onDelivery = { [unowned self] number, error, _, _ in delivered(number, error: error) }
-        let logger = logger
-        consumer.onError = { logger.report($0, of: "consumer") }
-        producer.onError = { logger.reportProducer($0) }
+        reports.watch(consumer)
+        reports.watch(producer)
         let report = redisLog.makeClient()
         redis?.onStateChange = { [unowned self] state in
             report(state)

@@ -53,6 +53,24 @@ struct AssignmentTests {
         }
     }
 
+    @Test("a rebalance leaves a shard ready, but not one that does not end; a shard without partitions stands by")
+    func rejoining() {
+        withShard { shard, group, eventLoop in
+            group.committedOffset = 7
+            #expect(!shard.report().hasJoined)
+            shard.assign(places)
+            eventLoop.run()
+            shard.revoke(places, lost: false)
+            eventLoop.advanceTime(by: .seconds(30))
+            #expect(group.revocations == 1)
+            #expect(shard.report().hasJoined)
+            eventLoop.advanceTime(by: .seconds(60))
+            #expect(!shard.report().hasJoined)
+            shard.assign([])
+            #expect(shard.report().hasJoined)
+        }
+    }
+
     @Test("while the broker does not tell positions nothing is answered, and the shard has not joined")
     func unknownPositions() {
         withShard { shard, group, eventLoop in

@@ -32,7 +32,8 @@ import Testing
             retries: 8,
             applied: .init(applied: 80, deadLetters: 1, refused: ["feedback-token-length": 1]),
             partitions: [.init(number: 3, lagRecords: 9), .init(number: 4, lagRecords: nil)],
-            isRedisReady: true
+            isRedisReady: true,
+            isInGroup: true
         )
     }
 
@@ -59,13 +60,16 @@ import Testing
         #expect(text.split(separator: "\n").contains { $0 == expected }, "\(text)")
     }
 
-    @Test("a harvester is ready when it runs and has Redis")
+    @Test("a harvester is ready when it runs, has Redis, and a place in its group")
     func readiness() {
         #expect(Readiness(ofHarvesters: [report()]).isReady)
         #expect(Readiness(ofHarvesters: []).obstacles == ["the harvester is starting or stopping"])
         var away = report()
         away.isRedisReady = false
         #expect(Readiness(ofHarvesters: [away]).obstacles == ["the harvester waits for Redis"])
+        var outside = report()
+        outside.isInGroup = false
+        #expect(Readiness(ofHarvesters: [outside]).obstacles == ["the harvester waits for its partitions"])
     }
 
     @Test("All in-sync replicas acknowledge feedback, whatever the operator's properties say")

@@ -22,6 +22,7 @@ import Testing
             pendingTombstones: 1,
             partitions: [.init(number: 0, lagRecords: 9), .init(number: 1, lagRecords: nil)],
             isRedisReady: true,
+            isInGroup: true,
             sweep: .init(counters: sweep, hasLease: true)
         )
         report.kept.applied = 4
@@ -67,12 +68,16 @@ import Testing
         }
     }
 
-    @Test("A registrar is ready when it has Redis; one without partitions is too")
+    @Test("A registrar is ready when it has Redis and a place in its group; one without partitions is too")
     func readiness() {
         #expect(Readiness(ofRegistrars: [report { $0.partitions = [] }]).isReady)
         #expect(Readiness(ofRegistrars: []).obstacles == ["the registrar is starting or stopping"])
         #expect(
             Readiness(ofRegistrars: [report { $0.isRedisReady = false }]).obstacles == ["the registrar waits for Redis"]
+        )
+        #expect(
+            Readiness(ofRegistrars: [report { $0.isInGroup = false }]).obstacles
+                == ["the registrar waits for its partitions"]
         )
     }
 }

@@ -1,6 +1,7 @@
 import Hummingbird
 import Logging
 import NIOCore
+import PipelineCore
 import ServiceLifecycle
 import TLSTransport
 
@@ -10,9 +11,10 @@ import TLSTransport
 /// |---|---|
 /// | `GET /metrics` | text exposition of Prometheus |
 /// | `GET /readyz` | 200 when the role does its work, else 503; JSON that says what it waits for |
-/// | `GET /livez` | 200 while the process answers at all |
+/// | `GET /livez` | 200 while the role can go on, else 503; text that says why it has to be started again |
 ///
-/// It tells and changes nothing. It knows no passwords: let it listen where only operators come.
+/// It runs on threads of its own, so that it answers while an event loop of the role stands still. It tells and changes
+/// nothing. It knows no passwords: let it listen where only operators come.
 public struct OperationsEndpoint: Service {
     private let address: HostPort
     private let source: any OperationsSource
@@ -52,20 +54,39 @@ public struct OperationsEndpoint: Service {
     }
 
     private func makeRouter() -> Router<BasicRequestContext> {
-        let source = source
+        let (source, logger) = (source, logger)
         let router = Router()
         router.get("metrics") { _, _ in
-            Self.answer(.ok, MetricsText.contentType, MetricsText.render(await source.metrics()))
+            let now = MonotonicTime(.now())
+            // An event loop that stands still would never answer.
+            let own = source.health.isStuck(now: now) ? [] : await source.metrics()
+            return Self.answer(
+                .ok,
+                MetricsText.contentType,
+                MetricsText.render(own + source.health.metrics(now: now))
+            )
         }
         router.get("readyz") { _, _ in
-            let readiness = await source.readiness()
+            let liveness = source.health.liveness(now: MonotonicTime(.now()))
+            let readiness =
+                liveness.isAlive ? await source.readiness() : Readiness(obstacles: liveness.troubles)
             var line = JSONLine()
             line.append("ready", readiness.isReady)
             line.append("obstacles", readiness.obstacles)
             return Self.answer(readiness.isReady ? .ok : .serviceUnavailable, "application/json", line.text + "\n")
         }
         router.get("livez") { _, _ in
-            Self.answer(.ok, "text/plain; charset=utf-8", "alive\n")
+            let now = MonotonicTime(.now())
+            for silence in source.health.takeNews(now: now) {
+                let metadata: Logger.Metadata = ["loop": "\(silence.loop)", "for": "\(silence.duration)"]
+                logger.critical("event loop stands still", metadata: metadata)
+            }
+            let liveness = source.health.liveness(now: now)
+            return Self.answer(
+                liveness.isAlive ? .ok : .serviceUnavailable,
+                "text/plain; charset=utf-8",
+                liveness.text
+            )
         }
         return router
     }

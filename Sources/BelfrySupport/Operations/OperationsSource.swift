@@ -1,5 +1,7 @@
 /// Metrics and readiness of a role. Called from any thread, as often as somebody asks.
 public protocol OperationsSource: Sendable {
+    /// The troubles that the role does not get over by itself, told without asking its event loops.
+    var health: RoleHealth { get }
     func metrics() async -> [MetricFamily]
     func readiness() async -> Readiness
 }

@@ -1,6 +1,7 @@
 import BelfrySupport
 import KafkaClient
 import Logging
+import NIOPosix
 import PipelineCore
 import ServiceLifecycle
 
@@ -23,13 +24,12 @@ package struct KafkaReadiness {
     package func waitForTopics(_ topics: [String]) async throws -> [Int] {
         var failures = 0
         while true {
-            do throws(KafkaError) {
-                let admin = try KafkaAdmin(properties: settings.adminProperties(clientID: "belfry"))
-                defer { admin.close() }
-                var counts: [Int] = []
-                for topic in topics { counts.append(try admin.partitionCount(of: topic, timeoutMilliseconds: 5_000)) }
-                return counts
-            } catch {
+            do {
+                // On a thread that may block: those of tasks are few, and the operations endpoint needs them.
+                return try await NIOThreadPool.singleton.runIfActive { [settings] in
+                    try Self.partitionCounts(of: topics, settings)
+                }
+            } catch let error as KafkaError {
                 if error.isConfiguration { throw error }
                 failures += 1
                 logger.error(
@@ -43,5 +43,16 @@ package struct KafkaReadiness {
                 try await cancelWhenGracefulShutdown { try await Task.sleep(for: delay) }
             }
         }
+    }
+
+    private static func partitionCounts(
+        of topics: [String],
+        _ settings: KafkaSettings
+    ) throws(KafkaError) -> [Int] {
+        let admin = try KafkaAdmin(properties: settings.adminProperties(clientID: "belfry"))
+        defer { admin.close() }
+        var counts: [Int] = []
+        for topic in topics { counts.append(try admin.partitionCount(of: topic, timeoutMilliseconds: 5_000)) }
+        return counts
     }
 }

@@ -2,25 +2,51 @@ import KafkaClient
 import Logging
 
 extension Logger {
-    /// Logs an error that a Kafka client reports outside of any call. The client recovers by itself unless the error is
-    /// fatal.
+    /// Logs an error from which the client recovers by itself.
     ///
     /// - Parameter client: a constant that names the client.
     package func report(_ error: KafkaError, of client: String) {
-        log(
-            level: error.isFatal ? .critical : .warning,
-            error.isFatal ? "the Kafka client is of no use any more; the role must be started again" : "Kafka client",
+        warning("Kafka client", metadata: ["client": "\(client)", "error": "\(error)"])
+    }
+
+    /// Like ``report(_:of:)``, for a producer that replaces a failed client by itself.
+    package func reportProducer(_ error: KafkaError, of client: String = "producer") {
+        guard error.isFatal else { return report(error, of: client) }
+        self.error(
+            "the Kafka producer was replaced; what it had not delivered is published again",
             metadata: ["client": "\(client)", "error": "\(error)"]
         )
     }
 
-    /// Like ``report(_:of:)``, for a producer, which replaces a failed client by itself.
-    package func reportProducer(_ error: KafkaError) {
-        guard error.isFatal else { return report(error, of: "producer") }
+    /// Logs a line of librdkafka's own log.
+    func report(_ line: KafkaLogLine, of client: String) {
         log(
-            level: .error,
-            "the Kafka producer was replaced; what it had not delivered is published again",
-            metadata: ["error": "\(error)"]
+            level: line.logLevel,
+            "librdkafka",
+            metadata: ["client": "\(client)", "facility": "\(line.facility)", "message": "\(line.message)"]
         )
+    }
+}
+
+extension KafkaLogLine {
+    /// The line's level in our log: its severity of syslog, unless the line says nothing to an operator.
+    var logLevel: Logger.Level {
+        if isTwin || isAboutOtherClients { return .debug }
+        return switch level {
+        case ...2: .critical
+        case 3: .error
+        case 4: .warning
+        case 5: .notice
+        case 6: .info
+        default: .debug
+        }
+    }
+
+    /// The same words come as an error of the client, which is logged by itself.
+    private var isTwin: Bool { facility == "FAIL" || facility == "FATAL" }
+
+    /// All clients get the operator's properties, those of the other kind of client too.
+    private var isAboutOtherClients: Bool {
+        facility == "CONFWARN" && message.contains("will be ignored by this")
     }
 }

@@ -45,6 +45,8 @@ final class Group {
     private(set) var revocation: Revocation?
     /// The first assignment, possibly empty, was answered.
     private(set) var hasJoined = false
+    /// The time when partitions were given back; nil once the next assignment is answered.
+    private(set) var rejoiningSince: MonotonicTime?
     private(set) var isStopping = false
     /// Called at a stop when everything is committed, or cannot be.
     private var whenDrained: (() -> Void)?
@@ -145,6 +147,7 @@ final class Group {
         do throws(KafkaError) {
             try consumer.completeAssign(starts)
             hasJoined = true
+            rejoiningSince = nil
             let mustStand = starts.filter { standing.contains($0.partition) }.map(\.place)
             if !mustStand.isEmpty { try consumer.pause(mustStand) }
             logger.info("partitions assigned", metadata: ["partitions": "\(starts.map(\.partition).sorted())"])
@@ -325,6 +328,7 @@ final class Group {
             self.whenDrained = nil
             return whenDrained()
         }
+        rejoiningSince = clock()
         do throws(KafkaError) {
             try consumer.completeRevoke()
         } catch {

@@ -13,14 +13,22 @@ final class FollowerThread {
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private let kafka: KafkaSettings
     private let topic: String
+    private let health: RoleHealth
     private let logger: Logger
     private var follower: NIOLoopBound<TombstoneFollower>?
 
     private static let clientID = "belfry-worker-tombstones"
 
     /// - Parameter readers: the event loops of the shards.
-    init(_ settings: ShardSettings, _ configuration: BelfryConfiguration, readers: [any EventLoop], _ logger: Logger) {
+    init(
+        _ settings: ShardSettings,
+        _ configuration: BelfryConfiguration,
+        readers: [any EventLoop],
+        _ health: RoleHealth,
+        _ logger: Logger
+    ) {
         kafka = configuration.kafka
+        self.health = health
         topic = settings.names.tombstones
         self.logger = logger
         filters = TombstoneFilters(
@@ -38,12 +46,12 @@ final class FollowerThread {
     /// - Parameter partitions: the number of partitions of push.tombstones.
     func start(partitions: Int) async throws {
         let eventLoop = group.next()
-        follower = try await eventLoop.submit { [kafka, topic, logger, filters] in
+        follower = try await eventLoop.submit { [kafka, topic, health, logger, filters] in
             // News comes for thousands of tokens at once, or for none.
             let reader = try KafkaReader(
                 properties: kafka.readerProperties(clientID: Self.clientID, waitMilliseconds: 500)
             )
-            reader.onError = { logger.report($0, of: "reader of push.tombstones") }
+            KafkaReports(health: health, logger: logger).watch(reader, named: "reader of push.tombstones")
             let follower = TombstoneFollower(
                 eventLoop: eventLoop,
                 reader: reader,
@@ -53,6 +61,7 @@ final class FollowerThread {
                 logger: logger
             )
             follower.start()
+            health.watch(eventLoop, as: "tombstones")
             return NIOLoopBound(follower, eventLoop: eventLoop)
         }.get()
     }

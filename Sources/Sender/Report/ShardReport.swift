@@ -46,7 +46,7 @@ struct ShardReport: Sendable, Equatable {
     var unacknowledged: Int
     /// Notifications that wait for newer ones of their coalescing key.
     var coalescing: Int
-    /// The first assignment, possibly empty, was answered.
+    /// The shard has its place in the group; an empty assignment is one.
     var hasJoined: Bool
     /// The token state is ready; nil without token state.
     var isTokenStateReady: Bool?

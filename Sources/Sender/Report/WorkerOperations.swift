@@ -10,9 +10,11 @@ public final class WorkerOperations: OperationsSource {
     private let certificates: CertificateStore
     private let filters = Mutex<TombstoneFilters?>(nil)
     private let retention = Mutex<Duration?>(nil)
+    public let health: RoleHealth
 
-    init(certificates: CertificateStore) {
+    init(certificates: CertificateStore, health: RoleHealth) {
         self.certificates = certificates
+        self.health = health
     }
 
     /// Sets the running shards; none while the worker starts and once it has stopped, before its threads end.

@@ -15,7 +15,11 @@ extension WorkerShard {
             oldestPublishedAt: group.assigned.values.flatMap { $0.feeds.values }.compactMap(\.oldestPublishedAt).min(),
             unacknowledged: stages.outcomes.unacknowledged,
             coalescing: stages.coalescing.count,
-            hasJoined: group.hasJoined,
+            hasJoined: GroupReadiness.isReady(
+                hasJoined: group.hasJoined,
+                rejoiningSince: group.rejoiningSince,
+                now: now
+            ),
             // Where sending may go on without Redis, readiness does not wait for it.
             isTokenStateReady: settings.redisPatience == nil ? isRedisReady : nil,
             isDraining: isDraining

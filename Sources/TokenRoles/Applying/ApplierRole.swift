@@ -18,6 +18,7 @@ struct ApplierRole: Sendable {
     var batch: Int
     /// Changes are published to push.tombstones.
     var publishes = true
+    var health: RoleHealth
     var logger: Logger
 
     /// Starts on `eventLoop`; returns what stops it.
@@ -80,8 +81,9 @@ struct ApplierRole: Sendable {
         }
         clients.producer.onDelivery = { [unowned applier] number, error, _, _ in applier.delivered(number, error: error)
         }
-        clients.consumer.onError = { logger.report($0, of: "consumer") }
-        clients.producer.onError = { logger.reportProducer($0) }
+        let reports = KafkaReports(health: health, logger: logger)
+        reports.watch(clients.consumer)
+        reports.watch(clients.producer)
         servers.onStateChange = redisLog.makeClient()
         clients.redis.start()
         try clients.consumer.start(on: eventLoop) { [unowned applier] in applier.turn() }

@@ -5,8 +5,11 @@ import PipelineCore
 /// Metrics and readiness of a harvester: asks it, on its thread.
 public final class HarvesterOperations: OperationsSource {
     private let parts = BoundValues<HarvesterRole.Running>()
+    public let health: RoleHealth
 
-    init() {}
+    init(health: RoleHealth) {
+        self.health = health
+    }
 
     /// The harvester that runs now; nil while it starts and once it has stopped, before its thread ends.
     func observe(_ running: NIOLoopBound<HarvesterRole.Running>?) {
@@ -32,6 +35,7 @@ extension Readiness {
     init(ofHarvesters reports: [HarvesterReport]) {
         self.init()
         if reports.isEmpty { obstacles.append("the harvester is starting or stopping") }
+        if reports.contains(where: { !$0.isInGroup }) { obstacles.append("the harvester waits for its partitions") }
         if reports.contains(where: { !$0.isRedisReady }) { obstacles.append("the harvester waits for Redis") }
     }
 }

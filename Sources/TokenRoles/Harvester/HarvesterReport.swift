@@ -22,6 +22,8 @@ struct HarvesterReport: Sendable, Equatable {
     /// Of push.feedback.
     var partitions: [RecordApplier.Partition]
     var isRedisReady: Bool
+    /// Its consumer has its place in the group; an empty assignment is one.
+    var isInGroup: Bool
 }
 
 extension ListHarvest {

@@ -18,10 +18,11 @@ public struct HarvesterRole: Service {
     private let applier: ApplierRole
     private let sources: [FeedbackConnection.Source]
     private let durability: RedisDurabilityCheck
+    private let health: RoleHealth
     private let logger: Logger
 
     /// Metrics and readiness of the role.
-    public let operations = HarvesterOperations()
+    public let operations: HarvesterOperations
 
     private static let readerID = "belfry-harvester-reader"
     /// The consumer group that applies tuples.
@@ -32,6 +33,8 @@ public struct HarvesterRole: Service {
     public init(_ configuration: BelfryConfiguration, logger: Logger) throws {
         self.configuration = configuration
         self.logger = logger
+        health = RoleHealth()
+        operations = HarvesterOperations(health: health)
         applier = ApplierRole(
             configuration: configuration,
             redis: try configuration.redis.servers(name: "belfry-harvester"),
@@ -40,6 +43,7 @@ public struct HarvesterRole: Service {
             groupID: Self.groupID,
             topic: TopicNames().feedback,
             batch: Self.batch,
+            health: health,
             logger: logger
         )
         durability = try RedisDurabilityCheck(configuration.redis, logger: logger)
@@ -65,6 +69,8 @@ public struct HarvesterRole: Service {
     }
 
     /// Runs until a graceful shutdown, which lets a reading finish and commits the batch in hand.
+    ///
+    /// - Throws: ``RoleFailure`` after the same, if a Kafka client failed permanently.
     public func run() async throws {
         try await durability.run { try await harvest() }
     }
@@ -78,12 +84,15 @@ public struct HarvesterRole: Service {
         }
         let running = try await eventLoop.submit { try start(applying.value, on: eventLoop) }.get()
         operations.observe(running)
-        try? await gracefulShutdown()
+        try await eventLoop.submit { health.watch(eventLoop, as: "harvester") }.get()
+        await health.untilStop()
         try await eventLoop.flatSubmit { running.value.harvest.stop() }.get()
         operations.observe(nil)
         try await eventLoop.submit { running.value.close() }.get()
         try await eventLoop.flatSubmit { applying.value.stop() }.get()
+        health.forgetLoops()
         try await group.shutdownGracefully()
+        try health.check()
     }
 
     /// Both halves, with the clients of the reading one.
@@ -104,7 +113,8 @@ public struct HarvesterRole: Service {
                 retries: harvest.retries,
                 applied: applier.counters,
                 partitions: applier.partitions,
-                isRedisReady: redis.isReady
+                isRedisReady: redis.isReady,
+                isInGroup: applier.consumer.isInGroup(now: applier.eventLoop.now)
             )
         }
     }
@@ -131,8 +141,7 @@ public struct HarvesterRole: Service {
             logger: logger
         )
         producer.onDelivery = { [unowned harvest] number, error, _, _ in harvest.delivered(number, error: error) }
-        let logger = logger
-        producer.onError = { logger.reportProducer($0) }
+        KafkaReports(health: health, logger: logger).watch(producer, named: "producer of push.feedback")
         try producer.start(on: eventLoop) { [unowned producer] in producer.poll() }
         redis.start()
         harvest.start()

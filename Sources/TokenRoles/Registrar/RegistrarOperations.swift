@@ -4,8 +4,11 @@ import NIOCore
 /// Metrics and readiness of a registrar: asks it, on its thread.
 public final class RegistrarOperations: OperationsSource {
     private let parts = BoundValues<RegistrarRole.Running>()
+    public let health: RoleHealth
 
-    init() {}
+    init(health: RoleHealth) {
+        self.health = health
+    }
 
     /// The registrar that runs now; nil while it starts and once it stops, before its thread ends.
     func observe(_ running: NIOLoopBound<RegistrarRole.Running>?) {
@@ -26,11 +29,12 @@ public final class RegistrarOperations: OperationsSource {
 }
 
 extension Readiness {
-    /// A registrar is ready when it can apply what comes. That it has no partition is no obstacle: there may be more
-    /// registrars than partitions.
+    /// A registrar is ready when it can apply what comes. That the group gave it no partition is no obstacle: there may
+    /// be more registrars than partitions.
     init(ofRegistrars reports: [RegistrarReport]) {
         self.init()
         if reports.isEmpty { obstacles.append("the registrar is starting or stopping") }
+        if reports.contains(where: { !$0.isInGroup }) { obstacles.append("the registrar waits for its partitions") }
         if reports.contains(where: { !$0.isRedisReady }) { obstacles.append("the registrar waits for Redis") }
     }
 }

@@ -8,6 +8,8 @@ struct RegistrarReport: Sendable, Equatable {
     /// Of push.registrations.
     var partitions: [RecordApplier.Partition]
     var isRedisReady: Bool
+    /// Its consumers have their places in their groups; an empty assignment is one.
+    var isInGroup: Bool
     /// Nil: nothing is ever swept.
     var sweep: Sweep?
 

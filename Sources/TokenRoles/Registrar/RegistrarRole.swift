@@ -19,10 +19,11 @@ public struct RegistrarRole: Service {
     private let decoder: RegistrationDecoder
     private let durability: RedisDurabilityCheck
     private let redisLog: RedisLog
+    private let health: RoleHealth
     private let logger: Logger
 
     /// Metrics and readiness of the role.
-    public let operations = RegistrarOperations()
+    public let operations: RegistrarOperations
 
     private static let sweepID = "belfry-registrar-sweep"
     private static let keeperID = "belfry-registrar-tombstones"
@@ -32,6 +33,9 @@ public struct RegistrarRole: Service {
         self.configuration = configuration
         self.logger = logger
         redisLog = RedisLog(logger: logger)
+        let health = RoleHealth()
+        self.health = health
+        operations = RegistrarOperations(health: health)
         applier = ApplierRole(
             configuration: configuration,
             redis: try configuration.redis.servers(name: "belfry-registrar"),
@@ -40,9 +44,10 @@ public struct RegistrarRole: Service {
             groupID: configuration.registrar.groupID,
             topic: TopicNames().registrations,
             batch: configuration.registrar.batch,
+            health: health,
             logger: logger
         )
-        keeper = try Self.keeper(configuration, redisLog, logger: logger)
+        keeper = try Self.keeper(configuration, redisLog, health, logger: logger)
         durability = try RedisDurabilityCheck(configuration.redis, logger: logger)
         decoder = RegistrationDecoder(
             environments: configuration.environments.map(\.name),
@@ -53,6 +58,7 @@ public struct RegistrarRole: Service {
     private static func keeper(
         _ configuration: BelfryConfiguration,
         _ redisLog: RedisLog,
+        _ health: RoleHealth,
         logger: Logger
     ) throws -> ApplierRole? {
         guard configuration.redis.replay > .zero else { return nil }
@@ -65,11 +71,14 @@ public struct RegistrarRole: Service {
             topic: TopicNames().tombstones,
             batch: configuration.registrar.batch,
             publishes: false,
+            health: health,
             logger: logger
         )
     }
 
     /// Runs until a graceful shutdown, which finishes and commits the batch in hand.
+    ///
+    /// - Throws: ``RoleFailure`` after the same, if a Kafka client failed permanently.
     public func run() async throws {
         try await durability.run { try await register() }
     }
@@ -91,10 +100,13 @@ public struct RegistrarRole: Service {
             )
         }.get()
         operations.observe(running)
-        try? await gracefulShutdown()
+        try await eventLoop.submit { health.watch(eventLoop, as: "registrar") }.get()
+        await health.untilStop()
         operations.observe(nil)
         try await eventLoop.flatSubmit { running.value.stop() }.get()
+        health.forgetLoops()
         try await group.shutdownGracefully()
+        try health.check()
     }
 
     /// The parts that work on the thread.
@@ -112,12 +124,14 @@ public struct RegistrarRole: Service {
         }
 
         func report() -> RegistrarReport {
-            RegistrarReport(
+            let now = applier.eventLoop.now
+            return RegistrarReport(
                 applied: applier.counters,
                 kept: keeper?.counters ?? .init(),
                 pendingTombstones: applier.pendingTombstones,
                 partitions: applier.partitions,
                 isRedisReady: applier.isRedisReady && keeper?.isRedisReady ?? true,
+                isInGroup: applier.consumer.isInGroup(now: now) && keeper?.consumer.isInGroup(now: now) ?? true,
                 sweep: sweep.map { .init(counters: $0.sweep.counters, hasLease: $0.sweep.hasLease) }
             )
         }
@@ -157,8 +171,7 @@ public struct RegistrarRole: Service {
             logger: logger
         )
         producer.onDelivery = { number, error, _, _ in tombstones.delivered(number, error: error) }
-        let logger = logger
-        producer.onError = { logger.reportProducer($0) }
+        KafkaReports(health: health, logger: logger).watch(producer, named: "producer of the sweep")
         redis.onStateChange = redisLog.makeClient()
         try producer.start(on: eventLoop) { [unowned producer] in producer.poll() }
         redis.start()

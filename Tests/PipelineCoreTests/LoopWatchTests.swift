@@ -1,0 +1,90 @@
+import Testing
+
+@testable import PipelineCore
+
+@Suite("Event loops that stand still")
+struct LoopWatchTests {
+    private let start = MonotonicTime(nanoseconds: 1_000_000_000_000)
+
+    private func after(_ seconds: Int64) -> MonotonicTime { start + .seconds(seconds) }
+
+    @Test("A loop stands still when it was not marked for longer than the bound, from its beginning on")
+    func bound() {
+        var watch = LoopWatch(bound: .seconds(60))
+        let number = watch.add("shard-0", now: start)
+        #expect(watch.stuck(now: after(60)).isEmpty)
+        #expect(watch.stuck(now: after(61)) == [.init(loop: "shard-0", duration: .seconds(61))])
+        watch.mark(number, now: after(61))
+        #expect(watch.stuck(now: after(121)).isEmpty)
+        #expect(watch.stuck(now: after(122)).map(\.duration) == [.seconds(61)])
+    }
+
+    @Test("One loop that stands still is enough, and is the one that is named")
+    func others() {
+        var watch = LoopWatch(bound: .seconds(60))
+        let alive = watch.add("shard-0", now: start)
+        _ = watch.add("shard-1", now: start)
+        watch.mark(alive, now: after(100))
+        #expect(watch.stuck(now: after(100)).map(\.loop) == ["shard-1"])
+        #expect(
+            watch.silences(now: after(100))
+                == [.init(loop: "shard-0", duration: .zero), .init(loop: "shard-1", duration: .seconds(100))]
+        )
+    }
+
+    @Test("Each standstill is news once; one that comes again is news again")
+    func news() {
+        var watch = LoopWatch(bound: .seconds(60))
+        let number = watch.add("registrar", now: start)
+        #expect(watch.takeNews(now: after(60)).isEmpty)
+        #expect(watch.takeNews(now: after(70)).map(\.loop) == ["registrar"])
+        #expect(watch.takeNews(now: after(80)).isEmpty)
+        #expect(watch.stuck(now: after(80)).count == 1, "told, and still so")
+        watch.mark(number, now: after(90))
+        #expect(watch.takeNews(now: after(151)).map(\.loop) == ["registrar"])
+    }
+
+    @Test("Loops that have ended are not missed, and their late marks mean nobody else")
+    func removed() {
+        var watch = LoopWatch(bound: .seconds(60))
+        let former = watch.add("shard-0", now: start)
+        watch.removeAll()
+        #expect(watch.stuck(now: after(1000)).isEmpty)
+        let next = watch.add("shard-0", now: after(1000))
+        #expect(next != former)
+        watch.mark(former, now: after(1070))
+        #expect(watch.stuck(now: after(1070)).map(\.loop) == ["shard-0"])
+    }
+
+    @Test("Nothing stands still before anything is watched")
+    func empty() {
+        #expect(LoopWatch().stuck(now: after(10_000)).isEmpty)
+    }
+}
+
+@Suite("Place in the consumer group")
+struct GroupReadinessTests {
+    private let start = MonotonicTime(nanoseconds: 1_000_000_000_000)
+
+    private func isReady(_ hasJoined: Bool, since: MonotonicTime? = nil, after seconds: Int64 = 0) -> Bool {
+        GroupReadiness.isReady(hasJoined: hasJoined, rejoiningSince: since, now: start + .seconds(seconds))
+    }
+
+    @Test("A member that never had an assignment, or lost it, is not ready")
+    func outside() {
+        #expect(!isReady(false))
+        #expect(!isReady(false, since: start))
+    }
+
+    @Test("A member with an assignment is ready, as long as it lasts")
+    func member() {
+        #expect(isReady(true))
+        #expect(isReady(true, after: 1_000_000))
+    }
+
+    @Test("A rebalance does not change readiness, unless it does not end")
+    func rebalance() {
+        #expect(isReady(true, since: start, after: 60))
+        #expect(!isReady(true, since: start, after: 61))
+    }
+}
