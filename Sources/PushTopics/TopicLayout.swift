@@ -16,21 +16,29 @@ public struct TopicLayout: Equatable, Sendable {
 
     public let topics: [Topic]
 
+    /// Makes the time of a record the broker's. The producer's may be wrong, or invented.
+    package static let brokerTime = Setting(name: "message.timestamp.type", value: "LogAppendTime")
+
     /// - Parameters:
     ///   - partitions: partitions of every topic; at least 1.
     ///   - names: the names of the contract.
     public init(partitions: Int, names: TopicNames = TopicNames()) {
         precondition(partitions >= 1, "a topic has at least one partition")
-        let plain = [
-            names.requests, names.registrations, names.feedback, names.outcomes, names.deadLetters,
-        ]
+        let plain = [names.requests, names.feedback, names.outcomes, names.deadLetters]
         topics =
             plain.map { Topic(name: $0, partitions: partitions, configuration: []) } + [
                 Topic(
+                    name: names.registrations,
+                    partitions: partitions,
+                    // The witness of when a token registered: see ``RecordTimeCheck``.
+                    configuration: [Self.brokerTime]
+                ),
+                Topic(
                     name: names.tombstones,
                     partitions: partitions,
-                    configuration: [Setting(name: "cleanup.policy", value: "compact")]
-                )
+                    // The witness of when a token was forgotten.
+                    configuration: [Setting(name: "cleanup.policy", value: "compact"), Self.brokerTime]
+                ),
             ]
     }
 }

@@ -270,7 +270,7 @@ struct OrderTests {
 
 @Suite("The topics of the contract")
 struct TopicLayoutTests {
-    @Test("All six are created alike, but tombstones are compacted")
+    @Test("Tombstones are compacted; where a record's time is a witness, it is the broker's; nothing else is set")
     func layout() {
         let layout = TopicLayout(partitions: 12)
         #expect(
@@ -281,10 +281,15 @@ struct TopicLayoutTests {
         )
         #expect(layout.topics.count == 6)
         #expect(layout.topics.allSatisfy { $0.partitions == 12 })
-        let settings: [String: TopicLayout.Setting] = [
-            "push.tombstones": .init(name: "cleanup.policy", value: "compact")
+        let brokerTime = TopicLayout.Setting(name: "message.timestamp.type", value: "LogAppendTime")
+        let settings: [String: [TopicLayout.Setting]] = [
+            "push.registrations": [brokerTime],
+            "push.tombstones": [.init(name: "cleanup.policy", value: "compact"), brokerTime],
         ]
-        for topic in layout.topics { #expect(topic.configuration.first == settings[topic.name]) }
+        for topic in layout.topics {
+            #expect(topic.configuration == settings[topic.name] ?? [])
+            #expect(topic.configuration.map(\.name) == topic.configuration.map(\.name).sorted())
+        }
     }
 }
 

@@ -101,6 +101,9 @@ public struct RegistrarRole: Service {
         }.get()
         operations.observe(running)
         try await eventLoop.submit { health.watch(eventLoop, as: "registrar") }.get()
+        let witnesses = [applier.topic] + (keeper.map { [$0.topic] } ?? [])
+        let check = Task { await RecordTimeCheck(witnesses, configuration.kafka, logger: logger).run() }
+        defer { check.cancel() }
         await health.untilStop()
         operations.observe(nil)
         try await eventLoop.flatSubmit { running.value.stop() }.get()
