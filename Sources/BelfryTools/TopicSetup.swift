@@ -9,6 +9,8 @@ public struct TopicReport: Equatable, Sendable {
         public let name: String
         public let partitions: Int
         public let isNew: Bool
+        /// Replicas of each partition, where nobody named a number and the brokers know no default; else nil.
+        public var chosenReplicas: Int?
     }
 
     public let topics: [Topic]
@@ -23,6 +25,7 @@ public struct TopicReport: Equatable, Sendable {
                 line.append("name", topic.name)
                 line.append("partitions", topic.partitions)
                 line.append("created", topic.isNew)
+                if let replicas = topic.chosenReplicas { line.append("replicas", replicas) }
                 return line
             }
         )
@@ -31,18 +34,25 @@ public struct TopicReport: Equatable, Sendable {
 
     /// One line per topic.
     public var text: String {
-        topics.map { "\($0.name): \(counted($0.partitions, "partition")), \($0.isNew ? "created" : "exists")" }
-            .joined(separator: "\n")
+        topics.map { topic in
+            let replicas = topic.chosenReplicas.map { " with \(counted($0, "replica")): the brokers know no default" }
+            let state = topic.isNew ? "created\(replicas ?? "")" : "exists"
+            return "\(topic.name): \(counted(topic.partitions, "partition")), \(state)"
+        }
+        .joined(separator: "\n")
     }
 }
 
 /// Carries out `belfry topics create`. Blocks the calling thread.
 public enum TopicSetup {
     private static let timeoutMilliseconds: Int32 = 30_000
+    /// The broker's own number of replicas.
+    private static let brokersDefault = -1
 
     /// Creates the topics of `layout` that do not exist.
     ///
-    /// - Parameter replication: replicas of each partition; -1: the broker's default.
+    /// - Parameter replication: replicas of each partition; -1: the broker's default, or ``replicas(brokers:)`` where
+    ///   brokers know none.
     /// - Throws: `ToolError.kafka`: the brokers cannot be reached or refuse, or a topic exists with another number of
     ///   partitions. That number must never change in place: the key decides the partition, and it would change.
     public static func create(
@@ -53,41 +63,69 @@ public enum TopicSetup {
         let topics: [TopicReport.Topic]
         do throws(KafkaError) {
             topics = try WaitNotice.during("the brokers at \(settings.brokers)") { () throws(KafkaError) in
-                try createMissing(layout, replication: replication, through: settings)
+                let admin = try KafkaAdmin(properties: settings.adminProperties(clientID: "belfry-topics"))
+                defer { admin.close() }
+                return try createMissing(layout, replication: replication, in: admin)
             }
         } catch {
-            throw ToolError(error)
+            guard error.isInvalidReplication else { throw ToolError(error) }
+            throw .kafka("\(error)\nname a number of replicas that the brokers can keep: --replication")
         }
         return try checked(TopicReport(topics: topics), against: layout)
     }
 
-    private static func createMissing(
+    /// Replicas of a partition where brokers know no default: three, or as many as there are brokers.
+    static func replicas(brokers: Int) -> Int { min(3, max(1, brokers)) }
+
+    static func createMissing(
         _ layout: TopicLayout,
         replication: Int,
-        through settings: KafkaSettings
+        in cluster: some TopicCluster
     ) throws(KafkaError) -> [TopicReport.Topic] {
-        let admin = try KafkaAdmin(properties: settings.adminProperties(clientID: "belfry-topics"))
-        defer { admin.close() }
         // Asked first: what is there needs no right to create, and the embedded broker cannot create at all.
-        var existing = try admin.partitionCounts(timeoutMilliseconds: timeoutMilliseconds)
+        var existing = try cluster.partitionCounts(timeoutMilliseconds: timeoutMilliseconds)
+        var chosen: Int?
         var report: [TopicReport.Topic] = []
         for topic in layout.topics {
             var isNew = false
             if existing[topic.name] == nil {
-                isNew = try admin.createTopic(
-                    topic.name,
-                    partitions: topic.partitions,
-                    replication: replication,
-                    configuration: topic.configuration.map { ($0.name, $0.value) },
-                    timeoutMilliseconds: timeoutMilliseconds
-                )
+                do throws(KafkaError) {
+                    isNew = try create(topic, replication: chosen ?? replication, in: cluster)
+                } catch {
+                    // Brokers older than 2.4 know no default.
+                    guard error.isUnsupported, replication == brokersDefault, chosen == nil else { throw error }
+                    let replicas = replicas(brokers: try cluster.brokerCount(timeoutMilliseconds: timeoutMilliseconds))
+                    chosen = replicas
+                    isNew = try create(topic, replication: replicas, in: cluster)
+                }
                 // Somebody else was faster: what they made counts.
-                if !isNew { existing = try admin.partitionCounts(timeoutMilliseconds: timeoutMilliseconds) }
+                if !isNew { existing = try cluster.partitionCounts(timeoutMilliseconds: timeoutMilliseconds) }
             }
             let partitions = isNew ? topic.partitions : existing[topic.name] ?? topic.partitions
-            report.append(.init(name: topic.name, partitions: partitions, isNew: isNew))
+            report.append(
+                .init(
+                    name: topic.name,
+                    partitions: partitions,
+                    isNew: isNew,
+                    chosenReplicas: isNew ? chosen : nil
+                )
+            )
         }
         return report
+    }
+
+    private static func create(
+        _ topic: TopicLayout.Topic,
+        replication: Int,
+        in cluster: some TopicCluster
+    ) throws(KafkaError) -> Bool {
+        try cluster.createTopic(
+            topic.name,
+            partitions: topic.partitions,
+            replication: replication,
+            configuration: topic.configuration.map { ($0.name, $0.value) },
+            timeoutMilliseconds: timeoutMilliseconds
+        )
     }
 
     static func checked(_ report: TopicReport, against layout: TopicLayout) throws(ToolError) -> TopicReport {

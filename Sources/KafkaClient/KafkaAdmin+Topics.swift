@@ -4,7 +4,8 @@ extension KafkaAdmin {
     /// Creates a topic, unless one of that name exists; an existing one stays unchanged.
     ///
     /// - Parameters:
-    ///   - replication: replicas of each partition; −1: the broker's default.
+    ///   - replication: replicas of each partition; −1: the broker's default, which brokers older than 2.4 do not know
+    ///     (`isUnsupported`).
     ///   - configuration: the topic's settings, such as `cleanup.policy`.
     /// - Returns: true if the topic was created.
     /// - Throws: `KafkaError` with the broker's reason.

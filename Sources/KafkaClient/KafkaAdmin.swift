@@ -93,6 +93,16 @@ public final class KafkaAdmin {
         }
     }
 
+    /// The number of brokers that are up.
+    public func brokerCount(timeoutMilliseconds: Int32) throws(KafkaError) -> Int {
+        let handle = try openHandle("list of brokers")
+        var metadata: UnsafePointer<rd_kafka_metadata>?
+        let code = rd_kafka_metadata(handle.pointer, 0, nil, &metadata, timeoutMilliseconds)
+        guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else { throw unreachable(code, handle) }
+        defer { rd_kafka_metadata_destroy(metadata) }
+        return Int(metadata.pointee.broker_cnt)
+    }
+
     /// The lowest and highest offsets of a partition.
     public func watermarks(
         of place: KafkaTopicPartition,

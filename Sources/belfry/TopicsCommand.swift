@@ -18,7 +18,8 @@ struct TopicsCreateCommand: AsyncParsableCommand {
         commandName: "create",
         abstract: "Create the topics that do not exist yet.",
         discussion: """
-            push.tombstones is compacted. Topics that exist stay \
+            push.tombstones is compacted; records of push.tombstones and push.registrations have the broker's time \
+            (message.timestamp.type=LogAppendTime). Topics that exist stay \
             as they are: a partition count that differs is an error, since it must never change in place.
             """
     )
@@ -29,7 +30,12 @@ struct TopicsCreateCommand: AsyncParsableCommand {
     @Option(help: "Partitions of each topic.")
     var partitions = 12
 
-    @Option(help: "Replicas of each partition; -1: the broker's default.")
+    @Option(
+        help: """
+            Replicas of each partition; -1: the broker's default. Brokers older than 2.4 know none: then as many as \
+            there are brokers, at most 3.
+            """
+    )
     var replication = -1
 
     func validate() throws {
