@@ -1,3 +1,5 @@
+import PushTopics
+
 @testable import KafkaClient
 @testable import Sender
 

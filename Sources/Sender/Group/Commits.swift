@@ -1,6 +1,7 @@
 import KafkaClient
 import Logging
 import PipelineCore
+import PushTopics
 
 /// Commits finished work in the assignment that did it, and watches the broker's answers.
 ///

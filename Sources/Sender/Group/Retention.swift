@@ -1,6 +1,7 @@
 import KafkaClient
 import Logging
 import PipelineCore
+import PushTopics
 
 /// Handles positions that are not (or no longer) in the log: an alarm and a count, never a silent reset.
 ///

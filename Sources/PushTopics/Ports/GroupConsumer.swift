@@ -1,10 +1,11 @@
 import KafkaClient
 
-/// A member of a consumer group, as a shard needs it. The contract is that of ``KafkaConsumer``.
+/// A member of a consumer group, as a role needs it. The contract is that of ``KafkaConsumer``.
 ///
-/// The shard decides, its ports carry out: so the same shard runs on librdkafka and on a simulated broker. Questions
-/// that the broker answers have completions, called once on the shard's event loop and never from inside the call.
-protocol GroupConsumer: AnyObject {
+/// The role decides, its ports carry out: so the same shard or applier runs on librdkafka and on a simulated broker.
+/// Questions that the broker answers have completions, called once on the role's event loop and never from inside the
+/// call.
+package protocol GroupConsumer: AnyObject {
     func consumeBatch(max: Int, timeoutMilliseconds: Int32) -> KafkaBatch?
     func commit(_ offsets: [KafkaPartitionOffset], completion: ((KafkaError?) -> Void)?) throws(KafkaError)
     func committed(
