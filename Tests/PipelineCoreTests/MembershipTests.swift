@@ -1,0 +1,257 @@
+import Testing
+
+@testable import PipelineCore
+
+/// The answers to its group of a role that applies records.
+@Suite struct MembershipTests {
+    private typealias Action = MembershipStateMachine.Action
+
+    private static let limits = MembershipStateMachine.Limits(batch: .seconds(10), commit: .seconds(5))
+    private let start = MonotonicTime(nanoseconds: 0)
+
+    private func machine(holding starts: [Int32: Int64] = [:]) -> MembershipStateMachine {
+        var machine = MembershipStateMachine(limits: Self.limits)
+        guard !starts.isEmpty else { return machine }
+        _ = machine.assigned(Array(starts.keys))
+        _ = machine.positionsArrived(starts, question: 1)
+        return machine
+    }
+
+    // MARK: Coming
+
+    @Test("An empty assignment is answered at once: the group waits for it")
+    func emptyAssignment() {
+        var idle = machine()
+        #expect(idle.assigned([]) == [.completeAssign([])])
+        var busy = machine(holding: [3: 7])
+        #expect(busy.assigned([]) == [.completeAssign([])])
+        #expect(busy.positions == [3: 7])
+    }
+
+    @Test("Partitions start where the group has committed, and hold nothing before that is known")
+    func positions() {
+        var machine = machine()
+        #expect(machine.assigned([4, 3]) == [.askPositions(of: [3, 4], question: 1)])
+        #expect(machine.positions.isEmpty && !machine.wants(3, offset: 100))
+        #expect(machine.positionsArrived([3: 7, 4: -2], question: 1) == [.completeAssign([3, 4])])
+        #expect(machine.positions == [3: 7, 4: -2])
+        #expect(machine.wants(3, offset: 7) && !machine.wants(3, offset: 6) && machine.wants(4, offset: 0))
+    }
+
+    @Test("A second assignment before the first is answered drops none of the first's positions")
+    func secondAssignment() {
+        var machine = machine()
+        _ = machine.assigned([1])
+        #expect(machine.assigned([2]) == [.askPositions(of: [1, 2], question: 2)])
+        #expect(machine.positionsArrived([1: 10], question: 1) == [], "an answer to half of it")
+        #expect(machine.positionsArrived([1: 10, 2: 20], question: 2) == [.completeAssign([1, 2])])
+        #expect(machine.positions == [1: 10, 2: 20])
+    }
+
+    @Test("An empty assignment beside one that waits for positions is answered together with it")
+    func emptyBesideOpen() {
+        var machine = machine()
+        _ = machine.assigned([1])
+        #expect(machine.assigned([]) == [.askPositions(of: [1], question: 2)])
+        #expect(machine.positionsArrived([1: 10], question: 2) == [.completeAssign([1])])
+    }
+
+    @Test("A question that failed is asked again, and one under way is not")
+    func askingAgain() {
+        var machine = machine()
+        _ = machine.assigned([1])
+        #expect(machine.askAgain() == [])
+        machine.positionsFailed(question: 1)
+        #expect(machine.askAgain() == [.askPositions(of: [1], question: 2)])
+        machine.positionsFailed(question: 1)
+        #expect(machine.askAgain() == [], "the failure of an older question says nothing")
+    }
+
+    @Test("Partitions that are taken back before their positions are known never begin, and every question is answered")
+    func takenBack() {
+        var machine = machine()
+        _ = machine.assigned([1])
+        let actions = machine.revoked([1], lost: false, inHand: [], now: start)
+        #expect(actions == [.completeAssign([]), .commitLast([], commit: 1)])
+        #expect(machine.lastCommitEnded(1) == [.completeRevoke])
+        #expect(machine.positionsArrived([1: 10], question: 1) == [])
+        #expect(machine.askAgain() == [])
+        #expect(machine.positions.isEmpty)
+    }
+
+    @Test("A partition that is assigned once more is fetched anew: the batch of the former assignment is dropped")
+    func leftovers() {
+        var machine = machine(holding: [1: 10])
+        _ = machine.assigned([1])
+        #expect(machine.positionsArrived([1: 5], question: 2) == [.abandon([1]), .completeAssign([1])])
+        #expect(machine.positions == [1: 5])
+    }
+
+    // MARK: Going
+
+    @Test("Partitions are given back when their batch has ended and its positions are committed")
+    func givingBack() {
+        var machine = machine(holding: [1: 10, 2: 20])
+        #expect(machine.revoked([1, 2], lost: false, inHand: [2], now: start) == [])
+        #expect(!machine.mayTake)
+        machine.moved([2: 25])
+        #expect(machine.proceed(inHand: [], now: start) == [.commitLast([1, 2], commit: 1)])
+        #expect(machine.positions[2] == 25)
+        #expect(machine.lastCommitEnded(1) == [.end([1, 2]), .completeRevoke])
+        #expect(machine.positions.isEmpty && machine.mayTake)
+    }
+
+    @Test("The batch in hand is waited for in vain no longer than the patience: its partitions go without it")
+    func patience() {
+        var machine = machine(holding: [1: 10, 2: 20])
+        _ = machine.revoked([1, 2], lost: false, inHand: [2], now: start)
+        #expect(machine.proceed(inHand: [2], now: start + .milliseconds(9999)) == [])
+        let late = start + .seconds(10)
+        #expect(machine.proceed(inHand: [2], now: late) == [.abandon([2]), .commitLast([1, 2], commit: 1)])
+        #expect(machine.positions[2] == 20, "what is in hand counts as not applied")
+    }
+
+    @Test("An answer to the last commit that does not come holds the group for as long as it may, and comes too late")
+    func lastCommit() {
+        var machine = machine(holding: [1: 10])
+        _ = machine.revoked([1], lost: false, inHand: [], now: start)
+        #expect(machine.proceed(inHand: [], now: start + .milliseconds(4999)) == [])
+        #expect(machine.proceed(inHand: [], now: start + .seconds(5)) == [.end([1]), .completeRevoke])
+        #expect(machine.lastCommitEnded(1) == [])
+    }
+
+    @Test("In a cooperative group a batch of partitions that stay is not waited for, and they stay")
+    func cooperative() {
+        var machine = machine(holding: [1: 10, 2: 20])
+        #expect(machine.revoked([1], lost: false, inHand: [2], now: start) == [.commitLast([1], commit: 1)])
+        #expect(machine.lastCommitEnded(1) == [.end([1]), .completeRevoke])
+        #expect(machine.positions == [2: 20])
+        #expect(machine.assigned([]) == [.completeAssign([])])
+    }
+
+    @Test("Lost partitions end at once, without a commit, also while they are being given back")
+    func lost() {
+        var machine = machine(holding: [1: 10])
+        #expect(machine.revoked([1], lost: true, inHand: [1], now: start) == [.end([1]), .completeRevoke])
+        machine = self.machine(holding: [1: 10])
+        _ = machine.revoked([1], lost: false, inHand: [1], now: start)
+        let actions = machine.revoked([1], lost: true, inHand: [1], now: start)
+        #expect(actions == [.end([1]), .completeRevoke, .completeRevoke])
+        #expect(machine.mayTake)
+    }
+
+    @Test("A revocation during another one waits for both, and each is answered")
+    func secondRevocation() {
+        var machine = machine(holding: [1: 10, 2: 20])
+        _ = machine.revoked([1], lost: false, inHand: [], now: start)
+        #expect(machine.revoked([2], lost: false, inHand: [2], now: start) == [])
+        #expect(machine.lastCommitEnded(1) == [], "the commit of the first alone")
+        #expect(machine.proceed(inHand: [], now: start) == [.commitLast([1, 2], commit: 2)])
+        #expect(machine.lastCommitEnded(2) == [.end([1, 2]), .completeRevoke, .completeRevoke])
+    }
+
+    @Test("A revocation of nothing is answered")
+    func emptyRevocation() {
+        var machine = machine()
+        #expect(machine.revoked([], lost: false, inHand: [], now: start) == [.commitLast([], commit: 1)])
+        #expect(machine.lastCommitEnded(1) == [.completeRevoke])
+    }
+
+    // MARK: Stopping
+
+    @Test("A stop lets the batch end, commits, and leaves; nothing is taken and no assignment begun meanwhile")
+    func stop() {
+        var machine = machine(holding: [1: 10])
+        #expect(machine.stop(inHand: [1], now: start) == [])
+        #expect(!machine.mayTake)
+        #expect(machine.assigned([2]) == [])
+        #expect(machine.stop(inHand: [], now: start) == [])
+        machine.moved([1: 12])
+        #expect(machine.proceed(inHand: [], now: start) == [.commitLast([1], commit: 1)])
+        #expect(machine.lastCommitEnded(1) == [.end([1]), .leave])
+    }
+
+    @Test("A stop without partitions leaves at once; one that loses its partitions does not wait for its batch")
+    func shortStops() {
+        var machine = machine()
+        #expect(machine.stop(inHand: [], now: start) == [.commitLast([], commit: 1)])
+        #expect(machine.lastCommitEnded(1) == [.leave])
+        machine = self.machine(holding: [1: 10])
+        _ = machine.stop(inHand: [1], now: start)
+        #expect(machine.revoked([1], lost: true, inHand: [1], now: start) == [.end([1]), .leave])
+    }
+
+    // MARK: A group
+
+    @Test("A standby without partitions takes over, however often: it has answered every assignment")
+    func standby() {
+        var group = GroupModel()
+        group.join()
+        group.join()
+        for member in 0..<6 {
+            #expect(group.owners == [member], "each hands over to the next")
+            group.join()
+            group.leave(member)
+        }
+        #expect(group.owners == [6])
+    }
+}
+
+/// A group of one partition, which its oldest member has. As with librdkafka, a member that has left a question without
+/// an answer takes part in no further rebalance.
+private struct GroupModel {
+    private struct Member {
+        var machine = MembershipStateMachine(limits: .init(batch: .seconds(10), commit: .seconds(5)))
+        var hasOpenQuestion = false
+        var isGone = false
+    }
+
+    private var members: [Member] = []
+    private let now = MonotonicTime(nanoseconds: 0)
+
+    /// The members that may apply records of the partition.
+    var owners: [Int] { members.indices.filter { members[$0].machine.wants(0, offset: 100) } }
+
+    mutating func join() {
+        members.append(Member())
+        rebalance()
+    }
+
+    mutating func leave(_ member: Int) {
+        let actions = members[member].machine.stop(inHand: [], now: now)
+        carryOut(actions, by: member)
+        rebalance()
+    }
+
+    private mutating func rebalance() {
+        for member in members.indices where takesPart(member) && !members[member].machine.positions.isEmpty {
+            members[member].hasOpenQuestion = true
+            let actions = members[member].machine.revoked([0], lost: false, inHand: [], now: now)
+            carryOut(actions, by: member)
+        }
+        let oldest = members.indices.first { !members[$0].isGone }
+        for member in members.indices where takesPart(member) {
+            members[member].hasOpenQuestion = true
+            let actions = members[member].machine.assigned(member == oldest ? [0] : [])
+            carryOut(actions, by: member)
+        }
+    }
+
+    private func takesPart(_ member: Int) -> Bool { !members[member].isGone && !members[member].hasOpenQuestion }
+
+    private mutating func carryOut(_ actions: [MembershipStateMachine.Action], by member: Int) {
+        for action in actions {
+            switch action {
+            case .askPositions(_, let question):
+                let next = members[member].machine.positionsArrived([0: 100], question: question)
+                carryOut(next, by: member)
+            case .commitLast(_, let commit):
+                let next = members[member].machine.lastCommitEnded(commit)
+                carryOut(next, by: member)
+            case .completeAssign, .completeRevoke: members[member].hasOpenQuestion = false
+            case .leave: members[member].isGone = true
+            case .abandon, .end: break
+            }
+        }
+    }
+}
