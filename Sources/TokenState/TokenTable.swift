@@ -122,7 +122,8 @@ package final class TokenTable {
         }
     }
 
-    private static let restless = RedisError.server(prefix: "BELFRY", message: "the buckets never stand still")
+    /// Nothing was changed, and a later call may succeed.
+    private static let restless = RedisError.notSent(reason: "the buckets never stand still")
 
     /// Reads a token's record; nil: the token is unknown. A record of an unknown form is an error.
     func read(
@@ -281,9 +282,7 @@ package final class TokenTable {
         } _: { result in
             guard case .success(let reply) = result, let present = reply.integer else { return completion(result) }
             space.counts[place.tag] = max(1, Int(present))
-            guard corrections > 0 else {
-                return completion(.failure(Self.restless))
-            }
+            guard corrections > 0 else { return completion(.failure(Self.restless)) }
             self.call(
                 script,
                 token,
