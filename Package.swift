@@ -339,7 +339,7 @@ let package = Package(
             dependencies: [
                 "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "PipelineTestSupport", "PushSchemas",
                 "PushTopics", "RedisClient", "TLSTransport", "TestSupport", "TokenRoles", "TokenState", logging,
-                protobuf,
+                protobuf, .product(name: "NIOEmbedded", package: "swift-nio"),
             ] + nio,
             swiftSettings: strict
         ),

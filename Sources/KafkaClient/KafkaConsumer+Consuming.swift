@@ -151,12 +151,10 @@ extension KafkaConsumer {
                 answer { () throws(KafkaError) in try completeAssign() }
             }
         case .revoked(let partitions, let lost):
-            if lost { hasJoined = false }
             withdraw(partitions)
             unanswered.append(.revoke(partitions))
             if let onRevoked { onRevoked(partitions, lost) } else { answer(completeRevoke) }
         case .rebalanceFailed(let error):
-            hasJoined = false
             assignment.replace(by: [])
             onError?(error)
         case .committed(let number, let error):

@@ -1,5 +1,4 @@
 import CRdKafka
-import NIOCore
 
 /// The answers to ``onAssigned`` and ``onRevoked``. librdkafka waits for them before the group moves on.
 extension KafkaConsumer {
@@ -23,8 +22,6 @@ extension KafkaConsumer {
             try assign(assigned, handle)
             assignment.replace(by: assigned)
         }
-        hasJoined = true
-        rejoiningSince = nil
     }
 
     /// Gives back the partitions of the last reported revocation. Commit before.
@@ -32,7 +29,6 @@ extension KafkaConsumer {
     /// - Throws: `KafkaError`. Without a revocation to answer nothing happens.
     public func completeRevoke() throws(KafkaError) {
         guard let handle, let partitions = takeUnansweredRevoke() else { return }
-        rejoiningSince = .now()
         // librdkafka keeps a pause beyond the revocation, and the partition may come back. If resuming fails, giving
         // back matters more.
         try? resume(partitions)

@@ -125,13 +125,6 @@ public final class KafkaConsumer {
         precondition(phase == .closed, "a Kafka consumer is closed before it is let go")
     }
 
-    /// An assignment, possibly empty, was answered, and none was lost since.
-    public internal(set) var hasJoined = false
-
-    /// The time since when the member has given partitions back and got no new assignment; nil: it has one, or never
-    /// had any.
-    public internal(set) var rejoiningSince: NIODeadline?
-
     /// The partitions of this member: the assignment was completed, and no revocation was.
     public var assignedPartitions: [KafkaTopicPartition] { assignment.partitions }
 

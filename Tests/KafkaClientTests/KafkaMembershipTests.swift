@@ -20,7 +20,7 @@ struct KafkaMembershipTests {
         var fatal: [KafkaError] = []
         var received = Received()
         consumer.onError = { if $0.isFatal { fatal.append($0) } }
-        serve(consumer, until: { consumer.hasJoined })
+        serve(consumer, until: { !consumer.assignedPartitions.isEmpty })
         fence(consumer)
         serve(consumer, until: { !fatal.isEmpty }, take: { received.take($0) })
         // Nothing more comes from a client that failed.
@@ -35,36 +35,11 @@ struct KafkaMembershipTests {
         let broker = try TestBroker(.embedded)
         defer { broker.close() }
         let consumer = try broker.consumer()
-        serve(consumer, until: { consumer.hasJoined })
+        serve(consumer, until: { !consumer.assignedPartitions.isEmpty })
         var isTold = false
         consumer.onError = { if $0.isFatal { isTold = true } }
         fence(consumer)
         serve(consumer, until: { isTold })
         #expect(consumer.close(timeoutMilliseconds: 0))
-    }
-
-    @Test("a member has joined once its assignment is answered, be it empty, and rejoins from giving back to the next")
-    func joined() throws {
-        let broker = try TestBroker(.embedded)
-        defer { broker.close() }
-        let first = try broker.consumer(group: "g")
-        defer { first.close() }
-        #expect(!first.hasJoined)
-        serve(first, until: { first.hasJoined })
-        #expect(first.rejoiningSince == nil)
-
-        var isRevoked = false
-        first.onRevoked = { _, _ in isRevoked = true }
-        let second = try broker.consumer(group: "g")
-        defer { second.close() }
-        serve(first, second, until: { isRevoked })
-        #expect(!second.hasJoined)
-        #expect(first.rejoiningSince == nil, "its partitions are still its own")
-        try first.completeRevoke()
-        #expect(first.hasJoined)
-        #expect(first.rejoiningSince != nil)
-        first.onRevoked = nil
-        serve(first, second, until: { first.rejoiningSince == nil && second.hasJoined })
-        #expect(first.assignedPartitions.count + second.assignedPartitions.count == 1, "one of them stands by")
     }
 }

@@ -73,7 +73,7 @@ import Testing
         _ = machine.assigned([1])
         let actions = machine.revoked([1], lost: false, inHand: [], now: start)
         #expect(actions == [.completeAssign([]), .commitLast([], commit: 1)])
-        #expect(machine.lastCommitEnded(1) == [.completeRevoke])
+        #expect(machine.lastCommitEnded(1, now: start) == [.completeRevoke])
         #expect(machine.positionsArrived([1: 10], question: 1) == [])
         #expect(machine.askAgain() == [])
         #expect(machine.positions.isEmpty)
@@ -97,7 +97,7 @@ import Testing
         machine.moved([2: 25])
         #expect(machine.proceed(inHand: [], now: start) == [.commitLast([1, 2], commit: 1)])
         #expect(machine.positions[2] == 25)
-        #expect(machine.lastCommitEnded(1) == [.end([1, 2]), .completeRevoke])
+        #expect(machine.lastCommitEnded(1, now: start) == [.end([1, 2]), .completeRevoke])
         #expect(machine.positions.isEmpty && machine.mayTake)
     }
 
@@ -117,14 +117,14 @@ import Testing
         _ = machine.revoked([1], lost: false, inHand: [], now: start)
         #expect(machine.proceed(inHand: [], now: start + .milliseconds(4999)) == [])
         #expect(machine.proceed(inHand: [], now: start + .seconds(5)) == [.end([1]), .completeRevoke])
-        #expect(machine.lastCommitEnded(1) == [])
+        #expect(machine.lastCommitEnded(1, now: start) == [])
     }
 
     @Test("In a cooperative group a batch of partitions that stay is not waited for, and they stay")
     func cooperative() {
         var machine = machine(holding: [1: 10, 2: 20])
         #expect(machine.revoked([1], lost: false, inHand: [2], now: start) == [.commitLast([1], commit: 1)])
-        #expect(machine.lastCommitEnded(1) == [.end([1]), .completeRevoke])
+        #expect(machine.lastCommitEnded(1, now: start) == [.end([1]), .completeRevoke])
         #expect(machine.positions == [2: 20])
         #expect(machine.assigned([]) == [.completeAssign([])])
     }
@@ -145,16 +145,16 @@ import Testing
         var machine = machine(holding: [1: 10, 2: 20])
         _ = machine.revoked([1], lost: false, inHand: [], now: start)
         #expect(machine.revoked([2], lost: false, inHand: [2], now: start) == [])
-        #expect(machine.lastCommitEnded(1) == [], "the commit of the first alone")
+        #expect(machine.lastCommitEnded(1, now: start) == [], "the commit of the first alone")
         #expect(machine.proceed(inHand: [], now: start) == [.commitLast([1, 2], commit: 2)])
-        #expect(machine.lastCommitEnded(2) == [.end([1, 2]), .completeRevoke, .completeRevoke])
+        #expect(machine.lastCommitEnded(2, now: start) == [.end([1, 2]), .completeRevoke, .completeRevoke])
     }
 
     @Test("A revocation of nothing is answered")
     func emptyRevocation() {
         var machine = machine()
         #expect(machine.revoked([], lost: false, inHand: [], now: start) == [.commitLast([], commit: 1)])
-        #expect(machine.lastCommitEnded(1) == [.completeRevoke])
+        #expect(machine.lastCommitEnded(1, now: start) == [.completeRevoke])
     }
 
     // MARK: Stopping
@@ -168,17 +168,48 @@ import Testing
         #expect(machine.stop(inHand: [], now: start) == [])
         machine.moved([1: 12])
         #expect(machine.proceed(inHand: [], now: start) == [.commitLast([1], commit: 1)])
-        #expect(machine.lastCommitEnded(1) == [.end([1]), .leave])
+        #expect(machine.lastCommitEnded(1, now: start) == [.end([1]), .leave])
     }
 
     @Test("A stop without partitions leaves at once; one that loses its partitions does not wait for its batch")
     func shortStops() {
         var machine = machine()
         #expect(machine.stop(inHand: [], now: start) == [.commitLast([], commit: 1)])
-        #expect(machine.lastCommitEnded(1) == [.leave])
+        #expect(machine.lastCommitEnded(1, now: start) == [.leave])
         machine = self.machine(holding: [1: 10])
         _ = machine.stop(inHand: [1], now: start)
         #expect(machine.revoked([1], lost: true, inHand: [1], now: start) == [.end([1]), .leave])
+    }
+
+    // MARK: The place in the group
+
+    @Test("A member has its place once an assignment is answered, be it empty; one that comes and goes before is none")
+    func place() {
+        var machine = machine()
+        #expect(!machine.isInGroup(now: start))
+        _ = machine.assigned([1])
+        #expect(!machine.isInGroup(now: start), "the broker is asked first")
+        _ = machine.revoked([1], lost: false, inHand: [], now: start)
+        _ = machine.lastCommitEnded(1, now: start)
+        #expect(!machine.isInGroup(now: start))
+        _ = machine.assigned([])
+        #expect(machine.isInGroup(now: start + .seconds(1_000_000)))
+    }
+
+    @Test("A member that has given its partitions back keeps its place for a minute; one that has lost them has none")
+    func placeKept() {
+        var machine = machine(holding: [1: 10])
+        _ = machine.revoked([1], lost: false, inHand: [1], now: start)
+        #expect(machine.isInGroup(now: start + .seconds(9)), "its partitions are still its own")
+        _ = machine.proceed(inHand: [], now: start + .seconds(9))
+        _ = machine.lastCommitEnded(1, now: start + .seconds(10))
+        #expect(machine.isInGroup(now: start + .seconds(70)))
+        #expect(!machine.isInGroup(now: start + .seconds(71)))
+        _ = machine.assigned([])
+        #expect(machine.isInGroup(now: start + .seconds(71)))
+        machine = self.machine(holding: [1: 10])
+        _ = machine.revoked([1], lost: true, inHand: [], now: start)
+        #expect(!machine.isInGroup(now: start))
     }
 
     // MARK: A group
@@ -246,7 +277,7 @@ private struct GroupModel {
                 let next = members[member].machine.positionsArrived([0: 100], question: question)
                 carryOut(next, by: member)
             case .commitLast(_, let commit):
-                let next = members[member].machine.lastCommitEnded(commit)
+                let next = members[member].machine.lastCommitEnded(commit, now: now)
                 carryOut(next, by: member)
             case .completeAssign, .completeRevoke: members[member].hasOpenQuestion = false
             case .leave: members[member].isGone = true

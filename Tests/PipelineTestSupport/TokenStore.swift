@@ -91,9 +91,17 @@ final class TokenStore: Sendable {
 
     /// Sets a token's value as it is, while its tag has one bucket.
     func set(_ token: [UInt8], _ value: [UInt8]) async throws {
+        _ = try await bytes(Array("HSET".utf8), Self.bucket(of: token), token, value)
+    }
+
+    /// Puts a value of another type in the place of a token's bucket, while its tag has one bucket.
+    func setWrongType(_ token: [UInt8]) async throws {
+        _ = try await bytes(Array("SET".utf8), Self.bucket(of: token), Array("no hash".utf8))
+    }
+
+    private static func bucket(of token: [UInt8]) -> [UInt8] {
         let tag = TokenKeys.tag(checksum: token.withUnsafeBytes { CRC32.checksum($0) })
-        let bucket = TokenKeys(environment: Self.environment, bundleID: Self.bundleID).bucket(0, tag: tag)
-        _ = try await bytes(Array("HSET".utf8), bucket, token, value)
+        return TokenKeys(environment: environment, bundleID: bundleID).bucket(0, tag: tag)
     }
 
     /// The raw value of a key; nil if it does not exist.

@@ -22,6 +22,8 @@ final class ApplierProbe: Sendable {
     let eventLoop: any EventLoop
     /// One for each commit that was answered.
     private let commits: AsyncStream<Void>
+    /// One for each assignment of the group.
+    private let assignments: AsyncStream<Void>
     /// The messages of warnings and errors.
     private let complaints: AsyncStream<String>
     private let state: NIOLoopBound<State>
@@ -64,8 +66,10 @@ final class ApplierProbe: Sendable {
         onDecode: @escaping @Sendable (_ value: String) -> Void = { _ in }
     ) async throws {
         let (commits, committed) = AsyncStream<Void>.makeStream()
+        let (assignments, assigned) = AsyncStream<Void>.makeStream()
         let (complaints, complained) = AsyncStream<String>.makeStream()
         self.commits = commits
+        self.assignments = assignments
         self.complaints = complaints
         let logger = Logger(label: "test") { _ in ComplaintHandler { complained.yield($0) } }
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
@@ -75,21 +79,22 @@ final class ApplierProbe: Sendable {
         state = try await eventLoop.submit {
             var refused: Set<String> = []
             let servers = replayPorts.map { Self.servers($0, on: eventLoop) }
-            let clients = try Self.clients(
+            let redis: any RedisPipeline =
+                servers ?? RedisConnection(configuration: Self.redis(port: redisPort), eventLoop: eventLoop)
+            let (consumer, producer) = try Self.clients(
                 consuming: topic,
                 from: broker,
                 producingTo: deadLetterBroker ?? broker,
-                properties: properties,
-                redis: servers ?? RedisConnection(configuration: Self.redis(port: redisPort), eventLoop: eventLoop)
+                properties: properties
             )
             let applier = RecordApplier(
                 eventLoop: eventLoop,
-                clients: clients,
+                clients: .init(consumer: consumer, producer: producer, redis: redis),
                 source: topic,
                 names: TopicNames(),
                 batchLimit: 100,
                 logger: logger,
-                patience: .hours(1),
+                patience: .seconds(3600),
                 replay: servers.map {
                     RecordReplay(redis: $0, window: .seconds(600), topic: topic, logger: logger, now: { clock.now })
                 },
@@ -104,20 +109,20 @@ final class ApplierProbe: Sendable {
                 }
                 return [.of(Array(value.utf8), .register(at: 1, TokenTexts()))]
             }
-            clients.consumer.onAssigned = { [unowned applier] in applier.assign($0) }
-            clients.consumer.onRevoked = { [unowned applier] in applier.revoke($0, lost: $1) }
-            clients.consumer.onCommitted = { if $0 == nil { committed.yield() } }
-            clients.producer.onDelivery = { [unowned applier] number, error, _, _ in
+            consumer.onAssigned = { [unowned applier] in
+                applier.assign($0)
+                assigned.yield()
+            }
+            consumer.onRevoked = { [unowned applier] in applier.revoke($0, lost: $1) }
+            consumer.onCommitted = { if $0 == nil { committed.yield() } }
+            producer.onDelivery = { [unowned applier] number, error, _, _ in
                 applier.delivered(number, error: error)
             }
-            clients.redis.start()
-            try clients.consumer.start(on: eventLoop) { [unowned applier] in applier.turn() }
-            try clients.producer.start(on: eventLoop) { [unowned applier] in applier.turn() }
+            redis.start()
+            try consumer.start(on: eventLoop) { [unowned applier] in applier.turn() }
+            try producer.start(on: eventLoop) { [unowned applier] in applier.turn() }
             applier.start()
-            return NIOLoopBound(
-                State(applier: applier, consumer: clients.consumer, redis: clients.redis),
-                eventLoop: eventLoop
-            )
+            return NIOLoopBound(State(applier: applier, consumer: consumer, redis: redis), eventLoop: eventLoop)
         }.get()
     }
 
@@ -140,6 +145,18 @@ final class ApplierProbe: Sendable {
         for await _ in commits { return }
     }
 
+    /// Returns when the group has made one more assignment, possibly empty.
+    func assignment() async {
+        for await _ in assignments { return }
+    }
+
+    /// The partitions whose records this one applies now.
+    var partitions: [Int32] {
+        get async throws {
+            try await eventLoop.submit { [state] in state.value.applier.partitions.map(\.number) }.get()
+        }
+    }
+
     /// Returns when so many lines with this message have been logged.
     func complaints(_ message: String, count: Int = 1) async {
         var left = count
@@ -152,16 +169,21 @@ final class ApplierProbe: Sendable {
     /// Returns when so many changes have been applied; each look takes a round trip to Redis.
     func applied(_ count: Int) async throws {
         while try await counters.applied < count {
-            try await eventLoop.flatSubmit { [state, eventLoop] in
-                let promise = eventLoop.makePromise(of: Void.self)
-                state.value.redis.send(slot: RedisSlot(number: 0)) {
-                    $0.command("PING", argumentCount: 0)
-                } _: { _ in
-                    promise.succeed()
-                }
-                return promise.futureResult
-            }.get()
+            try await roundTrip()
         }
+    }
+
+    /// One round trip to Redis: others get their turn.
+    func roundTrip() async throws {
+        try await eventLoop.flatSubmit { [state, eventLoop] in
+            let promise = eventLoop.makePromise(of: Void.self)
+            state.value.redis.send(slot: RedisSlot(number: 0)) {
+                $0.command("PING", argumentCount: 0)
+            } _: { _ in
+                promise.succeed()
+            }
+            return promise.futureResult
+        }.get()
     }
 
     /// Lets everything run that is ready to run.
@@ -191,9 +213,8 @@ final class ApplierProbe: Sendable {
         consuming topic: String,
         from source: String,
         producingTo target: String,
-        properties: [KafkaSettings.Property],
-        redis: any RedisPipeline
-    ) throws -> RoleClients {
+        properties: [KafkaSettings.Property]
+    ) throws -> (KafkaConsumer, KafkaProducer) {
         var settings = KafkaSettings()
         settings.brokers = source
         // The embedded broker lets a group that was left by all wait for so long before it takes a new member.
@@ -206,7 +227,7 @@ final class ApplierProbe: Sendable {
         settings.brokers = target
         settings.properties = [.init(name: "reconnect.backoff.max.ms", value: "100")] + properties
         let producer = try KafkaProducer(properties: settings.producerProperties(clientID: "test"))
-        return RoleClients(consumer: consumer, producer: producer, redis: redis)
+        return (consumer, producer)
     }
 }
 

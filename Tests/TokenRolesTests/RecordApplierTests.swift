@@ -38,23 +38,60 @@ import Testing
         }
     }
 
-    @Test("Nothing of a batch is committed while a single change in it fails")
-    func oneOfMany() async throws {
+    @Test(
+        "A record that Redis refuses for good is a dead letter with the server's words, and the others are committed",
+        arguments: [
+            (true, "BELFRY a token record with flags 255"), (false, "WRONGTYPE"),
+        ]
+    )
+    func refused(isLaterVersion: Bool, words: String) async throws {
         try await withBroker { broker in
             try fill(broker, ["a", "stuck", "b"])
             let server = try RedisServerProcess()
             let store = try await TokenStore(port: server.port)
-            try await store.set(Array("stuck".utf8), [255] + [UInt8](repeating: 0, count: 20))
+            if isLaterVersion {
+                try await store.set(Array("stuck".utf8), [255] + [UInt8](repeating: 0, count: 20))
+            } else {
+                try await store.setWrongType(Array("stuck".utf8))
+            }
+            try await store.close()
             let probe = try await ApplierProbe(broker: broker.bootstrapServers, redisPort: server.port)
-            try await probe.applied(2)
-            await probe.complaints(Self.inVain)
-            #expect(try await probe.committed == nil)
-            try await store.set(Array("stuck".utf8), [UInt8](repeating: 0, count: 5))
             await probe.commit()
             #expect(try await probe.committed == 3)
-            #expect(try await probe.counters.applied == 3)
-            try await store.close()
+            #expect(
+                try await probe.counters
+                    == .init(applied: 2, deadLetters: 1, refused: [RecordApplier.refusalReason: 1])
+            )
             try await probe.beginStop().get()
+            let letters = try read(broker, count: 1)
+            #expect(letters.map(\.value) == [Array("stuck".utf8)])
+            let headers = try #require(letters.first?.headers)
+            #expect(headers["reason"] == "token-state-refused")
+            #expect(headers["detail"]?.hasPrefix(words) == true)
+            #expect(headers["source-offset"] == "1")
+        }
+    }
+
+    @Test("A member without partitions takes over when the one that has them stops", .timeLimit(.minutes(3)))
+    func standby() async throws {
+        try await withBroker { broker in
+            let server = try RedisServerProcess()
+            let first = try await ApplierProbe(broker: broker.bootstrapServers, redisPort: server.port)
+            await first.assignment()
+            let second = try await ApplierProbe(broker: broker.bootstrapServers, redisPort: server.port)
+            // One of them gets the partition, the other an assignment of nothing.
+            await first.assignment()
+            await second.assignment()
+            while try await first.partitions.count + second.partitions.count < 1 { try await first.roundTrip() }
+            let (busy, idle) = try await first.partitions.isEmpty ? (second, first) : (first, second)
+            try fill(broker, ["a"])
+            await busy.commit()
+            try await busy.beginStop().get()
+            try fill(broker, ["b"])
+            try await idle.applied(1)
+            #expect(try await missing(["a", "b"], port: server.port).isEmpty)
+            #expect(try await idle.counters.applied == 1)
+            try await idle.beginStop().get()
         }
     }
 

@@ -58,6 +58,10 @@ public struct MembershipStateMachine: Sendable {
     public private(set) var positions: [Int32: Int64] = [:]
     /// The member is leaving its group, or has left it.
     public private(set) var isStopping = false
+    /// An assignment, possibly empty, was answered, and none was lost since.
+    private var hasJoined = false
+    /// The time when partitions were given back; nil once the next assignment is answered.
+    private var rejoiningSince: MonotonicTime?
 
     private let limits: Limits
     /// Assigned; their positions are not known yet.
@@ -79,6 +83,11 @@ public struct MembershipStateMachine: Sendable {
     /// A further batch may be taken.
     public var mayTake: Bool { leaving == nil && !isStopping }
 
+    /// The member has its place in the group, by the rule of ``GroupReadiness``.
+    public func isInGroup(now: MonotonicTime) -> Bool {
+        GroupReadiness.isReady(hasJoined: hasJoined, rejoiningSince: rejoiningSince, now: now)
+    }
+
     // MARK: Coming
 
     /// The group has assigned partitions, possibly none, beside those of assignments that are not answered yet.
@@ -87,7 +96,7 @@ public struct MembershipStateMachine: Sendable {
         guard !isStopping else { return [] }
         awaiting.formUnion(partitions)
         isAssignmentOpen = true
-        return awaiting.isEmpty ? complete([:]) : ask()
+        return awaiting.isEmpty ? join([:]) : ask()
     }
 
     /// Asks for positions once more if the last question failed. To be called now and then.
@@ -103,7 +112,7 @@ public struct MembershipStateMachine: Sendable {
         guard question == questions, isAsking else { return [] }
         isAsking = false
         let known = starts.filter { awaiting.contains($0.key) }
-        return known.count == awaiting.count ? complete(known) : ask()
+        return known.count == awaiting.count ? join(known) : ask()
     }
 
     public mutating func positionsFailed(question: UInt64) {
@@ -114,6 +123,12 @@ public struct MembershipStateMachine: Sendable {
         isAsking = true
         questions += 1
         return [.askPositions(of: awaiting.sorted(), question: questions)]
+    }
+
+    private mutating func join(_ starts: [Int32: Int64]) -> [Action] {
+        hasJoined = true
+        rejoiningSince = nil
+        return complete(starts)
     }
 
     private mutating func complete(_ starts: [Int32: Int64]) -> [Action] {
@@ -159,9 +174,10 @@ public struct MembershipStateMachine: Sendable {
         if isAssignmentOpen, awaiting.isEmpty { actions += complete([:]) }
         let held = partitions.filter { positions[$0] != nil }
         if lost {
+            hasJoined = false
             actions += end(Set(held))
             leaving?.partitions.subtract(held)
-            if leaving?.partitions.isEmpty ?? true { actions += finish() }
+            if leaving?.partitions.isEmpty ?? true { actions += finish(now: now) }
             return actions
         }
         startLeaving(held, now: now)
@@ -206,22 +222,23 @@ public struct MembershipStateMachine: Sendable {
             return (unfinished.isEmpty ? [] : [.abandon(unfinished.sorted())])
                 + [.commitLast(leaving.partitions.sorted(), commit: commits)]
         case .committing:
-            return leaving.deadline <= now ? finish() : []
+            return leaving.deadline <= now ? finish(now: now) : []
         }
     }
 
     /// The broker has answered a last commit, or nothing was to be committed.
-    public mutating func lastCommitEnded(_ commit: UInt64) -> [Action] {
+    public mutating func lastCommitEnded(_ commit: UInt64, now: MonotonicTime) -> [Action] {
         // Partitions that were revoked meanwhile have a commit of their own.
         guard leaving?.step == .committing(commit) else { return [] }
-        return finish()
+        return finish(now: now)
     }
 
-    private mutating func finish() -> [Action] {
+    private mutating func finish(now: MonotonicTime) -> [Action] {
         let ended = end(leaving?.partitions ?? [])
         leaving = nil
         // Closing answers what is open.
         if isStopping { return ended + [.leave] }
+        rejoiningSince = now
         let answers = Array(repeating: Action.completeRevoke, count: openRevocations)
         openRevocations = 0
         return ended + answers

@@ -61,8 +61,9 @@ final class Retention {
     /// could send everything once more. Such a partition stands until an operator sets the group's offsets.
     private func mendLive(_ partition: PartitionAssignment, _ there: KafkaWatermarks) {
         let expected = partition.liveNext ?? 0
+        let found = PositionInLog(next: expected, low: there.low, high: there.high)
         standing.remove(partition.number)
-        guard expected <= there.high else {
+        guard found != .beyondEnd else {
             offsetsBeyondEnd += 1
             return logger.critical(
                 "partition ends before its committed offset; it stands until the group's offsets are set",
@@ -80,7 +81,7 @@ final class Retention {
             return logger.warning("partition could not be moved; trying again", metadata: ["error": "\(error)"])
         }
         partition.moveLive(to: next)
-        if expected < there.low { report(partition, offset: expected, there.low) }
+        if case .overtaken = found { report(partition, offset: expected, there.low) }
     }
 
     /// Moves the cursors of lagging topics to the beginning of the log.

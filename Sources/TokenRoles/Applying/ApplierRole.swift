@@ -57,14 +57,9 @@ struct ApplierRole: Sendable {
             throw error
         }
         let servers = RedisCluster(configuration: redis, eventLoop: eventLoop)
-        let clients = RoleClients(
-            consumer: consumer,
-            producer: producer,
-            redis: servers
-        )
         let applier = RecordApplier(
             eventLoop: eventLoop,
-            clients: clients,
+            clients: .init(consumer: consumer, producer: producer, redis: servers),
             source: topic,
             names: TopicNames(),
             batchLimit: batch,
@@ -73,21 +68,16 @@ struct ApplierRole: Sendable {
             publishes: publishes,
             decode: decode
         )
-        let logger = logger
-        clients.consumer.onAssigned = { [unowned applier] in applier.assign($0) }
-        clients.consumer.onRevoked = { [unowned applier] in applier.revoke($0, lost: $1) }
-        clients.consumer.onCommitted = { error in
-            if let error { logger.warning("commit failed", metadata: ["error": "\(error)"]) }
-        }
-        clients.producer.onDelivery = { [unowned applier] number, error, _, _ in applier.delivered(number, error: error)
-        }
+        consumer.onAssigned = { [unowned applier] in applier.assign($0) }
+        consumer.onRevoked = { [unowned applier] in applier.revoke($0, lost: $1) }
+        producer.onDelivery = { [unowned applier] number, error, _, _ in applier.delivered(number, error: error) }
         let reports = KafkaReports(health: health, logger: logger)
-        reports.watch(clients.consumer)
-        reports.watch(clients.producer)
+        reports.watch(consumer)
+        reports.watch(producer)
         servers.onStateChange = redisLog.makeClient()
-        clients.redis.start()
-        try clients.consumer.start(on: eventLoop) { [unowned applier] in applier.turn() }
-        try clients.producer.start(on: eventLoop) { [unowned applier] in applier.turn() }
+        servers.start()
+        try consumer.start(on: eventLoop) { [unowned applier] in applier.turn() }
+        try producer.start(on: eventLoop) { [unowned applier] in applier.turn() }
         applier.start()
         return NIOLoopBound(applier, eventLoop: eventLoop)
     }

@@ -1,4 +1,3 @@
-import KafkaClient
 import PushTopics
 import TokenState
 
@@ -14,16 +13,14 @@ extension RecordApplier {
 
     /// The assigned partitions, with what has not been applied of them: what is in hand waits as well.
     var partitions: [Partition] {
-        consumer.assignedPartitions.map { place in
-            let watermarks = consumer.cachedWatermarks(place)
-            let next = nextOffsets[place.partition]
-            let lag = next.flatMap { next in watermarks.map { max(0, $0.high - max(next, $0.low)) } }
-            return .init(number: place.partition, lagRecords: lag)
-        }
+        group.positions.keys.sorted().map { .init(number: $0, lagRecords: group.lagRecords(of: $0)) }
     }
 
     /// Records of push.tombstones without an acknowledgement.
-    var pendingTombstones: Int { tombstones.count }
+    var pendingTombstones: Int { writer.tombstones.count }
 
-    var isRedisReady: Bool { redis.isReady }
+    var isRedisReady: Bool { clients.redis.isReady }
+
+    /// The consumer has its place in the group; an empty assignment is one.
+    var isInGroup: Bool { group.isInGroup }
 }

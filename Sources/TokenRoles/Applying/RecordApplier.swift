@@ -2,19 +2,22 @@ import BelfrySupport
 import KafkaClient
 import Logging
 import NIOCore
-import PushSchemas
+import PipelineCore
 import PushTopics
-import RedisClient
-import TokenState
 
-/// Applies the records of a topic to the token state in Redis, one batch after the other.
+/// Applies the records of a Kafka topic to the token state in Redis, one batch after the other.
 ///
 /// A batch's offsets are committed when every change in it was acknowledged by Redis, and what readers of
 /// push.tombstones need to know of it, and every dead letter, by the broker. Changes are idempotent and their order
-/// does not matter, so that a batch may be applied again after a crash. Runs on `eventLoop`.
+/// does not matter, so that a batch may be applied again after a crash. While a batch takes long the group is served
+/// all the same, with paused partitions. Runs on `eventLoop`.
 final class RecordApplier {
-    /// Decodes a record into changes; throws if it cannot be used.
-    typealias Decode = (KafkaMessageView) throws(RecordRefusal) -> [TokenChange]
+    /// The clients of an applier.
+    struct Clients {
+        var consumer: any GroupConsumer
+        var producer: any MessageProducer
+        var redis: any RedisPipeline
+    }
 
     /// Since its start.
     struct Counters: Equatable, Sendable {
@@ -24,334 +27,252 @@ final class RecordApplier {
         var refused: [String: Int] = [:]
         /// Records of push.tombstones.
         var tombstones = 0
+        /// Records deleted before they were read.
+        var recordsLost = 0
+        /// Partitions found to end before their committed offset.
+        var offsetsBeyondEnd = 0
     }
 
-    private(set) var counters = Counters()
+    /// The fixed limits of an applier.
+    enum Limits {
+        static let tick = TimeAmount.milliseconds(500)
+        /// The longest time in which nothing is taken before the partitions are paused. Pausing drops what was fetched.
+        static let blockedBeforePause = Duration.seconds(1)
+        /// Longest wait of a revocation, or a stop, for the batch in hand.
+        static let patience = Duration.seconds(10)
+        static let leaveTimeoutMilliseconds: Int32 = 10_000
+        static let flushTimeoutMilliseconds: Int32 = 5_000
+    }
+
+    /// The reason of a dead letter of a record whose change Redis refuses for good.
+    static let refusalReason = "token-state-refused"
 
     let eventLoop: any EventLoop
-    let consumer: KafkaConsumer
-    private let producer: KafkaProducer
-    let redis: any RedisPipeline
+    let clients: Clients
+    let group: ApplierGroup
+    let writer: BatchWriter
     /// Nil: nothing is applied again after a fail-over.
     private let replay: RecordReplay?
-    private let tokens: TokenTable
-    let tombstones: TombstonePublisher
-    private let logger: Logger
-    private let source: String
-    private let deadLetters: String
     private let batchLimit: Int
-    private let publishes: Bool
-    private let decode: Decode
+    private let source: String
+    private let logger: Logger
 
-    private var current: Batch?
-    /// Changes that are made once more in a second.
-    private var failed: [TokenChange] = []
-    private var isRevoking = false
-    private var revocations = 0
-    private var revoking: [KafkaTopicPartition] = []
+    /// Fetched and not looked at yet, oldest first.
+    private var rests: [Rest] = []
+    /// Since when nothing could be taken; nil while something can.
+    private var blockedSince: MonotonicTime?
+    private var isTurning = false
     private var stopped: EventLoopPromise<Void>?
     private var isStopped = false
     private var ticking: RepeatingTimer?
-    private var awaitingPositions: [KafkaTopicPartition] = []
-    /// By partition, the first offset that has not been applied; ``KafkaOffset/beginning``: none has.
-    private(set) var nextOffsets: [Int32: Int64] = [:]
 
-    /// Longest wait of a revocation, or a stop, for the batch in hand. Changes are idempotent, so all that giving up
-    /// costs is that who takes over applies them again.
-    private let patience: TimeAmount
-
-    /// The batch being applied.
-    private struct Batch {
+    /// Records that came when none could be taken.
+    private struct Rest {
         var records: KafkaBatch
-        /// Changes and dead letters without an acknowledgement.
-        var pending: Int
-        var ends: [Int32: Int64]
-        /// Why messages cannot be used, by index.
-        var refusals: [Int: RecordRefusal]
-        /// Messages of dead letters to hand over again, by index.
-        var waiting: [Int] = []
-        /// Those whose dead letters the broker refused for their size.
-        var tooLarge: Set<Int> = []
-        /// Its partitions were given back meanwhile: their next owner commits.
-        var isForeign = false
+        /// Partitions that were given back since, or are fetched anew.
+        var dropped: Set<Int32> = []
     }
 
-    /// - Parameter publishes: whether readers of push.tombstones are to hear of changes; not of those that stand there
-    ///   already.
+    /// - Parameters:
+    ///   - source: the Kafka topic.
+    ///   - patience: longest wait of a revocation, or a stop, for the batch in hand. Changes are idempotent, so giving
+    ///     up costs no more than that who takes over applies them again.
+    ///   - publishes: whether readers of push.tombstones are to hear of changes; not of those that stand there already.
     init(
         eventLoop: any EventLoop,
-        clients: RoleClients,
+        clients: Clients,
         source: String,
         names: TopicNames,
         batchLimit: Int,
         logger: Logger,
-        patience: TimeAmount = .seconds(10),
+        patience: Duration = Limits.patience,
         replay: RecordReplay? = nil,
         publishes: Bool = true,
-        decode: @escaping Decode
+        decode: @escaping BatchWriter.Decode
     ) {
         self.eventLoop = eventLoop
-        consumer = clients.consumer
-        producer = clients.producer
-        redis = clients.redis
+        self.clients = clients
         self.replay = replay
         self.source = source
-        deadLetters = names.deadLetters
-        tokens = TokenTable(clients.redis)
-        tombstones = TombstonePublisher(producer: clients.producer, topic: names.tombstones, logger: logger)
         self.batchLimit = batchLimit
         self.logger = logger
-        self.patience = patience
-        self.publishes = publishes
-        self.decode = decode
+        writer = BatchWriter(
+            eventLoop: eventLoop,
+            producer: clients.producer,
+            redis: clients.redis,
+            source: source,
+            names: names,
+            publishes: publishes,
+            logger: logger,
+            decode: decode
+        )
+        group = ApplierGroup(
+            consumer: clients.consumer,
+            replay: replay,
+            source: source,
+            patience: patience,
+            logger: logger,
+            clock: { MonotonicTime(eventLoop.now) }
+        )
+        group.inHand = { [unowned self] in Set(writer.current.map { Array($0.ends.keys) } ?? []) }
+        group.onEvent = { [unowned self] in handle($0) }
+        writer.onDone = { [unowned self] ends in
+            group.applied(ends)
+            turnSoon()
+        }
     }
+
+    var counters: Counters {
+        var all = writer.counters
+        all.recordsLost = Int(group.offsetsOutOfRange.recordsLost)
+        all.offsetsBeyondEnd = group.offsetsOutOfRange.beyondEnd
+        return all
+    }
+
+    // MARK: Running
 
     func start() {
         eventLoop.preconditionInEventLoop()
         replay?.start { [unowned self] in
-            requestPositions()
+            group.requestPositions()
             turn()
         }
-        ticking = eventLoop.repeating(after: .milliseconds(100), every: .milliseconds(500)) { [unowned self] in
-            requestPositions()
-            retryDeadLetters()
-            tombstones.retry()
-            turn()
+        ticking = eventLoop.repeating(after: .milliseconds(100), every: Limits.tick) { [unowned self] in tick() }
+    }
+
+    private func tick() {
+        guard !isStopped else { return }
+        group.tick()
+        writer.retryPublishing()
+        turn()
+    }
+
+    /// Takes the next batch if there is none in hand; else serves the group.
+    func turn() {
+        // Handlers of the clients run from inside calls that are made here.
+        guard !isTurning, !isStopped else { return }
+        isTurning = true
+        defer { isTurning = false }
+        clients.producer.poll(timeoutMilliseconds: 0)
+        if isReadyToTake() { takeNext() } else { serveGroup() }
+    }
+
+    /// Schedules another turn after sockets and Redis got theirs. Not with `execute`: an event loop of NIO runs tasks
+    /// until none is due before it looks at its sockets again.
+    private func turnSoon() {
+        eventLoop.assumeIsolated().scheduleTask(in: .socketTurn) { [weak self] in self?.turn() }
+    }
+
+    private func isReadyToTake() -> Bool {
+        guard writer.current == nil, group.mayTake else { return false }
+        guard let replay, replay.isDue else { return true }
+        replay.beginAgain(in: clients.consumer) { [weak self] in self?.wentBack(to: $0) }
+        return !replay.isDue
+    }
+
+    /// Records are applied again, and those that were fetched before come again.
+    private func wentBack(to offsets: [Int32: Int64]) {
+        drop(Array(offsets.keys))
+        group.moved(offsets)
+        turnSoon()
+    }
+
+    private func takeNext() {
+        blockedSince = nil
+        group.pause(false)
+        if !rests.isEmpty { return take(rests.removeFirst()) }
+        group.offsetsOutOfRange.mend()
+        guard let rest = consume() else { return }
+        // The group may have taken partitions back just now.
+        if group.mayTake { take(rest) } else { rests.append(rest) }
+    }
+
+    /// Serves the group while nothing can be taken: a member that is not polled for `max.poll.interval.ms` is thrown
+    /// out.
+    private func serveGroup() {
+        let now = MonotonicTime(eventLoop.now)
+        let since = blockedSince ?? now
+        blockedSince = since
+        guard !group.mayTake || since + Limits.blockedBeforePause <= now else { return }
+        group.pause(true)
+        guard let rest = consume() else { return }
+        // Fetched before the pause: they would not come again.
+        if !group.isStopping { rests.append(rest) }
+        turnSoon()
+    }
+
+    private func consume() -> Rest? {
+        clients.consumer.consumeBatch(max: batchLimit, timeoutMilliseconds: 0).map { Rest(records: $0) }
+    }
+
+    private func take(_ rest: Rest) {
+        let batch = writer.read(rest.records) { message in
+            !rest.dropped.contains(message.partition) && group.wants(message.partition, offset: message.offset)
+        } onError: { error, message in
+            report(error, of: message)
+        }
+        guard let batch else { return turnSoon() }
+        replay?.applying(batch.starts)
+        writer.write(batch)
+    }
+
+    /// Handles an error in place of a message.
+    private func report(_ error: KafkaError, of message: KafkaMessageView) {
+        if error.isPartitionEnd { return }
+        if error.isOffsetOutOfRange { return group.offsetsOutOfRange.note(message.partition) }
+        logger.error("consuming failed", metadata: ["source": "\(source)", "error": "\(error)"])
+    }
+
+    // MARK: Events
+
+    func assign(_ partitions: [KafkaTopicPartition]) { group.assign(partitions) }
+
+    func revoke(_ partitions: [KafkaTopicPartition], lost: Bool) { group.revoke(partitions, lost: lost) }
+
+    /// The broker's word on a dead letter, or on a tombstone.
+    func delivered(_ opaque: UInt64, error: KafkaError?) { writer.delivered(opaque, error: error) }
+
+    private func handle(_ event: ApplierGroup.Event) {
+        switch event {
+        case .dropped(let partitions):
+            drop(partitions)
+            turnSoon()
+        case .changed:
+            turnSoon()
+        case .left:
+            // Not from inside a call of the consumer.
+            eventLoop.assumeIsolated().execute { [self] in finishStop() }
         }
     }
 
-    /// Finishes the batch in hand, commits it, leaves the group.
+    /// Applies nothing further of what was fetched of partitions.
+    private func drop(_ partitions: [Int32]) {
+        for index in rests.indices { rests[index].dropped.formUnion(partitions) }
+        writer.leave(partitions)
+    }
+
+    // MARK: Stopping
+
+    /// Lets the batch in hand end, commits, and leaves the group.
     func stop() -> EventLoopFuture<Void> {
         eventLoop.preconditionInEventLoop()
         if let stopped { return stopped.futureResult }
         let promise = eventLoop.makePromise(of: Void.self)
         stopped = promise
-        if current == nil {
-            finishStop()
-        } else {
-            eventLoop.assumeIsolated().scheduleTask(in: patience) { [weak self] in self?.finishStop() }
-        }
+        group.stop()
+        turn()
         return promise.futureResult
-    }
-
-    /// Takes the next batch if there is none in hand.
-    func turn() {
-        producer.poll()
-        guard current == nil, stopped == nil, !isRevoking else { return }
-        replay?.beginAgain(in: consumer)
-        if let records = consumer.consumeBatch(max: batchLimit) { take(records) }
-    }
-
-    // MARK: Group
-
-    func assign(_ partitions: [KafkaTopicPartition]) {
-        awaitingPositions = partitions
-        requestPositions()
-    }
-
-    private func requestPositions() {
-        guard !awaitingPositions.isEmpty, replay?.isReady ?? true else { return }
-        do throws(KafkaError) {
-            let positions = try consumer.committed(awaitingPositions, timeoutMilliseconds: 5_000)
-            let starts = try replay?.starts(positions, in: consumer) ?? positions.map(\.startPosition)
-            awaitingPositions = []
-            for start in starts { nextOffsets[start.partition] = start.offset }
-            try consumer.completeAssign(starts)
-        } catch {
-            logger.warning("partitions could not be assigned", metadata: ["error": "\(error)"])
-        }
-    }
-
-    func revoke(_ partitions: [KafkaTopicPartition], lost: Bool) {
-        awaitingPositions.removeAll { partitions.contains($0) }
-        revoking += partitions
-        isRevoking = true
-        revocations += 1
-        guard current != nil, !lost else {
-            current?.isForeign = true
-            return finishRevocation()
-        }
-        let number = revocations
-        eventLoop.assumeIsolated().scheduleTask(in: patience) { [weak self] in self?.giveUp(revocation: number) }
-    }
-
-    private func giveUp(revocation number: Int) {
-        guard isRevoking, revocations == number, !isStopped else { return }
-        logger.warning("partitions are given back with a batch in hand; who takes over applies it again")
-        current?.isForeign = true
-        finishRevocation()
-    }
-
-    private func finishRevocation() {
-        isRevoking = false
-        replay?.end(revoking)
-        revoking = []
-        do throws(KafkaError) {
-            try consumer.completeRevoke()
-        } catch {
-            logger.error("partitions could not be given back", metadata: ["error": "\(error)"])
-        }
-    }
-
-    // MARK: Applying
-
-    private func take(_ records: KafkaBatch) {
-        var ends: [Int32: Int64] = [:]
-        var changes: [TokenChange] = []
-        var refusals: [Int: RecordRefusal] = [:]
-        for index in 0..<records.count {
-            let message = records[index]
-            if let error = message.error {
-                if !error.isPartitionEnd { logger.error("consuming failed", metadata: ["error": "\(error)"]) }
-                continue
-            }
-            ends[message.partition] = message.offset + 1
-            do throws(RecordRefusal) {
-                changes += try decode(message)
-            } catch {
-                refusals[index] = error
-                counters.refused[error.reason, default: 0] += 1
-            }
-        }
-        guard !ends.isEmpty else { return }
-        let refused = refusals.keys.sorted()
-        if let first = refused.first.flatMap({ refusals[$0] }) {
-            logger.warning(
-                "records that cannot be used are dead letters",
-                metadata: ["count": "\(refusals.count)", "first": "\(first.reason): \(first.detail)"]
-            )
-        }
-        replay?.applying(records)
-        current = Batch(records: records, pending: changes.count + refusals.count, ends: ends, refusals: refusals)
-        for change in changes { apply(change) }
-        for index in refused { publishDeadLetter(at: index) }
-        // It may ask for nothing.
-        finishIfDone()
-    }
-
-    private func apply(_ change: TokenChange) {
-        tokens.make(change) { [weak self] result in
-            guard let self, !isStopped else { return }
-            switch result {
-            case .success(let facts):
-                counters.applied += 1
-                guard publishes else { return finishOne() }
-                tombstones.publish(change, facts) { [weak self] in self?.finishOne() }
-            case .failure(let error):
-                if failed.isEmpty {
-                    eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in self?.retryFailed(error) }
-                }
-                failed.append(change)
-            }
-        }
-    }
-
-    /// - Parameter first: why the first of them failed.
-    private func retryFailed(_ first: RedisError) {
-        guard !isStopped else { return }
-        let again = failed
-        failed = []
-        logger.warning(
-            "token state could not be changed; trying again",
-            metadata: ["count": "\(again.count)", "first": "\(first)"]
-        )
-        for change in again { apply(change) }
-    }
-
-    private func finishOne() {
-        current?.pending -= 1
-        finishIfDone()
-    }
-
-    private func finishIfDone() {
-        guard let batch = current, batch.pending == 0 else { return }
-        current = nil
-        if !batch.isForeign {
-            nextOffsets.merge(batch.ends) { $1 }
-            commit(batch.ends)
-        }
-        if stopped != nil { return finishStop() }
-        if isRevoking { finishRevocation() }
-        eventLoop.assumeIsolated().execute { [weak self] in self?.turn() }
-    }
-
-    private func commit(_ ends: [Int32: Int64]) {
-        let offsets = ends.map {
-            KafkaPartitionOffset(
-                topic: source,
-                partition: $0.key,
-                offset: $0.value,
-                metadata: replay?.metadata($0.key, offset: $0.value) ?? ""
-            )
-        }
-        do throws(KafkaError) {
-            // Before partitions are given back the commit must have arrived; otherwise it may overtake the next batch.
-            if isRevoking || stopped != nil {
-                try consumer.commitSynchronously(offsets, timeoutMilliseconds: 5_000)
-            } else {
-                try consumer.commit(offsets)
-            }
-        } catch {
-            // Applied again by who takes over: the changes are idempotent.
-            logger.warning("commit failed", metadata: ["error": "\(error)"])
-        }
-    }
-
-    // MARK: Dead letters
-
-    private func publishDeadLetter(at index: Int) {
-        guard let batch = current, let refusal = batch.refusals[index] else { return }
-        let message = batch.records[index]
-        do throws(KafkaError) {
-            let isCut = batch.tooLarge.contains(index)
-            try DeadLetter(
-                source: source,
-                offset: message.offset,
-                reason: refusal.reason,
-                detail: refusal.detail,
-                tokens: nil,
-                cutBytes: isCut ? KafkaLimits.cutBytes : nil
-            ).publish(message, to: deadLetters, through: producer, opaque: UInt64(index))
-        } catch {
-            failed(index, error)
-        }
-    }
-
-    private func failed(_ index: Int, _ error: KafkaError) {
-        if error.isMessageTooLarge, current?.tooLarge.insert(index).inserted == true {
-            return publishDeadLetter(at: index)
-        }
-        current?.waiting.append(index)
-    }
-
-    /// The broker's word on a dead letter, or on a tombstone.
-    func delivered(_ opaque: UInt64, error: KafkaError?) {
-        if TombstonePublisher.isOwn(opaque) {
-            if error == nil { counters.tombstones += 1 }
-            return tombstones.delivered(opaque, error: error)
-        }
-        if let error {
-            logger.error("dead letter was not delivered; it is tried again", metadata: ["error": "\(error)"])
-            return failed(Int(opaque), error)
-        }
-        counters.deadLetters += 1
-        finishOne()
-    }
-
-    private func retryDeadLetters() {
-        guard let waiting = current?.waiting, !waiting.isEmpty else { return }
-        current?.waiting = []
-        for index in waiting { publishDeadLetter(at: index) }
     }
 
     private func finishStop() {
         guard !isStopped else { return }
         isStopped = true
         ticking?.cancel()
-        consumer.close()
-        producer.close()
+        writer.close()
+        clients.consumer.close(timeoutMilliseconds: Limits.leaveTimeoutMilliseconds)
+        clients.producer.close(flushMilliseconds: Limits.flushTimeoutMilliseconds)
         replay?.close()
-        redis.close()
+        clients.redis.close()
         stopped?.succeed()
     }
 }

@@ -16,6 +16,8 @@ final class RecordReplay {
     private let now: () -> MonotonicTime
     private var plan: ReplayPlan
     private var isAsking = false
+    /// The log is asked for its beginning, to apply records again.
+    private var isGoingBack = false
     private var isClosed = false
 
     private var onChange: () -> Void = {}
@@ -23,6 +25,8 @@ final class RecordReplay {
 
     /// A server may restart between two looks at it, and be connected again.
     private static let interval = TimeAmount.seconds(5)
+    /// Of questions to the broker.
+    private static let timeoutMilliseconds: Int32 = 5_000
 
     init(
         redis: RedisCluster,
@@ -103,20 +107,28 @@ final class RecordReplay {
     /// Partitions may begin.
     var isReady: Bool { plan.isReady }
 
-    /// Offsets at which assigned partitions begin, by the committed ones.
-    func starts(
+    /// Finds the offsets at which assigned partitions begin, by the committed ones.
+    ///
+    /// - Parameter completion: called once, with as many offsets in the same order; at once if none goes back.
+    func findStarts(
         _ committed: [KafkaPartitionOffset],
-        in consumer: KafkaConsumer
-    ) throws(KafkaError) -> [KafkaPartitionOffset] {
-        var starts: [KafkaPartitionOffset] = []
-        for position in committed {
-            var start = start(position)
-            if position.offset >= 0, start.offset < position.offset {
-                start.offset = max(start.offset, try low(of: start.place, in: consumer))
-            }
-            starts.append(start)
+        in consumer: any GroupConsumer,
+        completion: @escaping (Result<[KafkaPartitionOffset], KafkaError>) -> Void
+    ) {
+        let starts = committed.map { start($0) }
+        let back = zip(starts, committed).filter { $0.offset < $1.offset }.map(\.0.place)
+        guard !back.isEmpty else { return completion(.success(starts)) }
+        lows(of: back, in: consumer) { result in
+            completion(
+                result.map { lows in
+                    starts.map { start in
+                        var start = start
+                        if let low = lows[start.partition] { start.offset = max(start.offset, low) }
+                        return start
+                    }
+                }
+            )
         }
-        return starts
     }
 
     private func start(_ committed: KafkaPartitionOffset) -> KafkaPartitionOffset {
@@ -144,12 +156,9 @@ final class RecordReplay {
     }
 
     /// A batch is about to be applied.
-    func applying(_ records: KafkaBatch) {
-        var starts: [Int32: Int64] = [:]
-        for index in 0..<records.count where records[index].error == nil {
-            let message = records[index]
-            starts[message.partition] = min(starts[message.partition] ?? message.offset, message.offset)
-        }
+    ///
+    /// - Parameter starts: its first offsets, by partition.
+    func applying(_ starts: [Int32: Int64]) {
         for (partition, offset) in starts { plan.applying(partition, from: offset, now: now()) }
     }
 
@@ -157,31 +166,66 @@ final class RecordReplay {
         plan.metadata(partition, offset: offset)
     }
 
-    func end(_ partitions: [KafkaTopicPartition]) {
-        for place in partitions { plan.end(place.partition) }
+    func end(_ partitions: [Int32]) {
+        for partition in partitions { plan.end(partition) }
     }
 
     // MARK: Again
 
-    /// Goes back in all partitions, if that is due; to be called while no batch is in hand.
-    func beginAgain(in consumer: KafkaConsumer) {
-        guard plan.isDue else { return }
-        do throws(KafkaError) {
-            var positions: [KafkaPartitionOffset] = []
-            for (partition, offset) in plan.starts.sorted(by: { $0.key < $1.key }) {
-                let place = KafkaTopicPartition(topic: topic, partition: partition)
-                let low = try low(of: place, in: consumer)
-                positions.append(KafkaPartitionOffset(place, offset: max(low, offset)))
+    /// Records have to be applied again: nothing else is until ``beginAgain(in:moved:)`` has gone back.
+    var isDue: Bool { plan.isDue }
+
+    /// Goes back in all partitions, if that is due. To be called while no batch is in hand, and again while it is due.
+    ///
+    /// - Parameter moved: called when it has gone back, with the offsets by partition.
+    func beginAgain(in consumer: any GroupConsumer, moved: @escaping ([Int32: Int64]) -> Void) {
+        guard plan.isDue, !isGoingBack else { return }
+        let places = plan.starts.keys.sorted().map { KafkaTopicPartition(topic: topic, partition: $0) }
+        guard !places.isEmpty else { return plan.beganAgain() }
+        isGoingBack = true
+        lows(of: places, in: consumer) { [weak self] result in
+            guard let self else { return }
+            isGoingBack = false
+            guard !isClosed else { return }
+            do throws(KafkaError) {
+                guard let offsets = try goBack(result.get(), in: consumer) else { return }
+                moved(offsets)
+            } catch {
+                logger.warning("records could not be applied again; trying again", metadata: ["error": "\(error)"])
             }
-            if !positions.isEmpty { try consumer.seek(to: positions, timeoutMilliseconds: 5_000) }
-            plan.beganAgain()
-        } catch {
-            logger.warning("records could not be applied again; trying again", metadata: ["error": "\(error)"])
         }
     }
 
-    /// Lowest offset that the broker still has. Records it has deleted cannot be applied again.
-    private func low(of place: KafkaTopicPartition, in consumer: KafkaConsumer) throws(KafkaError) -> Int64 {
-        try consumer.watermarks(of: place, timeoutMilliseconds: 2_000).low
+    /// - Returns: nil: a partition has been assigned since the question.
+    private func goBack(
+        _ lows: [Int32: Int64],
+        in consumer: any GroupConsumer
+    ) throws(KafkaError) -> [Int32: Int64]? {
+        var offsets: [Int32: Int64] = [:]
+        for (partition, offset) in plan.starts {
+            guard let low = lows[partition] else { return nil }
+            offsets[partition] = max(low, offset)
+        }
+        let positions = offsets.sorted { $0.key < $1.key }.map {
+            KafkaPartitionOffset(topic: topic, partition: $0.key, offset: $0.value)
+        }
+        try consumer.seekWithoutWaiting(to: positions)
+        plan.beganAgain()
+        return offsets
+    }
+
+    /// Asks for the lowest offsets that the broker still has. Records it has deleted cannot be applied again.
+    private func lows(
+        of places: [KafkaTopicPartition],
+        in consumer: any GroupConsumer,
+        completion: @escaping (Result<[Int32: Int64], KafkaError>) -> Void
+    ) {
+        consumer.watermarks(of: places, timeoutMilliseconds: Self.timeoutMilliseconds) { result in
+            completion(
+                result.map { extents in
+                    Dictionary(uniqueKeysWithValues: zip(places.map(\.partition), extents.map(\.low)))
+                }
+            )
+        }
     }
 }

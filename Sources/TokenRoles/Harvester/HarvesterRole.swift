@@ -114,7 +114,7 @@ public struct HarvesterRole: Service {
                 applied: applier.counters,
                 partitions: applier.partitions,
                 isRedisReady: redis.isReady,
-                isInGroup: applier.consumer.isInGroup(now: applier.eventLoop.now)
+                isInGroup: applier.isInGroup
             )
         }
     }

@@ -127,14 +127,13 @@ public struct RegistrarRole: Service {
         }
 
         func report() -> RegistrarReport {
-            let now = applier.eventLoop.now
-            return RegistrarReport(
+            RegistrarReport(
                 applied: applier.counters,
                 kept: keeper?.counters ?? .init(),
                 pendingTombstones: applier.pendingTombstones,
                 partitions: applier.partitions,
                 isRedisReady: applier.isRedisReady && keeper?.isRedisReady ?? true,
-                isInGroup: applier.consumer.isInGroup(now: now) && keeper?.consumer.isInGroup(now: now) ?? true,
+                isInGroup: applier.isInGroup && keeper?.isInGroup ?? true,
                 sweep: sweep.map { .init(counters: $0.sweep.counters, hasLease: $0.sweep.hasLease) }
             )
         }

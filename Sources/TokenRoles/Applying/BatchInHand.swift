@@ -1,0 +1,119 @@
+import KafkaClient
+import PushTopics
+import TokenState
+
+/// The batch that a ``RecordApplier`` is applying: what has to be acknowledged before its offsets may be committed.
+struct BatchInHand {
+    /// A change of one of its records.
+    struct Item {
+        /// The ``BatchInHand/number`` of its batch.
+        var batch: UInt32
+        /// Index of the record.
+        var index: Int
+        var change: TokenChange
+    }
+
+    /// Tells the answers to this batch from those to one that was given up.
+    let number: UInt32
+    let records: KafkaBatch
+    /// By partition, one past the last record.
+    private(set) var ends: [Int32: Int64] = [:]
+    /// By partition, the first record.
+    private(set) var starts: [Int32: Int64] = [:]
+    /// Changes in the order of their records.
+    private(set) var items: [Item] = []
+    /// Why records cannot be used, by index.
+    private(set) var refusals: [Int: RecordRefusal] = [:]
+    /// Changes and dead letters without an acknowledgement.
+    private(set) var pending = 0
+    /// Records whose dead letters are to be handed over again, by index.
+    private var waiting: [Int] = []
+    /// Records whose dead letters the broker refused for their size, by index.
+    private var tooLarge: Set<Int> = []
+
+    init(number: UInt32, records: KafkaBatch) {
+        self.number = number
+        self.records = records
+    }
+
+    /// Takes the next record of the batch in.
+    mutating func take(_ index: Int, _ changes: Result<[TokenChange], RecordRefusal>) {
+        let message = records[index]
+        starts[message.partition] = starts[message.partition] ?? message.offset
+        ends[message.partition] = message.offset + 1
+        switch changes {
+        case .success(let changes):
+            items += changes.map { Item(batch: number, index: index, change: $0) }
+            pending += changes.count
+        case .failure(let refusal):
+            refusals[index] = refusal
+            pending += 1
+        }
+    }
+
+    /// Something of the batch was acknowledged.
+    mutating func finishOne() { pending -= 1 }
+
+    /// A change of the record is refused for good: its dead letter takes the place of the change. One is enough for a
+    /// record.
+    ///
+    /// - Returns: true: a dead letter is to be published.
+    mutating func refuse(_ index: Int, _ refusal: RecordRefusal) -> Bool {
+        guard refusals[index] == nil else {
+            pending -= 1
+            return false
+        }
+        refusals[index] = refusal
+        return true
+    }
+
+    /// The record's partition was given back: its next owner applies it.
+    func isForeign(_ index: Int) -> Bool { ends[records[index].partition] == nil }
+
+    /// Leaves the records of partitions to their next owner.
+    mutating func leave(_ partitions: [Int32]) {
+        for partition in partitions { ends[partition] = nil }
+    }
+
+    // MARK: Dead letters
+
+    /// The dead letter of a record, as it is to be published next.
+    func deadLetter(of index: Int, source: String) -> DeadLetter? {
+        refusals[index].map { refusal in
+            DeadLetter(
+                source: source,
+                offset: records[index].offset,
+                reason: refusal.reason,
+                detail: refusal.detail,
+                tokens: nil,
+                cutBytes: tooLarge.contains(index) ? KafkaLimits.cutBytes : nil
+            )
+        }
+    }
+
+    /// A dead letter was not taken.
+    ///
+    /// - Returns: true: it is to be published again at once, cut.
+    mutating func deadLetterFailed(_ index: Int, _ error: KafkaError) -> Bool {
+        if error.isMessageTooLarge, tooLarge.insert(index).inserted { return true }
+        waiting.append(index)
+        return false
+    }
+
+    /// The records whose dead letters are to be published again.
+    mutating func takeWaiting() -> [Int] {
+        defer { waiting = [] }
+        return waiting
+    }
+
+    /// The number of a dead letter for its producer; never one of a ``TombstonePublisher``.
+    func opaque(of index: Int) -> UInt64 { UInt64(number) << Self.indexBits | UInt64(index) }
+
+    /// The batch and the record of a dead letter's number.
+    static func parse(opaque: UInt64) -> (batch: UInt32, index: Int) {
+        (UInt32(truncatingIfNeeded: opaque >> indexBits), Int(opaque & (1 << indexBits - 1)))
+    }
+
+    /// Leaves the highest bit to tombstones.
+    private static let indexBits: UInt64 = 31
+}

@@ -1,0 +1,237 @@
+import KafkaClient
+import Logging
+import NIOCore
+import PushTopics
+import RedisClient
+import TokenState
+
+/// Brings one batch at a time into Redis, and what is to be told of it to the broker, for as long as that takes.
+///
+/// A change that Redis refuses for good turns its record into a dead letter. Bound to the event loop of its
+/// ``RecordApplier``.
+final class BatchWriter {
+    /// Decodes a record into changes; throws if it cannot be used.
+    typealias Decode = (KafkaMessageView) throws(RecordRefusal) -> [TokenChange]
+
+    /// Called when everything of a batch is acknowledged, with one past its last offsets, by partition.
+    var onDone: ([Int32: Int64]) -> Void = { _ in }
+
+    let tombstones: TombstonePublisher
+    private(set) var counters = RecordApplier.Counters()
+    /// The batch in hand.
+    private(set) var current: BatchInHand?
+
+    private let eventLoop: any EventLoop
+    private let producer: any MessageProducer
+    private let tokens: TokenTable
+    private let source: String
+    private let deadLetters: String
+    private let publishes: Bool
+    private let logger: Logger
+    private let decode: Decode
+    private var batches: UInt32 = 0
+    /// Changes that are made once more after a while.
+    private var failed: [BatchInHand.Item] = []
+    private var isClosed = false
+
+    /// Time before changes that failed are made again.
+    private static let retry = TimeAmount.seconds(1)
+
+    init(
+        eventLoop: any EventLoop,
+        producer: any MessageProducer,
+        redis: any RedisPipeline,
+        source: String,
+        names: TopicNames,
+        publishes: Bool,
+        logger: Logger,
+        decode: @escaping Decode
+    ) {
+        self.eventLoop = eventLoop
+        self.producer = producer
+        self.source = source
+        self.publishes = publishes
+        self.logger = logger
+        self.decode = decode
+        deadLetters = names.deadLetters
+        tokens = TokenTable(redis)
+        tombstones = TombstonePublisher(producer: producer, topic: names.tombstones, logger: logger)
+    }
+
+    /// Makes nothing any more.
+    func close() { isClosed = true }
+
+    // MARK: Batches
+
+    /// Reads the records of a batch.
+    ///
+    /// - Parameters:
+    ///   - wants: the record is to be applied.
+    ///   - onError: called for each error in place of a message.
+    /// - Returns: nil: nothing is to be applied.
+    func read(
+        _ records: KafkaBatch,
+        wants: (KafkaMessageView) -> Bool,
+        onError: (KafkaError, KafkaMessageView) -> Void
+    ) -> BatchInHand? {
+        batches &+= 1
+        var batch = BatchInHand(number: batches, records: records)
+        for index in 0..<records.count {
+            let message = records[index]
+            if let error = message.error {
+                onError(error, message)
+            } else if wants(message) {
+                batch.take(index, changes(of: message))
+            }
+        }
+        return batch.ends.isEmpty ? nil : batch
+    }
+
+    private func changes(of message: KafkaMessageView) -> Result<[TokenChange], RecordRefusal> {
+        do throws(RecordRefusal) {
+            return .success(try decode(message))
+        } catch {
+            counters.refused[error.reason, default: 0] += 1
+            return .failure(error)
+        }
+    }
+
+    /// Begins to write a batch; there is none in hand.
+    func write(_ batch: BatchInHand) {
+        reportRefusals(of: batch)
+        current = batch
+        for item in batch.items { make(item) }
+        for index in batch.refusals.keys.sorted() { publishDeadLetter(at: index) }
+        // It may ask for nothing.
+        finishIfDone()
+    }
+
+    /// Makes nothing further of what is in hand of partitions. Their next owner does, perhaps at this moment: an older
+    /// change that comes late could undo what it has taken back.
+    func leave(_ partitions: [Int32]) {
+        current?.leave(partitions)
+        if current?.ends.isEmpty ?? false { current = nil }
+    }
+
+    /// Hands over again what the broker did not take. To be called now and then.
+    func retryPublishing() {
+        tombstones.retry()
+        guard let batch = current else { return }
+        for index in current?.takeWaiting() ?? [] {
+            if batch.isForeign(index) { current?.finishOne() } else { publishDeadLetter(at: index) }
+        }
+        finishIfDone()
+    }
+
+    private func finishOne(of batch: UInt32) {
+        guard current?.number == batch else { return }
+        current?.finishOne()
+        finishIfDone()
+    }
+
+    private func finishIfDone() {
+        guard current?.pending == 0, let batch = current else { return }
+        current = nil
+        onDone(batch.ends)
+    }
+
+    // MARK: Changes
+
+    private func make(_ item: BatchInHand.Item) {
+        tokens.make(item.change) { [weak self] result in
+            guard let self, !isClosed else { return }
+            switch result {
+            case .success(let facts):
+                counters.applied += 1
+                guard publishes else { return finishOne(of: item.batch) }
+                tombstones.publish(item.change, facts) { [weak self] in self?.finishOne(of: item.batch) }
+            case .failure(let error) where error.isLastingRefusal: refuse(item, error)
+            case .failure(let error): postpone(item, error)
+            }
+        }
+    }
+
+    private func postpone(_ item: BatchInHand.Item, _ error: RedisError) {
+        if failed.isEmpty {
+            eventLoop.assumeIsolated().scheduleTask(in: Self.retry) { [weak self] in self?.retryFailed(error) }
+        }
+        failed.append(item)
+    }
+
+    /// - Parameter first: why the first of them failed.
+    private func retryFailed(_ first: RedisError) {
+        guard !isClosed else { return }
+        let again = failed.filter { $0.batch == current?.number }
+        failed = []
+        guard let batch = current, !again.isEmpty else { return }
+        logger.warning(
+            "token state could not be changed; trying again",
+            metadata: ["source": "\(source)", "count": "\(again.count)", "first": "\(first)"]
+        )
+        for item in again {
+            if batch.isForeign(item.index) { current?.finishOne() } else { make(item) }
+        }
+        finishIfDone()
+    }
+
+    /// Redis will not take the change, now or later: the record becomes a dead letter, and its partition goes on.
+    private func refuse(_ item: BatchInHand.Item, _ error: RedisError) {
+        guard let batch = current, batch.number == item.batch else { return }
+        guard !batch.isForeign(item.index) else { return finishOne(of: item.batch) }
+        let refusal = RecordRefusal(reason: RecordApplier.refusalReason, detail: "\(error)")
+        guard current?.refuse(item.index, refusal) ?? false else { return finishIfDone() }
+        counters.refused[refusal.reason, default: 0] += 1
+        let message = batch.records[item.index]
+        logger.error(
+            "token state was refused by Redis; its record is a dead letter",
+            metadata: [
+                "source": "\(source)", "partition": "\(message.partition)", "offset": "\(message.offset)",
+                "error": "\(error)",
+            ]
+        )
+        publishDeadLetter(at: item.index)
+    }
+
+    // MARK: Dead letters
+
+    private func reportRefusals(of batch: BatchInHand) {
+        guard let first = batch.refusals.min(by: { $0.key < $1.key })?.value else { return }
+        logger.warning(
+            "records that cannot be used are dead letters",
+            metadata: ["count": "\(batch.refusals.count)", "first": "\(first.reason): \(first.detail)"]
+        )
+    }
+
+    private func publishDeadLetter(at index: Int) {
+        guard let batch = current, let letter = batch.deadLetter(of: index, source: source) else { return }
+        do throws(KafkaError) {
+            try letter.publish(
+                batch.records[index],
+                to: deadLetters,
+                through: producer,
+                opaque: batch.opaque(of: index)
+            )
+        } catch {
+            deadLetterFailed(index, error)
+        }
+    }
+
+    private func deadLetterFailed(_ index: Int, _ error: KafkaError) {
+        if current?.deadLetterFailed(index, error) ?? false { publishDeadLetter(at: index) }
+    }
+
+    /// The broker's word on a dead letter, or on a tombstone.
+    func delivered(_ opaque: UInt64, error: KafkaError?) {
+        if TombstonePublisher.isOwn(opaque) {
+            if error == nil { counters.tombstones += 1 }
+            return tombstones.delivered(opaque, error: error)
+        }
+        let (batch, index) = BatchInHand.parse(opaque: opaque)
+        if error == nil { counters.deadLetters += 1 }
+        // Who applies a batch that was dropped publishes its dead letters again.
+        guard current?.number == batch else { return }
+        guard let error else { return finishOne(of: batch) }
+        logger.error("dead letter was not delivered; it is tried again", metadata: ["error": "\(error)"])
+        deadLetterFailed(index, error)
+    }
+}

@@ -1,0 +1,103 @@
+import KafkaClient
+import NIOCore
+import NIOEmbedded
+import PushTopics
+import TokenState
+
+@testable import PipelineTestSupport
+@testable import TokenRoles
+
+/// A ``RecordApplier`` on an embedded event loop, between a scripted group, broker and Redis. Its records register the
+/// token that their value names. The test ends it.
+final class ApplierBench {
+    let eventLoop = EmbeddedEventLoop()
+    let member: ScriptedMember
+    let producer = LetterBox()
+    let redis: ScriptedState
+    let lines = LogLines()
+    let applier: RecordApplier
+
+    init() {
+        member = ScriptedMember(on: eventLoop)
+        redis = ScriptedState(on: eventLoop)
+        applier = RecordApplier(
+            eventLoop: eventLoop,
+            clients: .init(consumer: member, producer: producer, redis: redis),
+            source: ScriptedMember.topic,
+            names: TopicNames(),
+            batchLimit: 100,
+            logger: lines.logger
+        ) { message throws(RecordRefusal) in
+            [.of(Array(message.value), .register(at: 1, TokenTexts()))]
+        }
+        member.onAssigned = { [unowned self] in applier.assign($0) }
+        member.onRevoked = { [unowned self] in applier.revoke($0, lost: $1) }
+        member.onReadable = { [unowned self] in applier.turn() }
+        producer.onDelivery = { [unowned self] in applier.delivered($0, error: nil) }
+        applier.start()
+    }
+
+    /// Lets time pass; a moment is enough for everything that waits for nobody.
+    func pass(_ time: TimeAmount = .milliseconds(10)) { eventLoop.advanceTime(by: time) }
+
+    /// Stops the applier, and leaves nothing on its event loop.
+    func end() {
+        redis.isAway = false
+        redis.errors = [:]
+        _ = applier.stop()
+        pass(.minutes(1))
+    }
+}
+
+/// Takes dead letters, and reports on them when it is polled.
+final class LetterBox: MessageProducer {
+    struct Letter: Equatable {
+        var value: String
+        var reason: String
+        var detail: String
+    }
+
+    var onDelivery: (UInt64) -> Void = { _ in }
+    private(set) var letters: [Letter] = []
+    private var unreported: [UInt64] = []
+
+    func produce(
+        topic name: String,
+        partition: Int32?,
+        key: UnsafeRawBufferPointer,
+        value: UnsafeRawBufferPointer,
+        headers: [(String, [UInt8])],
+        opaque: UInt64
+    ) throws(KafkaError) {
+        func header(_ name: String) -> String {
+            headers.first { $0.0 == name }.map { String(decoding: $0.1, as: UTF8.self) } ?? ""
+        }
+        letters.append(
+            Letter(
+                value: String(decoding: value, as: UTF8.self),
+                reason: header("reason"),
+                detail: header("detail")
+            )
+        )
+        unreported.append(opaque)
+    }
+
+    func produce(
+        topic name: String,
+        partition: Int32?,
+        key: [UInt8]?,
+        value: [UInt8]?,
+        headers: [(String, [UInt8])],
+        opaque: UInt64
+    ) throws(KafkaError) {
+        unreported.append(opaque)
+    }
+
+    func poll(timeoutMilliseconds: Int32) {
+        let numbers = unreported
+        unreported = []
+        for number in numbers { onDelivery(number) }
+    }
+
+    func close(flushMilliseconds: Int32) {}
+}
