@@ -30,7 +30,13 @@ import Testing
                 )
             ],
             retries: 8,
-            applied: .init(applied: 80, deadLetters: 1, refused: ["feedback-token-length": 1]),
+            applied: .init(
+                applied: 80,
+                deadLetters: 1,
+                refused: ["feedback-token-length": 1],
+                recordsLost: 2,
+                offsetsBeyondEnd: 3
+            ),
             partitions: [.init(number: 3, lagRecords: 9), .init(number: 4, lagRecords: nil)],
             isRedisReady: true,
             isInGroup: true
@@ -51,7 +57,8 @@ import Testing
             "belfry_feedback_step{L,step=\"publishing\"} 1", "belfry_feedback_step{L,step=\"waiting\"} 0",
             "belfry_feedback_retries_total 8", "belfry_feedback_applied_total 80",
             "belfry_feedback_refused_total{reason=\"feedback-token-length\"} 1",
-            "belfry_feedback_lag_records{partition=\"3\"} 9",
+            "belfry_feedback_lag_records{partition=\"3\"} 9", "belfry_records_lost_total 2",
+            "belfry_offsets_beyond_end_total 3",
         ]
     )
     func series(line: String) {

@@ -25,7 +25,10 @@ import Testing
             isInGroup: true,
             sweep: .init(counters: sweep, hasLease: true)
         )
+        report.applied.recordsLost = 11
         report.kept.applied = 4
+        report.kept.recordsLost = 1
+        report.kept.offsetsBeyondEnd = 1
         change(&report)
         return report
     }
@@ -36,7 +39,8 @@ import Testing
             "belfry_registrar_applied_total 5", "belfry_registrar_dead_letters_total 2",
             "belfry_registrar_refused_total{reason=\"token-length\"} 2",
             "belfry_registrar_tombstones_published_total 3", "belfry_registrar_tombstones_kept_total 4",
-            "belfry_registrar_unacknowledged_tombstones 1",
+            "belfry_registrar_unacknowledged_tombstones 1", "belfry_records_lost_total 12",
+            "belfry_offsets_beyond_end_total 1",
             "belfry_registrar_assigned_partitions 2", "belfry_registrar_lag_records{partition=\"0\"} 9",
             "belfry_retention_lease_held 1", "belfry_retention_looked_at_total 7",
             "belfry_retention_swept_total{kind=\"tombstone\"} 4", "belfry_retention_swept_total{kind=\"idle\"} 0",

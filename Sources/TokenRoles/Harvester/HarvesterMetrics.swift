@@ -58,6 +58,16 @@ struct HarvesterMetrics {
         .counter,
         "Tuples that were not applied and became dead letters, by reason."
     )
+    private var recordsLost = MetricFamily(
+        "belfry_records_lost_total",
+        .counter,
+        "Records that retention deleted before they were applied."
+    )
+    private var beyondEnd = MetricFamily(
+        "belfry_offsets_beyond_end_total",
+        .counter,
+        "Partitions found to end before their committed offset; they were applied from their beginning."
+    )
     private var lag = MetricFamily(
         "belfry_feedback_lag_records",
         .gauge,
@@ -72,6 +82,8 @@ struct HarvesterMetrics {
             for (reason, count) in report.applied.refused.sorted(by: { $0.key < $1.key }) {
                 refused.add(count, Label("reason", reason))
             }
+            recordsLost.add(report.applied.recordsLost)
+            beyondEnd.add(report.applied.offsetsBeyondEnd)
             for partition in report.partitions {
                 lag.addLag(partition.lagRecords, partition: partition.number)
             }
@@ -81,7 +93,7 @@ struct HarvesterMetrics {
     var families: [MetricFamily] {
         [
             age, readings, failures, tuples, acknowledged, unacknowledged, retries, cut, lease, leasesRefused, step,
-            applied, refused, lag,
+            applied, refused, recordsLost, beyondEnd, lag,
         ]
     }
 

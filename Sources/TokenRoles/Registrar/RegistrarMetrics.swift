@@ -35,6 +35,16 @@ struct RegistrarMetrics {
         .counter,
         "Tombstones of push.tombstones, of tokens that a gateway called invalid, that Redis has acknowledged once more."
     )
+    private var recordsLost = MetricFamily(
+        "belfry_records_lost_total",
+        .counter,
+        "Records that retention deleted before they were applied."
+    )
+    private var beyondEnd = MetricFamily(
+        "belfry_offsets_beyond_end_total",
+        .counter,
+        "Partitions found to end before their committed offset; they were applied from their beginning."
+    )
     private var assigned = MetricFamily(
         "belfry_registrar_assigned_partitions",
         .gauge,
@@ -78,6 +88,8 @@ struct RegistrarMetrics {
             }
             tombstones.add(report.applied.tombstones)
             kept.add(report.kept.applied)
+            recordsLost.add(report.applied.recordsLost + report.kept.recordsLost)
+            beyondEnd.add(report.applied.offsetsBeyondEnd + report.kept.offsetsBeyondEnd)
             pending.add(report.pendingTombstones)
             assigned.add(report.partitions.count)
             for partition in report.partitions {
@@ -89,9 +101,8 @@ struct RegistrarMetrics {
 
     var families: [MetricFamily] {
         [
-            applied, deadLetters, refused, tombstones, kept, pending, assigned, lag, sweeping, lookedAt, swept, spared,
-            unreadable,
-            completed, lastCompleted,
+            applied, deadLetters, refused, tombstones, kept, recordsLost, beyondEnd, pending, assigned, lag, sweeping,
+            lookedAt, swept, spared, unreadable, completed, lastCompleted,
         ]
     }
 
