@@ -27,6 +27,36 @@ extension IntegrationTests {
             }
         }
 
+        @Test("a registrar without partitions takes over when the one that has them is stopped")
+        func standby() async throws {
+            try await withPipeline { options in
+                options.partitions = 1
+            } _: { pipeline, kafka in
+                let inspector = try TokenInspector(redisURL: pipeline.redisURL)
+                defer { inspector.close() }
+                let tokens = try pipeline.tokens(of: news, first: 0, count: 2)
+                let first = try pipeline.startRegistrar()
+                try first.waitForLogLine(with: "partitions assigned", "push.registrations", within: patience)
+                let second = try pipeline.startRegistrar()
+                try second.waitForLogLine(with: "partitions assigned", "push.registrations", within: patience)
+                try kafka.wait(for: "one that has the partition") { isBusy(first) != isBusy(second) }
+                try kafka.register([tokens[0]], bundleID: news, at: 1_700_000_000)
+                try kafka.wait(for: "the first registration") { try inspector.count().registered == 1 }
+
+                #expect((isBusy(first) ? first : second).terminate() == 0)
+                try kafka.register([tokens[1]], bundleID: news, at: 1_700_000_000)
+                try kafka.wait(for: "the second registration") { try inspector.count().registered == 2 }
+            }
+        }
+
+        /// The registrar has partition 0 of push.registrations, by what it wrote so far.
+        private func isBusy(_ registrar: ChildProcess) -> Bool {
+            let last = registrar.log.split(separator: "\n").last {
+                $0.contains("\"push.registrations\"") && $0.contains("\"partitions ")
+            }
+            return last.map { $0.contains("\"partitions assigned\"") && $0.contains("\"[0]\"") } ?? false
+        }
+
         @Test(
             "kill -9 of the harvester while it works: every tuple in Kafka is applied, the next reading brings the rest"
         )
