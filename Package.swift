@@ -237,7 +237,7 @@ let package = Package(
             name: "belfry-simulate",
             dependencies: [
                 "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "PushSchemas", "PushTopics",
-                "RedisClient", "Sender", "TLSTransport", "TokenState", logging, protobuf,
+                "RedisClient", "Sender", "TLSTransport", "TokenRoles", "TokenState", logging, protobuf,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + nio,
             path: "Tests/Simulation",

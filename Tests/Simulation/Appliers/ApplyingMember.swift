@@ -1,0 +1,297 @@
+import PushTopics
+
+@testable import KafkaClient
+
+/// An applier's member of the group; the contract of `KafkaConsumer`.
+final class ApplyingMember: GroupConsumer {
+    private enum Report {
+        case assigned([Int32])
+        case revoked([Int32], lost: Bool)
+        case committed(KafkaError?, ((KafkaError?) -> Void)?)
+
+        var isRebalance: Bool {
+            if case .committed = self { false } else { true }
+        }
+    }
+
+    private enum Question {
+        case assign([Int32])
+        case revoke([Int32], lost: Bool)
+    }
+
+    let number: Int
+    private(set) var generation = -1
+    private(set) var isGone = false
+    var onAssigned: ([KafkaTopicPartition]) -> Void = { _ in }
+    var onRevoked: ([KafkaTopicPartition], _ lost: Bool) -> Void = { _, _ in }
+    var onReadable: () -> Void = {}
+
+    private unowned let world: ApplyingWorld
+    private let loop: SimulatedEventLoop
+    /// Given by the group and not given back.
+    private var held: Set<Int32> = []
+    /// Those whose assignment was answered: the next offset; negative: the beginning.
+    private var positions: [Int32: Int64] = [:]
+    private var starts: [Int32: Int64] = [:]
+    private var paused: Set<Int32> = []
+    private var outOfRange: Set<Int32> = []
+    /// Not delivered yet.
+    private var reports: [Report] = []
+    /// Delivered, and not answered.
+    private var unanswered: [Question] = [] {
+        didSet { unansweredSince = unanswered.isEmpty ? nil : unansweredSince ?? world.clock.now }
+    }
+    /// Since when there is something without an answer.
+    private var unansweredSince: VirtualTime?
+    /// Called when everything is answered.
+    private var whenFree: (() -> Void)?
+    private var lastPoll: VirtualTime
+
+    init(world: ApplyingWorld, loop: SimulatedEventLoop, number: Int) {
+        self.world = world
+        self.loop = loop
+        self.number = number
+        lastPoll = world.clock.now
+    }
+
+    func holds(_ partition: Int32) -> Bool { held.contains(partition) }
+
+    // MARK: The group's side
+
+    /// Something of the broker reaches the member, when it can be reached.
+    func hear(after delay: VirtualTime, _ body: @escaping () -> Void) {
+        let wait = world.broker.isAway ? world.broker.awayUntil - world.clock.now : 0
+        loop.deliver(after: wait + delay) { [weak self] in
+            if let self, !isGone { body() }
+        }
+    }
+
+    /// A rebalance begins; `join` is called when this member is ready for the next generation.
+    func prepare(_ join: @escaping () -> Void) {
+        whenFree = { [unowned self] in
+            guard !world.options.isCooperative, !held.isEmpty else { return join() }
+            whenFree = join
+            report(.revoked(held.sorted(), lost: false))
+        }
+        goOnIfFree()
+    }
+
+    func take(_ assignment: [Int32], generation: Int) {
+        self.generation = generation
+        let surplus = held.subtracting(assignment).sorted()
+        let added = assignment.filter { !held.contains($0) }
+        held.formUnion(added)
+        world.note(.assigned, number, added.count)
+        if !surplus.isEmpty { report(.revoked(surplus, lost: false)) }
+        if !added.isEmpty || surplus.isEmpty { report(.assigned(added)) }
+    }
+
+    /// The group has thrown this member out; it begins anew.
+    func lose() {
+        generation = -1
+        reports.removeAll(where: \.isRebalance)
+        whenFree = { [unowned self] in world.group.join(self) }
+        report(.revoked(held.sorted(), lost: true))
+    }
+
+    /// The process is gone, without a word.
+    func die() {
+        isGone = true
+        held = []
+        positions = [:]
+    }
+
+    private func report(_ report: Report) {
+        reports.append(report)
+        wake()
+    }
+
+    func wake() {
+        loop.deliver(after: world.dice.time(0...3)) { [weak self] in
+            if let self, !isGone { onReadable() }
+        }
+    }
+
+    private func goOnIfFree() {
+        guard unanswered.isEmpty, !reports.contains(where: \.isRebalance), let body = whenFree else { return }
+        whenFree = nil
+        body()
+    }
+
+    // MARK: The applier's side
+
+    func consumeBatch(max: Int, timeoutMilliseconds: Int32) -> KafkaBatch? {
+        guard !isGone else { return nil }
+        world.auditor.polled(
+            since: Swift.max(lastPoll, loop.heldUntil),
+            unansweredSince: unansweredSince.map { Swift.max($0, loop.heldUntil) }
+        )
+        lastPoll = world.clock.now
+        while !reports.isEmpty, !isGone { deliver(reports.removeFirst()) }
+        guard !world.broker.isAway else { return nil }
+        for partition in positions.keys.sorted() where !paused.contains(partition) && !outOfRange.contains(partition) {
+            if let batch = read(partition, max: Swift.min(max, world.dice.pick(1...20))) { return batch }
+        }
+        return nil
+    }
+
+    private func deliver(_ report: Report) {
+        switch report {
+        case .assigned(let partitions):
+            unanswered.append(.assign(partitions))
+            onAssigned(partitions.map(Self.place))
+        case .revoked(let partitions, let lost):
+            withdraw(partitions)
+            unanswered.append(.revoke(partitions, lost: lost))
+            if lost { for partition in partitions { positions[partition] = nil } }
+            onRevoked(partitions.map(Self.place), lost)
+        case .committed(let error, let completion):
+            completion?(error)
+        }
+    }
+
+    /// As a `KafkaConsumer` does: what is taken back before its assignment was answered never begins.
+    private func withdraw(_ revoked: [Int32]) {
+        unanswered = unanswered.compactMap { question in
+            guard case .assign(let partitions) = question else { return question }
+            return world.options.isCooperative ? .assign(partitions.filter { !revoked.contains($0) }) : nil
+        }
+    }
+
+    private func read(_ partition: Int32, max: Int) -> KafkaBatch? {
+        guard let position = positions[partition] else { return nil }
+        let low = world.broker.lows[Int(partition)]
+        let next = position < 0 ? low : position
+        guard (low...world.broker.high(partition)).contains(next) else {
+            outOfRange.insert(partition)
+            let batch = KafkaBatch([Self.record(partition, offset: -1, value: nil)])
+            // OFFSET_OUT_OF_RANGE
+            batch.messages[0].pointee.err = .init(rawValue: 1)
+            return batch
+        }
+        let values = world.broker.logs[Int(partition)].dropFirst(Int(next)).prefix(max)
+        guard !values.isEmpty else { return nil }
+        positions[partition] = next + Int64(values.count)
+        world.note(.fetched, number, values.count)
+        // There may be more, which gives no sign of its own.
+        return KafkaBatch(
+            values.enumerated().map { Self.record(partition, offset: next + Int64($0), value: Array($1.utf8)) }
+        )
+    }
+
+    func commit(_ offsets: [KafkaPartitionOffset], completion: ((KafkaError?) -> Void)?) throws(KafkaError) {
+        guard !isGone else { throw .alreadyClosed }
+        world.clock.after(world.broker.roundTrip()) { [weak self, generation] in
+            guard let self, !isGone else { return }
+            let error = world.broker.commit(offsets, by: self, generation: generation)
+            hear(after: world.dice.time(1...10)) { [self] in report(.committed(error, completion)) }
+        }
+    }
+
+    func completeAssign(_ offsets: [KafkaPartitionOffset]) throws(KafkaError) {
+        var assigned: [Int32] = []
+        for case .assign(let partitions) in unanswered { assigned += partitions }
+        unanswered.removeAll { if case .assign = $0 { true } else { false } }
+        for partition in assigned where held.contains(partition) {
+            let start = offsets.first { $0.partition == partition }?.offset ?? KafkaOffset.beginning
+            positions[partition] = start
+            starts[partition] = start
+            outOfRange.remove(partition)
+            paused.remove(partition)
+        }
+        wake()
+        goOnIfFree()
+    }
+
+    func completeRevoke() throws(KafkaError) {
+        guard let index = unanswered.firstIndex(where: { if case .revoke = $0 { true } else { false } }),
+            case .revoke(let partitions, let lost) = unanswered.remove(at: index)
+        else { return }
+        for partition in partitions { positions[partition] = nil }
+        held.subtract(partitions)
+        paused.subtract(partitions)
+        outOfRange.subtract(partitions)
+        world.note(.revoked, number, partitions.count)
+        // Who gives something up under cooperative assignment asks for the next round.
+        if world.options.isCooperative, !lost {
+            hear(after: world.dice.time(1...20)) { [self] in
+                if world.group.contains(self) { world.group.rebalance() }
+            }
+        }
+        goOnIfFree()
+    }
+
+    func pause(_ partitions: [KafkaTopicPartition]) throws(KafkaError) {
+        paused.formUnion(partitions.map(\.partition))
+    }
+
+    /// Now and then some records come once more, as they do with librdkafka.
+    func resume(_ partitions: [KafkaTopicPartition]) throws(KafkaError) {
+        for partition in partitions.map(\.partition).sorted() where paused.remove(partition) != nil {
+            guard let position = positions[partition], position >= 0, world.dice.chance(25) else { continue }
+            positions[partition] = max(0, starts[partition] ?? 0, position - Int64(world.dice.pick(1...4)))
+        }
+        wake()
+    }
+
+    func seekWithoutWaiting(to offsets: [KafkaPartitionOffset]) throws(KafkaError) {
+        for offset in offsets where positions[offset.partition] != nil {
+            positions[offset.partition] = offset.offset
+            starts[offset.partition] = offset.offset
+            outOfRange.remove(offset.partition)
+        }
+        wake()
+    }
+
+    func committed(
+        _ partitions: [KafkaTopicPartition],
+        timeoutMilliseconds: Int32,
+        completion: @escaping (Result<[KafkaPartitionOffset], KafkaError>) -> Void
+    ) {
+        ask(completion) { [world] in
+            partitions.map { place in
+                KafkaPartitionOffset(place, offset: world.broker.committed[place.partition] ?? KafkaOffset.none)
+            }
+        }
+    }
+
+    func watermarks(
+        of places: [KafkaTopicPartition],
+        timeoutMilliseconds: Int32,
+        completion: @escaping (Result<[KafkaWatermarks], KafkaError>) -> Void
+    ) {
+        ask(completion) { [self] in places.map(extent) }
+    }
+
+    func cachedWatermarks(_ place: KafkaTopicPartition) -> KafkaWatermarks? { extent(place) }
+
+    private func extent(_ place: KafkaTopicPartition) -> KafkaWatermarks {
+        KafkaWatermarks(low: world.broker.lows[Int(place.partition)], high: world.broker.high(place.partition))
+    }
+
+    private func ask<Answer>(
+        _ completion: @escaping (Result<Answer, KafkaError>) -> Void,
+        _ answer: @escaping () -> Answer
+    ) {
+        loop.deliver(after: world.dice.time(1...15)) { [weak self] in
+            guard let self, !isGone else { return }
+            completion(world.broker.isAway ? .failure(.timedOut) : .success(answer()))
+        }
+    }
+
+    /// Leaves the group.
+    func close(timeoutMilliseconds: Int32) -> Bool {
+        guard !isGone else { return true }
+        die()
+        world.group.remove(self)
+        return true
+    }
+
+    private static func place(_ partition: Int32) -> KafkaTopicPartition {
+        KafkaTopicPartition(topic: ApplyingWorld.topic, partition: partition)
+    }
+
+    private static func record(_ partition: Int32, offset: Int64, value: [UInt8]?) -> KafkaRecord {
+        KafkaRecord(topic: ApplyingWorld.topic, partition: partition, offset: offset, key: nil, value: value)
+    }
+}
