@@ -34,11 +34,23 @@ extension CertificateInfo {
         )
     }
 
-    /// The first attribute of a kind in the subject, as UTF-8; `nil` when it is not there or empty.
     private static func subjectText(of x509: OpaquePointer, nid: Int32) -> String? {
-        guard let subject = X509_get_subject_name(x509) else { return nil }
-        let index = X509_NAME_get_index_by_NID(subject, nid, -1)
-        guard index >= 0, let data = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, index)) else { return nil }
+        text(in: X509_get_subject_name(x509), nid: nid)
+    }
+
+    /// A subject's or issuer's name for people: its common name, else all of it.
+    static func name(_ name: OpaquePointer?) -> String {
+        if let commonName = text(in: name, nid: NID_commonName) { return commonName }
+        guard let name, let line = X509_NAME_oneline(name, nil, 0) else { return "(no name)" }
+        defer { CRYPTO_free(line, #file, #line) }
+        return line.pointee == 0 ? "(no name)" : String(cString: line)
+    }
+
+    /// The first attribute of a kind in a name, as UTF-8; `nil` when it is not there or empty.
+    private static func text(in name: OpaquePointer?, nid: Int32) -> String? {
+        guard let name else { return nil }
+        let index = X509_NAME_get_index_by_NID(name, nid, -1)
+        guard index >= 0, let data = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, index)) else { return nil }
         var utf8: UnsafeMutablePointer<UInt8>?
         let count = ASN1_STRING_to_UTF8(&utf8, data)
         guard count > 0, let utf8 else { return nil }

@@ -29,6 +29,12 @@ struct OpenSSLError: Sendable, Equatable {
         }
     }
 
+    /// A text with OpenSSL's words behind it; words with which it ends already are left out.
+    static func describe(_ text: String, _ words: [String]) -> String {
+        let rest = words.filter { !text.hasSuffix($0) }
+        return rest.isEmpty ? text : "\(text) [OpenSSL: \(rest.joined(separator: "; "))]"
+    }
+
     /// Copies `detail`, which is valid only until the queue is next used.
     private init(code: UInt, detail: UnsafePointer<CChar>?) {
         self.library = ERR_GET_LIB(code)

@@ -60,6 +60,7 @@ public struct TLSConfigurationError: Error, Equatable, Sendable {
 }
 
 extension TLSConfigurationError: CustomStringConvertible {
+    /// A sentence for people. OpenSSL's words are in it where it is OpenSSL that objects; elsewhere they add nothing.
     public var description: String {
         let text =
             switch self.reason {
@@ -71,7 +72,7 @@ extension TLSConfigurationError: CustomStringConvertible {
             case .wrongPassphrase: "the passphrase is wrong"
             case .keyDoesNotMatchCertificate: "the private key does not belong to the certificate"
             case .notPKCS12: "is not a PKCS#12 container"
-            case .rejected(let why): why
+            case .rejected(let why): OpenSSLError.describe(why, self.openSSLErrors)
             case .invalidName(let name): "\"\(name)\" cannot be the name of a certificate"
             case .invalidTokenKey: "is not a token key: 64 hex digits are expected"
             case .noRevocationList: "holds no certificate revocation list in PEM form"

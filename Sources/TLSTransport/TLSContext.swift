@@ -21,17 +21,22 @@ public final class TLSContext: @unchecked Sendable {
 
     /// A client. The peer's chain must lead to `trust`, and its certificate must be for the requested host.
     ///
-    /// - Parameter identity: the certificate to send when the server asks for one; `nil` for none.
+    /// - Parameters:
+    ///   - identity: the certificate to send when the server asks for one; `nil` for none.
+    ///   - revocations: the list of the authority that issued the server's certificate: it must not be in it. A server
+    ///     of another issuer is refused, for nothing is known of its certificate. `nil`: nothing is checked.
     /// - Throws: ``TLSConfigurationError`` when the trust cannot be loaded or OpenSSL refuses the identity (a key that
     ///   is too weak for its security level, for example).
     public convenience init(
         client identity: TLSIdentity?,
         trust: TLSTrust = .system,
+        revocations: RevocationList? = nil,
         minimumVersion: MinimumVersion = .tls12
     ) throws(TLSConfigurationError) {
         try self.init(role: .client, method: TLS_client_method(), minimumVersion: minimumVersion)
         if let identity { try self.use(identity) }
         try self.use(trust, announced: false)
+        if let revocations { try self.use(revocations, judge: judgeServer) }
         SSL_CTX_set_verify(self.pointer, SSL_VERIFY_PEER, nil)
     }
 
@@ -55,7 +60,7 @@ public final class TLSContext: @unchecked Sendable {
         try self.use(identity)
         if let clientTrust {
             try self.use(clientTrust, announced: true)
-            if let revocations { try self.use(revocations) }
+            if let revocations { try self.use(revocations, judge: judgeClient) }
             SSL_CTX_set_verify(
                 self.pointer,
                 SSL_VERIFY_PEER | (requireClientCertificate ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
@@ -125,25 +130,39 @@ public final class TLSContext: @unchecked Sendable {
             }
         }
     }
-    private func use(_ revocations: RevocationList) throws(TLSConfigurationError) {
+
+    private func use(
+        _ revocations: RevocationList,
+        judge: @convention(c) (Int32, OpaquePointer?) -> Int32
+    ) throws(TLSConfigurationError) {
         OpenSSLError.clearQueue()
         guard let store = SSL_CTX_get_cert_store(self.pointer) else { preconditionFailure("a context has a store") }
         guard
             X509_STORE_add_crl(store, revocations.pointer) == 1,
             X509_STORE_set_flags(store, UInt(X509_V_FLAG_CRL_CHECK)) == 1
         else { throw .fromQueue("the revocation list is not usable") }
-        X509_STORE_set_verify_cb(store, judgeVerification)
+        X509_STORE_set_verify_cb(store, judge)
     }
 }
 
-/// Judges each fault that OpenSSL finds in a certificate; returns 1 for faults that do not matter.
+/// Judges each fault that OpenSSL finds in a client's certificate; returns 1 for faults that do not matter.
 ///
 /// An overdue revocation list stays in force rather than shutting everybody out, and does not apply to certificates of
 /// other issuers [ours]. Runs inside of `SSL_do_handshake`, on its thread.
-private func judgeVerification(_ isFine: Int32, _ context: OpaquePointer?) -> Int32 {
+private func judgeClient(_ isFine: Int32, _ context: OpaquePointer?) -> Int32 {
+    guard isFine == 0, X509_STORE_CTX_get_error(context) == X509_V_ERR_UNABLE_TO_GET_CRL else {
+        return judgeServer(isFine, context)
+    }
+    X509_STORE_CTX_set_error(context, X509_V_OK)
+    return 1
+}
+
+/// Judges each fault that OpenSSL finds in a server's certificate, as ``judgeClient(_:_:)``, but that a list must speak
+/// of the certificate's issuer: who sets a list wants to know.
+private func judgeServer(_ isFine: Int32, _ context: OpaquePointer?) -> Int32 {
     guard isFine == 0 else { return isFine }
     switch X509_STORE_CTX_get_error(context) {
-    case X509_V_ERR_CRL_HAS_EXPIRED, X509_V_ERR_CRL_NOT_YET_VALID, X509_V_ERR_UNABLE_TO_GET_CRL:
+    case X509_V_ERR_CRL_HAS_EXPIRED, X509_V_ERR_CRL_NOT_YET_VALID:
         X509_STORE_CTX_set_error(context, X509_V_OK)
         return 1
     default:

@@ -42,7 +42,12 @@ public enum TLSError: Error, Equatable, Sendable {
 }
 
 extension TLSError: CustomStringConvertible {
+    /// A sentence for people, and all that OpenSSL had to say.
     public var description: String {
+        OpenSSLError.describe(sentence, openSSLErrors)
+    }
+
+    private var sentence: String {
         switch self {
         case .certificateRefused(let alert, _):
             return "the peer refused our certificate: \(alert)"

@@ -31,6 +31,18 @@ struct CertificateTests {
         #expect(!info.isValid(at: 999_999_999) && !info.isValid(at: 1_100_000_001))
     }
 
+    @Test("The chain is told by name: what is sent, who issued the last, and where it breaks")
+    func chain() throws {
+        let leaf = try TestPKI.client.pem()
+        let own = "Apple Development IOS Push Services: \(TestPKI.bundleID)"
+        let root = TestPKI.authority.root.certificate.commonName
+        #expect(TestPKI.client.chain == CertificateChain(subjects: [own], issuer: root, gap: nil))
+        let whole = try TLSIdentity(pem: leaf + TestPKI.authority.rootPEM()).chain
+        #expect(whole == CertificateChain(subjects: [own, root], issuer: nil, gap: nil))
+        let broken = try TLSIdentity(pem: leaf + TestPKI.strangeAuthority.rootPEM()).chain
+        #expect(broken == CertificateChain(subjects: [own, "Somebody Else"], issuer: nil, gap: 0))
+    }
+
     @Test("A server's certificate has no topic")
     func serverHasNoTopic() {
         #expect(TestPKI.server.certificate.topic == nil)

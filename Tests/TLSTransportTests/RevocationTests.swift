@@ -92,6 +92,43 @@ struct RevocationTests {
         #expect(client.bytes == [3, 2, 1])
     }
 
+    private func meetServer(_ server: TLSIdentity, _ trust: TLSTrust, _ list: RevocationList) async throws -> [Seen] {
+        let (client, _) = try await Loopback(
+            client: TLSContext(client: TestPKI.client, trust: trust, revocations: list),
+            server: .testServer(server),
+            clientScript: TrustTests.hello,
+            serverScript: TrustTests.answerAndClose
+        ).run()
+        return client
+    }
+
+    @Test("A client with a list refuses a server that is in it, and no other, also when the list is overdue")
+    func revokedServer() async throws {
+        for validity in [nil, 1_000_000_000...1_000_000_001] as [ClosedRange<Int64>?] {
+            let revoking = try list([TestPKI.server], validity: validity)
+            let refused = try await meetServer(TestPKI.server, TestPKI.trust, revoking)
+            guard case .some(.peerNotTrusted("certificate revoked", _, _)) = refused.errors.first ?? nil else {
+                Issue.record("\(refused)")
+                continue
+            }
+            #expect(refused.handshake == nil)
+            let sparing = try list([TestPKI.client], validity: validity)
+            #expect(try await meetServer(TestPKI.server, TestPKI.trust, sparing).bytes == [3, 2, 1])
+        }
+    }
+
+    @Test("A client with a list refuses a server of whose issuer the list says nothing")
+    func silentList() async throws {
+        let both = TLSTrust.pem(try TestPKI.authority.rootPEM() + TestPKI.strangeAuthority.rootPEM())
+        let strange = try TestPKI.strangeAuthority.issueServer()
+        let seen = try await meetServer(strange, both, list([]))
+        guard case .some(.peerNotTrusted(let reason, _, _)) = seen.errors.first ?? nil else {
+            Issue.record("\(seen)")
+            return
+        }
+        #expect(reason == "unable to get certificate CRL")
+    }
+
     @Test("A list survives being written and read, and OpenSSL's own program reads it")
     func roundTrip() throws {
         let written = try list([TestPKI.client, TestPKI.expiredClient])

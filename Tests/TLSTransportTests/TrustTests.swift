@@ -173,6 +173,26 @@ struct TrustTests {
         #expect(server.handshake != nil && server.handshake?.peer == nil)
     }
 
+    @Test("All of OpenSSL's words reach the text of an error, each once")
+    func words() async throws {
+        let (client, _) = try await Loopback(
+            client: .testClient(trust: TestPKI.strangeTrust),
+            server: .testServer()
+        ).run()
+        let error = try #require(client.errors.first ?? nil)
+        #expect(!error.openSSLErrors.isEmpty)
+        for words in error.openSSLErrors { #expect("\(error)".contains(words)) }
+        #expect(
+            "\(TLSError.protocolFailure(reason: "first", openSSLErrors: ["first", "second", "third"]))"
+                == "TLS failed: first [OpenSSL: second; third]"
+        )
+        #expect("\(TLSError.protocolFailure(reason: "first", openSSLErrors: ["first"]))" == "TLS failed: first")
+        #expect(
+            "\(TLSConfigurationError(.rejected("not usable: first"), openSSLErrors: ["first", "second"]))"
+                == "not usable: first [OpenSSL: second]"
+        )
+    }
+
     @Test("Versions below the minimum are refused")
     func minimumVersion() async throws {
         let server = try TLSContext(
