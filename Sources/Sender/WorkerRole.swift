@@ -32,6 +32,7 @@ public struct WorkerRole: Service {
         redisLog = RedisLog(logger: logger)
         certificates = try CertificateStore(configuration)
         for fault in certificates.faults { logger.report(fault) }
+        logger.report(locked: certificates.locked)
         try certificates.requireCertificate()
         settings = ShardSettings(
             configuration,

@@ -14,22 +14,39 @@ struct CertificatesCommand: ParsableCommand {
     /// `belfry certificates check`.
     struct Check: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Print each certificate with the days it has left, and each file that cannot be used; "
-                + "exit code 1 if there is one, or a certificate is not valid."
+            abstract: "Say of each file of a directory what it is, and what it lacks.",
+            discussion: """
+                Of a certificate: topic, environments, days left, and the chain that is sent. Exit code 1 if a file is \
+                not usable or none is; what is passed over is no fault.
+                """
         )
+
+        @Argument(help: ArgumentHelp("The directory, instead of the configuration's.", valueName: "directory"))
+        var directory: String?
 
         @OptionGroup var configuration: ConfigurationOptions
         @OptionGroup var output: OutputOptions
 
         func run() throws {
-            let loaded = try configuration.load(requiresEnvironments: false)
-            let directory = try CertificateDirectory(path: loaded.certificates.directory)
-            let reports = CertificateReport.all(of: directory, now: Int64(Date().timeIntervalSince1970))
-            for report in reports { output.print(json: report.json, text: report.text) }
-            for fault in directory.faults { output.print(json: fault.json, text: fault.text) }
-            guard !reports.isEmpty, reports.allSatisfy(\.isUsable), directory.faults.isEmpty else {
-                throw ExitCode(ExitStatus.failed.rawValue)
+            let path = try directory ?? configuration.load(requiresEnvironments: false).certificates.directory
+            let check: CertificateCheck
+            do {
+                check = CertificateCheck(
+                    try CertificateDirectory(path: path),
+                    now: Int64(Date().timeIntervalSince1970)
+                )
+            } catch {
+                // Nothing but the directory is asked about, so that it is the answer that is bad.
+                return try fail([error.description])
             }
+            for finding in check.findings { output.print(json: finding.json, text: finding.text) }
+            try fail(check.complaints)
+        }
+
+        private func fail(_ complaints: [String]) throws {
+            guard !complaints.isEmpty else { return }
+            for complaint in complaints { Diagnostics.tell(complaint) }
+            throw ExitCode(ExitStatus.failed.rawValue)
         }
     }
 }

@@ -1,7 +1,8 @@
-import BelfrySupport
 import Foundation
 import TLSTransport
 import Testing
+
+@testable import BelfrySupport
 
 @Suite struct CertificateDirectoryTests {
     private static let news = "com.example.news"
@@ -68,35 +69,34 @@ import Testing
         #expect(try CertificateDirectory(path: files.directory).entries.count == 1)
     }
 
-    @Test("A PKCS#12 file without passphrase is a fault, with the name of the file that is missing")
+    @Test("A PKCS#12 file without passphrase is passed over, alone and beside a PEM file, and what it lacks is told")
     func missingPassphrase() throws {
-        let files = try CertificateFiles()
-        try files.client(Self.news).writePKCS12(to: files.path("push.p12"), passphrase: "secret")
-        let error = try #require(try fault(files))
-        #expect(error.file == files.path("push.p12"))
-        #expect(error.reason.contains("push.passphrase"))
-    }
-
-    @Test("A PKCS#12 file needs no passphrase where the same certificate lies beside it as PEM")
-    func pemBeside() throws {
         let files = try CertificateFiles()
         let identity = try files.client(Self.news)
         try identity.writePKCS12(to: files.path("push.p12"), passphrase: "secret")
+        let alone = try CertificateDirectory(path: files.directory)
+        #expect(alone.entries.isEmpty && alone.faults.isEmpty)
+        #expect(alone.locked.map(\.file) == [files.path("push.p12")])
+        #expect(alone.locked.first?.reason == "its passphrase is missing: push.passphrase")
         try identity.writePEM(to: files.path("push.pem"))
-        #expect(try CertificateDirectory(path: files.directory).entries.map(\.file) == [files.path("push.pem")])
+        let beside = try CertificateDirectory(path: files.directory)
+        #expect(beside.entries.map(\.file) == [files.path("push.pem")] && beside.faults.isEmpty)
+        #expect(beside.locked.map(\.file) == [files.path("push.p12")])
+        #expect(beside.locked.first?.reason == "its passphrase is missing: push.passphrase; push.pem is used")
     }
 
-    @Test("A PKCS#12 file without passphrase is a fault beside a PEM file of its name that holds no key, or is broken")
+    @Test("A PEM file that holds no key, or is broken, does not stand for the PKCS#12 file of its name")
     func uselessPEMBeside() throws {
         let files = try CertificateFiles()
         try files.client(Self.news).writePKCS12(to: files.path("push.p12"), passphrase: "secret")
         try files.write(String(decoding: try files.authority.rootPEM(), as: UTF8.self), to: "push.pem")
-        let error = try #require(try fault(files))
-        #expect(error.file == files.path("push.p12"))
-        #expect(error.reason == "its passphrase is missing: push.passphrase")
+        var directory = try CertificateDirectory(path: files.directory)
+        #expect(directory.passedOver.map(\.file) == [files.path("push.p12"), files.path("push.pem")])
+        #expect(directory.locked.map(\.reason) == ["its passphrase is missing: push.passphrase"])
         try files.write("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", to: "push.pem")
-        let faults = try CertificateDirectory(path: files.directory).faults
-        #expect(faults.map(\.file) == [files.path("push.p12"), files.path("push.pem")])
+        directory = try CertificateDirectory(path: files.directory)
+        #expect(directory.faults.map(\.file) == [files.path("push.pem")])
+        #expect(directory.locked.map(\.reason) == ["its passphrase is missing: push.passphrase"])
     }
 
     @Test("A wrong passphrase is a fault, with the name of the file, once")
@@ -141,8 +141,14 @@ import Testing
         try files.write("rubbish", to: "stray.passphrase")
         try files.client(Self.news).writePEM(to: files.path("push.key"))
         let directory = try CertificateDirectory(path: files.directory)
-        #expect(directory.entries.isEmpty)
+        #expect(directory.entries.isEmpty && directory.faults.isEmpty)
         #expect(directory.bundleIDs(in: Self.sandbox).isEmpty)
+        #expect(
+            directory.passedOver.map(\.reason) == [
+                "neither a .pem nor a .p12 file", "holds no private key", "neither a .pem nor a .p12 file",
+                "there is no stray.p12 to open with it",
+            ]
+        )
     }
 
     @Test("Text around the certificate may be in any encoding")

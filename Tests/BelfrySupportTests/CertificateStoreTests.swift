@@ -204,4 +204,58 @@ import Testing
         }
         #expect(lines.messages == ["certificate file not usable", "certificates read again"])
     }
+
+    @Test("A container that comes without its passphrase is told once, as one that was there is at the start")
+    func locked() throws {
+        let files = try CertificateFiles()
+        let identity = try files.client(Self.news)
+        try identity.writePEM(to: files.path("news.pem"))
+        let store = try store(files)
+        #expect(store.locked.isEmpty)
+        try identity.writePKCS12(to: files.path("news.p12"), passphrase: "secret")
+        let change = store.reload()
+        #expect(change.newLocked.map(\.file) == [files.path("news.p12")] && change.faults.isEmpty)
+        #expect(store.reload().isEmpty)
+        #expect(store.locked == change.newLocked)
+        let lines = LogLines()
+        lines.logger.report(change)
+        #expect(lines.messages == ["certificate files without passphrase not used"])
+    }
+
+    @Test("A revocation list is read again for the connections to come; one that breaks leaves the last in force")
+    func revocations() throws {
+        let files = try CertificateFiles()
+        try files.client(Self.news).writePEM(to: files.path("news.pem"))
+        try files.write(String(decoding: try files.authority.rootPEM(), as: UTF8.self), to: "ca.pem")
+        func write(_ serials: [String]) throws {
+            let list = try files.authority.issueRevocationList(
+                of: serials.map { .init(serialHex: $0, revokedAt: 1_400_000_000) },
+                number: UInt64(serials.count)
+            )
+            try files.write(String(decoding: try list.pem(), as: UTF8.self), to: "crl.list")
+        }
+        try write([])
+        var environment = Self.sandbox
+        environment.trustFile = files.path("ca.pem")
+        environment.revocationFile = files.path("crl.list")
+        let store = try CertificateStore(path: files.directory, environments: [environment])
+        let first = try #require(context(store))
+        #expect(store.reload().isEmpty)
+        #expect(context(store) === first)
+        try write(["1A"])
+        #expect(store.reload().replaced == [Name(environment: "sandbox", bundleID: Self.news)])
+        let second = try #require(context(store))
+        #expect(second !== first)
+        try files.write("rubbish", to: "crl.list")
+        #expect(store.reload().newFaults.map(\.file) == [files.path("crl.list")])
+        #expect(context(store) === second)
+        let error = #expect(throws: CertificateDirectoryError.self) {
+            _ = try CertificateStore(path: files.directory, environments: [environment])
+        }
+        #expect(error?.file == files.path("crl.list"))
+        environment.trustFile = nil
+        #expect(throws: CertificateDirectoryError.self) {
+            _ = try CertificateStore(path: files.directory, environments: [environment])
+        }
+    }
 }

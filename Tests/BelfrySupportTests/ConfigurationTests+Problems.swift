@@ -193,6 +193,15 @@ struct ConfigurationProblemTests {
                     + "allowed: a list of addresses, each host or host:port (port 2195 if none is given)"
             ),
             (
+                "environments:\n  sandbox:\n    gateways: a\n    tls-minimum: 1.1",
+                "belfry.yaml:4: environments.sandbox.tls-minimum: found \"1.1\"; allowed: 1.2, 1.3"
+            ),
+            (
+                "environments:\n  sandbox:\n    gateways: a\n    gateway-crl: crl.pem",
+                "belfry.yaml:4: environments.sandbox.gateway-crl: found a revocation list without trust; "
+                    + "allowed: a list beside trust, which holds the certificate of the authority that signs it"
+            ),
+            (
                 "environments:\n  sandbox: {feedback: a}",
                 "belfry.yaml: environments.sandbox.gateways: found nothing; "
                     + "allowed: a list of addresses, each host or host:port (port 2195 if none is given)"

@@ -62,6 +62,28 @@ struct ConfigurationTests {
         #expect(configuration.environments[0].payloadLimitBytes == 256)
     }
 
+    @Test("An environment names its oldest TLS version and its revocation list, in the file and in variables")
+    func transportSecurity() throws {
+        let file = try load(
+            "environments: {sandbox: {gateways: a, trust: ca.pem, tls-minimum: 1.3, gateway-crl: lists/crl.pem}}",
+            directory: "/etc/belfry"
+        ).environments[0]
+        #expect(file.minimumTLS == .tls13 && file.revocationFile == "/etc/belfry/lists/crl.pem")
+        #expect(try load("environments: {sandbox: {gateways: a}}").environments[0].minimumTLS == .tls12)
+        let variables = try BelfryConfiguration.load(
+            yaml: nil,
+            file: nil,
+            directory: nil,
+            variables: [
+                "BELFRY_ENVIRONMENTS_SANDBOX_GATEWAYS": "a",
+                "BELFRY_ENVIRONMENTS_SANDBOX_TRUST": "ca.pem",
+                "BELFRY_ENVIRONMENTS_SANDBOX_TLS_MINIMUM": "1.3",
+                "BELFRY_ENVIRONMENTS_SANDBOX_GATEWAY_CRL": "crl.pem",
+            ]
+        ).environments
+        #expect(variables.count == 1 && variables[0].minimumTLS == .tls13 && variables[0].revocationFile == "crl.pem")
+    }
+
     @Test("A worker's patience with commits follows the session time-out of its group")
     func commitPatience() throws {
         for (milliseconds, patience) in [("6000", Duration.seconds(2)), ("1500", .seconds(1))] {

@@ -5,9 +5,9 @@ import TLSTransport
 /// `<name>.passphrase`.
 ///
 /// Each belongs to the bundle in its subject, in the environments its extensions name; what the file is called does
-/// not matter. Files that hold no key (a CA, say) are passed over, and so are `*.p12` without a passphrase beside a
-/// usable `*.pem` of their name. Any other file that cannot be used is a fault, which concerns the bundle of that file
-/// alone.
+/// not matter. Files that hold no key (a CA, say) are passed over, and so are `*.p12` without a passphrase, whatever
+/// lies beside them: nothing tells whether they are meant. Any other file that cannot be used is a fault, which
+/// concerns the bundle of that file alone.
 public struct CertificateDirectory: Sendable {
     /// One certificate with its key.
     public struct Entry: Sendable {
@@ -15,6 +15,15 @@ public struct CertificateDirectory: Sendable {
         public var identity: TLSIdentity
         /// The file's bytes, behind those of its passphrase: equal bytes are the same certificate and key.
         let content: [UInt8]
+    }
+
+    /// A file that is passed over. No fault.
+    public struct PassedOver: Hashable, Sendable {
+        public let file: String
+        /// Fit to follow the file's name.
+        public let reason: String
+        /// A container that lacks its passphrase: it may be somebody's only certificate.
+        public let isLocked: Bool
     }
 
     /// The result of reading one file.
@@ -27,6 +36,8 @@ public struct CertificateDirectory: Sendable {
     public private(set) var entries: [Entry] = []
     /// The files that cannot be used, by name.
     public private(set) var faults: [CertificateDirectoryError] = []
+    /// All other files, by name.
+    public private(set) var passedOver: [PassedOver] = []
     /// By file.
     private var readings: [String: Reading] = [:]
 
@@ -61,8 +72,24 @@ public struct CertificateDirectory: Sendable {
                 try directory.add(p12: "\(path)/\(name)", stem: String(name.dropLast(4)), names: names, previous)
             }
         }
+        for name in names where !name.hasSuffix(".pem") && !name.hasSuffix(".p12") {
+            pass(over: "\(path)/\(name)", reason: Self.use(of: name, beside: names))
+        }
         entries.sort { $0.file < $1.file }
         faults.sort { $0.file < $1.file }
+        passedOver.sort { $0.file < $1.file }
+    }
+
+    /// The use of a file that is neither `*.pem` nor `*.p12`.
+    private static func use(of name: String, beside names: [String]) -> String {
+        let ending = ".passphrase"
+        guard name.hasSuffix(ending) else { return "neither a .pem nor a .p12 file" }
+        let container = "\(name.dropLast(ending.count)).p12"
+        return names.contains(container) ? "the passphrase of \(container)" : "there is no \(container) to open with it"
+    }
+
+    private mutating func pass(over file: String, reason: String, isLocked: Bool = false) {
+        passedOver.append(PassedOver(file: file, reason: reason, isLocked: isLocked))
     }
 
     private mutating func collect(
@@ -74,6 +101,9 @@ public struct CertificateDirectory: Sendable {
             faults.append(error)
         }
     }
+
+    /// The containers among ``passedOver`` that lack their passphrase.
+    package var locked: [PassedOver] { passedOver.filter(\.isLocked) }
 
     /// The certificate of a bundle in an environment; the one that is valid longest if there are several.
     public func entry(bundleID: String, environment: EnvironmentSettings) -> Entry? {
@@ -94,12 +124,12 @@ public struct CertificateDirectory: Sendable {
     public func clientContexts(
         for environment: EnvironmentSettings
     ) throws(CertificateDirectoryError) -> [String: TLSContext] {
-        let trust: TLSTrust = environment.trustFile.map { .file($0) } ?? .system
+        let trust = try GatewayTrust(environment)
         var contexts: [String: TLSContext] = [:]
         for bundleID in bundleIDs(in: environment) {
             guard let entry = entry(bundleID: bundleID, environment: environment) else { continue }
             do throws(TLSConfigurationError) {
-                contexts[bundleID] = try TLSContext(client: entry.identity, trust: trust)
+                contexts[bundleID] = try trust.context(of: entry.identity)
             } catch {
                 throw CertificateDirectoryError(error, of: entry.file)
             }
@@ -114,10 +144,10 @@ public struct CertificateDirectory: Sendable {
         _ previous: CertificateDirectory?
     ) throws(CertificateDirectoryError) {
         guard names.contains("\(stem).passphrase") else {
-            // The same certificate often lies beside it as PEM, which needs no passphrase. One that cannot be used, or
-            // holds no key, is no replacement.
-            if entries.contains(where: { $0.file == "\(path)/\(stem).pem" }) { return }
-            throw CertificateDirectoryError(file: file, reason: "its passphrase is missing: \(stem).passphrase")
+            // The same certificate often lies beside it as PEM, which needs no passphrase.
+            let isReplaced = entries.contains { $0.file == "\(path)/\(stem).pem" }
+            let reason = "its passphrase is missing: \(stem).passphrase"
+            return pass(over: file, reason: isReplaced ? "\(reason); \(stem).pem is used" : reason, isLocked: true)
         }
         let secret = try Self.bytes(of: "\(path)/\(stem).passphrase")
         guard let text = String(bytes: secret, encoding: .utf8) else {
@@ -155,7 +185,11 @@ public struct CertificateDirectory: Sendable {
             reading = Reading(content: content, outcome: Self.outcome(of: file, content: content, load: load))
         }
         readings[file] = reading
-        if let entry = try reading.outcome.get() { entries.append(entry) }
+        if let entry = try reading.outcome.get() {
+            entries.append(entry)
+        } else {
+            pass(over: file, reason: "holds no private key")
+        }
     }
 
     private static func outcome(

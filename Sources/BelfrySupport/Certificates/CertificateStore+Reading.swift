@@ -27,6 +27,7 @@ extension Logger {
     /// Says what a reading of the certificates changed; nothing if it changed nothing.
     func report(_ change: CertificateStore.Change) {
         for fault in change.newFaults { report(fault) }
+        report(locked: change.newLocked)
         guard !change.added.isEmpty || !change.replaced.isEmpty || !change.vanished.isEmpty else { return }
         let metadata: Logger.Metadata = [
             "added": "\(Self.list(change.added))", "replaced": "\(Self.list(change.replaced))",
@@ -39,6 +40,13 @@ extension Logger {
     /// Says that a file of the certificates' directory cannot be used.
     package func report(_ fault: CertificateDirectoryError) {
         error("certificate file not usable", metadata: ["file": "\(fault.file)", "reason": "\(fault.reason)"])
+    }
+
+    /// Says which containers are passed over because their passphrase is missing; nothing if there is none.
+    package func report(locked: [CertificateDirectory.PassedOver]) {
+        guard !locked.isEmpty else { return }
+        let files = locked.map(\.file).joined(separator: ",")
+        notice("certificate files without passphrase not used", metadata: ["files": "\(files)"])
     }
 
     private static func list(_ names: [CertificateStore.Name]) -> String {

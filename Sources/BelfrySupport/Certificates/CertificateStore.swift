@@ -35,7 +35,7 @@ public final class CertificateStore: Sendable {
     struct Change: Equatable, Sendable {
         /// Bundles that had no certificate before.
         var added: [Name] = []
-        /// Bundles with another certificate or other roots than before: for the connections to come.
+        /// Bundles with another certificate, other roots or revocations than before: for the connections to come.
         var replaced: [Name] = []
         /// Bundles whose certificate is gone since this reading; they keep the last one.
         var vanished: [Name] = []
@@ -43,23 +43,27 @@ public final class CertificateStore: Sendable {
         var faults: [CertificateDirectoryError] = []
         /// Those of ``faults`` that the reading before did not have.
         var newFaults: [CertificateDirectoryError] = []
+        /// Containers that lack their passphrase and were not there before.
+        var newLocked: [CertificateDirectory.PassedOver] = []
 
         /// Nothing to tell.
-        var isEmpty: Bool { added.isEmpty && replaced.isEmpty && vanished.isEmpty && newFaults.isEmpty }
+        var isEmpty: Bool {
+            added.isEmpty && replaced.isEmpty && vanished.isEmpty && newFaults.isEmpty && newLocked.isEmpty
+        }
     }
 
     /// One bundle's certificate and what was made of it.
     private struct Held {
         var entry: CertificateDirectory.Entry
-        var trust: TLSTrust
+        var trust: GatewayTrust
         var context: TLSContext
     }
 
     /// State that one reading leaves for the next.
     private struct Files {
         var directory: CertificateDirectory
-        /// Roots by environment, from memory, as they were last readable.
-        var trusts: [String: TLSTrust]
+        /// By environment, as they were last readable.
+        var trusts: [String: GatewayTrust]
         var faults: [CertificateDirectoryError]
         /// Bundles that keep a certificate whose file is gone.
         var vanished: Set<Name> = []
@@ -74,7 +78,7 @@ public final class CertificateStore: Sendable {
 
     /// Reads the configured directory.
     ///
-    /// - Throws: ``CertificateDirectoryError`` that names the directory, or the file of roots, that cannot be used.
+    /// - Throws: ``CertificateDirectoryError`` that names the directory, or the file of roots or revocations.
     public convenience init(_ configuration: BelfryConfiguration) throws(CertificateDirectoryError) {
         try self.init(path: configuration.certificates.directory, environments: configuration.environments)
     }
@@ -83,11 +87,12 @@ public final class CertificateStore: Sendable {
         self.path = path
         self.environments = environments
         let directory = try CertificateDirectory(path: path)
-        var trusts: [String: TLSTrust] = [:]
-        for environment in environments { trusts[environment.name] = try Self.trust(of: environment) }
+        var trusts: [String: GatewayTrust] = [:]
+        for environment in environments { trusts[environment.name] = try GatewayTrust(environment) }
         var contexts: [Name: Held] = [:]
         for (name, entry) in Self.choose(from: directory, for: environments) {
-            contexts[name] = try Self.hold(entry, trust: trusts[name.environment] ?? .system)
+            guard let trust = trusts[name.environment] else { continue }
+            contexts[name] = try Self.hold(entry, trust: trust)
         }
         files = Mutex(Files(directory: directory, trusts: trusts, faults: directory.faults))
         held = Mutex(contexts)
@@ -118,6 +123,9 @@ public final class CertificateStore: Sendable {
     /// The files that could not be used when the directory was read last.
     package var faults: [CertificateDirectoryError] { files.withLock { $0.faults } }
 
+    /// The containers without passphrase that the directory held when it was read last.
+    package var locked: [CertificateDirectory.PassedOver] { files.withLock { $0.directory.locked } }
+
     /// The contexts of an environment, by bundle.
     package func contexts(environment: String) -> [String: TLSContext] {
         held.withLock { held in
@@ -137,10 +145,10 @@ public final class CertificateStore: Sendable {
     package func requireCertificate() throws(CertificateDirectoryError) {
         guard held.withLock({ $0.isEmpty }) else { return }
         let names = environments.map(\.name).sorted().joined(separator: ", ")
-        let faults = faults
+        let reasons = faults.map(\.description) + locked.map { "\($0.file): \($0.reason)" }
         let unusable =
-            faults.isEmpty
-            ? "" : "; \(faults.count) of its files cannot be used, the first is \(faults[0])"
+            reasons.isEmpty
+            ? "" : "; \(reasons.count) of its files cannot be used, the first is \(reasons[0])"
         throw CertificateDirectoryError(
             file: path,
             reason: "the directory holds no certificate for any configured environment (\(names)): put each bundle's "
@@ -159,7 +167,9 @@ public final class CertificateStore: Sendable {
             var change = Change()
             var faults: [CertificateDirectoryError] = []
             do throws(CertificateDirectoryError) {
+                let known = Set(files.directory.locked)
                 files.directory = try files.directory.again()
+                change.newLocked = files.directory.locked.filter { !known.contains($0) }
                 refreshTrusts(&files.trusts, &faults)
                 take(&files, &change, &faults)
             } catch {
@@ -173,11 +183,11 @@ public final class CertificateStore: Sendable {
         }
     }
 
-    /// A file of roots that cannot be read leaves the roots as they were.
-    private func refreshTrusts(_ trusts: inout [String: TLSTrust], _ faults: inout [CertificateDirectoryError]) {
+    /// Roots or a revocation list that cannot be read stay as they were.
+    private func refreshTrusts(_ trusts: inout [String: GatewayTrust], _ faults: inout [CertificateDirectoryError]) {
         for environment in environments {
             do throws(CertificateDirectoryError) {
-                trusts[environment.name] = try Self.trust(of: environment)
+                trusts[environment.name] = try GatewayTrust(environment)
             } catch {
                 if !faults.contains(error) { faults.append(error) }
             }
@@ -191,7 +201,7 @@ public final class CertificateStore: Sendable {
         var after = before
         for (name, entry) in chosen.sorted(by: { $0.key < $1.key }) {
             files.vanished.remove(name)
-            let trust = files.trusts[name.environment] ?? .system
+            guard let trust = files.trusts[name.environment] else { continue }
             if let known = before[name], known.entry.content == entry.content, known.trust == trust { continue }
             do throws(CertificateDirectoryError) {
                 after[name] = try Self.hold(entry, trust: trust)
@@ -221,21 +231,12 @@ public final class CertificateStore: Sendable {
         return chosen
     }
 
-    private static func trust(of environment: EnvironmentSettings) throws(CertificateDirectoryError) -> TLSTrust {
-        guard let file = environment.trustFile else { return .system }
-        do throws(TLSConfigurationError) {
-            return try TLSTrust.file(file).inMemory()
-        } catch {
-            throw CertificateDirectoryError(error, of: file)
-        }
-    }
-
     private static func hold(
         _ entry: CertificateDirectory.Entry,
-        trust: TLSTrust
+        trust: GatewayTrust
     ) throws(CertificateDirectoryError) -> Held {
         do throws(TLSConfigurationError) {
-            return Held(entry: entry, trust: trust, context: try TLSContext(client: entry.identity, trust: trust))
+            return Held(entry: entry, trust: trust, context: try trust.context(of: entry.identity))
         } catch {
             throw CertificateDirectoryError(error, of: entry.file)
         }

@@ -34,7 +34,7 @@ extension BelfryConfiguration {
     ) -> [EnvironmentSettings] {
         // A variable may add an environment: BELFRY_ENVIRONMENTS_SANDBOX_GATEWAYS, the name in one word.
         let known = Set(section.names.map(ConfigurationReader.variableSegment))
-        let keys = ["TRANSPORT", "GATEWAYS", "FEEDBACK", "TRUST", "PAYLOAD_LIMIT", "TOKEN_LIMIT"]
+        let keys = ["TRANSPORT", "GATEWAYS", "FEEDBACK", "TRUST", "TLS_MINIMUM", "GATEWAY_CRL", "PAYLOAD_LIMIT", "TOKEN_LIMIT"]
         let added = section.reader.variableSuffixes(below: section.path).compactMap { suffix -> String? in
             guard let key = keys.first(where: { suffix.hasSuffix("_" + $0) }) else { return nil }
             let name = suffix.dropLast(key.count + 1)
@@ -128,6 +128,17 @@ extension EnvironmentSettings {
         feedback = section.address("feedback", defaultPort: Self.feedbackPort)
         let trust = section.string("trust", default: "")
         trustFile = trust.isEmpty ? nil : resolve(trust)
+        minimumTLS = section.choice("tls-minimum", default: minimumTLS)
+        let revocations = section.string("gateway-crl", default: "")
+        revocationFile = revocations.isEmpty ? nil : resolve(revocations)
+        if revocationFile != nil, trustFile == nil {
+            section.report(
+                "gateway-crl",
+                section.origin(of: "gateway-crl"),
+                found: "a revocation list without trust",
+                allowed: "a list beside trust, which holds the certificate of the authority that signs it"
+            )
+        }
         payloadLimitBytes = section.integer("payload-limit", in: 256...2048, default: payloadLimitBytes)
         tokenLimitBytes = section.integer("token-limit", in: 32...100, default: tokenLimitBytes)
         section.reportUnknownKeys()

@@ -5,6 +5,12 @@ public struct EnvironmentSettings: Sendable, Equatable {
         case binary
     }
 
+    /// The oldest TLS version that is accepted.
+    public enum TLSMinimum: String, Sendable, CaseIterable {
+        case tls12 = "1.2"
+        case tls13 = "1.3"
+    }
+
     /// The gateway's port. [10]
     public static let gatewayPort = 2195
     /// The feedback service's port. [10]
@@ -19,6 +25,11 @@ public struct EnvironmentSettings: Sendable, Equatable {
     public var feedback: HostPort?
     /// The PEM file of the roots that the gateway's chain must end in; nil: the system's.
     public var trustFile: String?
+    /// The oldest TLS version that gateway and feedback service may speak.
+    public var minimumTLS = TLSMinimum.tls12
+    /// The PEM file of the revocation list that must not name the certificates of gateway and feedback service, signed
+    /// by one of the roots; nil: revocation is not checked. Needs `trustFile`.
+    public var revocationFile: String?
     /// The largest payload: 256 [13], or up to 2048 where the gateway is of the time since iOS 8. [later]
     public var payloadLimitBytes = 256
     /// The longest token: 32 [13], up to 100. [later]

@@ -49,6 +49,7 @@ public struct HarvesterRole: Service {
         durability = try RedisDurabilityCheck(configuration.redis, logger: logger)
         let certificates = try CertificateDirectory(path: configuration.certificates.directory)
         for fault in certificates.faults { logger.report(fault) }
+        logger.report(locked: certificates.locked)
         var sources: [FeedbackConnection.Source] = []
         for environment in configuration.environments {
             guard let address = environment.feedback else { continue }
