@@ -84,6 +84,7 @@ let package = Package(
             dependencies: [
                 "PipelineCore", "PushSchemas", "RedisClient", "TLSTransport", logging, lifecycle,
                 .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Yams", package: "Yams"),
             ] + nio,
             swiftSettings: strict

@@ -28,9 +28,10 @@ struct BrokerRelay: Sendable {
                 .bind(host: Self.host, port: port) { channel in
                     channel.eventLoop.makeCompletedFuture { try Connection(wrappingChannelSynchronously: channel) }
                 }
-        } catch let error as IOError {
+        } catch {
+            guard let reason = listeningProblem(error) else { throw error }
             let address = HostPort(host: Self.host, port: port)
-            throw ToolError.kafka("cannot listen on \(address): \(error.listeningProblem); --port names another port")
+            throw ToolError.kafka("cannot listen on \(address): \(reason); --port names another port")
         }
         onReady(HostPort(host: Self.host, port: server.channel.localAddress?.port ?? port))
         await cancelWhenGracefulShutdown {

@@ -1,4 +1,5 @@
 import Hummingbird
+import HummingbirdCore
 import Logging
 import NIOCore
 import PipelineCore
@@ -14,7 +15,8 @@ import TLSTransport
 /// | `GET /livez` | 200 while the role can go on, else 503; text that says why it has to be started again |
 ///
 /// It runs on threads of its own, so that it answers while an event loop of the role stands still. It tells and changes
-/// nothing. It knows no passwords: let it listen where only operators come.
+/// nothing. It knows no passwords: let it listen where only operators come. What one of them can hold up is bounded,
+/// see ``OperationsLimits``.
 public struct OperationsEndpoint: Service {
     private let address: HostPort
     private let source: any OperationsSource
@@ -37,6 +39,9 @@ public struct OperationsEndpoint: Service {
         quiet.logLevel = .error
         let application = Application(
             router: makeRouter(),
+            server: HTTPServerBuilder { [connections = OperationsConnections()] responder in
+                OperationsChannel(http: HTTP1Channel(responder: responder), connections: connections)
+            },
             configuration: ApplicationConfiguration(address: .hostname(address.host, port: address.port)),
             onServerRunning: { channel in
                 logger.info(
@@ -48,8 +53,9 @@ public struct OperationsEndpoint: Service {
         )
         do {
             try await application.run()
-        } catch let error as IOError {
-            throw OperationsPortError(address: address, reason: error.listeningProblem)
+        } catch {
+            guard let reason = listeningProblem(error) else { throw error }
+            throw OperationsPortError(address: address, reason: reason)
         }
     }
 

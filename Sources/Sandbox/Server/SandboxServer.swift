@@ -207,8 +207,10 @@ public struct SandboxPortError: Error, CustomStringConvertible {
 
     /// The address, why, and what helps.
     public var description: String {
-        guard let error = cause as? IOError else { return "cannot listen on \(host):\(port): \(cause)" }
-        let remedy = error.errnoCode == EADDRNOTAVAIL ? "listen names another address" : "\(option) names another port"
-        return "cannot listen on \(host):\(port): \(error.listeningProblem); --\(remedy)"
+        guard let reason = listeningProblem(cause) else { return "cannot listen on \(host):\(port): \(cause)" }
+        let code = (cause as? IOError)?.errnoCode
+        let isAboutPort = code != nil && code != EADDRNOTAVAIL
+        let remedy = isAboutPort ? "\(option) names another port" : "listen names another address"
+        return "cannot listen on \(host):\(port): \(reason); --\(remedy)"
     }
 }
