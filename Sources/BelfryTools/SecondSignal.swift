@@ -28,6 +28,7 @@ final class SecondSignal {
     }
 
     private static func exitAtOnce() -> Never {
+        ProcessLog.flush(isHurried: true)
         StandardStream.error.write(Array("belfry: a second signal: ends at once, without draining\n".utf8))
         _exit(ExitStatus.failed.rawValue)
     }

@@ -47,6 +47,8 @@ struct Belfry: AsyncParsableCommand {
     private static func exit(explaining error: any Error) -> Never {
         let status = ExitStatus(for: error)
         if status == .failed, exitCode(for: error) != .failure || error is ExitCode { exit(withError: error) }
+        // The reason is the last that is said.
+        ProcessLog.flush()
         for line in "\(error)".split(separator: "\n") {
             StandardStream.error.write(Array("belfry: \(line)\n".utf8))
         }

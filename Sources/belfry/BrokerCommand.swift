@@ -26,7 +26,7 @@ struct BrokerCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        JSONLogHandler.bootstrap(level: .warning)
+        ProcessLog.begin(level: .warning)
         let role = EmbeddedBrokerRole(TopicLayout(partitions: partitions), port: port.map { Int($0) }) { brokers in
             StandardStream.output.write(Array(#"{"brokers":"\#(brokers)"}"#.utf8) + [UInt8(ascii: "\n")])
         }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BelfrySupport
 import Dispatch
 import Glibc
 import Logging
@@ -78,6 +79,7 @@ struct SandboxServeCommand: AsyncParsableCommand {
     @OptionGroup var ledger: SandboxLedgerOptions
 
     func run() async throws {
+        ProcessLog.begin(level: .info)
         DescriptorLimit.raise()
         var configuration = SandboxConfiguration(pkiDirectory: pki.directory, topics: topics.names, devices: devices)
         configuration.listenHost = listen

@@ -73,7 +73,7 @@ struct SandboxDeviceCommand: AsyncParsableCommand {
     }
 
     private func run(_ settings: DeviceClient.Settings) async throws {
-        JSONLogHandler.bootstrap(level: .info)
+        ProcessLog.begin(level: .info)
         let logger = Logger(label: "belfry.device")
         try await reportingSetupErrors {
             let stop = StopSignals()

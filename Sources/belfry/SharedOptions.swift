@@ -20,7 +20,7 @@ struct ConfigurationOptions: ParsableArguments {
     /// Once per process, before the first logger is made.
     func load(requiresEnvironments: Bool = true) throws -> BelfryConfiguration {
         let configuration = try BelfryConfiguration.load(path: path, requiresEnvironments: requiresEnvironments)
-        JSONLogHandler.bootstrap(level: configuration.logLevel)
+        ProcessLog.begin(level: configuration.logLevel)
         if !configuration.unusedVariables.isEmpty {
             Logger(label: "belfry.configuration").warning(
                 "environment variables that name no key",

@@ -217,9 +217,6 @@ import Testing
         #expect(change.newLocked.map(\.file) == [files.path("news.p12")] && change.faults.isEmpty)
         #expect(store.reload().isEmpty)
         #expect(store.locked == change.newLocked)
-        let lines = LogLines()
-        lines.logger.report(change)
-        #expect(lines.messages == ["certificate files without passphrase not used"])
     }
 
     @Test("A revocation list is read again for the connections to come; one that breaks leaves the last in force")

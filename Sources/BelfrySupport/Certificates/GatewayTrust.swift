@@ -17,9 +17,8 @@ struct GatewayTrust: Sendable, Equatable {
     init(_ environment: EnvironmentSettings) throws(CertificateDirectoryError) {
         minimumVersion = environment.minimumTLS == .tls13 ? .tls13 : .tls12
         do throws(TLSConfigurationError) {
-            roots = try environment.trustFile.map { (file) throws(TLSConfigurationError) in
-                try TLSTrust.file(file).inMemory()
-            } ?? .system
+            let trust: TLSTrust = environment.trustFile.map { .file($0) } ?? .system
+            roots = try trust.inMemory()
         } catch {
             throw CertificateDirectoryError(error, of: environment.trustFile ?? "trust")
         }

@@ -34,7 +34,9 @@ extension BelfryConfiguration {
     ) -> [EnvironmentSettings] {
         // A variable may add an environment: BELFRY_ENVIRONMENTS_SANDBOX_GATEWAYS, the name in one word.
         let known = Set(section.names.map(ConfigurationReader.variableSegment))
-        let keys = ["TRANSPORT", "GATEWAYS", "FEEDBACK", "TRUST", "TLS_MINIMUM", "GATEWAY_CRL", "PAYLOAD_LIMIT", "TOKEN_LIMIT"]
+        let keys = [
+            "TRANSPORT", "GATEWAYS", "FEEDBACK", "TRUST", "TLS_MINIMUM", "GATEWAY_CRL", "PAYLOAD_LIMIT", "TOKEN_LIMIT",
+        ]
         let added = section.reader.variableSuffixes(below: section.path).compactMap { suffix -> String? in
             guard let key = keys.first(where: { suffix.hasSuffix("_" + $0) }) else { return nil }
             let name = suffix.dropLast(key.count + 1)
