@@ -45,7 +45,12 @@ final class DemoKafka {
         consume["auto.offset.reset"] = "latest"
         consume["enable.auto.commit"] = "false"
         consume["fetch.wait.max.ms"] = "50"
-        consumer = try KafkaConsumer(properties: consume, group: "belfry-demo-\(run)", topics: [names.outcomes])
+        do throws(KafkaError) {
+            consumer = try KafkaConsumer(properties: consume, group: "belfry-demo-\(run)", topics: [names.outcomes])
+        } catch {
+            producer.close()
+            throw error
+        }
         producer.onDelivery = { [unowned self] number, error, partition, offset in
             unacknowledged -= 1
             if number > 0 {

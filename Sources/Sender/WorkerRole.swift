@@ -204,7 +204,9 @@ public struct WorkerRole: Service {
 
 extension WorkerShard {
     /// Connects the clients to the shard: they call it when something can be taken, and for events.
-    fileprivate func connect(
+    ///
+    /// If one of them cannot be started the shard has stopped, and all of them are closed.
+    func connect(
         _ consumer: KafkaConsumer,
         _ producer: KafkaProducer,
         _ redis: RedisCluster?,
@@ -221,7 +223,12 @@ extension WorkerShard {
             report(state)
             if case .connected = state { redisConnected() }
         }
-        try consumer.start(on: eventLoop) { [unowned self] in turn() }
-        try producer.start(on: eventLoop) { [unowned producer] in producer.poll() }
+        do throws(KafkaError) {
+            try consumer.start(on: eventLoop) { [unowned self] in turn() }
+            try producer.start(on: eventLoop) { [unowned producer] in producer.poll() }
+        } catch {
+            leave()
+            throw error
+        }
     }
 }

@@ -17,7 +17,7 @@ public final class TokenInspector {
     /// The servers that are asked, for messages.
     package let servers: String
 
-    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let group: MultiThreadedEventLoopGroup
     private let redis: NIOLoopBound<RedisCluster>
 
     /// - Throws: the URL is wrong.
@@ -31,6 +31,8 @@ public final class TokenInspector {
     public init(_ settings: RedisSettings) throws {
         let configuration = try settings.servers(name: "belfry-inspector")
         servers = "Redis at \(settings.endpoints.map(\.address).joined(separator: ", "))"
+        // A thread that nobody can end is not started before what can fail.
+        group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let eventLoop = group.next()
         redis = try eventLoop.submit {
             let servers = RedisCluster(configuration: configuration, eventLoop: eventLoop)

@@ -41,6 +41,26 @@ struct SetupTests {
         }
     }
 
+    @Test("A script of faults that is wrong is named before anything is begun that would have to be ended")
+    func nothingBegun() async throws {
+        try await withDirectory { directory in
+            try Sandbox.writeCertificates(directory: directory, topics: ["com.example.a"])
+            let (script, log) = ("\(directory)/faults.json", "\(directory)/accepted.log")
+            try Data("nonsense".utf8).write(to: URL(filePath: script))
+            let error = await #expect(throws: SandboxSetupError.self) {
+                try await start(
+                    {
+                        $0.faultScript = script
+                        $0.ledger.acceptedLogFile = log
+                    },
+                    directory
+                )
+            }
+            #expect(error?.subject == script)
+            #expect(!FileManager.default.fileExists(atPath: log))
+        }
+    }
+
     @Test("Writing certificates tells how many files are new and how many were kept")
     func certificatesReport() async throws {
         try await withDirectory { directory in

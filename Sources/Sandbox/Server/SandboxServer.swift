@@ -47,10 +47,11 @@ public final class SandboxServer: Sendable {
         let (trust, tokenKey) = try secrets(configuration, logger)
         let refusingTLS = try refusingContext(DevelopmentPKI(directory: configuration.pkiDirectory))
         let service = PushService(configuration: configuration, tokenKey: tokenKey, clock: clock)
+        let script = try configuration.faultScript.map { try FaultScriptRunner(file: $0, service: service) }
+        // The last that can fail before the threads: it has one of its own, which has to be ended.
         let recorder = try configuration.ledger.acceptedLogFile.map { path in
             try AcceptedRecorder(path: path, service: service, logger: logger)
         }
-        let script = try configuration.faultScript.map { try FaultScriptRunner(file: $0, service: service) }
         let providerThreads = MultiThreadedEventLoopGroup(numberOfThreads: configuration.threads)
         let controlThread = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let courierThread = MultiThreadedEventLoopGroup(numberOfThreads: 1)

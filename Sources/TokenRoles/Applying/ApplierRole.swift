@@ -57,9 +57,10 @@ struct ApplierRole: Sendable {
             throw error
         }
         let servers = RedisCluster(configuration: redis, eventLoop: eventLoop)
+        let clients = RecordApplier.Clients(consumer: consumer, producer: producer, redis: servers)
         let applier = RecordApplier(
             eventLoop: eventLoop,
-            clients: .init(consumer: consumer, producer: producer, redis: servers),
+            clients: clients,
             source: topic,
             names: TopicNames(),
             batchLimit: batch,
@@ -76,8 +77,10 @@ struct ApplierRole: Sendable {
         reports.watch(producer)
         servers.onStateChange = redisLog.makeClient()
         servers.start()
-        try consumer.start(on: eventLoop) { [unowned applier] in applier.turn() }
-        try producer.start(on: eventLoop) { [unowned applier] in applier.turn() }
+        try clients.closedOnFailure { () throws(KafkaError) in
+            try consumer.start(on: eventLoop) { [unowned applier] in applier.turn() }
+            try producer.start(on: eventLoop) { [unowned applier] in applier.turn() }
+        }
         applier.start()
         return NIOLoopBound(applier, eventLoop: eventLoop)
     }

@@ -17,6 +17,18 @@ final class RecordApplier {
         var consumer: any GroupConsumer
         var producer: any MessageProducer
         var redis: any RedisPipeline
+
+        /// Runs the last steps of a start. If they fail all clients are closed: nobody else would do it.
+        func closedOnFailure(_ start: () throws(KafkaError) -> Void) throws(KafkaError) {
+            do throws(KafkaError) {
+                try start()
+            } catch {
+                consumer.close(timeoutMilliseconds: Limits.leaveTimeoutMilliseconds)
+                producer.close(flushMilliseconds: 0)
+                redis.close()
+                throw error
+            }
+        }
     }
 
     /// Since its start.

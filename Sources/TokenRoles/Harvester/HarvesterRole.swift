@@ -2,7 +2,6 @@ import BelfrySupport
 import KafkaClient
 import Logging
 import NIOCore
-import NIOPosix
 import PipelineCore
 import PushTopics
 import RedisClient
@@ -73,16 +72,19 @@ public struct HarvesterRole: Service {
     ///
     /// - Throws: ``RoleFailure`` after the same, if a Kafka client failed permanently.
     public func run() async throws {
-        try await durability.run { try await harvest() }
+        try await durability.run {
+            try await RoleThread.run { try await harvest(on: $0) }
+            try health.check()
+        }
     }
 
-    private func harvest() async throws {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let eventLoop = group.next()
+    private func harvest(on thread: RoleThread) async throws {
+        let eventLoop = thread.eventLoop
         let decoder = FeedbackTupleDecoder(environments: configuration.environments)
         let applying = try await applier.start(on: eventLoop) { message throws(RecordRefusal) in
             try decoder.changes(for: message)
         }
+        thread.onFailure { applying.value.stop() }
         let running = try await eventLoop.submit { try start(applying.value, on: eventLoop) }.get()
         operations.observe(running)
         try await eventLoop.submit { health.watch(eventLoop, as: "harvester") }.get()
@@ -92,8 +94,6 @@ public struct HarvesterRole: Service {
         try await eventLoop.submit { running.value.close() }.get()
         try await eventLoop.flatSubmit { applying.value.stop() }.get()
         health.forgetLoops()
-        try await group.shutdownGracefully()
-        try health.check()
     }
 
     /// Both halves, with the clients of the reading one.
@@ -121,13 +121,12 @@ public struct HarvesterRole: Service {
     }
 
     private func start(_ applier: RecordApplier, on eventLoop: any EventLoop) throws -> NIOLoopBound<Running> {
+        // Everything that can fail comes before what has to be closed.
+        let servers = try configuration.redis.servers(name: Self.readerID)
         let producer = try KafkaProducer(
             properties: configuration.kafka.feedbackProducerProperties(clientID: Self.readerID)
         )
-        let redis = RedisCluster(
-            configuration: try configuration.redis.servers(name: Self.readerID),
-            eventLoop: eventLoop
-        )
+        let redis = RedisCluster(configuration: servers, eventLoop: eventLoop)
         let harvest = FeedbackHarvest(
             eventLoop: eventLoop,
             sources: sources,
@@ -143,7 +142,7 @@ public struct HarvesterRole: Service {
         )
         producer.onDelivery = { [unowned harvest] number, error, _, _ in harvest.delivered(number, error: error) }
         KafkaReports(health: health, logger: logger).watch(producer, named: "producer of push.feedback")
-        try producer.start(on: eventLoop) { [unowned producer] in producer.poll() }
+        try producer.start(on: eventLoop, closing: redis)
         redis.start()
         harvest.start()
         return NIOLoopBound(

@@ -3,7 +3,6 @@ import Foundation
 import KafkaClient
 import Logging
 import NIOCore
-import NIOPosix
 import PushTopics
 import RedisClient
 import ServiceLifecycle
@@ -80,19 +79,23 @@ public struct RegistrarRole: Service {
     ///
     /// - Throws: ``RoleFailure`` after the same, if a Kafka client failed permanently.
     public func run() async throws {
-        try await durability.run { try await register() }
+        try await durability.run {
+            try await RoleThread.run { try await register(on: $0) }
+            try health.check()
+        }
     }
 
-    private func register() async throws {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let eventLoop = group.next()
+    private func register(on thread: RoleThread) async throws {
+        let eventLoop = thread.eventLoop
         let applying = try await applier.start(on: eventLoop) { [decoder] message throws(RecordRefusal) in
             try decoder.changes(for: message)
         }
+        thread.onFailure { applying.value.stop() }
         let tombstones = TombstoneDecoder(environments: configuration.environments.map(\.name))
         let keeping = try await keeper?.start(on: eventLoop) { message throws(RecordRefusal) in
             try tombstones.changes(for: message)
         }
+        if let keeping { thread.onFailure { keeping.value.stop() } }
         let running = try await eventLoop.submit {
             NIOLoopBound(
                 Running(applier: applying.value, keeper: keeping?.value, sweep: try makeSweep(on: eventLoop)),
@@ -108,8 +111,6 @@ public struct RegistrarRole: Service {
         operations.observe(nil)
         try await eventLoop.flatSubmit { running.value.stop() }.get()
         health.forgetLoops()
-        try await group.shutdownGracefully()
-        try health.check()
     }
 
     /// The parts that work on the thread.
@@ -158,11 +159,10 @@ public struct RegistrarRole: Service {
 
     private func makeSweep(on eventLoop: any EventLoop) throws -> Sweeping? {
         guard configuration.retention.rule.isOn else { return nil }
+        // Everything that can fail comes before what has to be closed.
+        let servers = try configuration.redis.servers(name: Self.sweepID)
         let producer = try KafkaProducer(properties: configuration.kafka.producerProperties(clientID: Self.sweepID))
-        let redis = RedisCluster(
-            configuration: try configuration.redis.servers(name: Self.sweepID),
-            eventLoop: eventLoop
-        )
+        let redis = RedisCluster(configuration: servers, eventLoop: eventLoop)
         let tombstones = TombstonePublisher(producer: producer, topic: TopicNames().tombstones, logger: logger)
         let sweep = RetentionSweep(
             eventLoop: eventLoop,
@@ -175,7 +175,7 @@ public struct RegistrarRole: Service {
         producer.onDelivery = { number, error, _, _ in tombstones.delivered(number, error: error) }
         KafkaReports(health: health, logger: logger).watch(producer, named: "producer of the sweep")
         redis.onStateChange = redisLog.makeClient()
-        try producer.start(on: eventLoop) { [unowned producer] in producer.poll() }
+        try producer.start(on: eventLoop, closing: redis)
         redis.start()
         sweep.start()
         return Sweeping(sweep: sweep, producer: producer, redis: redis)
