@@ -49,7 +49,9 @@ struct Belfry: AsyncParsableCommand {
         if status == .failed, exitCode(for: error) != .failure || error is ExitCode { exit(withError: error) }
         // The reason is the last that is said.
         ProcessLog.flush()
-        for line in "\(error)".split(separator: "\n") {
+        let lines = "\(error)".split(separator: "\n")
+        // No error ends a command without a word.
+        for line in lines.isEmpty ? ["\(type(of: error))"] : lines {
             StandardStream.error.write(Array("belfry: \(line)\n".utf8))
         }
         exit(withError: ExitCode(status.rawValue))

@@ -46,7 +46,10 @@ struct DemoCommand: AsyncParsableCommand {
         for complaint in report.complaints {
             StandardStream.error.write(Array("belfry: \(complaint)\n".utf8))
         }
-        guard report.balances else { throw ExitCode(ExitStatus.failed.rawValue) }
+        guard report.balances else {
+            Diagnostics.tell("the books do not balance")
+            throw ExitCode(ExitStatus.failed.rawValue)
+        }
     }
 }
 

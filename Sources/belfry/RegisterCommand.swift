@@ -122,6 +122,10 @@ struct RegisterCommand: AsyncParsableCommand {
         if case .failure(ToolError.notDelivered) = result { Diagnostics.tell(resumption) }
         let report = try result.get()
         output.print(json: report.json, text: report.text)
-        if report.faults > 0 { throw ExitCode(ExitStatus.failed.rawValue) }
+        if report.faults > 0 {
+            // Those of earlier runs were told then; this run may have met none.
+            Diagnostics.tell("\(counted(report.faults, "line")) of \(path) could not be used")
+            throw ExitCode(ExitStatus.failed.rawValue)
+        }
     }
 }

@@ -1,0 +1,185 @@
+import Foundation
+import Testing
+
+@testable import Demo
+
+extension IntegrationTests {
+    /// Commands that cannot do what they were asked for.
+    struct FailingCommandTests {
+        /// The words behind `belfry`; `DIR` in them stands for a directory with a sandbox's PKI in `DIR/pki`.
+        struct Command: CustomTestStringConvertible {
+            var words: [String]
+            /// What standard error must name.
+            var named: String
+
+            init(_ line: String, names named: String) {
+                words = line.split(separator: " ").map(String.init)
+                self.named = named
+            }
+
+            var testDescription: String { words.joined(separator: " ") }
+        }
+
+        private static let nobody = "127.0.0.1:1"
+        private static let hex = String(repeating: "ab", count: 32)
+
+        static let commands = [
+            // Roles.
+            Command("worker", names: "environments"),
+            Command("worker --config DIR/none.yaml", names: "none.yaml"),
+            Command("worker --config DIR/broken.yaml", names: "broken.yaml"),
+            Command("worker --config DIR/bare.yaml", names: "holds no certificate"),
+            Command("registrar --config DIR/none.yaml", names: "none.yaml"),
+            Command("registrar --config DIR/broken.yaml", names: "broken.yaml"),
+            Command("harvester --config DIR/none.yaml", names: "none.yaml"),
+            Command("harvester --config DIR/untrusting.yaml", names: "none.pem"),
+            // Tools.
+            Command("publish --topic a --token \(hex)", names: "--payload"),
+            Command("publish --topic a --token \(hex) --payload-file DIR/none", names: "DIR/none"),
+            Command("publish --topic a --token-file DIR/none --payload {}", names: "DIR/none"),
+            Command("publish --topic a --token zz --payload {}", names: "token"),
+            Command("publish --topic a --token \(hex) --payload {} --config DIR/none.yaml", names: "none.yaml"),
+            Command("publish --brokers \(nobody) --topic a --token \(hex) --payload {\"aps\":{}}", names: nobody),
+            Command("register --topic a --token-file DIR/none", names: "DIR/none"),
+            Command("register --topic a --file DIR/none", names: "DIR/none"),
+            Command("register --topic a --token \(hex) --config DIR/none.yaml", names: "none.yaml"),
+            Command("outcomes --count 0", names: "--count"),
+            Command("outcomes --brokers a:b:c", names: "brokers"),
+            Command("outcomes --config DIR/none.yaml", names: "none.yaml"),
+            Command("topics create --partitions 0", names: "--partitions"),
+            Command("topics create --config DIR/none.yaml", names: "none.yaml"),
+            Command("tokens show --topic a --token \(hex)", names: "environments"),
+            Command("tokens show --config DIR/bare.yaml --topic a --token zz", names: "token"),
+            Command("tokens show --config DIR/bare.yaml --topic a --token \(hex)", names: "not sent"),
+            Command("tokens list --config DIR/bare.yaml --topic a --limit 0", names: "--limit"),
+            Command("tokens list --config DIR/bare.yaml --topic a --environment no", names: "--environment"),
+            Command("tokens export --topic a --config DIR/none.yaml", names: "none.yaml"),
+            Command("tokens forget --config DIR/bare.yaml --topic a --token-file DIR/none", names: "DIR/none"),
+            Command("offsets show --config DIR/none.yaml", names: "none.yaml"),
+            Command("offsets show --brokers \(nobody)", names: nobody),
+            Command("offsets set --partition 0", names: "--offset"),
+            Command("certificates check DIR/none", names: "DIR/none"),
+            Command("certificates check DIR/bare", names: "holds no push certificate"),
+            Command("certificates check --config DIR/none.yaml", names: "none.yaml"),
+            Command("certificates check --config DIR/bare.yaml", names: "holds no push certificate"),
+            // Trying out.
+            Command("demo --notifications 1", names: "--notifications"),
+            Command("broker --partitions 0", names: "--partitions"),
+            Command("sandbox serve --pki DIR/none --topics a --devices 1", names: "DIR/none"),
+            Command("sandbox serve --pki DIR/pki --topics a --devices 0", names: "devices"),
+            Command("sandbox serve --pki DIR/pki --topics a --devices 1 --faults DIR/none", names: "DIR/none"),
+            Command("sandbox serve --pki DIR/pki --topics a --devices 1 --revoked DIR/none", names: "DIR/none"),
+            Command("sandbox serve --pki DIR/pki --topics a --devices 1 --listen no.invalid", names: "no.invalid"),
+            Command("sandbox certificates --pki DIR/broken.yaml/pki --topics a", names: "broken.yaml"),
+            Command("sandbox tokens --pki DIR/none --topic a --count 1", names: "DIR/none"),
+            Command("sandbox accepted DIR/none", names: "DIR/none"),
+            Command("sandbox accepted DIR/broken.yaml", names: "broken.yaml"),
+            Command("sandbox device --pki DIR/none --device 1 --topic a", names: "DIR/none"),
+            Command("sandbox revoke --pki DIR/none --topic a", names: "DIR/none"),
+            // No such command.
+            Command("nonsense", names: "nonsense"),
+        ]
+
+        @Test("a command that fails says why on standard error, and its exit code says so", arguments: commands)
+        func failing(_ command: Command) throws {
+            let directory = try Self.directory()
+            defer { try? FileManager.default.removeItem(atPath: directory) }
+            let process = try Self.start(command.words, in: directory)
+            defer { process.kill() }
+            let code = try process.wait(within: patience)
+            #expect([1, 64, 78].contains(code), "\(code): \(process.log)")
+            let named = command.named.replacing("DIR", with: directory)
+            #expect(process.log.contains(named), "\(process.log)")
+            #expect(!process.log.contains("Fatal error"), "\(process.log)")
+        }
+
+        @Test("a port that is taken is told in plain words, by every command that listens")
+        func takenPort() throws {
+            let directory = try Self.directory()
+            defer { try? FileManager.default.removeItem(atPath: directory) }
+            let occupant = try Self.start(["broker", "--port", "0"], in: directory)
+            defer { occupant.kill() }
+            let line = try occupant.nextLine(within: patience)
+            let port = String(try #require(line.split(separator: ":").last).filter(\.isNumber))
+            let sandbox = "sandbox serve --pki DIR/pki --topics a --devices 1 --gateway-port 0 --feedback-port 0"
+            for words in [
+                "broker --port \(port)",
+                "\(sandbox) --device-port 0 --control-port \(port)",
+                "\(sandbox) --device-port \(port) --control-port 0",
+            ] {
+                let process = try Self.start(words.split(separator: " ").map(String.init), in: directory)
+                defer { process.kill() }
+                #expect(try process.wait(within: patience) == 1, "\(words)")
+                let problem = "cannot listen on 127.0.0.1:\(port): the port is taken by another process; --"
+                #expect(process.log.contains(problem), "\(process.log)")
+            }
+        }
+
+        @Test("every command that there is fails somewhere above")
+        func complete() throws {
+            let directory = try Self.directory()
+            defer { try? FileManager.default.removeItem(atPath: directory) }
+            let help = try Self.start(["--experimental-dump-help"], in: directory)
+            defer { help.kill() }
+            var text = ""
+            while let line = try? help.nextLine(within: patience) { text += line + "\n" }
+            let tool = try JSONDecoder().decode(Tool.self, from: Data(text.utf8))
+            let leaves = tool.command.leaves(below: [])
+            #expect(leaves.count >= 20, "\(leaves)")
+            for leaf in leaves {
+                #expect(Self.commands.contains { $0.words.starts(with: leaf) }, "\(leaf.joined(separator: " "))")
+            }
+        }
+
+        /// The parser's description of itself.
+        private struct Tool: Decodable {
+            struct Command: Decodable {
+                var commandName: String
+                var subcommands: [Command]?
+
+                /// The commands that do something, each as its words.
+                func leaves(below words: [String]) -> [[String]] {
+                    (subcommands ?? []).filter { $0.commandName != "help" }.flatMap { command in
+                        let path = words + [command.commandName]
+                        let below = command.leaves(below: path)
+                        return below.isEmpty ? [path] : below
+                    }
+                }
+            }
+
+            var command: Command
+        }
+
+        private static func start(_ words: [String], in directory: String) throws -> ChildProcess {
+            try ChildProcess(
+                words.prefix(2).joined(separator: " "),
+                executable: try belfryExecutable(),
+                arguments: words.map { $0.replacing("DIR", with: directory) },
+                logFile: "\(directory)/\(UUID().uuidString).log",
+                leadsGroup: true
+            )
+        }
+
+        /// A directory with configurations that are wrong, each in its way, and a PKI.
+        private static func directory() throws -> String {
+            let directory = NSTemporaryDirectory() + "belfry-integration-\(UUID().uuidString)"
+            try FileManager.default.createDirectory(atPath: "\(directory)/bare", withIntermediateDirectories: true)
+            let redis = "redis: {url: 'redis://\(nobody)', command-timeout: 100ms, connect-timeout: 100ms}"
+            let files = [
+                "broken.yaml": "worker: [",
+                "bare.yaml": "environments: {sandbox: {gateways: a}}\ncertificates: {directory: bare}\n\(redis)\n",
+                "untrusting.yaml": "environments: {sandbox: {gateways: a, feedback: a, trust: none.pem}}\n"
+                    + "certificates: {directory: pki}\n\(redis)\n",
+            ]
+            for (name, text) in files {
+                try text.write(toFile: "\(directory)/\(name)", atomically: true, encoding: .utf8)
+            }
+            let words = ["sandbox", "certificates", "--pki", "DIR/pki", "--topics", "a"]
+            let certificates = try start(words, in: directory)
+            guard try certificates.wait(within: patience) == 0 else {
+                throw ChildProcess.Failure(description: certificates.log)
+            }
+            return directory
+        }
+    }
+}
