@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 /// The control interface without its transport: a request goes in, a status and JSON come out.
 struct ControlAPI: Sendable {
     /// The answer to a request.
@@ -117,12 +115,6 @@ struct ControlAPI: Sendable {
     }
 
     func json(_ document: some Encodable, status: Int = 200) -> Response {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        do {
-            return Response(status: status, body: Array(try encoder.encode(document)))
-        } catch {
-            preconditionFailure("a document of strings and integers can be encoded: \(error)")
-        }
+        Response(status: status, body: JSONText.encode(document))
     }
 }
