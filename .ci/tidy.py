@@ -47,6 +47,15 @@ ASSERTION = re.compile(r"#expect|#require|Issue\.record|confirmation\(")
 COMMENT = re.compile(r"^\s*//")
 DOC_COMMENT = re.compile(r"^\s*///(?!/)")
 NAMELESS = re.compile(r"^\s*///\s*(What|Whether|Where|Which|Who|How)\b")
+# What of a Swift file is no code. Whatever stands in the brackets of a string counts as string.
+NO_CODE = re.compile(r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+TYPE = re.compile(
+    r"^(?P<indent>[ \t]*)(?:@\w+(?:\([^)\n]*\))?[ \t]+)*"
+    r"(?P<words>(?:(?:public|package|internal|private|fileprivate|final|indirect|nonisolated)[ \t]+)*)"
+    r"(?:struct|class|enum|actor|protocol|typealias)[ \t]+(?P<name>[A-Z]\w*)", re.MULTILINE
+)
+# Behind a dot stands a member.
+TYPE_NAME = re.compile(r"(?<![.\w])[A-Z]\w*")
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
 
 
@@ -166,6 +175,70 @@ def nameless_comments(tree):
     return findings
 
 
+def folder_uses(tree, target):
+    """Which folder of a target uses a type of which, with the first example: {(user, used): (path, line, type)}.
+
+    Files that lie beside the folders are a folder of the target's name. Found by the names of types alone: a name that
+    a folder also gives to a type of its own, in a file or in another type, is that one.
+    """
+    codes = {
+        path: NO_CODE.sub(lambda gap: "\n" * gap.group().count("\n"), tree.text(path))
+        for path in tree.under(f"Sources/{target}", ".swift") if not is_generated(path)
+    }
+    folders = {path: path.split("/")[2] if path.count("/") > 2 else target for path in codes}
+    homes, own = {}, {folder: set() for folder in folders.values()}
+    for path, code in codes.items():
+        for match in TYPE.finditer(code):
+            own[folders[path]].add(match["name"])
+            if not match["indent"] and "private" not in match["words"]:
+                homes[match["name"]] = folders[path]
+    uses = {}
+    for path, code in codes.items():
+        for match in TYPE_NAME.finditer(code):
+            name, user = match.group(), folders[path]
+            if name in homes and name not in own[user]:
+                line = code.count("\n", 0, match.start()) + 1
+                uses.setdefault((user, homes[name]), (path, line, name))
+    return uses
+
+
+def shortest_way(arrows, start, goal):
+    """The nodes from one to another, both included; None: there is no way."""
+    ways = [[start]]
+    met = {start}
+    for way in ways:
+        if way[-1] == goal:
+            return way
+        for tail, head in arrows:
+            if tail == way[-1] and head not in met:
+                met.add(head)
+                ways.append(way + [head])
+    return None
+
+
+def folder_circles(tree):
+    """Folders of a target that use each other in a circle: none of them can be understood without the others."""
+    findings = []
+    for target in sorted({path.split("/")[1] for path in tree.under("Sources", ".swift")}):
+        uses = folder_uses(tree, target)
+        arrows = sorted(uses)
+        circles = set()
+        for user, used in arrows:
+            way = shortest_way(arrows, used, user)
+            if way:
+                # Each once, from wherever it was found.
+                first = way.index(min(way))
+                circles.add(tuple(way[first:] + way[:first]))
+        for circle in sorted(circles):
+            steps = [(pair, uses[pair]) for pair in zip(circle, circle[1:] + circle[:1])]
+            told = ", ".join(
+                f"{user} uses {used} ({name} in {path}:{line})" for (user, used), (path, line, name) in steps
+            )
+            path, line, _ = steps[0][1]
+            findings.append(Finding(path, line, f"folders in a circle: {told}"))
+    return findings
+
+
 def top_level(tree):
     names = {path.split("/")[0] for path in tree.paths}
     return [
@@ -213,8 +286,8 @@ def scripts_run(tree):
 
 
 RULES = [
-    long_files, imports, unfinished, sleeps, machine_paths, tests_assert, long_comments, nameless_comments, top_level,
-    dead_targets, placeholders, dead_links, scripts_run,
+    long_files, imports, unfinished, sleeps, machine_paths, tests_assert, long_comments, nameless_comments,
+    folder_circles, top_level, dead_targets, placeholders, dead_links, scripts_run,
 ]
 
 

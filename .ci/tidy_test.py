@@ -110,6 +110,50 @@ class HouseRules(unittest.TestCase):
         self.write("Sources/PushSchemas/Generated/Schema.pb.swift", "/// Which token it is.\n")
         self.assertEqual(self.found(), [])
 
+    def test_two_folders_do_not_use_each_other(self):
+        self.write("Sources/belfry/Doors/Door.swift", "// why\nfinal class Door { var ledger: Ledger? }\n")
+        self.write("Sources/belfry/Ledgers/Ledger.swift", "struct Ledger {}\n\nextension Ledger { var a: [Door] { [] } }\n")
+        self.expect_one(
+            "Sources/belfry/Doors/Door.swift", 2,
+            "Doors uses Ledgers (Ledger in Sources/belfry/Doors/Door.swift:2), "
+            "Ledgers uses Doors (Door in Sources/belfry/Ledgers/Ledger.swift:3)",
+        )
+
+    def test_more_folders_do_not_use_each_other_in_a_circle(self):
+        for user, used in ["AB", "BC", "CA"]:
+            self.assertEqual(self.found(), [])
+            self.write(f"Sources/belfry/{user}/Room.swift", f"struct Room{user} {{\n    let next: Room{used}?\n}}\n")
+        self.expect_one("Sources/belfry/A/Room.swift", 2, "A uses B (RoomB in")
+
+    def test_the_files_beside_the_folders_are_a_folder(self):
+        self.write("Sources/belfry/Main.swift", "public protocol Main {}\nstruct Start { var door: Door }\n")
+        self.write("Sources/belfry/Doors/Door.swift", "struct Door<Owner: Main> {}\n")
+        self.expect_one("Sources/belfry/Doors/Door.swift", 1, "Doors uses belfry (Main in")
+
+    def test_a_circle_is_made_of_uses(self):
+        self.write("Sources/belfry/Doors/Door.swift", "struct Door { let ledger: Ledger }\n")
+        self.write("Sources/belfry/Other/Door.swift", "private struct Door {}\n")
+        texts = [
+            "// A Door.", "/* A\nDoor. */", 'let name = "Door \\" Door"', 'let text = """\n    Door "Door"\n    """',
+            "let other = Other.Door()", "enum Kind {\n    enum Door {}\n    case of(Door)\n}", "let Doors = 1",
+        ]
+        for text in texts:
+            with self.subTest(text):
+                self.write("Sources/belfry/Ledgers/Ledger.swift", f"struct Ledger {{}}\n{text}\n")
+                self.assertEqual(self.found(), [])
+
+    def test_a_line_is_counted_behind_what_is_no_code(self):
+        text = '/* a\nb */\nlet text = """\n    a\n    """\nstruct Door { let a: Ledger }\n'
+        self.write("Sources/belfry/Doors/Door.swift", text)
+        self.write("Sources/belfry/Ledgers/Ledger.swift", "struct Ledger { let a: Door }\n")
+        self.expect_one("Sources/belfry/Doors/Door.swift", 6, "Doors uses Ledgers")
+
+    def test_targets_are_judged_apart(self):
+        self.write("Package.swift", 'let names = ["PipelineCore", "Sender", "belfry"]\n')
+        self.write("Sources/belfry/Doors/Door.swift", "struct Door { let ledger: Ledger }\n")
+        self.write("Sources/Sender/Ledgers/Ledger.swift", "struct Ledger { let door: Door }\n")
+        self.assertEqual(self.found(), [])
+
     def test_the_top_level_is_closed(self):
         self.write("notes.txt", "x\n")
         self.expect_one("notes.txt", 1, "top level")
