@@ -61,6 +61,9 @@ let package = Package(
             swiftSettings: strict
         ),
 
+        // Child processes, free ports and seeded numbers: what demo, tests and tools share.
+        .target(name: "Workbench", swiftSettings: strict),
+
         // Owning wrappers.
         .target(name: "KafkaClient", dependencies: ["CRdKafka"] + nio, swiftSettings: strict),
         .target(name: "RedisClient", dependencies: ["CHiredis"] + nio, swiftSettings: strict),
@@ -138,7 +141,7 @@ let package = Package(
         .target(
             name: "Demo",
             dependencies: [
-                "APNsProtocol", "KafkaClient", "PushSchemas", "PushTopics", "Sandbox", "TokenState", logging, protobuf,
+                "KafkaClient", "PushSchemas", "PushTopics", "TokenState", "Workbench", protobuf,
             ],
             swiftSettings: strict
         ),
@@ -196,7 +199,7 @@ let package = Package(
             name: "belfry-bench",
             dependencies: [
                 "BenchmarkCommon", "KafkaClient", "PushSchemas", "RedisClient", "Sandbox", "TLSTransport",
-                "TestSupport", "TokenState", protobuf,
+                "TokenState", "Workbench", protobuf,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + nio,
             path: "Tests/Benchmarks/Driver",
@@ -207,7 +210,7 @@ let package = Package(
         .executableTarget(
             name: "belfry-bench-badtokens",
             dependencies: [
-                "Demo", "KafkaClient", "PushSchemas", "PushTopics", "TLSTransport", "TestSupport", protobuf,
+                "Demo", "KafkaClient", "PushSchemas", "PushTopics", "TLSTransport", "Workbench", protobuf,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + nio,
             path: "Tests/Benchmarks/BadTokens",
@@ -217,7 +220,7 @@ let package = Package(
         .executableTarget(
             name: "belfry-bench-isolation",
             dependencies: [
-                "APNsProtocol", "Demo", "KafkaClient", "PushSchemas", "PushTopics", "TLSTransport",
+                "APNsProtocol", "Demo", "KafkaClient", "PushSchemas", "PushTopics", "TLSTransport", "Workbench",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + nio,
             path: "Tests/Benchmarks/Isolation",
@@ -227,7 +230,7 @@ let package = Package(
         .executableTarget(
             name: "belfry-chaos",
             dependencies: [
-                "Demo", "KafkaClient", "PipelineCore", "PushSchemas", "PushTopics", "TestSupport", protobuf,
+                "Demo", "KafkaClient", "PipelineCore", "PushSchemas", "PushTopics", "Workbench", protobuf,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests/Chaos",
@@ -238,7 +241,7 @@ let package = Package(
             name: "belfry-simulate",
             dependencies: [
                 "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "PushSchemas", "PushTopics",
-                "RedisClient", "Sender", "TLSTransport", "TokenRoles", "TokenState", logging, protobuf,
+                "RedisClient", "Sender", "TLSTransport", "TokenRoles", "TokenState", "Workbench", logging, protobuf,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + nio,
             path: "Tests/Simulation",
@@ -253,8 +256,8 @@ let package = Package(
             swiftSettings: strict
         ),
 
-        // What several test targets need.
-        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
+        // What several test targets need; it hands the workbench on.
+        .target(name: "TestSupport", dependencies: ["Workbench"], path: "Tests/TestSupport", swiftSettings: strict),
         // Token state, brokers and services for the tests of several pipeline targets.
         .target(
             name: "PipelineTestSupport",
@@ -277,6 +280,7 @@ let package = Package(
             dependencies: ["APNsProtocol", "PipelineCore", "TestSupport"],
             swiftSettings: strict
         ),
+        .testTarget(name: "WorkbenchTests", dependencies: ["Workbench"], swiftSettings: strict),
         .testTarget(
             name: "PushSchemasTests",
             dependencies: ["PushSchemas", "TestSupport", protobuf],
@@ -376,7 +380,7 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "BelfrySupport", "BelfryTools", "Demo", "KafkaClient", "PipelineCore", "PushSchemas", "Sandbox",
-                "TLSTransport", "TestSupport", "TokenState", "belfry", logging, protobuf,
+                "TLSTransport", "TestSupport", "TokenState", "Workbench", "belfry", logging, protobuf,
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ] + nio,
             swiftSettings: strict

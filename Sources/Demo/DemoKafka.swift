@@ -3,6 +3,7 @@ import KafkaClient
 import PushSchemas
 import PushTopics
 import SwiftProtobuf
+import Workbench
 
 /// The demo's own producer and consumer, driven from one thread.
 ///

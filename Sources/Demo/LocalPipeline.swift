@@ -1,4 +1,5 @@
 import Foundation
+import Workbench
 
 /// The whole pipeline as processes of one machine, in a directory of its own: broker, Redis, sandbox, and the roles.
 public final class LocalPipeline {

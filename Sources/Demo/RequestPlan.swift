@@ -1,5 +1,6 @@
 import Foundation
 import PushSchemas
+import Workbench
 
 /// One record of the demo, and how many notifications it is in the books.
 struct PlannedRecord: Sendable {
@@ -29,13 +30,13 @@ struct RequestPlan {
     /// Keys that each bundle is spread over.
     static let spread: UInt32 = 4
 
-    private var random: SeededRandom
+    private var random: SeededGenerator
     private var nextNumber: Int
     private let now: Int64
 
     /// - Parameter firstNumber: of the payload key `n`.
     init(seed: UInt64, firstNumber: Int, now: Int64) {
-        random = SeededRandom(state: seed)
+        random = SeededGenerator(seed: seed)
         nextNumber = firstNumber
         self.now = now
     }
@@ -56,7 +57,7 @@ struct RequestPlan {
             var left = isLast ? count - planned : count * members.count / tokens.count
             var cursor = 0
             while left > 0 {
-                let size = min(left, 1 + random.below(39), members.count)
+                let size = min(left, random.pick(1...39), members.count)
                 let chosen = (0..<size).map { members[(cursor + $0) % members.count] }
                 cursor = (cursor + size) % members.count
                 records.append(
@@ -133,24 +134,6 @@ struct RequestPlan {
     }
 
     private mutating func randomToken() -> [UInt8] {
-        (0..<32).map { _ in UInt8(truncatingIfNeeded: random.below(256)) }
-    }
-}
-
-/// SplitMix64: small, seeded, the same everywhere.
-struct SeededRandom: RandomNumberGenerator, Sendable {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    /// Uniform in `0 ..< bound`.
-    mutating func below(_ bound: Int) -> Int {
-        Int.random(in: 0..<bound, using: &self)
+        (0..<32).map { _ in UInt8(truncatingIfNeeded: random.pick(0...255)) }
     }
 }

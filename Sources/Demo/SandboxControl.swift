@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import Workbench
 
 /// The control port of a sandbox, asked from another process.
 public struct SandboxControl: Sendable {

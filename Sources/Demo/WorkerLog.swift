@@ -1,4 +1,5 @@
 import Foundation
+import Workbench
 
 /// The log of the workers: JSON lines on standard error.
 public enum WorkerLog {

@@ -1,6 +1,7 @@
 import Demo
 import Foundation
 import Glibc
+import Workbench
 
 /// One run: everything is started, the schedule played while notifications are published, and at the end the books are
 /// compared with the truth.

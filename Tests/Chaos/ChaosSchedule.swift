@@ -1,4 +1,4 @@
-import TestSupport
+import Workbench
 
 /// Disturbances of the pipeline, with their times. Seeded, the same for the same seed and duration.
 ///

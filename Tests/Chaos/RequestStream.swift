@@ -1,5 +1,5 @@
 import PushSchemas
-import TestSupport
+import Workbench
 
 /// The records that are published: which tokens are in which is a function of seed and number, so that nothing of it
 /// has to be remembered.

@@ -1,6 +1,7 @@
 import Demo
 import Foundation
 import Glibc
+import Workbench
 
 /// The workers that run, and those that did.
 ///

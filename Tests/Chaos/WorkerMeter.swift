@@ -1,6 +1,7 @@
 import Demo
 import Foundation
 import Synchronization
+import Workbench
 
 /// Looks at the metrics of the workers once a second, on a thread of its own, so that what a killed one had counted is
 /// not all lost: what it counted in its last second is.

@@ -5,6 +5,7 @@ import NIOCore
 import NIOEmbedded
 import PipelineCore
 import Testing
+import Workbench
 
 @testable import Demo
 @testable import TokenState

@@ -2,6 +2,7 @@ import Foundation
 import KafkaClient
 import PipelineCore
 import PushSchemas
+import Workbench
 
 @testable import Demo
 

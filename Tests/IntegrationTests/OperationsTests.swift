@@ -1,6 +1,7 @@
 import Foundation
 import PushSchemas
 import Testing
+import Workbench
 
 @testable import Demo
 

@@ -1,5 +1,6 @@
 import Foundation
 import PushSchemas
+import Workbench
 
 @testable import Demo
 

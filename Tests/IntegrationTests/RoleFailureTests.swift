@@ -1,5 +1,6 @@
 import PushSchemas
 import Testing
+import Workbench
 
 @testable import Demo
 @testable import TokenState

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 import TokenState
+import Workbench
 
 @testable import BelfryTools
 @testable import Demo

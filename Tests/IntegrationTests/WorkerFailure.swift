@@ -1,6 +1,7 @@
 import Glibc
 import KafkaClient
 import Testing
+import Workbench
 
 @testable import Demo
 

@@ -1,24 +1,19 @@
-/// Seeded random choices (SplitMix64), so that a failing seed fails again everywhere.
+import Workbench
+
+/// Seeded random choices, so that a failing seed fails again everywhere.
 struct Dice: RandomNumberGenerator {
-    private var state: UInt64
+    private var generator: SeededGenerator
 
     /// - Parameter stream: tells apart the dice of one seed, so that what is left out of a world disturbs little else
     ///   of it.
     init(seed: UInt64, stream: UInt64 = 0) {
         // Mixed first: the sequences of two seeds would else be one sequence, begun at different places.
-        state = Self.mixed(Self.mixed(seed &+ 0x9E37_79B9_7F4A_7C15) ^ (stream &* 0xD1B5_4A32_D192_ED03))
+        var first = SeededGenerator(seed: seed)
+        generator = SeededGenerator(seed: SeededGenerator.mixed(first.next() ^ (stream &* 0xD1B5_4A32_D192_ED03)))
     }
 
     mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        return Self.mixed(state)
-    }
-
-    private static func mixed(_ word: UInt64) -> UInt64 {
-        var mixed = word
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
+        generator.next()
     }
 
     /// A number of the range, each about as likely.

@@ -1,3 +1,5 @@
+import Workbench
+
 /// A Redis Cluster of the test's own on the loopback interface: three masters with a replica each.
 public final class RedisClusterProcess: Sendable {
     /// The masters at first, then as many others, which replicate them in some order.

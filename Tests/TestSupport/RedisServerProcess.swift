@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
+import Workbench
 
 /// A redis-server of the test's own, on a free port of the loopback interface, keeping nothing on disk.
 ///
@@ -12,9 +13,8 @@ public final class RedisServerProcess: Sendable {
 
     public let port: Int
     private let tls: RedisTLSFiles?
-    private let processID: pid_t
+    private let process: ChildProcess
     private let directory: String
-    private let output: Int32
     /// Text that the server has printed so far.
     private let log: Mutex<String>
 
@@ -30,37 +30,35 @@ public final class RedisServerProcess: Sendable {
         for _ in 0..<5 {
             let candidate = try port ?? freePort()
             let directory = try makeDirectory()
-            let (processID, output) = try spawn(
-                port: candidate,
-                directory: directory,
-                arguments: arguments + (tls?.serverArguments(port: candidate) ?? [])
+            let process = try start(
+                [
+                    "redis-server", "--bind", "127.0.0.1", "--port", "\(candidate)", "--save", "", "--appendonly", "no",
+                    "--dir", directory,
+                ] + arguments + (tls?.serverArguments(port: candidate) ?? [])
             )
-            let log = read(output, until: "Ready to accept connections")
+            let log = read(process, until: "Ready to accept connections")
             if log.ready {
                 self.port = candidate
-                self.processID = processID
+                self.process = process
                 self.directory = directory
-                self.output = output
                 self.log = Mutex(log.text)
                 return
             }
             problem = log.text
-            end(processID, output, directory)
+            end(process, directory)
         }
         throw Failure(description: "redis-server did not start: \(problem)")
     }
 
     deinit {
-        end(processID, output, directory)
+        end(process, directory)
     }
 
     /// As `kill -9` does; the port refuses connections when this returns. Call it once.
     public func kill() {
-        _ = Glibc.kill(-processID, SIGKILL)
-        var status: Int32 = 0
-        waitpid(processID, &status, 0)
+        process.kill()
         // `timeout` may be reaped before its child is gone; the end of the output says that it is.
-        _ = read(output, until: nil)
+        process.outputToEnd()
     }
 
     /// Returns when the server has printed `text`, which it may have done before. Blocks.
@@ -70,7 +68,7 @@ public final class RedisServerProcess: Sendable {
         let isThere = log.withLock { log in
             log.contains(text)
                 || {
-                    let more = read(output, until: text)
+                    let more = read(process, until: text)
                     log += more.text
                     return more.ready
                 }()
@@ -80,11 +78,11 @@ public final class RedisServerProcess: Sendable {
 
     /// The server neither reads nor answers until ``resume()``; connections to it stay.
     public func pause() {
-        _ = Glibc.kill(-processID, SIGSTOP)
+        process.signal(SIGSTOP)
     }
 
     public func resume() {
-        _ = Glibc.kill(-processID, SIGCONT)
+        process.signal(SIGCONT)
     }
 
     /// Runs a command on this server with redis-cli; returns the printed text.
@@ -104,38 +102,25 @@ public final class RedisServerProcess: Sendable {
 
 /// Runs a program to its end; returns the text of both its streams. Blocks.
 func printed(by words: [String]) throws -> String {
-    let (processID, output) = try spawn(words)
-    let text = read(output, until: nil).text
-    var status: Int32 = 0
-    waitpid(processID, &status, 0)
-    close(output)
+    let process = try start(words)
+    let text = process.outputToEnd()
+    _ = process.wait()
     return text
 }
 
-/// A port nobody listens on, below those that the system gives to connections and to listeners that ask for any: so it
-/// is still free when a server that was killed is to come back to it.
-///
-/// - Parameter busDistance: that much above it a second one is free, too.
-public func freePort(busDistance: Int = 0) throws -> Int {
-    for _ in 0..<100 {
-        let port = Int.random(in: 15_000..<(32_000 - busDistance))
-        if isFree(port), isFree(port + busDistance) { return port }
-    }
-    throw RedisServerProcess.Failure(description: "no free port: errno \(errno)")
-}
+private let lifetimeSeconds = 300
 
-private func isFree(_ port: Int) -> Bool {
-    let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    defer { close(socket) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = UInt16(port).bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    return withUnsafePointer(to: &address) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-            bind(socket, pointer, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-        }
-    }
+/// Starts a program that is killed after ``lifetimeSeconds``.
+///
+/// It leads a group, so that one signal reaches `timeout` and the program.
+private func start(_ words: [String]) throws -> ChildProcess {
+    try ChildProcess(
+        words.first ?? "",
+        executable: "/usr/bin/env",
+        arguments: ["timeout", "--signal=KILL", "\(lifetimeSeconds)"] + words,
+        joinsErrors: true,
+        leadsGroup: true
+    )
 }
 
 private func makeDirectory() throws -> String {
@@ -147,64 +132,19 @@ private func makeDirectory() throws -> String {
     return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
 }
 
-private func spawn(port: Int, directory: String, arguments: [String]) throws -> (pid_t, output: Int32) {
-    try spawn(
-        ["redis-server", "--bind", "127.0.0.1", "--port", "\(port)"]
-            + ["--save", "", "--appendonly", "no", "--dir", directory] + arguments
-    )
-}
-
-private func spawn(_ program: [String]) throws -> (pid_t, output: Int32) {
-    let words = ["timeout", "--signal=KILL", "300"] + program
-    // Not a pipe: its ends could not be kept from servers that other tests start at the same time.
-    var pipe: [Int32] = [0, 0]
-    let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
-    guard socketpair(AF_UNIX, type, 0, &pipe) == 0 else {
-        throw RedisServerProcess.Failure(description: "socketpair: errno \(errno)")
-    }
-    defer { close(pipe[1]) }
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_adddup2(&actions, pipe[1], 1)
-    posix_spawn_file_actions_adddup2(&actions, pipe[1], 2)
-    var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    // A group of its own, so that one signal reaches `timeout` and the server.
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
-    var pointers = words.map { strdup($0) } + [nil]
-    defer { for pointer in pointers { free(pointer) } }
-    var processID: pid_t = 0
-    let result = posix_spawnp(&processID, "timeout", &actions, &attributes, &pointers, environ)
-    guard result == 0 else {
-        close(pipe[0])
-        throw RedisServerProcess.Failure(description: "cannot start \(program[0]): errno \(result)")
-    }
-    return (processID, pipe[0])
-}
-
-/// Reads until `marker`, or to the end. Blocks.
-private func read(_ descriptor: Int32, until marker: String?) -> (ready: Bool, text: String) {
+/// Reads lines until one has `marker`, or to the end. Blocks.
+private func read(_ process: ChildProcess, until marker: String) -> (ready: Bool, text: String) {
     var text = ""
-    var chunk = [UInt8](repeating: 0, count: 4096)
-    while true {
-        let count = Glibc.read(descriptor, &chunk, chunk.count)
-        if count < 0, errno == EINTR { continue }
-        if count <= 0 { return (false, text) }
-        text += String(decoding: chunk[..<count], as: UTF8.self)
-        if let marker, text.contains(marker) { return (true, text) }
+    while let line = try? process.nextLine(within: .seconds(lifetimeSeconds)) {
+        text += "\(line)\n"
+        if line.contains(marker) { return (true, text) }
     }
+    return (false, text)
 }
 
 /// Ends the server, if it has not been killed already, and removes what it leaves behind.
-private func end(_ processID: pid_t, _ output: Int32, _ directory: String) {
-    var status: Int32 = 0
-    if waitpid(processID, &status, WNOHANG) == 0 {
-        _ = kill(-processID, SIGKILL)
-        waitpid(processID, &status, 0)
-    }
-    close(output)
+private func end(_ process: ChildProcess, _ directory: String) {
+    process.kill()
     // A server of a cluster leaves its view of it, one with an append-only file that.
     try? FileManager.default.removeItem(atPath: directory)
 }

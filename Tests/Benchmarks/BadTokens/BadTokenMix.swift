@@ -1,5 +1,5 @@
 import PushSchemas
-import TestSupport
+import Workbench
 
 /// The notifications of one run: good tokens, and among them bad ones at random places. Seeded.
 ///

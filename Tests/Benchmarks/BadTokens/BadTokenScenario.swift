@@ -7,6 +7,7 @@ import PushSchemas
 import PushTopics
 import SwiftProtobuf
 import Synchronization
+import Workbench
 
 /// One worker with four connections against a sandbox that answers late, with a broker and a Redis server in processes
 /// of their own.

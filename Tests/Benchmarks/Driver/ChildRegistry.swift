@@ -2,37 +2,30 @@ import Dispatch
 import Foundation
 import Glibc
 import Synchronization
+import Workbench
 
 /// The processes that run now, so that none outlives the benchmark, however it ends. Any thread.
 enum ChildRegistry {
-    private static let running = Mutex<[pid_t: Keeper]>([:])
+    private static let running = Mutex<[Int32: ChildProcess]>([:])
     private static let sources = Mutex<[Keeper]>([])
 
-    /// Keeps a child: its pipes stay open until it is removed or ended.
     static func add(_ child: ChildProcess) {
-        let (identifier, keeper) = (child.identifier, Keeper(kept: child))
-        running.withLock { $0[identifier] = keeper }
+        running.withLock { $0[child.processIdentifier] = child }
     }
 
     static func remove(_ child: ChildProcess) {
-        let identifier = child.identifier
-        running.withLock { _ = $0.removeValue(forKey: identifier) }
+        running.withLock { _ = $0.removeValue(forKey: child.processIdentifier) }
     }
 
     /// Kills every process with its group, and waits until it is gone. Nothing that they hold is worth keeping.
     static func endAll() {
-        let identifiers = running.withLock { Array($0.keys) }
-        for identifier in identifiers {
-            // A broker that comes as a script runs as the script's child: the group reaches it. Should the group not
-            // exist, the process itself is reached.
-            if kill(-identifier, SIGKILL) != 0 { kill(identifier, SIGKILL) }
+        let children = running.withLock { running in
+            defer { running = [:] }
+            return Array(running.values)
         }
-        for identifier in identifiers {
-            // Foundation takes the status: it is left for it.
-            var information = siginfo_t()
-            waitid(P_PID, id_t(identifier), &information, WEXITED | WNOWAIT)
-        }
-        running.withLock { $0 = [:] }
+        // A broker that comes as a script runs as the script's child: the group reaches it.
+        for child in children { child.signal(SIGKILL) }
+        for child in children { _ = child.wait() }
     }
 
     /// From now on SIGINT and SIGTERM end the children, remove the directory and exit with 1.

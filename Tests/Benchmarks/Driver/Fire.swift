@@ -1,4 +1,5 @@
 import Foundation
+import Workbench
 
 /// The provider that sends as fast as it can, and what it was told.
 struct Fire {
@@ -49,19 +50,19 @@ struct Fire {
 
     /// Sends the next notifications, and returns when the kernel has them all.
     func send(_ count: Int) throws {
-        try child.tell("send \(count)")
+        try child.order("send \(count)")
         _ = try Self.decode(Sent.self, child.line(within: Self.answerMilliseconds), child)
     }
 
     /// Opens so many more connections and keeps them.
     func hold(_ count: Int) throws {
-        try child.tell("hold \(count)")
+        try child.order("hold \(count)")
         _ = try Self.decode(Held.self, child.line(within: Self.answerMilliseconds), child)
     }
 
     /// Sends a notification over each of the connections that it holds.
     func sendOverEach() throws {
-        try child.tell("each")
+        try child.order("each")
         _ = try Self.decode(Sent.self, child.line(within: Self.answerMilliseconds), child)
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Workbench
 
 /// The sandbox under test, and its control interface.
 struct SandboxProcess {

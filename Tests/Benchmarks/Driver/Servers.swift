@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import Workbench
 
 /// Starts the servers of a scenario in its workspace.
 struct Servers {
@@ -51,14 +51,23 @@ struct Servers {
     }
 
     /// Starts a program whose stderr goes to `<name>.log`.
+    ///
+    /// It leads a process group and ends with the benchmark.
     func start(_ name: String, program: String, arguments: [String]) throws -> ChildProcess {
-        try ChildProcess(
-            name,
-            program: program,
-            arguments: arguments,
-            directory: workspace.directory,
-            log: workspace.file("\(name).log")
-        )
+        do {
+            let child = try ChildProcess(
+                name,
+                executable: program,
+                arguments: arguments,
+                logFile: workspace.file("\(name).log").path,
+                leadsGroup: true,
+                takesInput: true
+            )
+            ChildRegistry.add(child)
+            return child
+        } catch {
+            throw BenchmarkError("\(error)")
+        }
     }
 
     /// Runs a program to its end and expects success.

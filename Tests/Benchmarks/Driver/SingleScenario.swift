@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Workbench
 
 /// Scenario `single`: records of one token and a payload of 110 bytes, token state in Redis, two shards, a gateway that
 /// never answers.

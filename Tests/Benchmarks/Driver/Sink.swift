@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Workbench
 
 /// The gateway that takes everything and answers nothing, and what it has seen.
 struct Sink {
@@ -45,13 +46,13 @@ struct Sink {
     }
 
     func totals() throws -> Totals {
-        try child.tell("stats")
+        try child.order("stats")
         return try Self.decode(Totals.self, child.line(within: Self.answerMilliseconds))
     }
 
     /// The totals once `notifications` have arrived, or after so many milliseconds.
     func wait(notifications: Int, milliseconds: Int32) throws -> Totals {
-        try child.tell("wait \(notifications) \(milliseconds)")
+        try child.order("wait \(notifications) \(milliseconds)")
         return try Self.decode(Totals.self, child.line(within: milliseconds + Self.answerMilliseconds))
     }
 

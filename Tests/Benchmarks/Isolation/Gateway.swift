@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 import TLSTransport
+import Workbench
 
 /// The gateway of one topic: an address that stays, and behind it whoever its manner puts there.
 ///

@@ -1,6 +1,7 @@
 import Demo
 import Foundation
 import Glibc
+import Workbench
 
 /// Broker, Redis and workers, in processes of their own, in a directory of their own.
 final class IsolationStack {

@@ -10,7 +10,13 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     @inlinable
     public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
+        return Self.mixed(state)
+    }
+
+    /// A word whose every bit depends on every bit of `word`.
+    @inlinable
+    public static func mixed(_ word: UInt64) -> UInt64 {
+        var mixed = word
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
         mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
         return mixed ^ (mixed >> 31)

@@ -7,12 +7,18 @@ public final class ChildProcess: Sendable {
     /// A program that did not do what was expected of it.
     public struct Failure: Error, CustomStringConvertible {
         public let description: String
+
+        public init(description: String) {
+            self.description = description
+        }
     }
 
     public let name: String
     public let logFile: String
     public let processIdentifier: Int32
-    private let output = Output()
+    private let output = OutputLines()
+    /// Our end of the program's standard input; −1: it has none, or that is closed.
+    private let input: Mutex<Int32>
     private let ending = Mutex(Ending())
     /// Signals reach its children too.
     private let leadsGroup: Bool
@@ -22,58 +28,24 @@ public final class ChildProcess: Sendable {
         var status: Int32?
     }
 
-    /// Lines of standard output, filled by the reading thread.
-    private final class Output: Sendable {
-        private struct State {
-            var bytes: [UInt8] = []
-            /// Before this everything was taken.
-            var start = 0
-            var isAtEnd = false
-        }
-
-        private let state = Mutex(State())
-        private let signal = DispatchSemaphore(value: 0)
-
-        func append(_ data: Data) {
-            state.withLock {
-                if data.isEmpty { $0.isAtEnd = true } else { $0.bytes += data }
-            }
-            signal.signal()
-        }
-
-        /// The next line without its end; nil at the end of the output or at the deadline.
-        func nextLine(deadline: DispatchTime) -> String? {
-            while true {
-                let (line, isAtEnd) = state.withLock { state -> (String?, Bool) in
-                    guard let end = state.bytes[state.start...].firstIndex(of: UInt8(ascii: "\n")) else {
-                        state.bytes.removeFirst(state.start)
-                        state.start = 0
-                        return (nil, state.isAtEnd)
-                    }
-                    let line = String(decoding: state.bytes[state.start..<end], as: UTF8.self)
-                    state.start = end + 1
-                    return (line, false)
-                }
-                if line != nil || isAtEnd { return line }
-                if signal.wait(timeout: deadline) == .timedOut { return nil }
-            }
-        }
-    }
-
     /// Starts `executable`.
     ///
     /// - Parameters:
     ///   - environment: added to this process's own.
     ///   - logFile: gets standard error.
+    ///   - joinsErrors: standard error goes among the output instead.
     ///   - leadsGroup: it gets a process group of its own, and signals go to all of it: for a program that starts
     ///     others.
+    ///   - takesInput: ``tell(_:)`` writes to its standard input, which ends with this process, however that ends.
     public init(
         _ name: String,
         executable: String,
         arguments: [String],
         environment: [String: String] = [:],
-        logFile: String,
-        leadsGroup: Bool = false
+        logFile: String = "/dev/null",
+        joinsErrors: Bool = false,
+        leadsGroup: Bool = false,
+        takesInput: Bool = false
     ) throws {
         self.name = name
         self.leadsGroup = leadsGroup
@@ -81,40 +53,71 @@ public final class ChildProcess: Sendable {
         let log = open(logFile, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard log >= 0 else { throw Failure(description: "\(name): its log file \(logFile) cannot be written") }
         defer { close(log) }
-        var ends: [Int32] = [0, 0]
-        guard pipe(&ends) == 0, ends.allSatisfy({ fcntl($0, F_SETFD, FD_CLOEXEC) == 0 }) else {
-            throw Failure(description: "\(name): no pipe: errno \(errno)")
-        }
-        defer { close(ends[1]) }
+        let words = try Ends(for: name)
+        defer { close(words.theirs) }
+        var orders: Ends?
         do {
+            if takesInput { orders = try Ends(for: name) }
+            defer { if let orders { close(orders.theirs) } }
             processIdentifier = try Self.spawn(
                 executable,
                 arguments,
                 ProcessInfo.processInfo.environment.merging(environment) { $1 },
-                output: ends[1],
-                errors: log,
+                input: orders?.theirs,
+                output: words.theirs,
+                errors: joinsErrors ? words.theirs : log,
                 leadsGroup: leadsGroup
             )
         } catch {
-            close(ends[0])
+            close(words.ours)
+            if let orders { close(orders.ours) }
             throw Failure(description: "\(name): \(executable) cannot be started: \(error)")
         }
-        let reading = FileHandle(fileDescriptor: ends[0], closeOnDealloc: true)
+        input = Mutex(orders?.ours ?? -1)
         let output = output
-        Thread.detachNewThread {
-            while true {
-                let data = reading.availableData
-                output.append(data)
-                if data.isEmpty { return }
+        let reading = words.ours
+        Thread.detachNewThread { ChildProcess.read(reading, into: output) }
+    }
+
+    deinit { closeInput() }
+
+    /// Both ends of a connection between this process and a child.
+    ///
+    /// Not a pipe: its ends could not be kept from programs that other threads start at the same time, and one that
+    /// inherited the writing end would keep it open.
+    private struct Ends {
+        let ours: Int32
+        let theirs: Int32
+
+        init(for name: String) throws {
+            var ends: [Int32] = [-1, -1]
+            let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+            guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
+                throw Failure(description: "\(name): no socket pair: errno \(errno)")
             }
+            (ours, theirs) = (ends[0], ends[1])
         }
     }
 
-    /// Only the three standard descriptors reach the child: one that inherited another's pipe would keep it open.
+    /// Takes what the program says until everyone who can say something has ended.
+    private static func read(_ descriptor: Int32, into output: OutputLines) {
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = Glibc.read(descriptor, &chunk, chunk.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { break }
+            output.append(chunk[..<count])
+        }
+        close(descriptor)
+        output.end()
+    }
+
+    /// Only the three standard descriptors reach the child.
     private static func spawn(
         _ executable: String,
         _ arguments: [String],
         _ environment: [String: String],
+        input: Int32?,
         output: Int32,
         errors: Int32,
         leadsGroup: Bool
@@ -122,7 +125,11 @@ public final class ChildProcess: Sendable {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        if let input {
+            posix_spawn_file_actions_adddup2(&actions, input, 0)
+        } else {
+            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        }
         posix_spawn_file_actions_adddup2(&actions, output, 1)
         posix_spawn_file_actions_adddup2(&actions, errors, 2)
         // Threads of the concurrency pool block signals, and a child inherits that: it would never hear a SIGTERM.
@@ -144,16 +151,16 @@ public final class ChildProcess: Sendable {
     }
 
     public var isRunning: Bool {
-        collect(WNOHANG) == nil
+        collect() == nil
     }
 
-    /// The exit code once the process has ended; 128 and the signal's number if one ended it.
-    private func collect(_ options: Int32) -> Int32? {
+    /// The exit code if the process has ended; 128 and the signal's number if one ended it.
+    private func collect() -> Int32? {
         ending.withLock { ending in
             if let status = ending.status { return status }
             var status: Int32 = 0
-            var result = waitpid(processIdentifier, &status, options)
-            while result < 0, errno == EINTR { result = waitpid(processIdentifier, &status, options) }
+            var result = waitpid(processIdentifier, &status, WNOHANG)
+            while result < 0, errno == EINTR { result = waitpid(processIdentifier, &status, WNOHANG) }
             guard result == processIdentifier else { return nil }
             let signal = status & 0x7F
             ending.status = signal == 0 ? (status >> 8) & 0xFF : 128 + signal
@@ -163,11 +170,44 @@ public final class ChildProcess: Sendable {
 
     /// The next line of standard output; throws if the program ends or the time is over before.
     public func nextLine(within limit: Duration) throws -> String {
-        let nanoseconds = limit / .nanoseconds(1)
-        guard let line = output.nextLine(deadline: .now() + .nanoseconds(Int(nanoseconds))) else {
+        guard let line = output.next(within: limit) else {
             throw Failure(description: "\(name): no line on its standard output within \(limit); see \(logFile)")
         }
         return line
+    }
+
+    /// Everything on its standard output that was not taken, once it and all who inherited that have ended. Blocks.
+    @discardableResult
+    public func outputToEnd() -> String {
+        output.rest()
+    }
+
+    /// Writes a line to its standard input; throws if it does not listen, or never did.
+    public func tell(_ line: String) throws {
+        let bytes = Array("\(line)\n".utf8)
+        let isTold = input.withLock { descriptor in
+            var sent = 0
+            while sent < bytes.count {
+                // An error instead of the signal that ends whoever writes to nobody.
+                let count = bytes[sent...].withUnsafeBytes {
+                    send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                }
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return false }
+                sent += count
+            }
+            return true
+        }
+        guard isTold else { throw Failure(description: "\(name) does not listen; see \(logFile)") }
+    }
+
+    /// Ends its standard input. Idempotent.
+    public func closeInput() {
+        input.withLock { descriptor in
+            guard descriptor >= 0 else { return }
+            close(descriptor)
+            descriptor = -1
+        }
     }
 
     /// Sends a signal, unless it has ended.
@@ -195,7 +235,10 @@ public final class ChildProcess: Sendable {
 
     /// Waits for its end; returns the exit code.
     public func wait() -> Int32 {
-        collect(0) ?? -1
+        // Not under the lock: another thread may want to end it meanwhile.
+        var information = siginfo_t()
+        while waitid(P_PID, id_t(processIdentifier), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+        return collect() ?? -1
     }
 
     /// Waits for its end; throws if the time is over before.

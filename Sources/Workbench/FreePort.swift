@@ -4,16 +4,18 @@ import Glibc
 ///
 /// It is below those that the system gives to connections and to listeners that ask for any: so it is still free when
 /// the server binds it, also again after it was stopped.
-public func freePort() throws -> Int {
+///
+/// - Parameter busDistance: that much above it a second one is free, too.
+public func freePort(busDistance: Int = 0) throws -> Int {
     for _ in 0..<100 {
-        let port = Int.random(in: 15_000..<32_000)
-        if try isFree(port) { return port }
+        let port = Int.random(in: 15_000..<(32_000 - busDistance))
+        if try isFree(port), try isFree(port + busDistance) { return port }
     }
     throw ChildProcess.Failure(description: "no free port: errno \(errno)")
 }
 
 private func isFree(_ port: Int) throws -> Bool {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { throw ChildProcess.Failure(description: "no socket: errno \(errno)") }
     defer { close(descriptor) }
     var address = sockaddr_in()

@@ -1,0 +1,85 @@
+import Foundation
+import Glibc
+import Testing
+import Workbench
+
+@Suite("A child process")
+struct ChildProcessTests {
+    private static let patience = Duration.seconds(60)
+
+    private func shell(_ script: String, takesInput: Bool = false) throws -> ChildProcess {
+        try ChildProcess("sh", executable: "/bin/sh", arguments: ["-c", script], takesInput: takesInput)
+    }
+
+    @Test("answers what it is told, line by line, until its input ends")
+    func conversation() throws {
+        let child = try shell("while read -r line; do echo \"heard $line\"; done; echo bye", takesInput: true)
+        try child.tell("one")
+        #expect(try child.nextLine(within: Self.patience) == "heard one")
+        try child.tell("two")
+        child.closeInput()
+        #expect(child.outputToEnd() == "heard two\nbye\n")
+        #expect(child.wait() == 0)
+    }
+
+    @Test("that does not listen is an error, not the end of this process")
+    func deaf() throws {
+        let ended = try shell("exit 3", takesInput: true)
+        #expect(ended.wait() == 3)
+        #expect(throws: ChildProcess.Failure.self) { try ended.tell("anyone there?") }
+        let silent = try shell("exit 0")
+        #expect(throws: ChildProcess.Failure.self) { try silent.tell("anyone there?") }
+        #expect(silent.wait() == 0)
+    }
+
+    @Test("ended by a signal says which")
+    func signals() throws {
+        let child = try shell("read -r _", takesInput: true)
+        #expect(child.isRunning)
+        child.kill()
+        #expect(child.wait() == 128 + SIGKILL)
+        #expect(!child.isRunning)
+    }
+
+    @Test("can be ended while another thread waits for it")
+    func endedMeanwhile() async throws {
+        let child = try shell("read -r _", takesInput: true)
+        let (codes, ended) = AsyncStream.makeStream(of: Int32.self)
+        Thread.detachNewThread {
+            ended.yield(child.wait())
+            ended.finish()
+        }
+        child.kill()
+        var code: Int32?
+        for await end in codes { code = end }
+        #expect(code == 128 + SIGKILL)
+    }
+
+    @Test("may say its errors among its output")
+    func errors() throws {
+        let child = try ChildProcess(
+            "sh",
+            executable: "/bin/sh",
+            arguments: ["-c", "echo out; echo err >&2"],
+            joinsErrors: true
+        )
+        #expect(child.outputToEnd() == "out\nerr\n")
+        #expect(child.wait() == 0)
+    }
+
+    @Test("takes what it started with it, if it leads a group")
+    func group() throws {
+        let child = try ChildProcess(
+            "sh",
+            executable: "/bin/sh",
+            arguments: ["-c", "exec 3<&0; sh -c 'echo ready; read -r _ <&3' & echo started; wait"],
+            leadsGroup: true,
+            takesInput: true
+        )
+        let lines = [try child.nextLine(within: Self.patience), try child.nextLine(within: Self.patience)]
+        #expect(Set(lines) == ["ready", "started"])
+        child.kill()
+        // The output ends with the last that could say something.
+        #expect(child.outputToEnd().isEmpty)
+    }
+}
