@@ -138,13 +138,13 @@ let package = Package(
             ] + nio,
             swiftSettings: strict
         ),
+        // A whole pipeline as processes of one machine, for demo, chaos and integration tests.
         .target(
-            name: "Demo",
-            dependencies: [
-                "KafkaClient", "PushSchemas", "PushTopics", "TokenState", "Workbench", protobuf,
-            ],
+            name: "LocalPipeline",
+            dependencies: ["KafkaClient", "PushSchemas", "PushTopics", "Workbench", protobuf],
             swiftSettings: strict
         ),
+        .target(name: "Demo", dependencies: ["LocalPipeline", "PushSchemas", "TokenState"], swiftSettings: strict),
         .executableTarget(
             name: "belfry",
             dependencies: [
@@ -210,7 +210,7 @@ let package = Package(
         .executableTarget(
             name: "belfry-bench-badtokens",
             dependencies: [
-                "Demo", "KafkaClient", "PushSchemas", "PushTopics", "TLSTransport", "Workbench", protobuf,
+                "KafkaClient", "LocalPipeline", "PushSchemas", "PushTopics", "TLSTransport", "Workbench", protobuf,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + nio,
             path: "Tests/Benchmarks/BadTokens",
@@ -220,7 +220,8 @@ let package = Package(
         .executableTarget(
             name: "belfry-bench-isolation",
             dependencies: [
-                "APNsProtocol", "Demo", "KafkaClient", "PushSchemas", "PushTopics", "TLSTransport", "Workbench",
+                "APNsProtocol", "KafkaClient", "LocalPipeline", "PushSchemas", "PushTopics", "TLSTransport",
+                "Workbench",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + nio,
             path: "Tests/Benchmarks/Isolation",
@@ -230,7 +231,7 @@ let package = Package(
         .executableTarget(
             name: "belfry-chaos",
             dependencies: [
-                "Demo", "KafkaClient", "PipelineCore", "PushSchemas", "PushTopics", "Workbench", protobuf,
+                "KafkaClient", "LocalPipeline", "PipelineCore", "PushSchemas", "PushTopics", "Workbench", protobuf,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests/Chaos",
@@ -379,8 +380,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "BelfrySupport", "BelfryTools", "Demo", "KafkaClient", "PipelineCore", "PushSchemas", "Sandbox",
-                "TLSTransport", "TestSupport", "TokenState", "Workbench", "belfry", logging, protobuf,
+                "BelfrySupport", "BelfryTools", "KafkaClient", "LocalPipeline", "PipelineCore", "PushSchemas",
+                "Sandbox", "TLSTransport", "TestSupport", "TokenState", "Workbench", "belfry", logging, protobuf,
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ] + nio,
             swiftSettings: strict

@@ -30,11 +30,12 @@ IMPORTS = {
 # The targets of the pipeline, ground floor first: each may import only those before it.
 PIPELINE = ["BelfrySupport", "PushTopics", "TokenState", "Sender", "TokenRoles", "BelfryTools"]
 # Those that start the others as processes of one machine.
-STAGING = {"Demo", "Workbench"}
+STAGING = {"Demo", "LocalPipeline", "Workbench"}
 # Dependencies that would turn the layers upside down.
 FORBIDDEN_IMPORTS = {
     **{target: {"Sandbox", *STAGING, *PIPELINE[floor + 1:]} for floor, target in enumerate(PIPELINE)},
     "Sandbox": {"KafkaClient", "RedisClient", "PipelineCore", *STAGING, *PIPELINE},
+    "LocalPipeline": {"Demo", "Sandbox", "Sender", "TokenRoles", "BelfryTools"},
     "belfry": {"KafkaClient", "RedisClient", "TLSTransport", "PipelineCore", "APNsProtocol"},
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import LocalPipeline
 import PushSchemas
 import TokenState
 
@@ -61,7 +62,7 @@ public struct DemoStory {
         for _ in 0..<Self.workers { try pipeline.startWorker() }
         try pipeline.startRegistrar()
         try pipeline.startHarvester()
-        let kafka = try DemoKafka(
+        let kafka = try PipelineClient(
             brokers: pipeline.brokers,
             run: "\(ProcessInfo.processInfo.processIdentifier)-\(Int(start.timeIntervalSince1970))"
         )
@@ -116,7 +117,7 @@ public struct DemoStory {
 
     private func register(
         _ topics: [RequestPlan.Topic],
-        _ kafka: DemoKafka,
+        _ kafka: PipelineClient,
         _ inspector: TokenInspector,
         _ start: Date
     ) async throws {
@@ -138,7 +139,7 @@ public struct DemoStory {
         _ plan: inout RequestPlan,
         _ topics: [RequestPlan.Topic],
         _ pipeline: LocalPipeline,
-        _ kafka: DemoKafka
+        _ kafka: PipelineClient
     ) async throws {
         for topic in topics {
             try await pipeline.sandbox.setDevices(
@@ -168,7 +169,7 @@ public struct DemoStory {
     private func harvest(
         _ topics: [RequestPlan.Topic],
         _ pipeline: LocalPipeline,
-        _ kafka: DemoKafka,
+        _ kafka: PipelineClient,
         _ inspector: TokenInspector
     ) async throws -> Int {
         say("harvesting feedback")
@@ -206,7 +207,7 @@ public struct DemoStory {
         _ plan: inout RequestPlan,
         _ topics: [RequestPlan.Topic],
         _ pipeline: LocalPipeline,
-        _ kafka: DemoKafka
+        _ kafka: PipelineClient
     ) async throws {
         var records: [PlannedRecord] = []
         var left = options.notifications - kafka.books.published
@@ -224,7 +225,7 @@ public struct DemoStory {
 
     private func waitForTokens(
         _ what: String,
-        _ kafka: DemoKafka,
+        _ kafka: PipelineClient,
         _ inspector: TokenInspector,
         _ condition: (TokenInspector.Counts) -> Bool
     ) throws {

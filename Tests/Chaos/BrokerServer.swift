@@ -1,7 +1,7 @@
-import Demo
 import Foundation
 import Glibc
 import KafkaClient
+import LocalPipeline
 import Workbench
 
 /// The broker in another process, which keeps its data when it is stopped in order: PyPI's `noida-db`.

@@ -1,6 +1,6 @@
-import Demo
 import Foundation
 import Glibc
+import LocalPipeline
 import Workbench
 
 /// One run: everything is started, the schedule played while notifications are published, and at the end the books are

@@ -1,6 +1,6 @@
-import Demo
 import Foundation
 import Glibc
+import LocalPipeline
 import Workbench
 
 /// The workers that run, and those that did.

@@ -1,5 +1,5 @@
-import Demo
 import Foundation
+import LocalPipeline
 import Synchronization
 import Workbench
 

@@ -1,9 +1,9 @@
 import Foundation
+import LocalPipeline
 import PushSchemas
 import TestSupport
 import Testing
 
-@testable import Demo
 @testable import TokenState
 
 extension IntegrationTests {

@@ -1,8 +1,7 @@
 import Foundation
+import LocalPipeline
 import PushSchemas
 import Testing
-
-@testable import Demo
 
 extension IntegrationTests {
     struct BadInputTests {
@@ -175,7 +174,7 @@ extension IntegrationTests {
             PlannedRecord(key: key, value: value, isJSON: isJSON, notifications: 1)
         }
 
-        private static func check(_ bad: Case, at place: DemoKafka.Place, in follower: TopicFollower) throws {
+        private static func check(_ bad: Case, at place: PipelineClient.Place, in follower: TopicFollower) throws {
             let letters = follower.messages.filter {
                 $0.topic == "push.dead-letters" && $0.headers["source-offset"] == "\(place.offset)"
             }

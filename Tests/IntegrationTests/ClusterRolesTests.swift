@@ -1,11 +1,11 @@
 import BelfrySupport
 import Foundation
+import LocalPipeline
 import PushSchemas
 import TLSTransport
 import TestSupport
 import Testing
 
-@testable import Demo
 @testable import TokenState
 
 extension IntegrationTests {
@@ -25,7 +25,7 @@ extension IntegrationTests {
         private func wait(
             for expected: TokenInspector.Counts,
             _ inspector: TokenInspector,
-            _ kafka: DemoKafka
+            _ kafka: PipelineClient
         ) throws {
             try kafka.wait(for: "\(expected)", within: patienceSeconds) { (try? inspector.count()) == expected }
         }

@@ -1,8 +1,7 @@
+import LocalPipeline
 import PushSchemas
 import Testing
 import TokenState
-
-@testable import Demo
 
 extension IntegrationTests {
     struct CoalescingTests {

@@ -1,7 +1,6 @@
 import KafkaClient
+import LocalPipeline
 import PipelineCore
-
-@testable import Demo
 
 /// The notifications that the workers' commits cover. They are everything before an offset but that of topics that lag,
 /// and what of those is done.
@@ -23,7 +22,7 @@ struct CommittedState {
     }
 
     /// Notifications of the records published so far that who takes the partitions over would send again.
-    func uncovered(of places: [DemoKafka.Place], in partitions: Set<Int32>) -> Int {
+    func uncovered(of places: [PipelineClient.Place], in partitions: Set<Int32>) -> Int {
         places.reduce(0) { sum, place in
             guard partitions.contains(place.partition) else { return sum }
             return sum + place.notifications - covered(of: place)
@@ -31,7 +30,7 @@ struct CommittedState {
     }
 
     /// Notifications at or beyond the lowest cursor of their partition that are covered all the same.
-    func doneBeyondCursors(of places: [DemoKafka.Place]) -> Int {
+    func doneBeyondCursors(of places: [PipelineClient.Place]) -> Int {
         places.reduce(0) { sum, place in
             guard let (offset, metadata) = positions[place.partition] else { return sum }
             let lowest = metadata.laggards.map(\.cursor).min() ?? offset
@@ -47,7 +46,7 @@ struct CommittedState {
         ["", "sandbox"].map { TopicHash(bundleID: bundleID, environment: $0) }
     }
 
-    private func covered(of place: DemoKafka.Place) -> Int {
+    private func covered(of place: PipelineClient.Place) -> Int {
         guard let (offset, metadata) = positions[place.partition] else { return 0 }
         let hashes = Self.hashes(of: String(place.key.prefix { $0 != "#" }))
         guard let laggard = metadata.laggards.first(where: { hashes.contains($0.topic) }) else {

@@ -1,7 +1,6 @@
+import LocalPipeline
 import PushSchemas
 import Testing
-
-@testable import Demo
 
 extension IntegrationTests {
     struct DedupeTests {

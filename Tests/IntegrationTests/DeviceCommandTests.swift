@@ -1,8 +1,7 @@
 import Foundation
+import LocalPipeline
 import Testing
 import Workbench
-
-@testable import Demo
 
 extension IntegrationTests {
     /// `belfry sandbox device` as a process.

@@ -2,8 +2,6 @@ import Foundation
 import Testing
 import Workbench
 
-@testable import Demo
-
 extension IntegrationTests {
     /// Commands that cannot do what they were asked for.
     struct FailingCommandTests {

@@ -1,5 +1,6 @@
 import Foundation
 import KafkaClient
+import LocalPipeline
 import Logging
 import NIOCore
 import NIOEmbedded
@@ -7,7 +8,6 @@ import PipelineCore
 import Testing
 import Workbench
 
-@testable import Demo
 @testable import TokenState
 
 extension IntegrationTests {

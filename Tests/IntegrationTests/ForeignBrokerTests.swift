@@ -1,7 +1,6 @@
 import KafkaClient
+import LocalPipeline
 import Testing
-
-@testable import Demo
 
 extension IntegrationTests {
     /// Once more against a Kafka-compatible broker that is not librdkafka's own, in another process.

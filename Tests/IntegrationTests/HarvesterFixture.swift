@@ -1,17 +1,16 @@
 import Foundation
 import KafkaClient
+import LocalPipeline
 import PipelineCore
 import PushSchemas
 import Workbench
-
-@testable import Demo
 
 /// A harvester as its operations endpoint shows it.
 struct HarvesterWatch {
     let process: ChildProcess
     private let operations: OperationsClient
 
-    init(_ pipeline: LocalPipeline, _ kafka: DemoKafka) throws {
+    init(_ pipeline: LocalPipeline, _ kafka: PipelineClient) throws {
         process = try pipeline.startHarvester()
         operations = try OperationsClient(of: process, kafka)
     }

@@ -1,9 +1,8 @@
 import Foundation
+import LocalPipeline
 import PipelineCore
 import Testing
 import TokenState
-
-@testable import Demo
 
 extension IntegrationTests {
     /// A harvester that is killed, whose broker or Redis stands still, whose service breaks off.
@@ -58,7 +57,7 @@ extension IntegrationTests {
         private func kill(
             at moment: Moment,
             _ pipeline: LocalPipeline,
-            _ kafka: DemoKafka,
+            _ kafka: PipelineClient,
             _ ledger: FeedbackLedger
         ) async throws {
             let topic = moment.topic

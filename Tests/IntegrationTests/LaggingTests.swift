@@ -1,9 +1,8 @@
 import Foundation
+import LocalPipeline
 import Sandbox
 import Testing
 import TokenState
-
-@testable import Demo
 
 extension IntegrationTests {
     /// A topic that does not work, beside one that does.
@@ -84,7 +83,7 @@ extension IntegrationTests {
 /// A pipeline with two topics in one partition, whose broken topic is probed often.
 private struct Lagging {
     let pipeline: LocalPipeline
-    let kafka: DemoKafka
+    let kafka: PipelineClient
     private let acceptedLog: String
     private let topics: [RequestPlan.Topic]
 
@@ -118,7 +117,7 @@ private struct Lagging {
 
     private init(
         pipeline: LocalPipeline,
-        kafka: DemoKafka,
+        kafka: PipelineClient,
         acceptedLog: String,
         topics: [RequestPlan.Topic]
     ) {

@@ -1,9 +1,8 @@
 import Foundation
+import LocalPipeline
 import PipelineCore
 import Testing
 import TokenState
-
-@testable import Demo
 
 extension IntegrationTests {
     struct MillionTuplesTests {

@@ -1,9 +1,8 @@
 import Foundation
 import FoundationNetworking
+import LocalPipeline
 import Testing
 import Workbench
-
-@testable import Demo
 
 /// Asks the operations endpoint of a role that runs as a process.
 struct OperationsClient {
@@ -16,7 +15,7 @@ struct OperationsClient {
     private let address: String
 
     /// Returns when the role's log has told where its endpoint listens; fails if the role ends before.
-    init(of role: ChildProcess, _ kafka: DemoKafka) throws {
+    init(of role: ChildProcess, _ kafka: PipelineClient) throws {
         var found: String?
         try kafka.wait(for: "the operations endpoint") {
             found = WorkerLog.operationsAddress(of: role)

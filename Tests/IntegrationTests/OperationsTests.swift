@@ -1,9 +1,8 @@
 import Foundation
+import LocalPipeline
 import PushSchemas
 import Testing
 import Workbench
-
-@testable import Demo
 
 extension IntegrationTests {
     struct OperationsTests {
@@ -157,7 +156,11 @@ extension IntegrationTests {
             }
         }
 
-        private func wait(for what: String, _ kafka: DemoKafka, until condition: () async throws -> Bool) async throws {
+        private func wait(
+            for what: String,
+            _ kafka: PipelineClient,
+            until condition: () async throws -> Bool
+        ) async throws {
             let deadline = ContinuousClock.now + patience
             while !(try await condition()) {
                 guard ContinuousClock.now < deadline else {

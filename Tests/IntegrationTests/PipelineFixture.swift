@@ -1,8 +1,7 @@
 import Foundation
+import LocalPipeline
 import PushSchemas
 import Workbench
-
-@testable import Demo
 
 /// The program under test: built beside the test bundle.
 func belfryExecutable() throws -> String {
@@ -15,7 +14,7 @@ func belfryExecutable() throws -> String {
 /// Everything that was started is ended when `body` returns or throws. The directory with the logs stays if it throws.
 func withPipeline(
     _ configure: (inout LocalPipeline.Options) -> Void = { _ in },
-    _ body: (LocalPipeline, DemoKafka) async throws -> Void
+    _ body: (LocalPipeline, PipelineClient) async throws -> Void
 ) async throws {
     var options = LocalPipeline.Options()
     options.topics = [news]
@@ -27,7 +26,7 @@ func withPipeline(
     let pipeline = try LocalPipeline(options, executable: try belfryExecutable(), directory: directory)
     do {
         defer { pipeline.stop() }
-        let kafka = try DemoKafka(brokers: pipeline.brokers, run: UUID().uuidString)
+        let kafka = try PipelineClient(brokers: pipeline.brokers, run: UUID().uuidString)
         defer { kafka.close() }
         try kafka.waitUntilAssigned()
         try await body(pipeline, kafka)
@@ -50,7 +49,7 @@ func unixSeconds() -> Int64 {
     Int64(Date().timeIntervalSince1970)
 }
 
-extension DemoKafka {
+extension PipelineClient {
     /// Outcome of the first token of the record published last.
     var lastKind: PushOutcomeKind? {
         places.last.flatMap { books.outcomes[.init(partition: $0.partition, offset: $0.offset, token: 0)] }

@@ -1,8 +1,7 @@
 import Glibc
+import LocalPipeline
 import Testing
 import Workbench
-
-@testable import Demo
 
 extension IntegrationTests {
     struct RebalanceTests {
@@ -63,7 +62,7 @@ extension IntegrationTests {
         }
 
         private func uncovered(
-            _ kafka: DemoKafka,
+            _ kafka: PipelineClient,
             _ pipeline: LocalPipeline,
             _ partitions: Set<Int32>
         ) throws -> Int {
@@ -102,10 +101,10 @@ private struct Churn {
     static let repetitionLimit = 2 * 4 * 3 * (100 + 2 * 2 * 39)
 
     private let pipeline: LocalPipeline
-    private let kafka: DemoKafka
+    private let kafka: PipelineClient
     private let membership: Membership
 
-    init(_ pipeline: LocalPipeline, _ kafka: DemoKafka, _ membership: Membership) {
+    init(_ pipeline: LocalPipeline, _ kafka: PipelineClient, _ membership: Membership) {
         self.pipeline = pipeline
         self.kafka = kafka
         self.membership = membership

@@ -1,7 +1,6 @@
 import Foundation
+import LocalPipeline
 import PushSchemas
-
-@testable import Demo
 
 /// Makes single records, good by default, each wrong in what a test says.
 struct Records {

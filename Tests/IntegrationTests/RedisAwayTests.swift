@@ -1,9 +1,8 @@
 import Foundation
+import LocalPipeline
 import PushSchemas
 import Testing
 import TokenState
-
-@testable import Demo
 
 extension IntegrationTests {
     struct RedisAwayTests {
@@ -103,7 +102,7 @@ extension IntegrationTests {
             }
         }
 
-        private func waitForTombstone(_ pipeline: LocalPipeline, _ kafka: DemoKafka) throws {
+        private func waitForTombstone(_ pipeline: LocalPipeline, _ kafka: PipelineClient) throws {
             let inspector = try TokenInspector(redisURL: pipeline.redisURL)
             defer { inspector.close() }
             try kafka.wait(for: "the tombstone") { try inspector.count().tombstoned == 1 }

@@ -1,8 +1,7 @@
 import KafkaClient
+import LocalPipeline
 import PushSchemas
 import Testing
-
-@testable import Demo
 
 extension IntegrationTests {
     struct RequestTests {

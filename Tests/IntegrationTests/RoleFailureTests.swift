@@ -1,8 +1,8 @@
+import LocalPipeline
 import PushSchemas
 import Testing
 import Workbench
 
-@testable import Demo
 @testable import TokenState
 
 extension IntegrationTests {

@@ -1,7 +1,6 @@
 import Foundation
+import LocalPipeline
 import Testing
-
-@testable import Demo
 
 extension IntegrationTests {
     struct StopAndGapTests {

@@ -1,6 +1,5 @@
+import LocalPipeline
 import Testing
-
-@testable import Demo
 
 extension IntegrationTests {
     struct StopTests {

@@ -1,11 +1,11 @@
 import Foundation
+import LocalPipeline
 import TestSupport
 import Testing
 import TokenState
 import Workbench
 
 @testable import BelfryTools
-@testable import Demo
 
 extension IntegrationTests {
     struct TokenCommandTests {

@@ -1,8 +1,8 @@
 import Foundation
+import LocalPipeline
 import PushSchemas
 import Testing
 
-@testable import Demo
 @testable import TokenState
 
 extension IntegrationTests {

@@ -1,9 +1,8 @@
 import Glibc
 import KafkaClient
+import LocalPipeline
 import Testing
 import Workbench
-
-@testable import Demo
 
 /// The story of a worker that goes in mid-run while another stays.
 ///
@@ -11,7 +10,7 @@ import Workbench
 /// the leaving worker has something in flight when the group changes, and each worker is one member.
 struct WorkerFailure {
     private let pipeline: LocalPipeline
-    private let kafka: DemoKafka
+    private let kafka: PipelineClient
     private let leaving: ChildProcess
     private let staying: ChildProcess
     private var parts: [[PlannedRecord]] = []
@@ -79,7 +78,7 @@ struct WorkerFailure {
     }
 
     /// Starts two workers and waits until both have partitions.
-    private init(_ pipeline: LocalPipeline, _ kafka: DemoKafka) throws {
+    private init(_ pipeline: LocalPipeline, _ kafka: PipelineClient) throws {
         self.pipeline = pipeline
         self.kafka = kafka
         leaving = try pipeline.startWorker()

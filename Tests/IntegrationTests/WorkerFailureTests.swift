@@ -1,7 +1,6 @@
 import Glibc
+import LocalPipeline
 import Testing
-
-@testable import Demo
 
 extension IntegrationTests {
     struct WorkerFailureTests {

@@ -1,8 +1,8 @@
-import Demo
 import Dispatch
 import Foundation
 import Glibc
 import KafkaClient
+import LocalPipeline
 import PushSchemas
 import PushTopics
 import SwiftProtobuf

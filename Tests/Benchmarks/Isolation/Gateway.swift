@@ -1,4 +1,4 @@
-import Demo
+import LocalPipeline
 import NIOCore
 import NIOPosix
 import Synchronization

@@ -1,6 +1,6 @@
-import Demo
 import Foundation
 import Glibc
+import LocalPipeline
 import Workbench
 
 /// Broker, Redis and workers, in processes of their own, in a directory of their own.

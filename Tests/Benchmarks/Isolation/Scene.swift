@@ -1,5 +1,5 @@
-import Demo
 import Foundation
+import LocalPipeline
 
 /// Everything that one scenario needs: processes, both gateways, the load, and who counts what comes of it.
 final class Scene {

@@ -5,21 +5,22 @@ import PushTopics
 import SwiftProtobuf
 import Workbench
 
-/// The demo's own producer and consumer, driven from one thread.
+/// A service that publishes to a pipeline and follows its outcomes, with books of both. Driven from one thread.
 ///
 /// The producer is held back by what has no outcome yet: the embedded broker keeps little and drops silently.
-final class DemoKafka {
+public final class PipelineClient {
     /// A record of push.requests with its place at the broker.
-    struct Place {
-        var key: String
-        var notifications: Int
-        var partition: Int32 = -1
-        var offset: Int64 = -1
+    public struct Place: Sendable {
+        public var key: String
+        public var notifications: Int
+        /// −1 until the broker has acknowledged it; so is the offset.
+        public var partition: Int32 = -1
+        public var offset: Int64 = -1
     }
 
-    private(set) var books = Books()
+    public private(set) var books = Books()
     /// Of every record published, in that order.
-    private(set) var places: [Place] = []
+    public private(set) var places: [Place] = []
 
     private let producer: KafkaProducer
     private let consumer: KafkaConsumer
@@ -34,7 +35,7 @@ final class DemoKafka {
     private static let lagLimit = 20_000
 
     /// - Parameter run: tells this run's consumer group from others'.
-    init(brokers: String, run: String) throws {
+    public init(brokers: String, run: String) throws {
         var common = KafkaProperties()
         common["bootstrap.servers"] = brokers
         var produce = common
@@ -85,12 +86,12 @@ final class DemoKafka {
     }
 
     /// Waits until outcomes are followed: what is published from now on is seen.
-    func waitUntilAssigned() throws {
+    public func waitUntilAssigned() throws {
         try wait(for: "the outcomes' partitions", within: 30) { isAssigned }
     }
 
     /// Publishes records to push.requests, waiting whenever too many notifications have no outcome yet.
-    func publish(_ records: [PlannedRecord]) throws {
+    public func publish(_ records: [PlannedRecord]) throws {
         for record in records {
             try wait(for: "outcomes", within: 60) { books.missing < Self.lagLimit && unacknowledged < 1000 }
             var headers = record.headers
@@ -109,7 +110,7 @@ final class DemoKafka {
     }
 
     /// Publishes registrations to push.registrations.
-    func register(_ tokens: [[UInt8]], bundleID: String, at seconds: Int64) throws {
+    public func register(_ tokens: [[UInt8]], bundleID: String, at seconds: Int64) throws {
         for token in tokens {
             var registration = PushRegistration()
             registration.token = .with { $0.raw = Data(token) }
@@ -130,18 +131,18 @@ final class DemoKafka {
     }
 
     /// Publishes one record to another topic than push.requests.
-    func publish(topic: String, key: String, value: [UInt8]) throws {
+    public func publish(topic: String, key: String, value: [UInt8]) throws {
         try produce(topic: topic, key: Array(key.utf8), value: value, headers: [])
         try flush()
     }
 
     /// Waits until every notification published has an outcome.
-    func waitForOutcomes() throws {
+    public func waitForOutcomes() throws {
         try wait(for: "the last outcomes", within: 60) { books.missing <= 0 }
     }
 
     /// Keeps acknowledgements and outcomes moving until a condition holds.
-    func wait(for what: String, within seconds: Double, _ condition: () -> Bool) throws {
+    public func wait(for what: String, within seconds: Double, _ condition: () -> Bool) throws {
         let deadline = Date().addingTimeInterval(seconds)
         while !condition() {
             if let failure { throw failure }
@@ -157,12 +158,12 @@ final class DemoKafka {
 
     /// Takes what is ready of acknowledgements and outcomes; false if there was no outcome.
     @discardableResult
-    func pump() -> Bool {
+    public func pump() -> Bool {
         producer.poll()
         return takeOutcomes()
     }
 
-    func close() {
+    public func close() {
         consumer.close()
         producer.close()
     }

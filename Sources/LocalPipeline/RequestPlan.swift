@@ -2,40 +2,62 @@ import Foundation
 import PushSchemas
 import Workbench
 
-/// One record of the demo, and how many notifications it is in the books.
-struct PlannedRecord: Sendable {
-    var key: String
-    var value: [UInt8]
-    var isJSON: Bool
+/// A record to publish, and how many notifications it is in the books.
+public struct PlannedRecord: Sendable {
+    public var key: String
+    public var value: [UInt8]
+    public var isJSON: Bool
     /// Tokens of a decodable record, 1 of an undecodable one.
-    var notifications: Int
+    public var notifications: Int
     /// Further headers.
-    var headers: [(String, [UInt8])] = []
+    public var headers: [(String, [UInt8])]
+
+    public init(
+        key: String,
+        value: [UInt8],
+        isJSON: Bool,
+        notifications: Int,
+        headers: [(String, [UInt8])] = []
+    ) {
+        self.key = key
+        self.value = value
+        self.isJSON = isJSON
+        self.notifications = notifications
+        self.headers = headers
+    }
 }
 
-/// Makes the records that the demo publishes: good ones in both forms, and a few of every kind of bad one.
+/// Makes the records that demo and tests publish: good ones in both forms, and a few of every kind of bad one.
 ///
 /// Seeded: the same seed makes the same records. Every payload carries a custom key `n` that no other record has, so
 /// that the sandbox can tell a notification sent twice from two notifications.
-struct RequestPlan {
+public struct RequestPlan {
     /// Subject of the records: a bundle and its tokens.
-    struct Topic {
-        var bundleID: String
+    public struct Topic: Sendable {
+        public var bundleID: String
         /// Of devices that have the app.
-        var living: [[UInt8]]
+        public var living: [[UInt8]]
         /// Of devices that lost the app.
-        var uninstalled: [[UInt8]]
+        public var uninstalled: [[UInt8]]
+
+        public init(bundleID: String, living: [[UInt8]], uninstalled: [[UInt8]]) {
+            self.bundleID = bundleID
+            self.living = living
+            self.uninstalled = uninstalled
+        }
     }
 
     /// Keys that each bundle is spread over.
-    static let spread: UInt32 = 4
+    public static let spread: UInt32 = 4
 
     private var random: SeededGenerator
     private var nextNumber: Int
     private let now: Int64
 
-    /// - Parameter firstNumber: of the payload key `n`.
-    init(seed: UInt64, firstNumber: Int, now: Int64) {
+    /// - Parameters:
+    ///   - firstNumber: of the payload key `n`.
+    ///   - now: UNIX seconds.
+    public init(seed: UInt64, firstNumber: Int, now: Int64) {
         random = SeededGenerator(seed: seed)
         nextNumber = firstNumber
         self.now = now
@@ -44,7 +66,7 @@ struct RequestPlan {
     /// Records of good tokens with 1 … 39 tokens each, alternately in JSON and Protobuf, until `count` notifications
     /// are in them. Spread over the bundle's shards: a record holds tokens of one shard only. With as many
     /// notifications as tokens each token gets one.
-    mutating func good(_ count: Int, of topic: Topic, from tokens: [[UInt8]]) -> [PlannedRecord] {
+    public mutating func good(_ count: Int, of topic: Topic, from tokens: [[UInt8]]) -> [PlannedRecord] {
         var shards = [[[UInt8]]](repeating: [], count: Int(Self.spread))
         for token in tokens {
             shards[Int(token.withUnsafeBytes { RecordKey.shard(of: $0, spread: Self.spread) })].append(token)
@@ -70,17 +92,17 @@ struct RequestPlan {
     }
 
     /// Tokens that no push service minted, each alone in its record.
-    mutating func invalidTokens(_ count: Int, of topic: Topic) -> [PlannedRecord] {
+    public mutating func invalidTokens(_ count: Int, of topic: Topic) -> [PlannedRecord] {
         (0..<count).map { _ in record(topic.bundleID, [randomToken()], isJSON: false) }
     }
 
     /// Tokens of `other` sent under `topic`.
-    mutating func foreignTokens(_ count: Int, of topic: Topic, from other: Topic) -> [PlannedRecord] {
+    public mutating func foreignTokens(_ count: Int, of topic: Topic, from other: Topic) -> [PlannedRecord] {
         (0..<count).map { index in record(topic.bundleID, [other.living[index]], isJSON: true) }
     }
 
     /// One of each kind that is a dead letter, or expired.
-    mutating func bad(of topic: Topic) -> [PlannedRecord] {
+    public mutating func bad(of topic: Topic) -> [PlannedRecord] {
         let token = topic.living[0]
         let long = String(repeating: "x", count: 300)
         let faulty: [PushSendRequest] = [
@@ -102,7 +124,7 @@ struct RequestPlan {
     }
 
     /// Puts records into a seeded random order.
-    mutating func shuffle(_ records: inout [PlannedRecord]) {
+    public mutating func shuffle(_ records: inout [PlannedRecord]) {
         records.shuffle(using: &random)
     }
 
