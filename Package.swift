@@ -259,6 +259,13 @@ let package = Package(
 
         // What several test targets need; it hands the workbench on.
         .target(name: "TestSupport", dependencies: ["Workbench"], path: "Tests/TestSupport", swiftSettings: strict),
+        // A broker that is not ours.
+        .target(
+            name: "KafkaTestSupport",
+            dependencies: ["KafkaClient", "Workbench"],
+            path: "Tests/KafkaTestSupport",
+            swiftSettings: strict
+        ),
         // Token state, brokers and services for the tests of several pipeline targets.
         .target(
             name: "PipelineTestSupport",
@@ -289,7 +296,7 @@ let package = Package(
         ),
         .testTarget(
             name: "KafkaClientTests",
-            dependencies: ["KafkaClient", "CRdKafka", "TestSupport"] + nio,
+            dependencies: ["KafkaClient", "CRdKafka", "KafkaTestSupport", "TestSupport"] + nio,
             swiftSettings: strict
         ),
         .testTarget(
@@ -380,8 +387,9 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "BelfrySupport", "BelfryTools", "KafkaClient", "LocalPipeline", "PipelineCore", "PushSchemas",
-                "Sandbox", "TLSTransport", "TestSupport", "TokenState", "Workbench", "belfry", logging, protobuf,
+                "BelfrySupport", "BelfryTools", "KafkaClient", "KafkaTestSupport", "LocalPipeline", "PipelineCore",
+                "PushSchemas", "Sandbox", "TLSTransport", "TestSupport", "TokenState", "Workbench", "belfry", logging,
+                protobuf,
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ] + nio,
             swiftSettings: strict

@@ -1,4 +1,5 @@
 import KafkaClient
+import KafkaTestSupport
 import LocalPipeline
 import Testing
 

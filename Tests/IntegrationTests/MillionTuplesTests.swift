@@ -1,4 +1,5 @@
 import Foundation
+import KafkaTestSupport
 import LocalPipeline
 import PipelineCore
 import Testing

@@ -1,5 +1,6 @@
 import Foundation
 import KafkaClient
+import KafkaTestSupport
 import Synchronization
 import Testing
 

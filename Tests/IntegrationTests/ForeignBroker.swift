@@ -1,1 +1,0 @@
-../KafkaClientTests/ForeignBroker.swift

@@ -1,1 +1,0 @@
-../KafkaClientTests/GuardedProcess.swift
