@@ -257,8 +257,8 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "BelfrySupport", "BelfryTools", "KafkaClient", "KafkaTestSupport", "LocalPipeline", "PipelineCore",
-                "PushSchemas", "Sandbox", "TLSTransport", "TestSupport", "TokenState", "Workbench", "belfry", logging,
-                nioEmbedded, protobuf,
+                "PushSchemas", "Sandbox", "TLSTransport", "TestSupport", "TokenState", "Workbench", "belfry",
+                argumentParser, logging, nioEmbedded, protobuf,
             ] + nio
         ),
     ]
