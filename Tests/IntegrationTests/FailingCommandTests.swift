@@ -8,7 +8,7 @@ extension IntegrationTests {
         /// The words behind `belfry`; `DIR` in them stands for a directory with a sandbox's PKI in `DIR/pki`.
         struct Command: CustomTestStringConvertible {
             var words: [String]
-            /// What standard error must name.
+            /// Words that standard error must have.
             var named: String
 
             init(_ line: String, names named: String) {

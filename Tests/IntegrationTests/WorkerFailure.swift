@@ -78,12 +78,16 @@ struct WorkerFailure {
     }
 
     /// Starts two workers and waits until both have partitions.
+    ///
+    /// One joins after the other: two that come at the same moment may wait for each other for ever at the broker in
+    /// another process, which then answers neither.
     private init(_ pipeline: LocalPipeline, _ kafka: PipelineClient) throws {
         self.pipeline = pipeline
         self.kafka = kafka
         leaving = try pipeline.startWorker()
+        try Self.waitForPartitions(of: [leaving], pipeline, kafka)
         staying = try pipeline.startWorker()
-        try waitForPartitions(of: [leaving, staying])
+        try Self.waitForPartitions(of: [leaving, staying], pipeline, kafka)
         var plan = RequestPlan(seed: 7, firstNumber: 0, now: unixSeconds())
         let topics = try pipeline.options.topics.map { name in
             let tokens = try pipeline.tokens(of: name, first: 0, count: pipeline.options.devices)
@@ -102,8 +106,16 @@ struct WorkerFailure {
         parts[1].removeAll { !owned.contains(KafkaPartitioner.murmur2Partition(key: $0.key, count: partitions)) }
     }
 
-    /// Every partition has an owner among these workers, and every one of them owns some.
     private func waitForPartitions(of workers: [ChildProcess]) throws {
+        try Self.waitForPartitions(of: workers, pipeline, kafka)
+    }
+
+    /// Every partition has an owner among these workers, and every one of them owns some.
+    private static func waitForPartitions(
+        of workers: [ChildProcess],
+        _ pipeline: LocalPipeline,
+        _ kafka: PipelineClient
+    ) throws {
         try kafka.wait(for: "partitions of every worker") {
             let owned = workers.map { WorkerLog.partitions(of: $0) }
             return owned.allSatisfy { !$0.isEmpty }
