@@ -11,25 +11,20 @@ struct RoleThreadTests {
     /// The calls, in their order.
     private final class Story: Sendable {
         private let lines = Mutex<[String]>([])
-        let eventLoop = Mutex<(any EventLoop)?>(nil)
+        private let isOver = Mutex(false)
 
         var all: [String] { lines.withLock { $0 } }
 
         func note(_ line: String) { lines.withLock { $0.append(line) } }
 
-        /// The event loop takes no work any more.
-        var hasEnded: Bool {
-            guard let loop = eventLoop.withLock({ $0 }) else { return false }
-            do {
-                try loop.scheduleCallback(in: .zero, handler: Nothing())
-                return false
-            } catch {
-                return true
-            }
-        }
+        /// The watched event loop has ended.
+        var hasEnded: Bool { isOver.withLock { $0 } }
 
-        private struct Nothing: NIOScheduledCallbackHandler, Sendable {
-            func handleScheduledCallback(eventLoop: some EventLoop) {}
+        /// An event loop that ends fails the tasks that are not due.
+        func watch(_ eventLoop: any EventLoop) {
+            eventLoop.scheduleTask(in: .hours(1)) {}.futureResult.whenFailure { [self] _ in
+                isOver.withLock { $0 = true }
+            }
         }
     }
 
@@ -51,7 +46,8 @@ struct RoleThreadTests {
         let story = Story()
         await #expect(throws: Failure.self) {
             try await RoleThread.run { thread in
-                story.eventLoop.withLock { $0 = thread.eventLoop }
+                story.watch(thread.eventLoop)
+                #expect(!story.hasEnded)
                 part("one", thread, story)
                 part("two", thread, story, fails: true)
                 throw Failure()
@@ -65,7 +61,7 @@ struct RoleThreadTests {
     func success() async throws {
         let story = Story()
         try await RoleThread.run { thread in
-            story.eventLoop.withLock { $0 = thread.eventLoop }
+            story.watch(thread.eventLoop)
             part("one", thread, story)
         }
         #expect(story.all == [])
