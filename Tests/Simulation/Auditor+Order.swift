@@ -35,8 +35,8 @@ extension Auditor {
         }
         checkRepetition(of: number, by: owner, writtenAt: writtenAt, worker: worker.number)
         checkRemembrance(of: number, writtenAt: writtenAt)
-        if let dead = tokens[token].deadSince, !options.sendsWithoutRedis, !world.redis.brokenTokens.contains(token),
-            let fetch = fetches[record], fetch.member == owner.member
+        if let dead = tokens[token].deadSince, !options.sendsWithoutRedis, let fetch = fetches[record],
+            fetch.member == owner.member, !world.redis.wasBroken(token: token, since: fetch.time)
         {
             check(fetch.time <= dead, 5, "\(name(number)) was sent, though its token was dead when the record was read")
         }

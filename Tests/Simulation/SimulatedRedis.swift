@@ -10,7 +10,9 @@ final class SimulatedRedis {
     private(set) var tokens: [[UInt8]: TokenRecord] = [:]
     private(set) var awayUntil: VirtualTime = 0
     /// Tokens whose buckets hold something of another type.
-    var brokenTokens: Set<Int> = []
+    private(set) var brokenTokens: Set<Int> = []
+    /// Tokens of which that was so, up to when.
+    private var mendedTokens: [Int: VirtualTime] = [:]
     /// Strings, with the time at which each goes.
     private var strings: [[UInt8]: (value: String, end: VirtualTime)] = [:]
     /// Of a reply that is an error.
@@ -24,6 +26,20 @@ final class SimulatedRedis {
 
     func goAway(for time: VirtualTime) {
         awayUntil = max(awayUntil, world.clock.now + time)
+    }
+
+    /// A token's bucket is overwritten with something of another type.
+    func damage(token: Int) { brokenTokens.insert(token) }
+
+    /// Every bucket is as it was.
+    func mend() {
+        for token in brokenTokens { mendedTokens[token] = world.clock.now }
+        brokenTokens = []
+    }
+
+    /// A token's bucket could not be read at some time since then.
+    func wasBroken(token: Int, since time: VirtualTime) -> Bool {
+        brokenTokens.contains(token) || mendedTokens[token].map { time <= $0 } ?? false
     }
 
     /// The app registered a token.

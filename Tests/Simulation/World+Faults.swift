@@ -27,7 +27,7 @@ extension World {
                 broker.setMetadata(CommittedPosition.unknownMetadata, of: partition)
                 mend(partition, known.metadata, after: fault.lasting)
             }
-        case .redisBroken(let token): redis.brokenTokens.insert(token)
+        case .redisBroken(let token): redis.damage(token: token)
         default: break
         }
     }

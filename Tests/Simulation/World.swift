@@ -152,7 +152,7 @@ final class World {
     private func heal() {
         isHealed = true
         for gateway in gateways { gateway.heal() }
-        if !plan.options.isForGood { redis.brokenTokens = [] }
+        if !plan.options.isForGood { redis.mend() }
         for slot in 0..<plan.options.workers where !workers[slot].isRunning { startWorker(slot: slot) }
     }
 

@@ -28,6 +28,11 @@ import Testing
         #expect(World(WorldPlan(seed: seed, features: [])).run().violation == nil)
     }
 
+    @Test("Known seed: a token whose state cannot be read is asked for, and mended before it is sent to")
+    func knownBrokenSeed() {
+        #expect(World(WorldPlan(seed: 36833, features: .all)).run().violation == nil)
+    }
+
     @Test("Known seed: acceptances from before the gateway went wrong end no row of refusals")
     func knownRowSeed() {
         #expect(World(WorldPlan(seed: 323376, features: .all)).run().violation == nil)
