@@ -138,7 +138,9 @@ extension RedisCluster {
             if parkedTimer.due <= due { return }
             parkedTimer.task.cancel()
         }
-        let task = eventLoop.assumeIsolated().scheduleTask(deadline: due) {
+        // Never at once: NIO runs tasks until none is due before it looks at its sockets, where a new map comes from.
+        let next = max(due, .now() + .milliseconds(1))
+        let task = eventLoop.assumeIsolated().scheduleTask(deadline: next) {
             self.parkedTimer = nil
             self.tryAgain(self.parked.takeDue(now: .now()))
         }

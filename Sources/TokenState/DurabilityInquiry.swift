@@ -23,6 +23,9 @@ final class DurabilityInquiry {
     private var isAsking = false
     /// Ends the wait for the first answers.
     private var patienceEnd: Scheduled<Void>?
+
+    /// Longest wait for the other masters after the first answer: one that hangs holds up no more than its own slots.
+    private static let restPatience = TimeAmount.seconds(30)
     /// The masters changed while they were being asked.
     private var isDoubtful = false
     private var isFirst = true
@@ -107,7 +110,11 @@ final class DurabilityInquiry {
             answers[server] = answer
             report(server, answer.verdict, isFirst)
         }
-        if redis.isReady, answers.count == masters.count { endFirst() }
+        if redis.isReady, answers.count == masters.count {
+            endFirst()
+        } else if isFirst, patienceEnd == nil, !answers.isEmpty {
+            patienceEnd = redis.eventLoop.assumeIsolated().scheduleTask(in: Self.restPatience) { self.endFirst() }
+        }
         if isDoubtful { ask() }
     }
 

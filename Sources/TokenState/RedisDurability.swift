@@ -10,7 +10,7 @@ import RedisClient
 struct RedisDurability: Equatable {
     /// Reasons why the server may lose what it has acknowledged, each with the setting to change or the thing to mend.
     private(set) var faults: [String] = []
-    /// Failures that lose nothing as long as the append-only file is written.
+    /// Failures that lose nothing of what is acknowledged.
     private(set) var troubles: [String] = []
     /// Settings that the server does not tell.
     private(set) var unknown: [String] = []
@@ -31,7 +31,8 @@ struct RedisDurability: Equatable {
         case let policy?: faults.append("maxmemory-policy is \(policy), and must be noeviction")
         }
         if persistence.failed("aof_last_write_status") {
-            faults.append("aof_last_write_status is err: the append-only file cannot be written; see to the disk")
+            // Until then the server refuses every change: it acknowledges nothing that it might lose.
+            troubles.append("aof_last_write_status is err: the append-only file cannot be written; see to the disk")
         }
         if persistence.failed("aof_last_bgrewrite_status") {
             troubles.append("aof_last_bgrewrite_status is err: the append-only file grows; see to memory and disk")

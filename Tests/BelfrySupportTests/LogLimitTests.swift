@@ -190,7 +190,7 @@ struct LogLimitTests {
         writer.close()
         #expect(writer.flush(within: .seconds(60)))
         asked.wait()
-        #expect(reader.text.hasPrefix("one\nmore\n"))
+        #expect(reader.text.contains("one\nmore\n"))
     }
 
     /// Takes what a writer writes; unless it is free it lets the writer wait.

@@ -284,7 +284,6 @@ struct ApplierGroupTests {
         arguments: [
             RedisError.server(prefix: "BELFRY", message: "a token record with flags 255 is not known here"),
             .server(prefix: "WRONGTYPE", message: "Operation against a key holding the wrong kind of value"),
-            .server(prefix: "NOPERM", message: "No permissions to access a key"),
         ]
     )
     func refused(error: RedisError) {

@@ -44,10 +44,7 @@ import TokenState
         arguments: [
             ("BELFRY", "a token record with flags 255 is not known here"),
             ("WRONGTYPE", "Operation against a key holding the wrong kind of value script: a1, on @user_script:5."),
-            ("NOPERM", "this user has no permissions to access one of the keys used as arguments"),
-            ("NOPERM", "No permissions to access a key"),
             ("ERR", "user_script:25: data string too short script: a1, on @user_script:25."),
-            ("ERR", "The user executing the script can't access at least one of the keys script: a1, @user_script:1."),
             ("ERR", "Error running script (call to f_a1): @user_script:25: user_script:25: data string too short"),
         ]
     )
@@ -68,6 +65,11 @@ import TokenState
             ("NOREPLICAS", "Not enough good replicas to write."), ("NOAUTH", "Authentication required."),
             ("NOSCRIPT", "No matching script."),
             ("NOPERM", "this user has no permissions to run the 'evalsha' command"),
+            ("NOPERM", "this user has no permissions to access one of the keys used as arguments"),
+            ("NOPERM", "No permissions to access a key"),
+            ("ERR", "The user executing the script can't access at least one of the keys script: a1, @user_script:1."),
+            ("ERR", "user_script:3: Script attempted to access nonexistent global variable 'struct'"),
+            ("ERR", "Script attempted to access a non local key in a cluster node script: a1, on @user_script:7."),
             ("ERR", "unknown command 'EVALSHA'"), ("ERR", "max number of clients reached"),
             ("ERR", "Error running script (call to f_a1): @user_script:12: @user_script: 12: -OOM command not allowed"),
             ("ERR", "Error running script (call to f_a1): @user_script:1: @user_script: 1: -READONLY You can't write"),

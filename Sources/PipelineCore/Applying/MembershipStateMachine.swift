@@ -80,6 +80,9 @@ public struct MembershipStateMachine: Sendable {
         self.limits = limits
     }
 
+    /// The partition is assigned, and its position not known yet.
+    public func isAwaiting(_ partition: Int32) -> Bool { awaiting.contains(partition) }
+
     /// A further batch may be taken.
     public var mayTake: Bool { leaving == nil && !isStopping }
 

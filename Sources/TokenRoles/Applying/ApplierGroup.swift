@@ -94,6 +94,8 @@ final class ApplierGroup {
             metadata: ["source": "\(source)", "partitions": "\(places.map(\.partition).sorted())"]
         )
         let inHand = inHand()
+        // No end comes for those that are not held yet.
+        replay?.end(places.map(\.partition).filter { machine.positions[$0] == nil })
         carryOut(machine.revoked(places.map(\.partition), lost: lost, inHand: inHand, now: clock()))
     }
 
@@ -203,8 +205,11 @@ final class ApplierGroup {
             case .success(let starts): begin(at: starts, question)
             case .failure(let error): positionsFailed(error, question)
             }
-            // Partitions that were taken back meanwhile, or are asked for again, have begun there in vain.
-            replay.end(committed.map(\.partition).filter { machine.positions[$0] == nil })
+            // Partitions that were taken back meanwhile have begun there in vain; one that is asked for again may have
+            // begun anew.
+            replay.end(
+                committed.map(\.partition).filter { machine.positions[$0] == nil && !machine.isAwaiting($0) }
+            )
         }
     }
 
