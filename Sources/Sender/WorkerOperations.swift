@@ -8,7 +8,7 @@ import TokenState
 public final class WorkerOperations: OperationsSource {
     private let shards = BoundValues<WorkerShard>()
     private let certificates: CertificateStore
-    private let filters = Mutex<TombstoneFilters?>(nil)
+    private let filters = Mutex<DeadTokenSets?>(nil)
     private let retention = Mutex<Duration?>(nil)
     public let health: RoleHealth
 
@@ -22,7 +22,7 @@ public final class WorkerOperations: OperationsSource {
     /// - Parameter retention: the retention of push.requests; nil: for ever, or not known.
     func observe(
         _ shards: [NIOLoopBound<WorkerShard>],
-        filters: TombstoneFilters? = nil,
+        filters: DeadTokenSets? = nil,
         retention: Duration? = nil
     ) {
         self.shards.replace(with: shards)

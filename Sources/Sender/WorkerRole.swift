@@ -143,7 +143,7 @@ public struct WorkerRole: Service {
 
     private func makeShard(
         _ number: Int,
-        filters: TombstoneFilters?,
+        filters: DeadTokenSets?,
         on eventLoop: any EventLoop
     ) throws -> NIOLoopBound<WorkerShard> {
         var logger = logger

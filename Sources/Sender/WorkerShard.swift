@@ -24,7 +24,7 @@ final class WorkerShard {
         /// Makes the client that reads the log for lagging topics; called on first need.
         var makeReader: () throws(KafkaError) -> any PartitionReader
         /// The dead tokens, as published in push.tombstones; nil: not followed.
-        var filters: TombstoneFilters?
+        var filters: DeadTokenSets?
     }
 
     enum State {

@@ -21,14 +21,14 @@ extension IntegrationTests {
             static let maxAge = Duration.seconds(40)
 
             let eventLoop = EmbeddedEventLoop()
-            let filters: TombstoneFilters
+            let filters: DeadTokenSets
             private let brokers: String
             private let follower: TombstoneFollower
 
             init(_ brokers: String) throws {
                 self.brokers = brokers
                 let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-                filters = TombstoneFilters(
+                filters = DeadTokenSets(
                     maxAge: Self.maxAge,
                     memoryBytes: .max,
                     writer: eventLoop,
@@ -106,8 +106,8 @@ extension IntegrationTests {
             }
 
             func holds(_ number: Int) -> Bool {
-                let hash = Self.token(number).withUnsafeBytes { TombstoneFilter.hash($0) }
-                return filters.filter(environment: Self.environment, bundleID: news).contains(hash)
+                let hash = Self.token(number).withUnsafeBytes { DeadTokenSet.hash($0) }
+                return filters.deadTokens(environment: Self.environment, bundleID: news).contains(hash)
             }
 
             private static func token(_ number: Int) -> [UInt8] {

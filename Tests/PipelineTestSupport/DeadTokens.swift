@@ -26,14 +26,14 @@ extension TokenFacts {
     }
 }
 
-extension TombstoneFilters {
+extension DeadTokenSets {
     /// A token of 32 equal bytes is to be asked of Redis.
     func holds(
         _ token: UInt8,
         bundleID: String = TokenStore.bundleID,
         environment: String = TokenStore.environment
     ) -> Bool {
-        let hash = Array(repeating: token, count: 32).withUnsafeBytes { TombstoneFilter.hash($0) }
-        return filter(environment: environment, bundleID: bundleID).contains(hash)
+        let hash = Array(repeating: token, count: 32).withUnsafeBytes { DeadTokenSet.hash($0) }
+        return deadTokens(environment: environment, bundleID: bundleID).contains(hash)
     }
 }

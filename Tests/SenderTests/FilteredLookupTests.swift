@@ -18,7 +18,7 @@ struct FilteredLookupTests {
 
         let eventLoop = EmbeddedEventLoop()
         let redis: ScriptedRedis
-        let filters: TombstoneFilters
+        let filters: DeadTokenSets
         let shard: WorkerShard
         private(set) var topics: [Topic] = []
         private let bytes: UnsafeMutableRawBufferPointer
@@ -33,7 +33,7 @@ struct FilteredLookupTests {
         init(memoryBytes: Int = .max) throws {
             redis = ScriptedRedis(on: eventLoop)
             redis.isMute = true
-            filters = TombstoneFilters(
+            filters = DeadTokenSets(
                 maxAge: Self.maxAge,
                 memoryBytes: memoryBytes,
                 writer: eventLoop,
@@ -220,7 +220,7 @@ struct FilteredLookupTests {
 
     @Test("A bundle whose filter was given up is asked for like one without")
     func givenUp() throws {
-        let bench = try Bench(memoryBytes: TombstoneFilter.firstBytes)
+        let bench = try Bench(memoryBytes: DeadTokenSet.firstBytes)
         defer { bench.shard.leave() }
         bench.filters.complete(asOf: bench.now)
         #expect(bench.asked(for: 1, 200) == 0)

@@ -199,7 +199,7 @@ extension WorkerShard {
         configuration: BelfryConfiguration = BelfryConfiguration(),
         producer: ScriptedProducer = ScriptedProducer(),
         redis: (any RedisPipeline)? = nil,
-        filters: TombstoneFilters? = nil,
+        filters: DeadTokenSets? = nil,
         gateways: (any GatewayConnectors)? = nil,
         reader: ScriptedReader = ScriptedReader(),
         unixMilliseconds: @escaping @Sendable () -> Int64 = { 0 },

@@ -17,14 +17,14 @@ struct TombstoneFollowerTests {
         let eventLoop = EmbeddedEventLoop()
         let topic: ScriptedTopic
         let log = LogLines()
-        let filters: TombstoneFilters
+        let filters: DeadTokenSets
         let follower: TombstoneFollower
 
         /// - Parameter starts: whether it looks by itself.
         init(partitions: Int = 1, starts: Bool = true, _ prepare: (ScriptedTopic) -> Void = { _ in }) {
             topic = ScriptedTopic(partitions: partitions)
             prepare(topic)
-            filters = TombstoneFilters(
+            filters = DeadTokenSets(
                 maxAge: Self.maxAge,
                 memoryBytes: .max,
                 writer: eventLoop,

@@ -8,7 +8,7 @@ import TokenState
 
 /// A worker's ``TombstoneFollower`` on a thread of its own.
 final class FollowerThread {
-    let filters: TombstoneFilters
+    let filters: DeadTokenSets
 
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private let kafka: KafkaSettings
@@ -31,7 +31,7 @@ final class FollowerThread {
         self.health = health
         topic = settings.names.tombstones
         self.logger = logger
-        filters = TombstoneFilters(
+        filters = DeadTokenSets(
             maxAge: configuration.worker.filterMaxAge,
             memoryBytes: configuration.worker.filterMemoryBytes,
             writer: group.next(),

@@ -15,7 +15,7 @@ final class Lookup {
 
     private let redis: (any RedisPipeline)?
     private let tokens: TokenTable?
-    private let filters: TombstoneFilters?
+    private let filters: DeadTokenSets?
     private let routing: Routing
     private let logger: Logger
     private let clock: () -> MonotonicTime
@@ -71,7 +71,7 @@ final class Lookup {
     init(
         redis: (any RedisPipeline)?,
         tokens: TokenTable?,
-        filters: TombstoneFilters?,
+        filters: DeadTokenSets?,
         patience: Duration?,
         routing: Routing,
         logger: Logger,
@@ -196,9 +196,9 @@ final class Lookup {
             let hasRefused = routing.hasRefused(of: topic)
             for start in stride(from: first, to: end, by: Self.probesAtOnce) {
                 let part = start..<min(start + Self.probesAtOnce, end)
-                withUnsafeTemporaryAllocation(of: TombstoneFilter.Contents.Probe.self, capacity: part.count) { probes in
+                withUnsafeTemporaryAllocation(of: DeadTokenSet.Contents.Probe.self, capacity: part.count) { probes in
                     for index in part {
-                        let probe = deadTokens.probe(TombstoneFilter.hash(batch.tokens[index]))
+                        let probe = deadTokens.probe(DeadTokenSet.hash(batch.tokens[index]))
                         probes.initializeElement(at: index - start, to: probe)
                     }
                     for index in part

@@ -25,7 +25,7 @@ final class TombstoneWriter {
 
     private let tokens: TokenTable?
     private let publisher: TombstonePublisher
-    private let filters: TombstoneFilters?
+    private let filters: DeadTokenSets?
     private let eventLoop: any EventLoop
     private let logger: Logger
     private var fresh: [Refused] = []
@@ -36,7 +36,7 @@ final class TombstoneWriter {
     init(
         tokens: TokenTable?,
         publisher: TombstonePublisher,
-        filters: TombstoneFilters?,
+        filters: DeadTokenSets?,
         eventLoop: any EventLoop,
         logger: Logger
     ) {

@@ -99,7 +99,7 @@ struct ShardSettings: Sendable {
     }
 
     /// Makes a topic of a configured environment.
-    func makeTopic(_ index: Int32, environment: String, bundleID: String, filters: TombstoneFilters?) -> Topic {
+    func makeTopic(_ index: Int32, environment: String, bundleID: String, filters: DeadTokenSets?) -> Topic {
         guard let place = environments[environment] else { preconditionFailure("the environment is configured") }
         let topic = topic(bundleID, in: place)
         return Topic(
@@ -110,7 +110,7 @@ struct ShardSettings: Sendable {
             tokenBytes: 32...place.tokenLimitBytes,
             limits: topic.limits,
             health: health.health(environment: environment, bundleID: bundleID),
-            deadTokens: filters?.filter(environment: environment, bundleID: bundleID)
+            deadTokens: filters?.deadTokens(environment: environment, bundleID: bundleID)
         )
     }
 

@@ -11,7 +11,7 @@ final class Topic {
     /// The place of its tokens' state in Redis.
     let tokens: TokenTable.Space
     /// The dead tokens, as published in push.tombstones; nil: not followed.
-    let deadTokens: TombstoneFilter?
+    let deadTokens: DeadTokenSet?
     let requestKey: FingerprintKey
     let windowKey: FingerprintKey
     /// Window of coalescing. Zero: a request that does not wait anyway is sent at once.
@@ -35,7 +35,7 @@ final class Topic {
         tokenBytes: ClosedRange<Int>,
         limits: LaneLimits,
         health: SharedTopicHealth,
-        deadTokens: TombstoneFilter?
+        deadTokens: DeadTokenSet?
     ) {
         self.index = index
         self.environment = environment

@@ -7,7 +7,7 @@ import PipelineCore
 import PushSchemas
 import PushTopics
 
-/// Reads push.tombstones from its beginning, all of it, and keeps a worker's ``TombstoneFilters`` current.
+/// Reads push.tombstones from its beginning, all of it, and keeps a worker's ``DeadTokenSets`` current.
 ///
 /// Runs on an event loop of its own, because it waits for the broker's answers. Its owner stops it.
 package final class TombstoneFollower {
@@ -23,7 +23,7 @@ package final class TombstoneFollower {
     private let reader: any TopicReader
     private let topic: String
     private let partitions: Int
-    private let filters: TombstoneFilters
+    private let filters: DeadTokenSets
     private let logger: Logger
     private var progress: FollowedTopic
     private var timer: RepeatingTimer?
@@ -38,7 +38,7 @@ package final class TombstoneFollower {
         reader: any TopicReader,
         topic: String,
         partitions: Int,
-        filters: TombstoneFilters,
+        filters: DeadTokenSets,
         logger: Logger
     ) {
         self.eventLoop = eventLoop

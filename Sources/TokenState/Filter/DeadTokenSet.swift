@@ -3,28 +3,28 @@ import Synchronization
 /// The dead tokens of one bundle, looked up in memory within a few nanoseconds. An open-addressed table of one word a
 /// tombstone.
 ///
-/// The filter may call a living token dead: a word has 38 bits of the token's hash, so with ten million tombstones that
+/// The set may call a living token dead: a word has 38 bits of the token's hash, so with ten million tombstones that
 /// is one living token in about ten thousand; and it holds for one that registered within about a minute of its
 /// tombstone. It never calls a token alive whose tombstone it received, with one exception: a dead token that shares
 /// those bits with another is forgotten when that one comes back. So a token found here is looked up in Redis, and one
 /// not found need not be.
 ///
-/// It takes 11 to 22 bytes a tombstone, and 32 while it grows. A filter that must not grow is given up: it calls every
+/// It takes 11 to 22 bytes a tombstone, and 32 while it grows. A set that must not grow is given up: it calls every
 /// token dead from then on, and takes no memory.
 ///
 /// Records of a token are merged by maximum: a tombstone stays until a registration at or after it. One thread writes,
 /// any number reads at the same time without waiting.
-package final class TombstoneFilter: Sendable {
+package final class DeadTokenSet: Sendable {
     /// Bits of the time of death in a word, the lower 26; the hash has the upper 38, and is never 0. The time is in
     /// units of 64 seconds, rounded up. Lower bits 0: the tombstone was removed. The whole word 0: never used.
     private static let timeBits: UInt64 = 26
     private static let timeMask: UInt64 = (1 << 26) - 1
     private static let unitSeconds: UInt64 = 64
     private static let firstWords = 256
-    /// Bytes of an empty filter.
+    /// Bytes of an empty set.
     static let firstBytes = firstWords * MemoryLayout<UInt64>.stride
 
-    /// The words of a filter at one size. Freed with the last reference.
+    /// The words of a set at one size. Freed with the last reference.
     final class Table: @unchecked Sendable {
         fileprivate let words: UnsafeMutablePointer<Atomic<UInt64>>
         fileprivate let mask: Int
@@ -66,7 +66,7 @@ package final class TombstoneFilter: Sendable {
     /// Bytes of memory. The writer's thread.
     var bytes: Int { Self.table(present.load(ordering: .relaxed))?._withUnsafeGuaranteedRef { $0.bytes } ?? 0 }
 
-    /// The filter calls every token dead, because it must not grow. Any thread.
+    /// The set calls every token dead, because it must not grow. Any thread.
     var isGivenUp: Bool { present.load(ordering: .relaxed) == 0 }
 
     /// The hash of a token: 64 well mixed bits.
@@ -85,19 +85,19 @@ package final class TombstoneFilter: Sendable {
         return mixed(hash ^ last)
     }
 
-    /// The present contents of a filter, for a run of questions. No question counts a reference, so that they may wait
+    /// The present contents of a set, for a run of questions. No question counts a reference, so that they may wait
     /// for memory together. Valid until the thread returns to its event loop.
     package struct Contents {
         /// Nil: every token is called dead.
         fileprivate let words: UnsafeMutablePointer<Atomic<UInt64>>?
         fileprivate let mask: Int
 
-        /// The contents of a filter that was given up.
+        /// The contents of a set that was given up.
         package static var everyToken: Contents { Contents(words: nil, mask: 0) }
 
         /// A token may be dead.
         ///
-        /// - Parameter hash: see ``TombstoneFilter/hash(_:)``.
+        /// - Parameter hash: see ``DeadTokenSet/hash(_:)``.
         @inline(__always)
         func contains(_ hash: UInt64) -> Bool { contains(probe(hash)) }
 
@@ -108,11 +108,11 @@ package final class TombstoneFilter: Sendable {
             fileprivate var word: UInt64
         }
 
-        /// - Parameter hash: see ``TombstoneFilter/hash(_:)``.
+        /// - Parameter hash: see ``DeadTokenSet/hash(_:)``.
         @inline(__always)
         package func probe(_ hash: UInt64) -> Probe {
             guard let words else { return Probe(hash: hash, word: 0) }
-            let place = TombstoneFilter.home(TombstoneFilter.key(hash), mask: mask)
+            let place = DeadTokenSet.home(DeadTokenSet.key(hash), mask: mask)
             return Probe(hash: hash, word: words[place].load(ordering: .relaxed))
         }
 
@@ -120,12 +120,12 @@ package final class TombstoneFilter: Sendable {
         @inline(__always)
         package func contains(_ probe: Probe) -> Bool {
             guard let words else { return true }
-            let key = TombstoneFilter.key(probe.hash)
-            var index = TombstoneFilter.home(key, mask: mask)
+            let key = DeadTokenSet.key(probe.hash)
+            var index = DeadTokenSet.home(key, mask: mask)
             var word = probe.word
             while true {
                 if word == 0 { return false }
-                if word & ~TombstoneFilter.timeMask == key { return word & TombstoneFilter.timeMask != 0 }
+                if word & ~DeadTokenSet.timeMask == key { return word & DeadTokenSet.timeMask != 0 }
                 index = (index &+ 1) & mask
                 word = words[index].load(ordering: .relaxed)
             }
@@ -148,7 +148,7 @@ package final class TombstoneFilter: Sendable {
     /// - Parameters:
     ///   - registeredAt: UNIX seconds of its last registration; 0: none is known.
     ///   - tombstonedAt: UNIX seconds of its tombstone; 0: none.
-    ///   - roomBytes: most bytes of another table beside the present one; if it would take more the filter is given up.
+    ///   - roomBytes: most bytes of another table beside the present one; if it would take more the set is given up.
     /// - Returns: a table that was replaced, or given up. It must be kept until no reader can still be inside
     ///   ``contains(_:)``.
     func merge(_ hash: UInt64, registeredAt: UInt32, tombstonedAt: UInt32, roomBytes: Int = .max) -> Table? {
