@@ -190,13 +190,13 @@ struct Stages {
     }
 
     /// The position up to which the backlog of a feed was routed.
-    func backlogPosition(of feed: TopicFeed, hasRest: Bool, ticks: UInt64) -> UInt64 {
+    func backlogPosition(of feed: TopicFeed, hasLeftover: Bool, ticks: UInt64) -> UInt64 {
         let partition = feed.partition
         // While no more is taken in, nothing newer can come.
         guard !partition.isPaused else { return .max }
         guard feed.ledger.isLive else { return feed.account.feeding == .all && self.feed.wants(feed) ? 0 : .max }
         guard lookup.count == 0 else { return UInt64(max(0, partition.routedLive)) }
-        let isAtRest = !hasRest && partition.movedAt + ShardLimits.backlogStandstillTicks <= ticks
+        let isAtRest = !hasLeftover && partition.movedAt + ShardLimits.backlogStandstillTicks <= ticks
         return isAtRest ? .max : UInt64(max(0, partition.liveNext ?? 0))
     }
 

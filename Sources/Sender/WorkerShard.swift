@@ -42,7 +42,7 @@ final class WorkerShard {
     let stages: Stages
     private let clients: Clients
     /// Messages consumed and not looked at yet, oldest first.
-    private var liveRests: [LiveRest] = []
+    private var liveLeftovers: [LiveLeftoverBatch] = []
     private(set) var state = State.running
     private var drained: EventLoopPromise<Void>?
     private var ticking: RepeatingTimer?
@@ -58,7 +58,7 @@ final class WorkerShard {
     private var ticks: UInt64 = 0
 
     /// Messages of a consumed batch that were not looked at yet.
-    private struct LiveRest {
+    private struct LiveLeftoverBatch {
         var batch: KafkaBatch
         var next: Int
         /// The partitions as assigned when the batch was consumed: a partition assigned anew is fetched anew.
@@ -107,7 +107,7 @@ final class WorkerShard {
         stages.coalescing.backlog = Coalescing.Backlog { [unowned self] in
             stages.backlogEnd(of: $0)
         } position: { [unowned self] in
-            stages.backlogPosition(of: $0, hasRest: !liveRests.isEmpty, ticks: ticks)
+            stages.backlogPosition(of: $0, hasLeftover: !liveLeftovers.isEmpty, ticks: ticks)
         }
         stages.memory.isRedisAway = { [unowned self] in stages.lookup.isRedisAway }
         stages.memory.onRemembered = { [unowned self] in
@@ -163,8 +163,10 @@ final class WorkerShard {
         stages.lookup.ask()
         moveOn()
         var batches = 0
-        while canTakeIn(lanes: ShardLimits.liveBatches), batches < ShardLimits.batchesPerTurn, let rest = nextLive() {
-            takeIn(rest)
+        while canTakeIn(lanes: ShardLimits.liveBatches), batches < ShardLimits.batchesPerTurn,
+            let leftover = nextLive()
+        {
+            takeIn(leftover)
             moveOn()
             batches += 1
             // The stages are full most of the time when there is a backlog; only a standstill counts as blocked.
@@ -205,16 +207,16 @@ final class WorkerShard {
         return stages.lookup.count < limit && stages.outcomes.unacknowledged < ShardLimits.publications
     }
 
-    private func nextLive() -> LiveRest? {
-        if !liveRests.isEmpty { return liveRests.removeFirst() }
+    private func nextLive() -> LiveLeftoverBatch? {
+        if !liveLeftovers.isEmpty { return liveLeftovers.removeFirst() }
         return clients.consumer.consumeBatch(max: settings.batchRecords, timeoutMilliseconds: 0)
-            .map { LiveRest(batch: $0, next: 0, partitions: stages.group.assigned) }
+            .map { LiveLeftoverBatch(batch: $0, next: 0, partitions: stages.group.assigned) }
     }
 
     /// Feeds the messages of a batch to the intake; keeps the rest when one prepared batch is full.
-    private func takeIn(_ rest: LiveRest) {
-        let batch = rest.batch
-        var index = rest.next
+    private func takeIn(_ leftover: LiveLeftoverBatch) {
+        let batch = leftover.batch
+        var index = leftover.next
         stages.intake.begin(batch, now: now)
         while index < batch.count, stages.intake.preparedCount < ShardLimits.notificationsPerBatch {
             defer { index += 1 }
@@ -223,12 +225,12 @@ final class WorkerShard {
                 if let error = message.error { report(error, of: message) }
                 continue
             }
-            guard let partition = rest.partitions[message.partition], partition.phase == .active else { continue }
+            guard let partition = leftover.partitions[message.partition], partition.phase == .active else { continue }
             stages.feed.feedLive(message, at: index, of: partition)
         }
         if let prepared = stages.intake.end() { add(prepared) }
         if index < batch.count {
-            liveRests.insert(LiveRest(batch: batch, next: index, partitions: rest.partitions), at: 0)
+            liveLeftovers.insert(LiveLeftoverBatch(batch: batch, next: index, partitions: leftover.partitions), at: 0)
         }
     }
 
@@ -239,7 +241,7 @@ final class WorkerShard {
         guard let batch = clients.consumer.consumeBatch(max: settings.batchRecords, timeoutMilliseconds: 0),
             !isDraining
         else { return }
-        liveRests.append(LiveRest(batch: batch, next: 0, partitions: stages.group.assigned))
+        liveLeftovers.append(LiveLeftoverBatch(batch: batch, next: 0, partitions: stages.group.assigned))
     }
 
     private func add(_ batch: PreparedBatch) {

@@ -18,7 +18,7 @@ final class CatchUpReader {
     private var nextAttempt = MonotonicTime(nanoseconds: 0)
     private var idleSince: MonotonicTime?
     /// Records read and not looked at yet.
-    private var rests: [KafkaTopicPartition: (batch: KafkaBatch, next: Int)] = [:]
+    private var leftovers: [KafkaTopicPartition: (batch: KafkaBatch, next: Int)] = [:]
     /// The index of the first partition in the next turn.
     private var turn = 0
     /// Partitions whose log no longer has the next records of a topic.
@@ -63,7 +63,7 @@ final class CatchUpReader {
             case .atEnd: break
             // The reader has passed the remaining records.
             case .live: halt(partition)
-            case .enough(let next): rests[partition.place] = (batch, next)
+            case .enough(let next): leftovers[partition.place] = (batch, next)
             case .failed(let error): report(error, partition, now: now)
             }
             return (intake.end(), true)
@@ -72,7 +72,7 @@ final class CatchUpReader {
     }
 
     private func next(of partition: PartitionAssignment) -> (KafkaBatch, Int)? {
-        if let rest = rests.removeValue(forKey: partition.place) { return (rest.batch, rest.next) }
+        if let leftover = leftovers.removeValue(forKey: partition.place) { return (leftover.batch, leftover.next) }
         return reader?.read(partition.place, max: ShardLimits.catchUpRecords).map { ($0, 0) }
     }
 
@@ -97,7 +97,7 @@ final class CatchUpReader {
                     partition.catchUp.halt()
                     return false
                 }
-                rests[partition.place] = nil
+                leftovers[partition.place] = nil
                 try open().begin(partition.place, at: offset)
             case .goOn:
                 break
@@ -119,7 +119,7 @@ final class CatchUpReader {
     }
 
     private func stop(_ partition: PartitionAssignment) {
-        rests[partition.place] = nil
+        leftovers[partition.place] = nil
         if slots.holds(partition.number) { reader?.stop(partition.place) }
         slots.giveBack(partition.number)
     }
@@ -165,7 +165,7 @@ final class CatchUpReader {
         reader?.close()
         reader = nil
         slots = CatchUpSlots(count: slots.count)
-        rests = [:]
+        leftovers = [:]
         idleSince = nil
     }
 }

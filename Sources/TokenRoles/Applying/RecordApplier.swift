@@ -70,7 +70,7 @@ final class RecordApplier {
     private let logger: Logger
 
     /// Fetched and not looked at yet, oldest first.
-    private var rests: [Rest] = []
+    private var leftovers: [LeftoverBatch] = []
     /// Since when nothing could be taken; nil while something can.
     private var blockedSince: MonotonicTime?
     private var isTurning = false
@@ -79,7 +79,7 @@ final class RecordApplier {
     private var ticking: RepeatingTimer?
 
     /// Records that came when none could be taken.
-    private struct Rest {
+    private struct LeftoverBatch {
         var records: KafkaBatch
         /// Partitions that were given back since, or are fetched anew.
         var dropped: Set<Int32> = []
@@ -192,11 +192,11 @@ final class RecordApplier {
     private func takeNext() {
         blockedSince = nil
         group.pause(false)
-        if !rests.isEmpty { return take(rests.removeFirst()) }
+        if !leftovers.isEmpty { return take(leftovers.removeFirst()) }
         group.offsetsOutOfRange.mend()
-        guard let rest = consume() else { return }
+        guard let leftover = consume() else { return }
         // The group may have taken partitions back just now.
-        if group.mayTake { take(rest) } else { rests.append(rest) }
+        if group.mayTake { take(leftover) } else { leftovers.append(leftover) }
     }
 
     /// Serves the group while nothing can be taken: a member that is not polled for `max.poll.interval.ms` is thrown
@@ -207,19 +207,19 @@ final class RecordApplier {
         blockedSince = since
         guard !group.mayTake || since + Limits.blockedBeforePause <= now else { return }
         group.pause(true)
-        guard let rest = consume() else { return }
+        guard let leftover = consume() else { return }
         // Fetched before the pause: they would not come again.
-        if !group.isStopping { rests.append(rest) }
+        if !group.isStopping { leftovers.append(leftover) }
         turnSoon()
     }
 
-    private func consume() -> Rest? {
-        clients.consumer.consumeBatch(max: batchLimit, timeoutMilliseconds: 0).map { Rest(records: $0) }
+    private func consume() -> LeftoverBatch? {
+        clients.consumer.consumeBatch(max: batchLimit, timeoutMilliseconds: 0).map { LeftoverBatch(records: $0) }
     }
 
-    private func take(_ rest: Rest) {
-        let batch = writer.read(rest.records) { message in
-            !rest.dropped.contains(message.partition) && group.wants(message.partition, offset: message.offset)
+    private func take(_ leftover: LeftoverBatch) {
+        let batch = writer.read(leftover.records) { message in
+            !leftover.dropped.contains(message.partition) && group.wants(message.partition, offset: message.offset)
         } onError: { error, message in
             report(error, of: message)
         }
@@ -259,7 +259,7 @@ final class RecordApplier {
 
     /// Applies nothing further of what was fetched of partitions.
     private func drop(_ partitions: [Int32]) {
-        for index in rests.indices { rests[index].dropped.formUnion(partitions) }
+        for index in leftovers.indices { leftovers[index].dropped.formUnion(partitions) }
         writer.leave(partitions)
     }
 
