@@ -61,7 +61,7 @@ extension WorkerShard {
             reason: reason(of: account, topic),
             bytes: account.bytes,
             lagRecords: lag(of: account),
-            counters: lanes?.counters ?? TopicCounters()
+            counters: lanes?.counters ?? WorkerTopicCounters()
         )
     }
 

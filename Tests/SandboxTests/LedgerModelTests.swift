@@ -19,7 +19,7 @@ struct LedgerModelTests {
         }
 
         var devices: [Device]
-        var counters = TopicCounters()
+        var counters = SandboxTopicCounters()
 
         mutating func accept(
             _ device: Int,
@@ -82,7 +82,7 @@ struct LedgerModelTests {
         }
 
         /// With what is waiting now.
-        var balance: TopicCounters {
+        var balance: SandboxTopicCounters {
             var balance = counters
             balance.stored = devices.count { $0.waiting != nil }
             balance.held = devices.count { $0.waiting?.isHeld == true }
@@ -125,7 +125,7 @@ struct LedgerModelTests {
     }
 
     /// Every count of what was accepted ends up in exactly one fate.
-    private static func isBalanced(_ counters: TopicCounters) -> Bool {
+    private static func isBalanced(_ counters: SandboxTopicCounters) -> Bool {
         counters.accepted == counters.delivered + counters.stored + counters.coalesced + counters.expired
             + counters.feedback + counters.evicted && counters.held <= counters.stored
     }

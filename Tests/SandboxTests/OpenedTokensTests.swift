@@ -9,7 +9,7 @@ struct OpenedTokensTests {
     /// The result of a stream.
     private struct Result: Equatable {
         var actions: [GatewaySession.Action] = []
-        var counters = TopicCounters()
+        var counters = SandboxTopicCounters()
         var distinct = 0
         var feedback: [FeedbackList.Entry] = []
     }

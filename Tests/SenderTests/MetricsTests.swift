@@ -14,7 +14,7 @@ import Testing
         counters.outcomes.count(.duplicate)
         counters.outcomes.count(.confirmed)
         counters.outcomes.count(.deadLettered)
-        var topic = TopicCounters()
+        var topic = WorkerTopicCounters()
         topic.connects = 2
         topic.count(.errorResponse)
         topic.errorResponses[status] = 1

@@ -1,6 +1,6 @@
 /// `GET /stats`: the field names are the contract.
 struct StatsDocument: Encodable {
-    /// See ``TopicCounters``; `distinct` counts (token, value of the custom payload key `n`).
+    /// See ``SandboxTopicCounters``; `distinct` counts (token, value of the custom payload key `n`).
     struct Topic: Encodable {
         let accepted: Int
         let distinct: Int

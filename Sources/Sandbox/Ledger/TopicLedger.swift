@@ -34,7 +34,7 @@ struct TopicLedger: Sendable {
     private(set) var feedbackTaken = 0
     /// Of these: tuples that a reader's system has acknowledged.
     private(set) var feedbackArrived = 0
-    var counters = TopicCounters()
+    var counters = SandboxTopicCounters()
     /// The notifications that wait, see ``TopicLedger/route(_:_:_:_:now:)``.
     var store: NotificationStore
     /// Those of the waiting ones that wait for a power-saving time.

@@ -26,7 +26,7 @@ final class TopicLanes {
     var sending = Sending.all
     /// The clock for each of ``lanes``.
     var standstills: [LaneStandstill]
-    var counters = TopicCounters()
+    var counters = WorkerTopicCounters()
     var troubled = TroubledNotifications()
     /// Distinguishes newcomers from other tokens while many are called invalid; nil until one was.
     private(set) var acceptedTokens: AcceptedTokens?

@@ -32,7 +32,7 @@ struct ShardReport: Sendable, Equatable {
         var bytes: Int
         /// Offsets between its lowest cursors and the ends of the partitions in which it lags; 0: it lags nowhere.
         var lagRecords: Int64
-        var counters: TopicCounters
+        var counters: WorkerTopicCounters
     }
 
     var counters: WorkerCounters

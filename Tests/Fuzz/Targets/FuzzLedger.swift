@@ -13,7 +13,7 @@ enum FuzzLedger {
     }
 
     /// Every accepted notification has one fate, and nothing is counted that never was.
-    static func checkBooks(_ counters: TopicCounters) throws(BrokenInvariant) {
+    static func checkBooks(_ counters: SandboxTopicCounters) throws(BrokenInvariant) {
         let fates =
             counters.delivered + counters.stored + counters.coalesced + counters.expired + counters.evicted
             + counters.feedback

@@ -1,5 +1,5 @@
 /// A shard's counters for the connections of one bundle in one environment.
-struct TopicCounters: Equatable, Sendable {
+struct WorkerTopicCounters: Equatable, Sendable {
     var connects = 0
     var disconnects = [Int](repeating: 0, count: DisconnectReason.allCases.count)
     /// Error responses by status.

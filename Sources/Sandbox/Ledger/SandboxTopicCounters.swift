@@ -4,7 +4,7 @@ import APNsProtocol
 ///
 /// Every accepted one has exactly one fate: `accepted` = `delivered` + `stored` + `coalesced` + `expired` +
 /// `feedback` + `evicted`.
-struct TopicCounters: Sendable, Equatable {
+struct SandboxTopicCounters: Sendable, Equatable {
     /// Taken by the gateway, whatever happened then.
     var accepted = 0
     /// Followed a refused one, or a fault, on its connection.
