@@ -163,10 +163,10 @@ final class WorkerShard {
         stages.lookup.ask()
         moveOn()
         var batches = 0
-        while canTakeIn(lanes: ShardLimits.liveBatches), batches < ShardLimits.batchesPerTurn,
+        while canTakeBatch(lanes: ShardLimits.liveBatches), batches < ShardLimits.batchesPerTurn,
             let leftover = nextLive()
         {
-            takeIn(leftover)
+            feedMessages(of: leftover)
             moveOn()
             batches += 1
             // The stages are full most of the time when there is a backlog; only a standstill counts as blocked.
@@ -174,7 +174,7 @@ final class WorkerShard {
         }
         // After live batches, with room of their own: at least one batch in nine is of lagging topics.
         var hasRead = false
-        if canTakeIn(lanes: ShardLimits.preparedBatches) {
+        if canTakeBatch(lanes: ShardLimits.preparedBatches) {
             let read = stages.catchUp.read(stages.group.active, now: now)
             if let batch = read.batch { add(batch) }
             hasRead = read.hasRead
@@ -194,7 +194,7 @@ final class WorkerShard {
 
     /// Passes batches with finished look-ups on to the lanes.
     private func moveOn() {
-        while let batch = stages.lookup.takeKnown() {
+        while let batch = stages.lookup.takeKnownBatch() {
             stages.routing.route(batch)
             for (partition, offset) in batch.ends { partition.noteRouted(upTo: offset, tick: ticks) }
         }
@@ -202,7 +202,7 @@ final class WorkerShard {
     }
 
     /// There is room for another batch.
-    private func canTakeIn(lanes limit: Int) -> Bool {
+    private func canTakeBatch(lanes limit: Int) -> Bool {
         guard case .running = state, stages.group.revocation == nil else { return false }
         return stages.lookup.count < limit && stages.outcomes.unacknowledged < ShardLimits.publications
     }
@@ -214,7 +214,7 @@ final class WorkerShard {
     }
 
     /// Feeds the messages of a batch to the intake; keeps the rest when one prepared batch is full.
-    private func takeIn(_ leftover: LiveLeftoverBatch) {
+    private func feedMessages(of leftover: LiveLeftoverBatch) {
         let batch = leftover.batch
         var index = leftover.next
         stages.intake.begin(batch, now: now)
@@ -321,7 +321,7 @@ final class WorkerShard {
 
     /// Keeps serving the group while there is no room: partitions are paused, so that polling brings events only.
     private func applyBackpressure(now: MonotonicTime) {
-        if canTakeIn(lanes: ShardLimits.liveBatches) {
+        if canTakeBatch(lanes: ShardLimits.liveBatches) {
             blockedSince = nil
         } else if blockedSince == nil {
             blockedSince = now

@@ -17,14 +17,14 @@ import Testing
         var grants: [UInt64] = []
         for _ in 0..<2000 {
             now += .random(in: 0...(random.chance(2) ? 2 * Self.minute : Self.second), using: &random)
-            guard let later = budget.take(topic: 1, purpose: .reconnect, now: .init(nanoseconds: now)) else {
+            guard let later = budget.takeConnection(topic: 1, purpose: .reconnect, now: .init(nanoseconds: now)) else {
                 grants.append(now)
                 continue
             }
             #expect(later.nanoseconds > now && later.nanoseconds <= now + Self.minute)
             if random.chance(50) {
                 now = later.nanoseconds
-                let granted = budget.take(topic: 1, purpose: .reconnect, now: later) == nil
+                let granted = budget.takeConnection(topic: 1, purpose: .reconnect, now: later) == nil
                 #expect(granted, "asking again at the time named is granted")
                 grants.append(now)
             }
@@ -63,7 +63,7 @@ import Testing
         var grants: [UInt64] = []
         for second in 0..<180 as Range<UInt64> {
             let now = MonotonicTime(nanoseconds: second * Self.second)
-            while budget.take(topic: 1, purpose: .reconnect, now: now) == nil { grants.append(second) }
+            while budget.takeConnection(topic: 1, purpose: .reconnect, now: now) == nil { grants.append(second) }
         }
         #expect(grants.count { $0 == 0 } == 30)
         #expect((1..<29).allSatisfy { pair in grants.count { $0 / 2 == pair } == 1 }, "evenly after that")
@@ -79,8 +79,8 @@ import Testing
         var needed: [Int] = []
         for second in 0..<180 {
             let now = MonotonicTime(nanoseconds: UInt64(second) * Self.second)
-            while budget.take(topic: 1, purpose: .successor, now: now) == nil { sparing.append(second) }
-            if budget.take(topic: 1, purpose: .reconnect, now: now) == nil { needed.append(second) }
+            while budget.takeConnection(topic: 1, purpose: .successor, now: now) == nil { sparing.append(second) }
+            if budget.takeConnection(topic: 1, purpose: .reconnect, now: now) == nil { needed.append(second) }
         }
         for minute in 0..<120 {
             #expect(sparing.count { (minute..<minute + 60).contains($0) } <= 31)
@@ -102,16 +102,16 @@ import Testing
     func probesWait() {
         var budget = ConnectionBudget(perMinute: 4)
         let now = MonotonicTime(nanoseconds: 0)
-        #expect(budget.take(topic: 1, purpose: .probe, now: now) == nil)
-        #expect(budget.take(topic: 2, purpose: .probe, now: now) == .init(nanoseconds: Self.minute))
-        #expect(budget.take(topic: 1, purpose: .reconnect, now: now) == nil)
+        #expect(budget.takeConnection(topic: 1, purpose: .probe, now: now) == nil)
+        #expect(budget.takeConnection(topic: 2, purpose: .probe, now: now) == .init(nanoseconds: Self.minute))
+        #expect(budget.takeConnection(topic: 1, purpose: .reconnect, now: now) == nil)
     }
 
     @Test("A clock that stands still or goes back earns nothing")
     func clock() {
         var budget = ConnectionBudget(perMinute: 4)
         let grants = [60, 60, 60, 59, 0].map {
-            budget.take(topic: 1, purpose: .reconnect, now: .init(nanoseconds: $0 * Self.second)) == nil
+            budget.takeConnection(topic: 1, purpose: .reconnect, now: .init(nanoseconds: $0 * Self.second)) == nil
         }
         #expect(grants == [true, true, false, false, false])
     }
@@ -122,25 +122,27 @@ import Testing
     func first() {
         var budget = ConnectionBudget(perMinute: 2)
         var now = MonotonicTime(nanoseconds: 7)
-        for topic in 0..<20 as Range<UInt64> { #expect(budget.take(topic: topic, purpose: .first, now: now) == nil) }
+        for topic in 0..<20 as Range<UInt64> {
+            #expect(budget.takeConnection(topic: topic, purpose: .first, now: now) == nil)
+        }
         for topic in 20..<60 as Range<UInt64> {
-            let later = budget.take(topic: topic, purpose: .first, now: now)
+            let later = budget.takeConnection(topic: topic, purpose: .first, now: now)
             #expect(later == now + .milliseconds(50))
             now = later ?? now
-            #expect(budget.take(topic: topic, purpose: .first, now: now) == nil)
+            #expect(budget.takeConnection(topic: topic, purpose: .first, now: now) == nil)
         }
-        #expect(budget.take(topic: 1, purpose: .reconnect, now: now) == nil)
+        #expect(budget.takeConnection(topic: 1, purpose: .reconnect, now: now) == nil)
         now = now + .milliseconds(500)
-        #expect((0..<20).count { _ in budget.take(topic: 1, purpose: .first, now: now) == nil } == 10)
+        #expect((0..<20).count { _ in budget.takeConnection(topic: 1, purpose: .first, now: now) == nil } == 10)
     }
 
     @Test("A spent budget of reconnects keeps no first connection waiting")
     func firstPasses() {
         var budget = ConnectionBudget(perMinute: 1)
         let now = MonotonicTime(nanoseconds: 1)
-        #expect(budget.take(topic: 1, purpose: .reconnect, now: now) == nil)
-        #expect(budget.take(topic: 2, purpose: .reconnect, now: now) != nil)
-        #expect(budget.take(topic: 2, purpose: .first, now: now) == nil)
+        #expect(budget.takeConnection(topic: 1, purpose: .reconnect, now: now) == nil)
+        #expect(budget.takeConnection(topic: 2, purpose: .reconnect, now: now) != nil)
+        #expect(budget.takeConnection(topic: 2, purpose: .first, now: now) == nil)
     }
 
     // MARK: Shares
@@ -179,45 +181,45 @@ import Testing
     func ties() {
         var budget = ConnectionBudget(perMinute: 1)
         var now = MonotonicTime(nanoseconds: 0)
-        #expect(budget.take(topic: 0, purpose: .reconnect, now: now) == nil)
+        #expect(budget.takeConnection(topic: 0, purpose: .reconnect, now: now) == nil)
         let due = now + .seconds(60)
-        #expect(budget.take(topic: 3, purpose: .reconnect, now: now) == due)
+        #expect(budget.takeConnection(topic: 3, purpose: .reconnect, now: now) == due)
         now = now + .seconds(1)
-        #expect(budget.take(topic: 2, purpose: .reconnect, now: now) == due)
-        #expect(budget.take(topic: 1, purpose: .reconnect, now: now) == due)
+        #expect(budget.takeConnection(topic: 2, purpose: .reconnect, now: now) == due)
+        #expect(budget.takeConnection(topic: 1, purpose: .reconnect, now: now) == due)
         now = due
-        #expect(budget.take(topic: 1, purpose: .reconnect, now: now) == now + .milliseconds(20))
-        #expect(budget.take(topic: 2, purpose: .reconnect, now: now) == now + .milliseconds(20))
-        #expect(budget.take(topic: 3, purpose: .reconnect, now: now) == nil)
+        #expect(budget.takeConnection(topic: 1, purpose: .reconnect, now: now) == now + .milliseconds(20))
+        #expect(budget.takeConnection(topic: 2, purpose: .reconnect, now: now) == now + .milliseconds(20))
+        #expect(budget.takeConnection(topic: 3, purpose: .reconnect, now: now) == nil)
         now = now + .seconds(59) + .milliseconds(900)
-        #expect(budget.take(topic: 2, purpose: .reconnect, now: now) == due + .seconds(60))
-        #expect(budget.take(topic: 1, purpose: .reconnect, now: now) == due + .seconds(60))
+        #expect(budget.takeConnection(topic: 2, purpose: .reconnect, now: now) == due + .seconds(60))
+        #expect(budget.takeConnection(topic: 1, purpose: .reconnect, now: now) == due + .seconds(60))
         now = due + .seconds(60)
-        #expect(budget.take(topic: 2, purpose: .reconnect, now: now) == now + .milliseconds(20))
-        #expect(budget.take(topic: 1, purpose: .reconnect, now: now) == nil)
+        #expect(budget.takeConnection(topic: 2, purpose: .reconnect, now: now) == now + .milliseconds(20))
+        #expect(budget.takeConnection(topic: 1, purpose: .reconnect, now: now) == nil)
     }
 
     @Test("A topic that does not come at its time keeps the others waiting for half a second only")
     func gone() {
         var budget = ConnectionBudget(perMinute: 1)
         var now = MonotonicTime(nanoseconds: 0)
-        #expect(budget.take(topic: 1, purpose: .reconnect, now: now) == nil)
+        #expect(budget.takeConnection(topic: 1, purpose: .reconnect, now: now) == nil)
         now = now + .seconds(30)
-        #expect(budget.take(topic: 2, purpose: .reconnect, now: now) != nil)
+        #expect(budget.takeConnection(topic: 2, purpose: .reconnect, now: now) != nil)
         now = now + .seconds(30) + ConnectionBudget.patience
-        #expect(budget.take(topic: 3, purpose: .reconnect, now: now) == now + .milliseconds(20))
+        #expect(budget.takeConnection(topic: 3, purpose: .reconnect, now: now) == now + .milliseconds(20))
         now = now + .milliseconds(20)
-        #expect(budget.take(topic: 3, purpose: .reconnect, now: now) == nil)
+        #expect(budget.takeConnection(topic: 3, purpose: .reconnect, now: now) == nil)
     }
 
     @Test("A topic that neither waits nor had a connection within the minute is forgotten")
     func memory() {
         var budget = ConnectionBudget(perMinute: 60)
         for topic in 0..<10_000 as Range<UInt64> {
-            _ = budget.take(topic: topic, purpose: .reconnect, now: .init(nanoseconds: topic * Self.second))
+            _ = budget.takeConnection(topic: topic, purpose: .reconnect, now: .init(nanoseconds: topic * Self.second))
         }
         #expect(budget.keptTopics <= 62)
-        _ = budget.take(topic: 0, purpose: .reconnect, now: .init(nanoseconds: 20_000 * Self.second))
+        _ = budget.takeConnection(topic: 0, purpose: .reconnect, now: .init(nanoseconds: 20_000 * Self.second))
         #expect(budget.keptTopics == 1)
     }
 }
@@ -253,7 +255,7 @@ private struct BudgetWorld {
             let now = MonotonicTime(nanoseconds: tick * 20_000_000)
             for index in askers.indices where askers[index].asksAt <= now {
                 let asker = askers[index]
-                if let later = budget.take(topic: asker.topic, purpose: asker.purpose, now: now) {
+                if let later = budget.takeConnection(topic: asker.topic, purpose: asker.purpose, now: now) {
                     askers[index].asksAt = later
                     continue
                 }

@@ -13,7 +13,7 @@ import Testing
         settledEnd: UInt64 = 0,
         allowance: Duration = .seconds(2)
     ) -> Bool {
-        standstill.note(
+        standstill.observeLane(
             hasWork: hasWork,
             isExcused: isExcused,
             settledEnd: settledEnd,

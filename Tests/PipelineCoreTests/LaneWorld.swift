@@ -305,7 +305,7 @@ final class LaneWorld {
             connection?.read(oldest.bytes.count, by: &gateway, answerDue: answerDue())
         }
         deliverAnswer()
-        lane.noteQuiet(now: .init(nanoseconds: now))
+        lane.passQuietNotifications(now: .init(nanoseconds: now))
         presume()
     }
 

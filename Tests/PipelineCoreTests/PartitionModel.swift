@@ -208,14 +208,14 @@ struct ModelAssignment {
         #expect(record == expected, "once each, in the order of the offsets")
         feed.through = record.offset
         let before = feed.ledger.frontier.bytes
-        let number = feed.ledger.take(offset: record.offset, tokens: Int(record.tokens), bytes: record.bytes)
+        let number = feed.ledger.addRecord(offset: record.offset, tokens: Int(record.tokens), bytes: record.bytes)
         feed.taken[number] = record
         for token in 0..<record.tokens {
             let isDone = feed.ledger.isDone(number, token: token)
             if isDone { #expect(partition.settled.contains(record.position(token)), "skipped \(record) \(token)") }
             if ModelPartition.says(start, metadata, record, token) { #expect(isDone, "repeated \(record) \(token)") }
         }
-        budget.take(feed.ledger.frontier.bytes - before)
+        budget.takeBytes(feed.ledger.frontier.bytes - before)
         change(&feed) { $0.advance() }
     }
 

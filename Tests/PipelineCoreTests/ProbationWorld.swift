@@ -201,7 +201,7 @@ final class ProbationWorld {
         now = now + time
         for index in 0...1 {
             let due = index == 0 ? lane.presumesAt : probation.presumesAt
-            if index == 0 { lane.noteQuiet(now: now) } else { probation.noteQuiet(now: now) }
+            if index == 0 { lane.passQuietNotifications(now: now) } else { probation.passQuietNotifications(now: now) }
             guard let due, due <= now else { continue }
             // The gateway answers within the window.
             read(index, .max)

@@ -130,7 +130,7 @@ import Testing
         while let index = held.indices.filter({ budget.admits(topicBytes: held[$0]) }).min(by: { held[$0] < held[$1] })
         {
             held[index] += 1
-            budget.take(1)
+            budget.takeBytes(1)
         }
         return held
     }
@@ -155,7 +155,7 @@ import Testing
     func givenBack() {
         var budget = MemoryBudget(limitBytes: 100, topicLimitBytes: 100)
         #expect(fill(&budget, topics: 1) == [50])
-        budget.take(20)
+        budget.takeBytes(20)
         #expect(!budget.admits(topicBytes: 49) && budget.admits(topicBytes: 29))
         budget.giveBack(30)
         #expect(budget.usedBytes == 40 && budget.admits(topicBytes: 40))
@@ -165,7 +165,7 @@ import Testing
     func whole() {
         var budget = MemoryBudget(limitBytes: 100, topicLimitBytes: 100)
         #expect(budget.admits(topicBytes: 0))
-        budget.take(5000)
+        budget.takeBytes(5000)
         #expect(!budget.admits(topicBytes: 0))
         budget.giveBack(5000)
         #expect(budget.admits(topicBytes: 99))

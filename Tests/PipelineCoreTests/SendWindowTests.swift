@@ -99,10 +99,10 @@ import Testing
         #expect(probe.send() == [])
         #expect(probe.window.quietDelay == .milliseconds(200))
         probe.now = probe.now + .milliseconds(199)
-        probe.lane.noteQuiet(now: probe.now)
+        probe.lane.passQuietNotifications(now: probe.now)
         #expect(probe.send() == [])
         probe.now = probe.now + .milliseconds(1)
-        probe.lane.noteQuiet(now: probe.now)
+        probe.lane.passQuietNotifications(now: probe.now)
         #expect(probe.send().count == 489, "the rest: nothing was settled, but the window no longer counts the first")
         #expect(probe.inFlight == 989)
     }
@@ -124,8 +124,8 @@ import Testing
             #expect(probe.openAndSend().count == 500)
             if isLooking {
                 probe.now = probe.now + .seconds(1)
-                probe.lane.noteQuiet(now: probe.now)
-                probe.lane.noteQuiet(now: probe.now)
+                probe.lane.passQuietNotifications(now: probe.now)
+                probe.lane.passQuietNotifications(now: probe.now)
             }
             #expect(probe.silence().presumed.count == 500)
             #expect(probe.window.size == 500 + SendWindow.gain * 500)

@@ -46,7 +46,7 @@ import Testing
     }
 
     private mutating func take(_ offset: Int64, tokens: Int = 1) -> UInt32 {
-        let record = ledger.take(offset: offset, tokens: tokens, bytes: 5)
+        let record = ledger.addRecord(offset: offset, tokens: tokens, bytes: 5)
         ledger.advance()
         return record
     }
@@ -149,8 +149,8 @@ import Testing
         var anew = ledger.rewound(liveNext: 40)
         #expect(anew.gap?.next == 12 && anew.gap?.last == 39 && anew.cursor == 12 && anew.doneBelow == 10)
         #expect(anew.frontier.recordCount == 0 && anew.frontier.bytes == 0)
-        _ = anew.take(offset: 12, tokens: 1, bytes: 0)
-        let again = anew.take(offset: 15, tokens: 2, bytes: 0)
+        _ = anew.addRecord(offset: 12, tokens: 1, bytes: 0)
+        let again = anew.addRecord(offset: 15, tokens: 2, bytes: 0)
         #expect(anew.isDone(again, token: 1) && !anew.isDone(again, token: 0))
         ledger.passOver(70)
         #expect(ledger.rewound(liveNext: 40).gap?.last == 70, "what was passed over stays so")

@@ -34,7 +34,7 @@ import Testing
             for batch in batches {
                 for index in 0..<batch.count {
                     let takenAt = MonotonicTime(nanoseconds: number)
-                    let record = feed.take(batch[index], at: index, of: batch, tokens: 2, now: takenAt)
+                    let record = feed.addRecord(batch[index], at: index, of: batch, tokens: 2, now: takenAt)
                     precondition(UInt64(record) == number)
                     number += 1
                 }
@@ -82,7 +82,7 @@ import Testing
         let feed = partition.feed(of: TopicHash(value: 9), account: TopicAccount(nil))
         let batch = KafkaBatch(records)
         for index in records.indices {
-            _ = feed.take(batch[index], at: index, of: batch, tokens: 1, now: MonotonicTime(nanoseconds: 1))
+            _ = feed.addRecord(batch[index], at: index, of: batch, tokens: 1, now: MonotonicTime(nanoseconds: 1))
         }
         for number in records.indices {
             #expect(feed.oldestPublishedAt == 1000 + Int64(number))

@@ -86,8 +86,8 @@ public struct ConnectionBudget: Sendable {
     /// Takes one connection out of the budget.
     ///
     /// - Returns: nil if it was granted, else the time from which to ask again.
-    public mutating func take(topic: UInt64, purpose: Purpose, now: MonotonicTime) -> MonotonicTime? {
-        guard purpose != .first else { return takeFirst(now: now) }
+    public mutating func takeConnection(topic: UInt64, purpose: Purpose, now: MonotonicTime) -> MonotonicTime? {
+        guard purpose != .first else { return takeFirstConnection(now: now) }
         expire(now: now)
         let next = nextGrant(for: purpose, now: now)
         let later = max(next, now + Self.askAgain)
@@ -105,7 +105,7 @@ public struct ConnectionBudget: Sendable {
 
     // MARK: Rules
 
-    private mutating func takeFirst(now: MonotonicTime) -> MonotonicTime? {
+    private mutating func takeFirstConnection(now: MonotonicTime) -> MonotonicTime? {
         let whole = max(burstIsWhole, now) + Self.firstSpacing
         let burst = Self.firstSpacing * Self.firstBurst
         guard whole > now + burst else {

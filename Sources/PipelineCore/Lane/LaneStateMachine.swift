@@ -289,7 +289,7 @@ public struct LaneStateMachine: ~Copyable {
 
     /// Lets time pass for the window of sending: notifications silent for the usual time of an answer count as gone
     /// through.
-    public mutating func noteQuiet(now: MonotonicTime) {
+    public mutating func passQuietNotifications(now: MonotonicTime) {
         guard let end = marks.takeQuiet(for: window.quietDelay, now: now) else { return }
         let known = max(settledEnd, quietEnd)
         guard end > known else { return }

@@ -105,7 +105,7 @@ public struct ProbationSorter: ~Copyable {
         if !moved.isEmpty, let last = moved[entry.checksum], last > probation.log.head { return true }
         guard isOn else { return false }
         let isNewcomer = !accepted.contains(checksum: entry.checksum)
-        note(isNewcomer)
+        countDecision(isNewcomer: isNewcomer)
         guard isNewcomer || wantsWitness, probation.waitingCount < Self.mostWaiting, lane.canMove(entry),
             !own.mayContain(checksum: entry.checksum)
         else { return false }
@@ -115,7 +115,7 @@ public struct ProbationSorter: ~Copyable {
 
     private var areMostNewcomers: Bool { 2 * newcomers > decided }
 
-    private mutating func note(_ isNewcomer: Bool) {
+    private mutating func countDecision(isNewcomer: Bool) {
         if decided == Self.sample {
             decided /= 2
             newcomers /= 2

@@ -23,7 +23,7 @@ public struct CatchUpSlots: Equatable, Sendable {
     /// Asks for a slot, which is held until it is given back.
     ///
     /// - Returns: false: others come first; ask again.
-    public mutating func take(_ partition: Int32, now: MonotonicTime) -> Bool {
+    public mutating func takeSlot(for partition: Int32, now: MonotonicTime) -> Bool {
         if holds(partition) { return true }
         let place = waiting.firstIndex(of: partition) ?? waiting.count
         if place == waiting.count { waiting.append(partition) }

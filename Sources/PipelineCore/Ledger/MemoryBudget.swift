@@ -20,7 +20,7 @@ public struct MemoryBudget: Equatable, Sendable {
         topicBytes < min(topicLimitBytes, limitBytes - usedBytes)
     }
 
-    public mutating func take(_ bytes: Int) { usedBytes += bytes }
+    public mutating func takeBytes(_ bytes: Int) { usedBytes += bytes }
 
     public mutating func giveBack(_ bytes: Int) {
         precondition(bytes <= usedBytes)

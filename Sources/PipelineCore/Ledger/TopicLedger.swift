@@ -67,7 +67,7 @@ public struct TopicLedger: Sendable {
     // MARK: Feeding
 
     /// Takes a record in; see ``CommitFrontier/append(offset:tokens:bytes:alreadyDone:)``.
-    public mutating func take(offset: Int64, tokens: Int, bytes: Int) -> UInt32 {
+    public mutating func addRecord(offset: Int64, tokens: Int, bytes: Int) -> UInt32 {
         if gap != nil { gap?.next = offset + 1 }
         return frontier.append(offset: offset, tokens: tokens, bytes: bytes, alreadyDone: alreadyDone)
     }

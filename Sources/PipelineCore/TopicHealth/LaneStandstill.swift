@@ -24,7 +24,7 @@ public struct LaneStandstill: Equatable, Sendable {
     ///   - settledEnd: moves when something settles.
     ///   - allowance: time for silence to settle the notifications in flight, on top of the patience.
     /// - Returns: the lane stands still; true once per standstill.
-    public mutating func note(
+    public mutating func observeLane(
         hasWork: Bool,
         isExcused: Bool,
         settledEnd: UInt64,

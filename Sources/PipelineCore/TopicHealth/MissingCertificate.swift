@@ -39,7 +39,7 @@ public struct MissingCertificate: Equatable, Sendable {
         }
 
         /// - Parameter answer: nil: no answer; the previous one counts until it is too old.
-        mutating func take(_ answer: Answer?, now: MonotonicTime) {
+        mutating func receiveAnswer(_ answer: Answer?, now: MonotonicTime) {
             isAsked = false
             guard let answer else { return }
             self.answer = answer
@@ -122,7 +122,7 @@ public struct MissingCertificate: Equatable, Sendable {
     ///     is from a clock that is ahead, and counts as now.
     ///   - unixMilliseconds: UNIX time now.
     public mutating func heardSince(_ milliseconds: Int64?, unixMilliseconds: Int64, now: MonotonicTime) {
-        since.take(
+        since.receiveAnswer(
             // An invalid time counts as now, too.
             milliseconds.map { $0 > 0 ? .milliseconds(max(0, unixMilliseconds - $0)) : .zero },
             now: now
@@ -133,6 +133,6 @@ public struct MissingCertificate: Equatable, Sendable {
     ///
     /// - Parameter isAny: a token of the bundle is registered; nil: not known.
     public mutating func heardTokens(_ isAny: Bool?, now: MonotonicTime) {
-        tokens.take(isAny, now: now)
+        tokens.receiveAnswer(isAny, now: now)
     }
 }

@@ -28,7 +28,7 @@ final class TopicAccount {
     }
 
     /// Adds a change of the ledger of one of its feeds.
-    func note(records: Int, notifications: Int, bytes: Int) {
+    func addChange(records: Int, notifications: Int, bytes: Int) {
         self.records += records
         self.notifications += notifications
         self.bytes += bytes

@@ -55,7 +55,7 @@ final class TopicFeed {
     // MARK: Ledger
 
     /// Takes a record in, which counts towards the limits until its cursor has passed it.
-    func take(
+    func addRecord(
         _ message: KafkaMessageView,
         at index: Int,
         of batch: KafkaBatch,
@@ -63,7 +63,7 @@ final class TopicFeed {
         now: MonotonicTime
     ) -> UInt32 {
         let bytes = message.value.count + message.key.count + tokens * ShardLimits.notificationBytes
-        let number = change { $0.take(offset: message.offset, tokens: tokens, bytes: bytes) }
+        let number = change { $0.addRecord(offset: message.offset, tokens: tokens, bytes: bytes) }
         keepSource(record: number, batch: batch, index: index, takenAt: now)
         change { $0.advance() }
         return number
@@ -90,7 +90,7 @@ final class TopicFeed {
         guard !isOver else { return }
         isOver = true
         let frontier = ledger.frontier
-        account.note(records: -frontier.recordCount, notifications: -frontier.uncommitted, bytes: -frontier.bytes)
+        account.addChange(records: -frontier.recordCount, notifications: -frontier.uncommitted, bytes: -frontier.bytes)
         budget.giveBack(frontier.bytes)
         runs = []
     }
@@ -102,12 +102,12 @@ final class TopicFeed {
         let result = body(&ledger)
         guard !isOver else { return result }
         let added = ledger.frontier.bytes - bytes
-        account.note(
+        account.addChange(
             records: ledger.frontier.recordCount - records,
             notifications: ledger.frontier.uncommitted - notifications,
             bytes: added
         )
-        if added > 0 { budget.take(added) } else if added < 0 { budget.giveBack(-added) }
+        if added > 0 { budget.takeBytes(added) } else if added < 0 { budget.giveBack(-added) }
         return result
     }
 
@@ -196,7 +196,7 @@ final class ShardMemory {
         self.budget = budget
     }
 
-    func take(_ bytes: Int) { budget.take(bytes) }
+    func takeBytes(_ bytes: Int) { budget.takeBytes(bytes) }
     func giveBack(_ bytes: Int) { budget.giveBack(bytes) }
     func admits(_ account: TopicAccount) -> Bool { budget.admits(topicBytes: account.bytes) }
 }

@@ -96,7 +96,7 @@ extension Gateway: GatewayLaneDelegate {
         let topic = lanes(of: lane)
         let purpose: ConnectionBudget.Purpose =
             sparing ? .successor : topic.sending == .probing ? .probe : lane.hasConnected ? .reconnect : .first
-        return settings.connectionBudget.take(topic: topic.topic.budgetNumber, purpose: purpose, now: now)
+        return settings.connectionBudget.takeConnection(topic: topic.topic.budgetNumber, purpose: purpose, now: now)
     }
 
     func laneConnected(_ lane: GatewayLane) {

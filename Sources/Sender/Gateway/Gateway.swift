@@ -153,18 +153,18 @@ final class Gateway {
             if !isLate {
                 for lane in topic.lanes { lane.tick(now: now) }
                 topic.endProbation(now: now)
-                noteStandstill(of: topic, now: now)
+                checkStandstills(of: topic, now: now)
             }
             if let event = tend(topic, now: now) { events.append(event) }
         }
         return events
     }
 
-    private func noteStandstill(of topic: TopicLanes, now: MonotonicTime) {
+    private func checkStandstills(of topic: TopicLanes, now: MonotonicTime) {
         guard topic.sending == .all || topic.sending == .probing else { return }
         for (index, lane) in topic.lanes.enumerated() {
             let mayConnect = lane.machine.admission != .none
-            let stands = topic.standstills[index].note(
+            let stands = topic.standstills[index].observeLane(
                 hasWork: lane.machine.inFlightCount > 0 || lane.machine.waitingCount > 0 && mayConnect,
                 isExcused: isHeld || lane.machine.isWaitingForBudget,
                 settledEnd: lane.machine.settledEnd,

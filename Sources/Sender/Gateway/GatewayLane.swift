@@ -108,7 +108,7 @@ final class GatewayLane {
         if machine.awaitsAcknowledgement, let bytes = connection?.acknowledged {
             machine.acknowledged(streamBytes: bytes, now: now)
         }
-        machine.noteQuiet(now: now)
+        machine.passQuietNotifications(now: now)
         if let due = machine.presumesAt, due <= now {
             report(machine.presume(now: now))
         }

@@ -98,7 +98,7 @@ final class TopicLanes {
 
     /// Adds earlier trouble to the notification appended last: it may have been sent before it was fed anew.
     func inheritTrouble(_ reference: NotificationReference, checksum: UInt32, _ feed: TopicFeed) {
-        guard let trouble = troubled.take(reference, feed) else { return }
+        guard let trouble = troubled.takeTrouble(of: reference, feed) else { return }
         ownLanes[affinity.lane(checksum: checksum)].machine.inheritTrouble(trouble)
     }
 

@@ -25,7 +25,7 @@ struct TroubledNotifications {
     }
 
     /// Takes the earlier trouble of a notification that is sent once more.
-    mutating func take(_ reference: NotificationReference, _ feed: TopicFeed) -> NotificationTrouble? {
+    mutating func takeTrouble(of reference: NotificationReference, _ feed: TopicFeed) -> NotificationTrouble? {
         guard let offset = feed.ledger.frontier.offset(of: reference.record) else { return nil }
         return troubles.removeValue(
             forKey: Place(partition: feed.partition.number, offset: offset, token: reference.token)

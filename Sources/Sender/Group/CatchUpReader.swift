@@ -93,7 +93,7 @@ final class CatchUpReader {
                 stop(partition)
                 return false
             case .begin(let offset):
-                guard slots.take(partition.number, now: now) else {
+                guard slots.takeSlot(for: partition.number, now: now) else {
                     partition.catchUp.halt()
                     return false
                 }

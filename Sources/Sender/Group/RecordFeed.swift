@@ -59,7 +59,7 @@ final class RecordFeed {
         let feed = feed(of: found, in: partition)
         guard offset >= feed.ledger.doneBelow else { return }
         guard feed.ledger.isLive, admits(feed) else { return feed.passOver(offset) }
-        take(message, at: index, found, of: feed)
+        giveToIntake(message, at: index, found, of: feed)
     }
 
     // MARK: Catching up
@@ -132,7 +132,7 @@ final class RecordFeed {
             left.insert(feed.hash)
             return
         }
-        take(message, at: index, found, of: feed)
+        giveToIntake(message, at: index, found, of: feed)
         partition.catchUp.fed(feed.hash, bytes: message.value.count + message.key.count)
     }
 
@@ -162,7 +162,12 @@ final class RecordFeed {
         }
     }
 
-    private func take(_ message: KafkaMessageView, at index: Int, _ found: Classifier.Found, of feed: TopicFeed) {
+    private func giveToIntake(
+        _ message: KafkaMessageView,
+        at index: Int,
+        _ found: Classifier.Found,
+        of feed: TopicFeed
+    ) {
         switch found {
         case .refused(let refusal, let tokens):
             intake.refuse(message, at: index, of: feed, tokens: tokens, refusal)
@@ -181,7 +186,7 @@ final class RecordFeed {
                     )
                 )
             }
-            intake.take(
+            intake.addRequest(
                 Intake.Fed(message: message, index: index, feed: feed, request: request, shard: topic.shard)
             )
         }

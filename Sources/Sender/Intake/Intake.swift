@@ -67,12 +67,12 @@ final class Intake {
         counters.records += 1
         counters.undecodable += 1
         counters.notifications += tokens
-        let record = feed.take(message, at: index, of: source, tokens: tokens, now: now)
+        let record = feed.addRecord(message, at: index, of: source, tokens: tokens, now: now)
         outcomes.deadLetter(record: record, of: feed, tokens: UInt32(tokens), refusal)
     }
 
     /// Takes in a request.
-    func take(_ fed: Fed) {
+    func addRequest(_ fed: Fed) {
         guard let source, let topic = fed.feed.account.topic else {
             preconditionFailure("a request has its topic, and comes out of a batch")
         }
@@ -80,7 +80,7 @@ final class Intake {
         let feed = fed.feed
         counters.records += 1
         counters.notifications += request.tokenCount
-        let record = feed.take(fed.message, at: fed.index, of: source, tokens: request.tokenCount, now: now)
+        let record = feed.addRecord(fed.message, at: fed.index, of: source, tokens: request.tokenCount, now: now)
         let prepared = openBatch(source)
         let payload: (offset: Int, bytes: Int)
         do throws(RecordRefusal) {

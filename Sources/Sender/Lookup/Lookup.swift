@@ -97,7 +97,7 @@ final class Lookup {
     func add(_ batch: PreparedBatch) { entries.append(Entry(batch)) }
 
     /// Takes the oldest batch if its look-up is done.
-    func takeKnown() -> PreparedBatch? {
+    func takeKnownBatch() -> PreparedBatch? {
         guard let first = entries.first, first.isKnown else { return nil }
         return entries.removeFirst().batch
     }

@@ -93,7 +93,9 @@ final class Outcomes {
         // The feed has something to wait for until the publication.
         if refusals.add(reference, status: status, refusal, now: now) { feed.publicationBegun() }
         let open = feed.ledger.frontier.remaining(of: reference.record)
-        if let refused = refusals.take(reference, reason: refusal.reason, ifComplete: open) { publish(refused) }
+        if let refused = refusals.takeRecord(of: reference, reason: refusal.reason, ifComplete: open) {
+            publish(refused)
+        }
     }
 
     private func publishRefusals(now: MonotonicTime) {

@@ -49,10 +49,10 @@ struct RefusedContent {
     }
 
     /// Takes the refusals of one record if none of its other notifications is open.
-    mutating func take(_ reference: NotificationReference, reason: String, ifComplete open: Int) -> Refused? {
+    mutating func takeRecord(of reference: NotificationReference, reason: String, ifComplete open: Int) -> Refused? {
         let key = Key(feed: reference.assignment, record: reference.record, reason: reason)
         guard let entry = entries[key], open <= entry.tokens.count else { return nil }
-        return take(key, entry)
+        return takeEntry(key, entry)
     }
 
     /// Takes the refusals that no longer wait.
@@ -69,12 +69,12 @@ struct RefusedContent {
                 continue
             }
             guard open <= entry.tokens.count || entry.since + Self.patience <= now else { continue }
-            due.append(take(key, entry))
+            due.append(takeEntry(key, entry))
         }
         return due.sorted { ($0.feed, $0.record, $0.refusal.reason) < ($1.feed, $1.record, $1.refusal.reason) }
     }
 
-    private mutating func take(_ key: Key, _ entry: Entry) -> Refused {
+    private mutating func takeEntry(_ key: Key, _ entry: Entry) -> Refused {
         entries[key] = nil
         var tokens = TokenRuns()
         for token in entry.tokens.sorted() { tokens.append(token) }

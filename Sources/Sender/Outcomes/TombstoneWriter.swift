@@ -89,7 +89,7 @@ final class TombstoneWriter {
             guard let self else { return }
             switch result {
             case .success(let facts):
-                publisher.publish(change, facts) { [weak self] in self?.note(change, facts, of: refused) }
+                publisher.publish(change, facts) { [weak self] in self?.putIntoFilter(change, facts, of: refused) }
             case .failure(let error) where error.isAboutOneKey:
                 logger.error(
                     "tombstone was refused by Redis",
@@ -107,7 +107,7 @@ final class TombstoneWriter {
     }
 
     /// Puts the tombstone into the filter before the shard's memory of the token may go.
-    private func note(_ change: TokenChange, _ facts: TokenFacts, of refused: Refused) {
+    private func putIntoFilter(_ change: TokenChange, _ facts: TokenFacts, of refused: Refused) {
         guard let filters else { return onWritten(refused) }
         filters.note(change, facts, from: eventLoop) { [weak self] in
             if let self, !isClosed { onWritten(refused) }

@@ -220,7 +220,7 @@ final class Coalescing {
 
     private func end(_ tickets: [UInt64], _ outcome: OutcomeKind) {
         for ticket in tickets {
-            guard let request = take(ticket) else { continue }
+            guard let request = takeRequest(ticket) else { continue }
             guard outcome == .superseded else {
                 outcomes.settle(request.reference, outcome)
                 continue
@@ -233,11 +233,11 @@ final class Coalescing {
     }
 
     private func release(_ ticket: UInt64) {
-        if let request = take(ticket) { onDue(request) }
+        if let request = takeRequest(ticket) { onDue(request) }
     }
 
-    private func take(_ ticket: UInt64) -> WaitingRequest? {
-        guard let request = waiting.take(ticket) else { return nil }
+    private func takeRequest(_ ticket: UInt64) -> WaitingRequest? {
+        guard let request = waiting.takeRequest(ticket) else { return nil }
         if asked[request.subject] == ticket { asked[request.subject] = nil }
         return request
     }

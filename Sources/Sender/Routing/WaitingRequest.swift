@@ -52,7 +52,7 @@ struct WaitingRequests {
     }
 
     /// Removes a request that no longer waits.
-    mutating func take(_ ticket: UInt64) -> WaitingRequest? {
+    mutating func takeRequest(_ ticket: UInt64) -> WaitingRequest? {
         defer { skipArrivals() }
         return waiting.removeValue(forKey: ticket)
     }

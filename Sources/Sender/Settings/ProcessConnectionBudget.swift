@@ -13,7 +13,7 @@ final class ProcessConnectionBudget: Sendable {
     /// Takes one connection; nil if it was granted, else the time to ask again. From any thread.
     ///
     /// - Parameter topic: the topic's number, the same in every shard.
-    func take(topic: UInt64, purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
-        budget.withLock { $0.take(topic: topic, purpose: purpose, now: now) }
+    func takeConnection(topic: UInt64, purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
+        budget.withLock { $0.takeConnection(topic: topic, purpose: purpose, now: now) }
     }
 }
