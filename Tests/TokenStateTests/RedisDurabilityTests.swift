@@ -37,7 +37,9 @@ import Testing
         #expect(all.faults.count == 2 && all.troubles.count == 1)
     }
 
-    @Test("A file that cannot be written or rewritten, or a snapshot that failed, is no fault: nothing acknowledged goes")
+    @Test(
+        "A file that cannot be written or rewritten, or a failed snapshot, is no fault: nothing acknowledged goes"
+    )
     func troubles() {
         let unwritten = judge("aof_enabled:1\r\naof_last_write_status:err\r\n")
         #expect(unwritten.faults.isEmpty && unwritten.troubles.count == 1)
