@@ -62,7 +62,7 @@ final class ChaosRun {
     private static let silence = Duration.seconds(60)
     private static let startPatience = Duration.seconds(60)
     /// Longest time that the broker takes for what lies in its sockets.
-    private static let answered = Duration.milliseconds(200)
+    private static let answered = Duration.seconds(1)
 
     /// Starts broker, Redis and sandbox.
     init(_ options: Options, directory: String, board: Board) throws {
