@@ -36,8 +36,6 @@ final class Pump {
     /// Notifications without an outcome beyond which the producer waits.
     private static let lagLimit = 1_000_000
     private static let trimInterval = Duration.seconds(2)
-    /// Behind what has been read: nobody reads it again, but it may be looked at.
-    private static let trimMargin: Int64 = 1000
     private static let registeredAt: Int64 = 1_700_000_000
 
     init(_ settings: Settings, stream: RequestStream, board: Board) throws {
@@ -220,14 +218,16 @@ final class Pump {
                 KafkaTopicPartition(topic: names.requests, partition: $0)
             }
             let committed = try admin.committed(group: WorkerFleet.group, places, timeoutMilliseconds: 1000)
-            let requests = committed.map { ($0.partition, min($0.offset, seen[$0.place] ?? 0)) }
-            let outcomes = places.map { place in
-                (place.partition, seen[KafkaTopicPartition(topic: names.outcomes, partition: place.partition)] ?? 0)
+            let requests = committed.compactMap { position in
+                LogTrim.requests(committed: position.offset, position.metadata, seen: seen[position.place] ?? 0)
+                    .map { (partition: position.partition, offset: $0) }
             }
-            for (topic, offsets) in [(names.requests, requests), (names.outcomes, outcomes)] {
-                let before = offsets.filter { $0.1 > Self.trimMargin }
-                    .map { (partition: $0.0, offset: $0.1 - Self.trimMargin) }
-                if !before.isEmpty { _ = try connection.ask(KafkaWire.deleteRecords(topic, before: before)) }
+            let outcomes = places.compactMap { place in
+                let place = KafkaTopicPartition(topic: names.outcomes, partition: place.partition)
+                return LogTrim.outcomes(seen: seen[place] ?? 0).map { (partition: place.partition, offset: $0) }
+            }
+            for (topic, before) in [(names.requests, requests), (names.outcomes, outcomes)] where !before.isEmpty {
+                _ = try connection.ask(KafkaWire.deleteRecords(topic, before: before))
             }
         } catch {
             // A broker that is busy or away keeps more for a while.
