@@ -6,7 +6,9 @@ import PushTopics
 import TokenState
 
 /// The stages of a shard, each made with those behind it, and the rules that involve several stages.
-struct Stages {
+///
+/// A class, for its settings fill more than a kilobyte, which every call of a rule would copy.
+final class Stages {
     let group: Group
     let commits: Commits
     let feed: RecordFeed

@@ -23,9 +23,18 @@ extension Auditor {
         return record.form != .withoutCertificate && options.sick.contains { $0.topic == record.topic }
     }
 
+    /// No notification must have an outcome, and has none.
+    var isNoneWaiting: Bool {
+        // What needs none any more never needs one again.
+        while waitingStart < notifications.count, !isWaiting(waitingStart) { waitingStart += 1 }
+        return waitingStart == notifications.count
+    }
+
     /// Notifications that must have an outcome, and have none.
-    var waiting: Int {
-        notifications.indices.count { notifications[$0].outcomeAt == nil && !isExcused($0) && !isSick($0) }
+    var waiting: Int { notifications.indices.count(where: isWaiting) }
+
+    private func isWaiting(_ number: Int) -> Bool {
+        notifications[number].outcomeAt == nil && !isExcused(number) && !isSick(number)
     }
 
     /// All that healthy topics have is behind what is committed.

@@ -111,6 +111,8 @@ final class Auditor {
     var wrongTombstones: [Int: Int] = [:]
     /// Notifications without an outcome.
     var open = 0
+    /// No notification before this one waits for its outcome.
+    var waitingStart = 0
 
     init(world: World) {
         self.world = world

@@ -19,8 +19,8 @@ final class SimulatedConnection: GatewayConnection {
     let worker: SimulatedWorker
     private let gateway: SimulatedGateway
     private let loop: SimulatedEventLoop
-    /// Weak, since the lane holds its connection.
-    private weak var lane: GatewayLane?
+    /// Unowned, since the lane holds its connection, and the auditor holds every lane that ever had one.
+    private unowned let lane: GatewayLane
     private let attempt: Int
     /// The gateway reads nothing: it did not want our certificate.
     private let isRefused: Bool
@@ -140,7 +140,7 @@ final class SimulatedConnection: GatewayConnection {
         if wasFull, isWritable, !isAbandoned {
             wasFull = false
             loop.deliver(after: 0) { [self] in
-                if !isAbandoned { lane?.connectionWritable(attempt: attempt) }
+                if !isAbandoned { lane.connectionWritable(attempt: attempt) }
             }
         }
         move()
@@ -220,7 +220,6 @@ final class SimulatedConnection: GatewayConnection {
         gateway.closed(self)
         let reason = error.map { "\($0)" } ?? "end of stream"
         world.note(.disconnected, worker.number, gateway.topic, "\(worker.name) lost \(gateway.topic): \(reason)")
-        guard let lane else { return }
         world.auditor.failed(lane)
         lane.connectionEnding(attempt: attempt)
         lane.connectionEnded(attempt: attempt, error: error)
@@ -291,7 +290,7 @@ final class SimulatedConnection: GatewayConnection {
         let delay = gateway.answerDelay()
         let isLost = world.dice.chance(5)
         loop.deliver(after: delay) { [self] in
-            guard !isAbandoned, !isVoid, let lane else { return }
+            guard !isAbandoned, !isVoid else { return }
             if isLost { return fail(SimulatedFailure(reason: "reset")) }
             isAbandoned = true
             gateway.closed(self)

@@ -137,7 +137,7 @@ final class World {
     }
 
     private var isDone: Bool {
-        guard unpublished == 0, !plan.options.publishesAll || auditor.open == 0 || auditor.waiting == 0 else {
+        guard unpublished == 0, !plan.options.publishesAll || auditor.open == 0 || auditor.isNoneWaiting else {
             return false
         }
         guard plan.options.sick.isEmpty else { return auditor.isCommittedButForSick }
@@ -240,6 +240,8 @@ final class World {
             shared.next()
         }
         settings.metadataBytes = plan.options.metadataBytes
+        // Worlds have few tokens, and to clear room for many takes longer than the rest of a world.
+        settings.acceptedTokenBits = 6
         return settings
     }
 }

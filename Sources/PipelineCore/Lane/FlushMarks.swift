@@ -30,6 +30,8 @@ struct FlushMarks {
         start < marks.count ? marks[start] : nil
     }
 
+    var isEmpty: Bool { start == marks.count }
+
     var awaitsAcknowledgement: Bool { unacknowledged < marks.count }
 
     /// Marks frames up to `end` that left this process. They get no acknowledgement: silence counts from now.

@@ -123,6 +123,12 @@ public struct LaneStateMachine: ~Copyable {
     public var waitingCount: Int { Int(log.tail - sentEnd) }
     /// Every notification has its outcome.
     public var isDrained: Bool { settledEnd == log.tail }
+    /// Time brings nothing but the connection's age: nothing waits, is in flight or is to be answered.
+    ///
+    /// Changes nothing. It is called to change, because who only reads a lane's hundreds of bytes works on a copy.
+    public mutating func hasNothingPending() -> Bool {
+        settledEnd == log.tail && marks.isEmpty && retirement == nil
+    }
     /// The identifier of the next frame that is committed.
     public var nextIdentifier: UInt32 { FrameLog.identifier(of: log.tail) }
 

@@ -136,7 +136,8 @@ final class Gateway {
             topic: topic,
             lanes: Array(lanes.prefix(count)),
             probation: Array(lanes.dropFirst(count)),
-            patience: settings.standstillPatience
+            patience: settings.standstillPatience,
+            acceptedTokenBits: settings.acceptedTokenBits
         )
     }
 

@@ -105,6 +105,10 @@ final class GatewayLane {
 
     /// Lets time pass: silence settles, waits end, connections grow old.
     func tick(now: MonotonicTime) {
+        if machine.hasNothingPending() {
+            if machine.phase == .open { succeed(now: now) }
+            return
+        }
         if machine.awaitsAcknowledgement, let bytes = connection?.acknowledged {
             machine.acknowledged(streamBytes: bytes, now: now)
         }

@@ -30,15 +30,24 @@ final class TopicLanes {
     var troubled = TroubledNotifications()
     /// Distinguishes newcomers from other tokens while many are called invalid; nil until one was.
     private(set) var acceptedTokens: AcceptedTokens?
+    private let acceptedTokenBits: Int
     var probationSwitch = ProbationSwitch()
 
     /// - Parameters:
     ///   - lanes: one connection each.
     ///   - probation: as many lanes.
     ///   - patience: the longest standstill of a lane.
-    init(topic: Topic, lanes: [GatewayLane], probation: [GatewayLane], patience: Duration) {
+    ///   - acceptedTokenBits: see ``AcceptedTokens/init(indexBits:)``.
+    init(
+        topic: Topic,
+        lanes: [GatewayLane],
+        probation: [GatewayLane],
+        patience: Duration,
+        acceptedTokenBits: Int
+    ) {
         precondition(lanes.count == probation.count)
         self.topic = topic
+        self.acceptedTokenBits = acceptedTokenBits
         ownLanes = lanes
         probations = zip(lanes, probation).map { Probation(of: $0, lane: $1) }
         self.lanes = probation + lanes
@@ -109,7 +118,7 @@ final class TopicLanes {
 
     /// The gateway called a token invalid.
     func noteInvalidToken(now: MonotonicTime) {
-        if acceptedTokens == nil { acceptedTokens = AcceptedTokens() }
+        if acceptedTokens == nil { acceptedTokens = AcceptedTokens(indexBits: acceptedTokenBits) }
         probationSwitch.noteInvalid(now: now)
         guard probationSwitch.isOn(now: now) else { return }
         for probation in probations { probation.begin() }
@@ -122,7 +131,7 @@ final class TopicLanes {
 
     /// Sorts the next notifications of a lane.
     func sort(_ lane: GatewayLane, now: MonotonicTime) {
-        if acceptedTokens == nil { acceptedTokens = AcceptedTokens() }
+        if acceptedTokens == nil { acceptedTokens = AcceptedTokens(indexBits: acceptedTokenBits) }
         guard let accepted = acceptedTokens.take() else { return }
         counters.onProbation += probations[lane.number].sort(
             isOn: probationSwitch.isOn(now: now),

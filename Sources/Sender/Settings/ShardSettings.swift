@@ -38,6 +38,8 @@ struct ShardSettings: Sendable {
     var batchRecords: Int
     /// Most bytes of metadata in a commit.
     var metadataBytes: Int
+    /// Room for tokens that the gateway accepted, of a topic with invalid ones: the logarithm of its buckets of eight.
+    var acceptedTokenBits = 16
     /// UNIX milliseconds now.
     var unixMilliseconds: @Sendable () -> Int64
     /// 64 uniformly random bits.
