@@ -151,14 +151,12 @@ final class Stages {
             account.feeding = gateway.feeding(of: topic)
             if gateway.isIdleProber(topic), !group.hasWork(topic) { gateway.endProbe(of: topic) }
         }
-        let hasRoom = group.directory.hasRoom
-        group.directory.others.feeding = hasRoom ? .notifications(1) : .nothing
     }
 
     /// Lets time pass for bundles that wait for a certificate, and makes room for others as certificates come.
     func lookAfterCertificates(now: MonotonicTime) {
         connectors.tick(now: now)
-        group.directory.recount()
+        group.lookAfterStrangers(now: now)
     }
 
     /// Acts on refusals of tokens: new ones, and those that are believed by now or never will be.

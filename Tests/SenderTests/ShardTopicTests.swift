@@ -157,6 +157,59 @@ struct ShardTopicTests {
         #expect(bench.committed()?.metadata == "3;")
     }
 
+    /// A fetched batch of one record for each of more bundles than have a topic without certificate, and one of news.
+    private func bringStrangers(to bench: Bench) throws -> [String] {
+        let strangers = (0...TopicDirectory.mostWithoutCertificate).map { "com.example.stranger\($0)" }
+        bench.gateway.missing = Set(strangers)
+        bench.assign(0)
+        // Limits count from the first tick on.
+        bench.wait(milliseconds: 100)
+        try bench.bring(
+            strangers.map { stranger in
+                (bundleID: stranger, request: PushSendRequest.with { $0.packedTokens = Data(repeating: 7, count: 32) })
+            }
+        )
+        try bench.bring((Bench.news, [8]))
+        bench.wait(milliseconds: 1000)
+        return strangers
+    }
+
+    @Test("however many bundles without certificate there are, each waits at its own cursor until its certificate comes")
+    func manyWithoutCertificate() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        let strangers = try bringStrangers(to: bench)
+        let last = strangers[strangers.count - 1]
+        #expect(bench.gateway.accepted(of: Bench.news) == [8])
+        #expect(bench.committed()?.offset == Int64(strangers.count + 1))
+        #expect(try Set(bench.laggards().keys) == Set(strangers.map(Bench.hash)))
+        #expect(bench.lines.messages.contains("too many bundles without a certificate"))
+
+        bench.gateway.missing.remove(last)
+        bench.wait(milliseconds: 3000)
+        #expect(bench.gateway.accepted(of: last) == [7])
+        #expect(try bench.laggards()[Bench.hash(last)] == nil && bench.laggards().count == strangers.count - 1)
+    }
+
+    @Test("who takes over sends what waited for a certificate, whichever bundles the former owner followed")
+    func strangersTakenOver() throws {
+        let first = Bench()
+        let strangers = try bringStrangers(to: first)
+        let committed = try #require(first.committed())
+        first.shard.leave()
+
+        let second = Bench(committed: committed.offset, metadata: committed.metadata)
+        defer { second.shard.leave() }
+        second.gateway.missing = Set(strangers.dropLast())
+        second.assign(0)
+        let start = try #require(second.group.answers.first?.first?.offset)
+        second.reader.log = first.reader.log
+        second.group.batches.append(KafkaBatch(first.reader.log.filter { $0.offset >= start }))
+        second.wait(milliseconds: 5000)
+        #expect(second.gateway.accepted.map(\.bundleID) == [strangers[strangers.count - 1]])
+        #expect(try second.laggards().count == strangers.count - 1)
+    }
+
     @Test("a bundle that is given up gets one dead letter for each record, some at a time, and then an outcome each")
     func givenUp() throws {
         let bench = Bench()

@@ -95,7 +95,7 @@ import Testing
         #expect(maker.asked.isEmpty)
     }
 
-    @Test("A hundred bundles without certificate are followed one by one; the others share a class until there is room")
+    @Test("A hundred bundles without certificate have topics; further ones only cursors, until there is room for them")
     func noCertificate() throws {
         let directory = maker.directory(["sandbox"])
         for number in 0..<TopicDirectory.mostWithoutCertificate {
@@ -104,14 +104,39 @@ import Testing
         #expect(!directory.hasRoom)
         for name in ["more", "most"] {
             let found = try find(name, "", in: directory)
-            #expect(found.hash == .others && found.account === directory.others && found.account.topic == nil)
+            #expect(found.hash == TopicHash(bundleID: name, environment: ""))
+            #expect(found.account === directory.others && found.account.topic == nil)
         }
         #expect(try topic("known.a", "", in: directory).bundleID == "known.a", "one with a certificate needs no room")
-        maker.found = ["other.7"]
-        directory.recount()
-        #expect(directory.hasRoom)
+        #expect(directory.recount { _ in true }.isEmpty && directory.strangerCount == 2)
+
+        // One comes to a certificate, and another one's certificate makes room.
+        maker.found = ["other.7", "most"]
+        let found = directory.recount { _ in true }
+        #expect(Set(found.compactMap(\.account.topic?.bundleID)) == ["more", "most"])
+        for (hash, account) in found { #expect(directory.account(of: hash) === account) }
+        #expect(directory.strangerCount == 0 && !directory.hasRoom)
         #expect(try topic("more", "", in: directory).bundleID == "more")
-        #expect(try find("most", "", in: directory).account === directory.others)
+    }
+
+    @Test("A bundle without certificate and without records leaves its room to another")
+    func idle() throws {
+        let directory = maker.directory(["sandbox"])
+        for number in 0...TopicDirectory.mostWithoutCertificate { _ = try find("other.\(number)", "", in: directory) }
+        let first = directory.accounts[0]
+        let found = directory.recount { $0 !== first }
+        #expect(found.map(\.account.topic?.bundleID) == ["other.\(TopicDirectory.mostWithoutCertificate)"])
+        #expect(directory.accounts[0] === first, "should records come, it is known")
+    }
+
+    @Test("Names beyond all limits share a class")
+    func fabricated() throws {
+        let directory = maker.directory(["sandbox"])
+        let most = TopicDirectory.mostWithoutCertificate + TopicDirectory.mostStrangers
+        for number in 0..<most { #expect(try find("other.\(number)", "", in: directory).hash != .others) }
+        let found = try find("more", "", in: directory)
+        #expect(found.hash == .others && found.account === directory.others)
+        #expect(try find("other.\(most - 1)", "", in: directory).hash != .others)
     }
 
     @Test("Each bundle has one topic per environment, made once, found in any order")

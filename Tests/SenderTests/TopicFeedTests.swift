@@ -176,4 +176,27 @@ import Testing
         #expect(!anew.ledger.alreadyDone.contains(.init(offset: 4, token: 0)))
         #expect(bench.account.notifications == 0, "what was taken in and not done is given back")
     }
+
+    @Test("Bundles that share a class hold the offset: the next owner would not know whose records were not sent")
+    func sharedClass() throws {
+        let partition = PartitionAssignment(
+            place: KafkaTopicPartition(topic: "records", partition: 0),
+            doneBelow: 10,
+            doneOfAll: DoneRanges(),
+            table: FeedTable(),
+            budget: ShardMemory(MemoryBudget(limitBytes: .max, topicLimitBytes: .max))
+        )
+        partition.feed(of: .others, account: TopicAccount(nil)).passOver(12)
+        for number in 15..<18 as Range<Int64> {
+            partition.feed(of: TopicHash(value: UInt64(number)), account: TopicAccount(nil)).passOver(number)
+        }
+        partition.moveLive(to: 20)
+        let position = try #require(partition.position(metadataLimitBytes: 4096))
+        #expect(position.offset == 12 && position.unnamed == 1)
+        let metadata = try PositionMetadata(decoding: position.metadata, committedOffset: 12)
+        #expect(metadata.laggards.map(\.cursor) == [15, 16, 17] && !metadata.laggards.contains { $0.topic == .others })
+        // Two names fit: the third topic would hold the offset, too, but further on.
+        let narrow = try #require(partition.position(metadataLimitBytes: 32))
+        #expect(narrow.offset == 12 && narrow.unnamed == 2)
+    }
 }

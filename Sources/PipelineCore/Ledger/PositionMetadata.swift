@@ -57,9 +57,10 @@ public struct PositionMetadata: Equatable, Sendable {
     /// The position to commit.
     ///
     /// - Parameters:
-    ///   - laggards: every topic with a cursor below `liveNext`, in any order; see
+    ///   - laggards: every topic with a cursor below the live reader's, in any order; see
     ///     ``TopicLedger/cursor(liveNext:committed:)``.
-    ///   - liveNext: the next offset of the live reader, or the offset committed before it began if that is higher.
+    ///   - liveNext: the next offset of the live reader, or the offset committed before it began if that is higher; the
+    ///     offset is never above it.
     ///   - limitBytes: most bytes of metadata; 32 or more.
     ///   - ranges: the done ranges of a named topic, at most so many runs.
     public static func choose(
@@ -86,7 +87,7 @@ public struct PositionMetadata: Equatable, Sendable {
             text += encoded.utf8.dropFirst(DoneRanges.versionBytes)
         }
         return Position(
-            offset: unnamed.first?.cursor ?? liveNext,
+            offset: min(unnamed.first?.cursor ?? liveNext, liveNext),
             metadata: String(decoding: text, as: UTF8.self),
             unnamed: unnamed.count
         )

@@ -11,7 +11,8 @@ public struct TopicHash: Hashable, Comparable, Sendable {
     /// Records that become dead letters as a whole: undecodable ones, and those of environments that are not
     /// configured.
     public static let refused = TopicHash(value: 0)
-    /// Bundles without a certificate beyond those that are followed individually.
+    /// Bundles without a certificate beyond those that have cursors of their own. Never named in commit metadata: they
+    /// hold the offset.
     public static let others = TopicHash(value: 1)
 
     /// - Parameter value: below 2⁴⁰.

@@ -132,16 +132,28 @@ final class PartitionAssignment {
     func position(metadataLimitBytes: Int) -> PositionMetadata.Position? {
         guard let liveNext else { return nil }
         // A take-over may begin before the committed offset; the offset must not go back for that.
-        let end = max(liveNext, doneBelow)
+        var end = max(liveNext, doneBelow)
         var laggards: [(topic: TopicHash, cursor: Int64)] = []
+        var isHeld = false
         for (hash, feed) in feeds {
-            if let cursor = feed.ledger.cursor(liveNext: liveNext, committed: doneBelow) {
+            guard let cursor = feed.ledger.cursor(liveNext: liveNext, committed: doneBelow) else { continue }
+            if hash == .others {
+                // The next owner may share the bundles out otherwise, so no name tells whose records were not sent.
+                end = min(end, cursor)
+                isHeld = true
+            } else {
                 laggards.append((hash, cursor))
             }
         }
-        return PositionMetadata.choose(laggards, liveNext: end, limitBytes: metadataLimitBytes) { [feeds] hash, limit in
+        var position = PositionMetadata.choose(
+            laggards,
+            liveNext: end,
+            limitBytes: metadataLimitBytes
+        ) { [feeds] hash, limit in
             feeds[hash]?.ledger.doneRanges(limit: limit) ?? DoneRanges()
         }
+        if isHeld { position.unnamed += 1 }
+        return position
     }
 
     func beginCommit(_ position: PositionMetadata.Position) { committing = position }

@@ -25,7 +25,7 @@ final class Group {
     let commits: Commits
     let directory: TopicDirectory
     private let consumer: any GroupConsumer
-    private let logger: Logger
+    let logger: Logger
     private let metadataBytes: Int
     private let revokeDeadline: Duration
     private let settlePatience: Duration
@@ -346,26 +346,6 @@ final class Group {
         }
         onEvent(.over(over))
         if assigned.isEmpty { commits.lostAll() }
-    }
-
-    // MARK: Topics
-
-    /// Feeds the unfinished records of a topic anew. It does not work, and nothing of it is in flight.
-    ///
-    /// - Returns: the feeds that are over; nil: an acknowledgement of the broker for the topic is missing.
-    func rewind(_ topic: Topic) -> [TopicFeed]? {
-        let all = active.flatMap { partition in
-            partition.sortedFeeds.filter { $0.account.topic === topic }.map { (partition, $0) }
-        }
-        guard all.allSatisfy({ $0.1.unacknowledged == 0 }) else { return nil }
-        return all.compactMap { partition, feed in partition.rewind(feed) }
-    }
-
-    /// The topic has records taken in or passed over.
-    func hasWork(_ topic: Topic) -> Bool {
-        active.contains { partition in
-            partition.feeds.values.contains { $0.account.topic === topic && !$0.ledger.isIdle }
-        }
     }
 
     // MARK: Pauses

@@ -18,14 +18,15 @@ final class TopicDirectory {
     /// Makes a topic of a configured environment.
     typealias Make = (_ index: Int32, _ environment: String, _ bundleID: String) -> Topic
 
-    /// Most bundles without a certificate that are followed individually; others share ``TopicHash/others``. Limits the
-    /// memory for records with fabricated keys.
+    /// Most bundles without a certificate that have a topic. Limits the memory for records with fabricated keys.
     static let mostWithoutCertificate = 100
+    /// Most further bundles that have cursors of their own; the rest share ``TopicHash/others``.
+    static let mostStrangers = 16_384
 
     private(set) var accounts: [TopicAccount] = []
     /// Account of records that are refused as a whole.
     let refused = TopicAccount(nil)
-    /// Account of bundles without a certificate beyond the limit.
+    /// Account of bundles without a certificate beyond the limit: nothing of them is fed.
     let others = TopicAccount(nil)
 
     private let environments: [String]
@@ -36,6 +37,9 @@ final class TopicDirectory {
     private var indices: [Name: Int32] = [:]
     private var hashes: [TopicHash: Int32] = [:]
     private var withoutCertificate = 0
+    /// Bundles that wait for a certificate, or for room, by the hashes of their cursors.
+    private var strangers: [TopicHash: Name] = [:]
+    private var nextAlarm = MonotonicTime(nanoseconds: 0)
     /// The last answer: consecutive records mostly belong to one bundle.
     private var last: (key: [UInt8], environment: [UInt8], found: Found)?
 
@@ -72,7 +76,7 @@ final class TopicDirectory {
         )
         guard let account = account(of: name, hash) else {
             // Not remembered: there may be room for the bundle later.
-            return Found(hash: .others, account: others, shard: parsed.shard)
+            return Found(hash: isKept(name, hash) ? hash : .others, account: others, shard: parsed.shard)
         }
         let found = Found(hash: hash, account: account, shard: parsed.shard)
         last = (Array(key), Array(environment), found)
@@ -92,14 +96,43 @@ final class TopicDirectory {
         }
     }
 
-    /// One more bundle without a certificate can be followed individually.
+    /// One more bundle without a certificate can have a topic.
     var hasRoom: Bool { withoutCertificate < Self.mostWithoutCertificate }
 
-    /// Counts the bundles without a certificate anew: some may have one by now.
-    func recount() {
+    /// Bundles that wait for a certificate, or for room.
+    var strangerCount: Int { strangers.count }
+
+    /// Counts the bundles without a certificate anew, and makes topics of those that have waited for one.
+    ///
+    /// - Parameter isBusy: the account has records; one without leaves its room to others.
+    /// - Returns: the new topics' accounts, by the hashes of the cursors that their bundles have had.
+    func recount(isBusy: (TopicAccount) -> Bool) -> [(hash: TopicHash, account: TopicAccount)] {
         withoutCertificate = accounts.count { account in
-            account.topic.map { !hasCertificate($0.environment, $0.bundleID) } ?? false
+            guard let topic = account.topic else { return false }
+            return !hasCertificate(topic.environment, topic.bundleID) && isBusy(account)
         }
+        var found: [(hash: TopicHash, account: TopicAccount)] = []
+        for (hash, name) in strangers.sorted(by: { $0.key < $1.key }) {
+            guard let account = account(of: name, hash) else { continue }
+            strangers[hash] = nil
+            found.append((hash, account))
+        }
+        return found
+    }
+
+    /// Bundles wait for room, and that was not reported lately.
+    func isAlarmDue(now: MonotonicTime) -> Bool {
+        guard !strangers.isEmpty, nextAlarm <= now else { return false }
+        nextAlarm = now + MissingCertificate.alarmInterval
+        return true
+    }
+
+    /// The bundle has a cursor of its own while it has no topic.
+    private func isKept(_ name: Name, _ hash: TopicHash) -> Bool {
+        if strangers[hash] != nil { return true }
+        guard strangers.count < Self.mostStrangers else { return false }
+        strangers[hash] = name
+        return true
     }
 
     private func account(of name: Name, _ hash: TopicHash) -> TopicAccount? {

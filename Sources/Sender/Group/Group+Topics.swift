@@ -1,0 +1,41 @@
+import PipelineCore
+
+/// Changes of single topics in all partitions of the shard.
+extension Group {
+    /// Feeds the unfinished records of a topic anew. It does not work, and nothing of it is in flight.
+    ///
+    /// - Returns: the feeds that are over; nil: an acknowledgement of the broker for the topic is missing.
+    func rewind(_ topic: Topic) -> [TopicFeed]? {
+        let all = active.flatMap { partition in
+            partition.sortedFeeds.filter { $0.account.topic === topic }.map { (partition, $0) }
+        }
+        guard all.allSatisfy({ $0.1.unacknowledged == 0 }) else { return nil }
+        return all.compactMap { partition, feed in partition.rewind(feed) }
+    }
+
+    /// The topic has records taken in or passed over.
+    func hasWork(_ topic: Topic) -> Bool {
+        active.contains { partition in
+            partition.feeds.values.contains { $0.account.topic === topic && !$0.ledger.isIdle }
+        }
+    }
+
+    /// Makes topics of bundles that have waited for a certificate or for room, and hands them their feeds.
+    func lookAfterStrangers(now: MonotonicTime) {
+        let partitions = active
+        var busy: Set<ObjectIdentifier> = []
+        for partition in partitions {
+            for feed in partition.feeds.values where !feed.ledger.isIdle { busy.insert(ObjectIdentifier(feed.account)) }
+        }
+        for (hash, account) in directory.recount(isBusy: { busy.contains(ObjectIdentifier($0)) }) {
+            for partition in partitions {
+                if let feed = partition.feeds[hash] { _ = partition.hand(feed, to: account) }
+            }
+        }
+        guard directory.isAlarmDue(now: now) else { return }
+        logger.critical(
+            "too many bundles without a certificate",
+            metadata: ["waiting": "\(directory.strangerCount)"]
+        )
+    }
+}
