@@ -108,8 +108,9 @@ final class ShardBench {
     }
 
     /// Puts a record into the log that the live reader does not get.
-    func keep(_ bundleID: String, _ tokens: [UInt8], at offset: Int64) throws {
+    func keep(_ bundleID: String, _ tokens: [UInt8], at offset: Int64, environment: String = "") throws {
         let request = PushSendRequest.with {
+            $0.environment = environment
             $0.packedTokens = Data(tokens.flatMap { Array(repeating: $0, count: 32) })
         }
         reader.log.append(try record(bundleID, request, at: offset, in: 0))

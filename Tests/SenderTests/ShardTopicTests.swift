@@ -174,7 +174,7 @@ struct ShardTopicTests {
         return strangers
     }
 
-    @Test("however many bundles without certificate there are, each waits at its own cursor until its certificate comes")
+    @Test("however many bundles without certificate there are, each waits at its own cursor until one comes for it")
     func manyWithoutCertificate() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -232,6 +232,37 @@ struct ShardTopicTests {
     }
 
     // MARK: Bad input
+
+    @Test(
+        "what a topic that lags was to send before the configuration changed is sent or a dead letter, never passed",
+        arguments: ["", "gone"],
+        [3, 2 * ShardLimits.nearRecords]
+    )
+    func refusedByConfiguration(environment: String, committed: Int64) throws {
+        let sport = TopicHash(bundleID: Bench.sport, environment: environment)
+        let position = PositionMetadata.choose([(sport, 0)], liveNext: committed, limitBytes: 4096) { _, _ in
+            DoneRanges()
+        }
+        let bench = Bench(committed: committed, metadata: position.metadata) { configuration in
+            // Who leaves the environment out meant the only one that there was.
+            let place = HostPort(host: "nowhere", port: 1)
+            configuration.environments.append(EnvironmentSettings(name: "production", gateways: [place]))
+        }
+        defer { bench.shard.leave() }
+        for offset in 0..<3 as Range<Int64> {
+            try bench.keep(Bench.sport, [UInt8(offset) + 1], at: offset, environment: environment)
+        }
+        try bench.keep(Bench.news, [9], at: committed)
+        bench.assign(0)
+        let start = try #require(bench.group.answers.first?.first?.offset)
+        bench.group.batches.append(KafkaBatch(bench.reader.log.filter { $0.offset >= start }))
+        bench.wait(milliseconds: 5000)
+        let letters = bench.producer.messages(of: "push.dead-letters")
+        #expect(Set(letters.compactMap { $0.header("source-offset") }) == ["0", "1", "2", "\(committed)"])
+        let reason = environment.isEmpty ? "environment-needed" : "environment-unknown"
+        #expect(letters.count == 4 && letters.count { $0.header("reason") == reason } >= 3)
+        #expect(bench.committed()?.offset == committed + 1 && bench.committed()?.metadata == "3;")
+    }
 
     @Test("a thousand bad tokens of one record are one dead letter, and one outcome each when the broker has it")
     func badTokens() throws {

@@ -78,6 +78,7 @@ final class RecordFeed {
         var left: Set<TopicHash> = []
         var position = start
         var stop = CatchUpStop.atEnd
+        let looksAtAll = hasUnknownTopic(partition, from: start)
         for index in first..<batch.count {
             let message = batch[index]
             if message.isError {
@@ -100,7 +101,10 @@ final class RecordFeed {
                 stop = .live
                 break
             }
-            feedBehind(message, at: index, of: partition, from: start, &left)
+            // The key is looked at first, the value only if the bundle may lag.
+            if looksAtAll || mayBeBehind(message.key, in: partition, from: start) {
+                feedBehind(message, at: index, of: partition, from: start, &left)
+            }
             position = message.offset + 1
         }
         partition.catchUp.passed(upTo: position)
@@ -118,8 +122,6 @@ final class RecordFeed {
         from start: Int64,
         _ left: inout Set<TopicHash>
     ) {
-        // The key is looked at first, the value only if the bundle may lag.
-        guard mayBeBehind(message.key, in: partition, from: start) else { return }
         let found = classifier.classify(message)
         let feed = feed(of: found, in: partition)
         guard let gap = feed.ledger.gap, gap.next >= start, gap.next <= message.offset, !left.contains(feed.hash) else {
@@ -134,6 +136,16 @@ final class RecordFeed {
         }
         giveToIntake(message, at: index, found, of: feed)
         partition.catchUp.fed(feed.hash, bytes: message.value.count + message.key.count)
+    }
+
+    /// A topic of the commit lags, and its bundle is not known yet. Its environment may be configured no longer, and
+    /// then no key leads to its hash.
+    private func hasUnknownTopic(_ partition: PartitionAssignment, from start: Int64) -> Bool {
+        let directory = classifier.directory
+        return partition.feeds.values.contains { feed in
+            guard let gap = feed.ledger.gap, gap.next >= start, feed.account.topic == nil else { return false }
+            return feed.account !== directory.refused && feed.account !== directory.others
+        }
     }
 
     private func mayBeBehind(
@@ -154,7 +166,9 @@ final class RecordFeed {
 
     private func feed(of found: Classifier.Found, in partition: PartitionAssignment) -> TopicFeed {
         switch found {
-        case .refused:
+        case .refused(_, _, let hash):
+            // A topic that lags may be refused by another configuration than the one that it was published under.
+            if let hash, let known = partition.feeds[hash] { return known }
             return partition.feed(of: .refused, account: classifier.directory.refused)
         case .request(_, let topic):
             // A laggard of the commit is known by its hash alone until its first record comes.
@@ -169,7 +183,7 @@ final class RecordFeed {
         of feed: TopicFeed
     ) {
         switch found {
-        case .refused(let refusal, let tokens):
+        case .refused(let refusal, let tokens, _):
             intake.refuse(message, at: index, of: feed, tokens: tokens, refusal)
         case .request(let request, let topic):
             if case .deadLetters(let records) = feed.account.feeding {

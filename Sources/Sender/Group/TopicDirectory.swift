@@ -83,6 +83,12 @@ final class TopicDirectory {
         return found
     }
 
+    /// The hash of the topic that a record names, be it configured or not; nil: the key names no bundle.
+    static func hash(key: UnsafeRawBufferPointer, environment: UnsafeRawBufferPointer) -> TopicHash? {
+        guard let parsed = try? RecordKeyView(parsing: key) else { return nil }
+        return TopicHash(bundleID: parsed.bundleID, environment: environment)
+    }
+
     /// The account of a topic already met with this hash; nil: none was.
     func account(of hash: TopicHash) -> TopicAccount? {
         hashes[hash].map { accounts[Int($0)] }
