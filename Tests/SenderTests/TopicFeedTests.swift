@@ -163,6 +163,17 @@ import Testing
         #expect(bench.memory.budget.usedBytes == 0)
     }
 
+    @Test("A record's payload counts as often as it is sent: each frame has its own")
+    func payloads() throws {
+        let bench = try Bench()
+        let batch = bench.batches[0]
+        let before = bench.account.bytes
+        let feed = bench.partition.feed(of: TopicHash(value: 10), account: bench.account)
+        let now = MonotonicTime(nanoseconds: 1)
+        _ = feed.addRecord(batch[0], at: 0, of: batch, tokens: 500, payloadBytes: 2000, now: now)
+        #expect(bench.account.bytes - before >= 500 * (2000 + ShardLimits.notificationBytes))
+    }
+
     @Test("A topic that is fed anew keeps its cursor and its done marks under a new number; the old one leads nowhere")
     func rewind() throws {
         let bench = try Bench()

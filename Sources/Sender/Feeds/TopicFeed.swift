@@ -55,14 +55,18 @@ final class TopicFeed {
     // MARK: Ledger
 
     /// Takes a record in, which counts towards the limits until its cursor has passed it.
+    ///
+    /// - Parameter payloadBytes: most bytes of the payload in the frame of each token.
     func addRecord(
         _ message: KafkaMessageView,
         at index: Int,
         of batch: KafkaBatch,
         tokens: Int,
+        payloadBytes: Int = 0,
         now: MonotonicTime
     ) -> UInt32 {
-        let bytes = message.value.count + message.key.count + tokens * ShardLimits.notificationBytes
+        let frameBytes = ShardLimits.notificationBytes + payloadBytes
+        let bytes = message.value.count + message.key.count + tokens * frameBytes
         let number = change { $0.addRecord(offset: message.offset, tokens: tokens, bytes: bytes) }
         keepSource(record: number, batch: batch, index: index, takenAt: now)
         change { $0.advance() }

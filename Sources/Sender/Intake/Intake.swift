@@ -80,7 +80,15 @@ final class Intake {
         let feed = fed.feed
         counters.records += 1
         counters.notifications += request.tokenCount
-        let record = feed.addRecord(fed.message, at: fed.index, of: source, tokens: request.tokenCount, now: now)
+        let record = feed.addRecord(
+            fed.message,
+            at: fed.index,
+            of: source,
+            tokens: request.tokenCount,
+            // A longer one is white space, or refused.
+            payloadBytes: min(request.payload.count, topic.payloadLimitBytes),
+            now: now
+        )
         let prepared = openBatch(source)
         let payload: (offset: Int, bytes: Int)
         do throws(RecordRefusal) {
