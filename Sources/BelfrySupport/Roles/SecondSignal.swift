@@ -1,4 +1,3 @@
-import BelfrySupport
 import Dispatch
 import Glibc
 
@@ -30,6 +29,6 @@ final class SecondSignal {
     private static func exitAtOnce() -> Never {
         ProcessLog.flush(isHurried: true)
         StandardStream.error.write(Array("belfry: a second signal: ends at once, without draining\n".utf8))
-        _exit(ExitStatus.failed.rawValue)
+        _exit(EXIT_FAILURE)
     }
 }

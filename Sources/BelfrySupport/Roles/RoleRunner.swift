@@ -1,4 +1,3 @@
-import BelfrySupport
 import Logging
 import ServiceLifecycle
 
