@@ -1,20 +1,37 @@
 import Logging
 import ServiceLifecycle
 
-/// Runs a role until it ends or the process is told to stop.
+/// Runs a role, or another service, until it ends or the process is told to stop.
 public enum RoleRunner {
-    /// Runs `role`; SIGTERM and SIGINT begin its graceful stop. Returns when it has stopped; throws what it throws.
+    /// Runs a role as configured, with the endpoint for its operators if there is to be one.
+    ///
+    /// - Throws: an error that names the file or the key: configuration is wrong (exit code 78); an error that kept the
+    ///   role from its start, ``RoleFailure`` if it could not go on, ``OperationsPortError`` (exit code 1).
+    package static func run<R: Role>(_ type: R.Type, _ configuration: BelfryConfiguration) async throws {
+        let logger = Logger(label: "belfry.\(R.name)")
+        let service = try RoleService<R>(configuration, logger: logger)
+        let operations = configuration.operations.map {
+            OperationsEndpoint(address: $0, source: service, logger: logger)
+        }
+        try await run(service, operations: operations, logger: logger)
+    }
+
+    /// Runs `service`; SIGTERM and SIGINT begin its graceful stop. Returns when it has stopped; throws what it throws.
     ///
     /// A second signal ends the process at once with exit code 1.
     ///
     /// - Parameter operations: answers those who operate the role, from before its start until after its stop.
-    public static func run(_ role: any Service, operations: OperationsEndpoint? = nil, logger: Logger) async throws {
+    public static func run(
+        _ service: any Service,
+        operations: OperationsEndpoint? = nil,
+        logger: Logger
+    ) async throws {
         // Stopped in the opposite order of their start.
         let endpoint = operations.map { ServiceGroupConfiguration.ServiceConfiguration(service: $0) }
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
                 services: (endpoint.map { [$0] } ?? [])
-                    + [.init(service: role, successTerminationBehavior: .gracefullyShutdownGroup)],
+                    + [.init(service: service, successTerminationBehavior: .gracefullyShutdownGroup)],
                 gracefulShutdownSignals: [.sigterm, .sigint],
                 logger: logger
             )

@@ -1,0 +1,82 @@
+import Logging
+import NIOCore
+
+/// A role of the pipeline: a process of its own, which works until it is told to stop.
+///
+/// It says what is its own: checks, parts, reports, draining. ``RoleService`` does what is the same for all: the order
+/// of start and stop, the end of a start that fails half-way, health, and the answers to operators.
+package protocol Role: Sendable {
+    /// Lives on one of the role's event loops, and is asked there for its report.
+    associatedtype Part
+    /// Work and state of a part, at one moment.
+    associatedtype Report: Sendable
+
+    /// The name of its command, which its log and its readiness use, too.
+    static var name: String { get }
+    /// One sentence for the help of its command.
+    static var summary: String { get }
+
+    /// Checks everything that needs no network.
+    ///
+    /// - Throws: an error that names the file or the key: configuration is wrong (exit code 78).
+    init(_ context: RoleContext) throws
+
+    /// The names of its event loops, each a thread; at least one. By default one, with the name of the role.
+    var loops: [String] { get }
+
+    /// Runs `work` after and beside the checks of what the role relies on. Once.
+    ///
+    /// - Throws: what a check refuses, before `work` began; what `work` throws.
+    func withChecks(_ work: () async throws -> Void) async throws
+
+    /// Waits for the servers that the role needs, and starts its parts on the threads, in the order of ``loops``.
+    ///
+    /// - Parameter parts: takes each part as it has started. If a later one cannot start these are drained and closed;
+    ///   what began and is no part yet is noted with ``RoleThreads/onFailure(on:_:)``.
+    /// - Throws: `CancellationError` when the role is told to stop first; an error that ends the role.
+    func start(on threads: RoleThreads, _ parts: inout [NIOLoopBound<Part>]) async throws
+
+    /// Lets the parts finish, while they still tell what they do. By default nothing.
+    func drain(_ parts: [NIOLoopBound<Part>]) async throws
+
+    /// Ends whatever still runs, while nobody asks the parts any more; after ``drain(_:)``, also without parts.
+    func close(_ parts: [NIOLoopBound<Part>]) async throws
+
+    /// Tells how a part fares; on its event loop.
+    static func report(of part: Part) -> Report
+
+    /// From any thread.
+    ///
+    /// - Parameter reports: of all parts, in their order; none before all have started, and once they are drained.
+    func metrics(_ reports: [Report]) -> [MetricFamily]
+
+    /// Obstacles that keep the role from its work, in words for people. From any thread.
+    ///
+    /// - Parameter reports: of all parts, in their order.
+    static func obstacles(_ reports: [Report]) -> [String]
+}
+
+extension Role {
+    package var loops: [String] { [Self.name] }
+
+    package func drain(_ parts: [NIOLoopBound<Part>]) async throws {}
+
+    /// A role without reports is not ready.
+    static func readiness(_ reports: [Report]) -> Readiness {
+        Readiness(obstacles: reports.isEmpty ? ["the \(name) is starting or stopping"] : obstacles(reports))
+    }
+}
+
+/// The things that a role is made of.
+package struct RoleContext: Sendable {
+    package let configuration: BelfryConfiguration
+    /// Takes the troubles that the role does not get over by itself.
+    package let health: RoleHealth
+    package let logger: Logger
+
+    package init(_ configuration: BelfryConfiguration, health: RoleHealth = RoleHealth(), logger: Logger) {
+        self.configuration = configuration
+        self.health = health
+        self.logger = logger
+    }
+}

@@ -1,0 +1,76 @@
+import Logging
+import NIOCore
+import ServiceLifecycle
+
+/// Runs a role from its start to its stop, and tells operators how it fares.
+package struct RoleService<R: Role>: Service, OperationsSource {
+    package let health: RoleHealth
+    private let role: R
+    /// The parts to ask: those that run, from the end of the start to the end of the drain.
+    private let parts = BoundValues<R.Part>()
+
+    /// - Throws: an error that names the file or the key: configuration is wrong (exit code 78).
+    package init(_ configuration: BelfryConfiguration, logger: Logger) throws {
+        let context = RoleContext(configuration, logger: logger)
+        self.init(try R(context), health: context.health)
+    }
+
+    /// - Parameter health: that of the role's context.
+    init(_ role: R, health: RoleHealth) {
+        self.role = role
+        self.health = health
+    }
+
+    // MARK: Running
+
+    /// Runs until a graceful shutdown, which drains the role, or until it cannot go on. Its threads have ended then.
+    ///
+    /// - Throws: what keeps the role from its start; ``RoleFailure``, once it has stopped, if it could not go on.
+    package func run() async throws {
+        try await role.withChecks {
+            try await RoleThreads.run(role.loops.count) { try await work(on: $0) }
+            try health.check()
+        }
+    }
+
+    private func work(on threads: RoleThreads) async throws {
+        let started = try await start(on: threads)
+        parts.replace(with: started)
+        for (name, eventLoop) in zip(role.loops, threads.eventLoops) {
+            try await eventLoop.submit { health.watch(eventLoop, as: name) }.get()
+        }
+        await health.untilStop()
+        try await role.drain(started)
+        parts.replace(with: [])
+        try await role.close(started)
+        health.forgetLoops()
+    }
+
+    /// Starts all parts, or none: a part that runs must be stopped before it is released.
+    private func start(on threads: RoleThreads) async throws -> [NIOLoopBound<R.Part>] {
+        var started: [NIOLoopBound<R.Part>] = []
+        do {
+            try await role.start(on: threads, &started)
+        } catch {
+            // The cause is what counts.
+            try? await role.drain(started)
+            try? await role.close(started)
+            throw error
+        }
+        return started
+    }
+
+    // MARK: Telling
+
+    package func metrics() async -> [MetricFamily] {
+        role.metrics(await reports())
+    }
+
+    package func readiness() async -> Readiness {
+        R.readiness(await reports())
+    }
+
+    private func reports() async -> [R.Report] {
+        await parts.ask { R.report(of: $0) }
+    }
+}
