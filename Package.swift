@@ -96,7 +96,7 @@ let package = Package(
         // The worker.
         .target(name: "Sender", dependencies: role + ["TokenState", lifecycle], exclude: ["README.md"]),
         // Registrar and harvester.
-        .target(name: "TokenRoles", dependencies: role + ["TokenState", lifecycle]),
+        .target(name: "TokenRoles", dependencies: role + ["TokenState"]),
         // The work of the commands that are no role.
         .target(
             name: "BelfryTools",

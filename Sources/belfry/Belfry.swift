@@ -1,6 +1,7 @@
 import ArgumentParser
 import BelfrySupport
 import BelfryTools
+import TokenRoles
 
 /// The command line: `belfry <command>`. Data goes to standard output, diagnostics to standard error; the exit code is
 /// one of `ExitStatus`.
@@ -13,7 +14,9 @@ struct Belfry: AsyncParsableCommand {
         groupedSubcommands: [
             CommandGroup(
                 name: "Roles",
-                subcommands: [WorkerCommand.self, RegistrarCommand.self, HarvesterCommand.self]
+                subcommands: [
+                    WorkerCommand.self, RoleCommand<RegistrarRole>.self, RoleCommand<HarvesterRole>.self,
+                ]
             ),
             CommandGroup(
                 name: "Tools",

@@ -69,14 +69,14 @@ import Testing
 
     @Test("a harvester is ready when it runs, has Redis, and a place in its group")
     func readiness() {
-        #expect(Readiness(ofHarvesters: [report()]).isReady)
-        #expect(Readiness(ofHarvesters: []).obstacles == ["the harvester is starting or stopping"])
+        #expect(HarvesterRole.readiness([report()]).isReady)
+        #expect(HarvesterRole.readiness([]).obstacles == ["the harvester is starting or stopping"])
         var away = report()
         away.isRedisReady = false
-        #expect(Readiness(ofHarvesters: [away]).obstacles == ["the harvester waits for Redis"])
+        #expect(HarvesterRole.readiness([away]).obstacles == ["the harvester waits for Redis"])
         var outside = report()
         outside.isInGroup = false
-        #expect(Readiness(ofHarvesters: [outside]).obstacles == ["the harvester waits for its partitions"])
+        #expect(HarvesterRole.readiness([outside]).obstacles == ["the harvester waits for its partitions"])
     }
 
     @Test("All in-sync replicas acknowledge feedback, whatever the operator's properties say")

@@ -74,13 +74,13 @@ import Testing
 
     @Test("A registrar is ready when it has Redis and a place in its group; one without partitions is too")
     func readiness() {
-        #expect(Readiness(ofRegistrars: [report { $0.partitions = [] }]).isReady)
-        #expect(Readiness(ofRegistrars: []).obstacles == ["the registrar is starting or stopping"])
+        #expect(RegistrarRole.readiness([report { $0.partitions = [] }]).isReady)
+        #expect(RegistrarRole.readiness([]).obstacles == ["the registrar is starting or stopping"])
         #expect(
-            Readiness(ofRegistrars: [report { $0.isRedisReady = false }]).obstacles == ["the registrar waits for Redis"]
+            RegistrarRole.readiness([report { $0.isRedisReady = false }]).obstacles == ["the registrar waits for Redis"]
         )
         #expect(
-            Readiness(ofRegistrars: [report { $0.isInGroup = false }]).obstacles
+            RegistrarRole.readiness([report { $0.isInGroup = false }]).obstacles
                 == ["the registrar waits for its partitions"]
         )
     }

@@ -1,7 +1,7 @@
 import PipelineCore
 
 /// Work and state of a harvester, at one moment.
-struct HarvesterReport: Sendable, Equatable {
+package struct HarvesterReport: Sendable, Equatable {
     /// One list.
     struct List: Sendable, Equatable {
         var bundleID: String

@@ -5,45 +5,36 @@ import NIOCore
 import PipelineCore
 import PushTopics
 import RedisClient
-import ServiceLifecycle
 import TLSTransport
 import TokenState
 
 /// The harvester: reads the feedback service into push.feedback, and applies what stands there to the token state.
 ///
 /// The two halves meet in Kafka only, so that what was read survives whatever happens to the half that applies it.
-public struct HarvesterRole: Service {
-    private let configuration: BelfryConfiguration
-    private let applier: ApplierRole
+package struct HarvesterRole: Role {
+    package static let name = "harvester"
+    package static let summary = "Read the feedback service into push.feedback; runs until SIGTERM or SIGINT."
+
+    private let context: RoleContext
+    private let applier: ApplierSetup
     private let sources: [FeedbackConnection.Source]
     private let durability: RedisDurabilityCheck
-    private let health: RoleHealth
-    private let logger: Logger
-
-    /// Metrics and readiness of the role.
-    public let operations: HarvesterOperations
 
     private static let readerID = "belfry-harvester-reader"
     /// The consumer group that applies tuples.
     private static let groupID = "belfry-harvester"
     private static let batch = 2_000
 
-    /// - Throws: an error that names the file or key: configuration is wrong (exit code 78).
-    public init(_ configuration: BelfryConfiguration, logger: Logger) throws {
-        self.configuration = configuration
-        self.logger = logger
-        health = RoleHealth()
-        operations = HarvesterOperations(health: health)
-        applier = ApplierRole(
-            configuration: configuration,
-            redis: try configuration.redis.servers(name: "belfry-harvester"),
-            redisLog: RedisLog(logger: logger),
+    package init(_ context: RoleContext) throws {
+        self.context = context
+        let (configuration, logger) = (context.configuration, context.logger)
+        applier = try ApplierSetup(
+            context,
+            RedisLog(logger: logger),
             clientID: "belfry-harvester",
             groupID: Self.groupID,
             topic: TopicNames().feedback,
-            batch: Self.batch,
-            health: health,
-            logger: logger
+            batch: Self.batch
         )
         durability = try RedisDurabilityCheck(configuration.redis, logger: logger)
         let certificates = try CertificateDirectory(path: configuration.certificates.directory)
@@ -68,44 +59,53 @@ public struct HarvesterRole: Service {
         logger.info("feedback lists to read", metadata: ["topics": "\(sources.map(\.bundleID).joined(separator: ","))"])
     }
 
-    /// Runs until a graceful shutdown, which lets a reading finish and commits the batch in hand.
-    ///
-    /// - Throws: ``RoleFailure`` after the same, if a Kafka client failed permanently.
-    public func run() async throws {
-        try await durability.run {
-            try await RoleThread.run { try await harvest(on: $0) }
-            try health.check()
-        }
+    package func withChecks(_ work: () async throws -> Void) async throws {
+        try await durability.run(work)
     }
 
-    private func harvest(on thread: RoleThread) async throws {
-        let eventLoop = thread.eventLoop
-        let decoder = FeedbackTupleDecoder(environments: configuration.environments)
-        let applying = try await applier.start(on: eventLoop) { message throws(RecordRefusal) in
+    package func start(on threads: RoleThreads, _ parts: inout [NIOLoopBound<Part>]) async throws {
+        let decoder = FeedbackTupleDecoder(environments: context.configuration.environments)
+        let applying = try await applier.start(on: threads) { message throws(RecordRefusal) in
             try decoder.changes(for: message)
         }
-        thread.onFailure { applying.value.stop() }
-        let running = try await eventLoop.submit { try start(applying.value, on: eventLoop) }.get()
-        operations.observe(running)
-        try await eventLoop.submit { health.watch(eventLoop, as: "harvester") }.get()
-        await health.untilStop()
-        try await eventLoop.flatSubmit { running.value.harvest.stop() }.get()
-        operations.observe(nil)
-        try await eventLoop.submit { running.value.close() }.get()
-        try await eventLoop.flatSubmit { applying.value.stop() }.get()
-        health.forgetLoops()
+        let eventLoop = threads.eventLoop
+        parts.append(try await eventLoop.submit { try startReading(beside: applying.value, on: eventLoop) }.get())
+    }
+
+    /// Lets readings under way end.
+    package func drain(_ parts: [NIOLoopBound<Part>]) async throws {
+        try await parts.onEachLoop { $0.harvest.stop() }
+    }
+
+    /// Finishes and commits the batch in hand.
+    package func close(_ parts: [NIOLoopBound<Part>]) async throws {
+        try await parts.onEachLoop { $0.close() }
+    }
+
+    package static func report(of part: Part) -> HarvesterReport { part.report(now: .init(.now())) }
+
+    package func metrics(_ reports: [HarvesterReport]) -> [MetricFamily] { HarvesterMetrics(reports).families }
+
+    /// A harvester is ready when it can have leases and apply tuples. That a list cannot be read is no reason to start
+    /// it again.
+    package static func obstacles(_ reports: [HarvesterReport]) -> [String] {
+        var obstacles: [String] = []
+        if reports.contains(where: { !$0.isInGroup }) { obstacles.append("the harvester waits for its partitions") }
+        if reports.contains(where: { !$0.isRedisReady }) { obstacles.append("the harvester waits for Redis") }
+        return obstacles
     }
 
     /// Both halves, with the clients of the reading one.
-    struct Running {
+    package struct Part {
         var harvest: FeedbackHarvest
         var applier: RecordApplier
         var producer: KafkaProducer
         var redis: RedisCluster
 
-        func close() {
+        func close() -> EventLoopFuture<Void> {
             producer.close()
             redis.close()
+            return applier.stop()
         }
 
         func report(now: MonotonicTime) -> HarvesterReport {
@@ -120,12 +120,11 @@ public struct HarvesterRole: Service {
         }
     }
 
-    private func start(_ applier: RecordApplier, on eventLoop: any EventLoop) throws -> NIOLoopBound<Running> {
+    private func startReading(beside applier: RecordApplier, on eventLoop: any EventLoop) throws -> NIOLoopBound<Part> {
+        let kafka = context.configuration.kafka
         // Everything that can fail comes before what has to be closed.
-        let servers = try configuration.redis.servers(name: Self.readerID)
-        let producer = try KafkaProducer(
-            properties: configuration.kafka.feedbackProducerProperties(clientID: Self.readerID)
-        )
+        let servers = try context.configuration.redis.servers(name: Self.readerID)
+        let producer = try KafkaProducer(properties: kafka.feedbackProducerProperties(clientID: Self.readerID))
         let redis = RedisCluster(configuration: servers, eventLoop: eventLoop)
         let harvest = FeedbackHarvest(
             eventLoop: eventLoop,
@@ -134,19 +133,19 @@ public struct HarvesterRole: Service {
             redis: redis,
             broker: KafkaBrokerCheck(
                 eventLoop: eventLoop,
-                properties: configuration.kafka.adminProperties(clientID: Self.readerID),
+                properties: kafka.adminProperties(clientID: Self.readerID),
                 topic: TopicNames().feedback
             ),
-            settings: configuration.harvester,
-            logger: logger
+            settings: context.configuration.harvester,
+            logger: context.logger
         )
         producer.onDelivery = { [unowned harvest] number, error, _, _ in harvest.delivered(number, error: error) }
-        KafkaReports(health: health, logger: logger).watch(producer, named: "producer of push.feedback")
+        KafkaReports(health: context.health, logger: context.logger).watch(producer, named: "producer of push.feedback")
         try producer.start(on: eventLoop, closing: redis)
         redis.start()
         harvest.start()
         return NIOLoopBound(
-            Running(harvest: harvest, applier: applier, producer: producer, redis: redis),
+            Part(harvest: harvest, applier: applier, producer: producer, redis: redis),
             eventLoop: eventLoop
         )
     }

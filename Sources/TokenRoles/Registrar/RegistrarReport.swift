@@ -1,5 +1,5 @@
 /// Work and state of a registrar, at one moment.
-struct RegistrarReport: Sendable, Equatable {
+package struct RegistrarReport: Sendable, Equatable {
     var applied: RecordApplier.Counters
     /// By push.tombstones.
     var kept = RecordApplier.Counters()

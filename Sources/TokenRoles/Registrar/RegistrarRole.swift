@@ -1,130 +1,125 @@
 import BelfrySupport
 import Foundation
 import KafkaClient
-import Logging
 import NIOCore
 import PushTopics
 import RedisClient
-import ServiceLifecycle
 import TokenState
 
 /// The registrar: registrations of push.registrations into the token state in Redis, again what a fail-over lost of the
 /// workers' tombstones, and the sweep of what is too old.
-public struct RegistrarRole: Service {
-    private let configuration: BelfryConfiguration
-    private let applier: ApplierRole
+package struct RegistrarRole: Role {
+    package static let name = "registrar"
+    package static let summary =
+        "Keep the token state in Redis: registrations and retention; runs until SIGTERM or SIGINT."
+
+    private let context: RoleContext
+    private let applier: ApplierSetup
     /// Applies push.tombstones; nil: nothing is applied again.
-    private let keeper: ApplierRole?
+    private let keeper: ApplierSetup?
     private let decoder: RegistrationDecoder
     private let durability: RedisDurabilityCheck
     private let redisLog: RedisLog
-    private let health: RoleHealth
-    private let logger: Logger
-
-    /// Metrics and readiness of the role.
-    public let operations: RegistrarOperations
 
     private static let sweepID = "belfry-registrar-sweep"
-    private static let keeperID = "belfry-registrar-tombstones"
 
-    /// - Throws: an error that names the key: configuration is wrong (exit code 78).
-    public init(_ configuration: BelfryConfiguration, logger: Logger) throws {
-        self.configuration = configuration
-        self.logger = logger
-        redisLog = RedisLog(logger: logger)
-        let health = RoleHealth()
-        self.health = health
-        operations = RegistrarOperations(health: health)
-        applier = ApplierRole(
-            configuration: configuration,
-            redis: try configuration.redis.servers(name: "belfry-registrar"),
-            redisLog: redisLog,
+    package init(_ context: RoleContext) throws {
+        self.context = context
+        let configuration = context.configuration
+        let registrar = configuration.registrar
+        redisLog = RedisLog(logger: context.logger)
+        applier = try ApplierSetup(
+            context,
+            redisLog,
             clientID: "belfry-registrar",
-            groupID: configuration.registrar.groupID,
+            groupID: registrar.groupID,
             topic: TopicNames().registrations,
-            batch: configuration.registrar.batch,
-            health: health,
-            logger: logger
+            batch: registrar.batch
         )
-        keeper = try Self.keeper(configuration, redisLog, health, logger: logger)
-        durability = try RedisDurabilityCheck(configuration.redis, logger: logger)
+        if configuration.redis.replay > .zero {
+            keeper = try ApplierSetup(
+                context,
+                redisLog,
+                clientID: "belfry-registrar-tombstones",
+                groupID: registrar.groupID + "-tombstones",
+                topic: TopicNames().tombstones,
+                batch: registrar.batch,
+                publishes: false
+            )
+        } else {
+            keeper = nil
+        }
+        durability = try RedisDurabilityCheck(configuration.redis, logger: context.logger)
         decoder = RegistrationDecoder(
             environments: configuration.environments.map(\.name),
             tokenBytes: 32...(configuration.environments.map(\.tokenLimitBytes).max() ?? 32)
         )
     }
 
-    private static func keeper(
-        _ configuration: BelfryConfiguration,
-        _ redisLog: RedisLog,
-        _ health: RoleHealth,
-        logger: Logger
-    ) throws -> ApplierRole? {
-        guard configuration.redis.replay > .zero else { return nil }
-        return ApplierRole(
-            configuration: configuration,
-            redis: try configuration.redis.servers(name: keeperID),
-            redisLog: redisLog,
-            clientID: keeperID,
-            groupID: configuration.registrar.groupID + "-tombstones",
-            topic: TopicNames().tombstones,
-            batch: configuration.registrar.batch,
-            publishes: false,
-            health: health,
-            logger: logger
-        )
+    package func withChecks(_ work: () async throws -> Void) async throws {
+        try await durability.run(work)
     }
 
-    /// Runs until a graceful shutdown, which finishes and commits the batch in hand.
-    ///
-    /// - Throws: ``RoleFailure`` after the same, if a Kafka client failed permanently.
-    public func run() async throws {
-        try await durability.run {
-            try await RoleThread.run { try await register(on: $0) }
-            try health.check()
-        }
-    }
-
-    private func register(on thread: RoleThread) async throws {
-        let eventLoop = thread.eventLoop
-        let applying = try await applier.start(on: eventLoop) { [decoder] message throws(RecordRefusal) in
+    package func start(on threads: RoleThreads, _ parts: inout [NIOLoopBound<Part>]) async throws {
+        let applying = try await applier.start(on: threads) { [decoder] message throws(RecordRefusal) in
             try decoder.changes(for: message)
         }
-        thread.onFailure { applying.value.stop() }
-        let tombstones = TombstoneDecoder(environments: configuration.environments.map(\.name))
-        let keeping = try await keeper?.start(on: eventLoop) { message throws(RecordRefusal) in
+        let tombstones = TombstoneDecoder(environments: context.configuration.environments.map(\.name))
+        let keeping = try await keeper?.start(on: threads) { message throws(RecordRefusal) in
             try tombstones.changes(for: message)
         }
-        if let keeping { thread.onFailure { keeping.value.stop() } }
-        let running = try await eventLoop.submit {
-            NIOLoopBound(
-                Running(applier: applying.value, keeper: keeping?.value, sweep: try makeSweep(on: eventLoop)),
-                eventLoop: eventLoop
+        let eventLoop = threads.eventLoop
+        let part = try await eventLoop.submit {
+            let sweep = try makeSweep(on: eventLoop)
+            let part = Part(
+                applier: applying.value,
+                keeper: keeping?.value,
+                sweep: sweep,
+                timeCheck: Task { await checkTimes() }
             )
+            return NIOLoopBound(part, eventLoop: eventLoop)
         }.get()
-        operations.observe(running)
-        try await eventLoop.submit { health.watch(eventLoop, as: "registrar") }.get()
-        let witnesses = [applier.topic] + (keeper.map { [$0.topic] } ?? [])
-        let check = Task { await RecordTimeCheck(witnesses, configuration.kafka, logger: logger).run() }
-        defer { check.cancel() }
-        await health.untilStop()
-        operations.observe(nil)
-        try await eventLoop.flatSubmit { running.value.stop() }.get()
-        health.forgetLoops()
+        parts.append(part)
     }
 
-    /// The parts that work on the thread.
-    struct Running {
+    /// Checks that the records of both topics have the broker's time.
+    private func checkTimes() async {
+        let witnesses = [applier.topic] + (keeper.map { [$0.topic] } ?? [])
+        await RecordTimeCheck(witnesses, context.configuration.kafka, logger: context.logger).run()
+    }
+
+    /// Finishes and commits the batches in hand.
+    package func close(_ parts: [NIOLoopBound<Part>]) async throws {
+        try await parts.onEachLoop { $0.stop() }
+    }
+
+    package static func report(of part: Part) -> RegistrarReport { part.report() }
+
+    package func metrics(_ reports: [RegistrarReport]) -> [MetricFamily] { RegistrarMetrics(reports).families }
+
+    /// A registrar is ready when it can apply what comes. That the group gave it no partition is no obstacle: there may
+    /// be more registrars than partitions.
+    package static func obstacles(_ reports: [RegistrarReport]) -> [String] {
+        var obstacles: [String] = []
+        if reports.contains(where: { !$0.isInGroup }) { obstacles.append("the registrar waits for its partitions") }
+        if reports.contains(where: { !$0.isRedisReady }) { obstacles.append("the registrar waits for Redis") }
+        return obstacles
+    }
+
+    /// Everything that works on the thread.
+    package struct Part {
         var applier: RecordApplier
         /// Applies push.tombstones; nil: nothing is applied again.
         var keeper: RecordApplier?
         /// Nil: nothing is ever swept.
         var sweep: Sweeping?
+        /// Looks at the settings of Kafka topics, once.
+        var timeCheck: Task<Void, Never>
 
         func stop() -> EventLoopFuture<Void> {
             let appliers = [applier, keeper].compactMap(\.self)
             let stops = appliers.map { $0.stop() } + [sweep].compactMap { $0?.stop(on: applier.eventLoop) }
-            return .andAllSucceed(stops, on: applier.eventLoop)
+            return .andAllSucceed(stops, on: applier.eventLoop).always { [timeCheck] _ in timeCheck.cancel() }
         }
 
         func report() -> RegistrarReport {
@@ -158,6 +153,7 @@ public struct RegistrarRole: Service {
     }
 
     private func makeSweep(on eventLoop: any EventLoop) throws -> Sweeping? {
+        let (configuration, logger) = (context.configuration, context.logger)
         guard configuration.retention.rule.isOn else { return nil }
         // Everything that can fail comes before what has to be closed.
         let servers = try configuration.redis.servers(name: Self.sweepID)
@@ -173,7 +169,7 @@ public struct RegistrarRole: Service {
             logger: logger
         )
         producer.onDelivery = { number, error, _, _ in tombstones.delivered(number, error: error) }
-        KafkaReports(health: health, logger: logger).watch(producer, named: "producer of the sweep")
+        KafkaReports(health: context.health, logger: logger).watch(producer, named: "producer of the sweep")
         redis.onStateChange = redisLog.makeClient()
         try producer.start(on: eventLoop, closing: redis)
         redis.start()

@@ -4,8 +4,8 @@ import Testing
 
 @testable import BelfrySupport
 
-@Suite("The thread of a role", .timeLimit(.minutes(1)))
-struct RoleThreadTests {
+@Suite("The threads of a role", .timeLimit(.minutes(1)))
+struct RoleThreadsTests {
     private struct Failure: Error {}
 
     /// The calls, in their order.
@@ -28,12 +28,13 @@ struct RoleThreadTests {
         }
     }
 
-    private func part(_ name: String, _ thread: RoleThread, _ story: Story, fails: Bool = false) {
-        thread.onFailure {
-            thread.eventLoop.assertInEventLoop()
+    private func part(_ name: String, _ threads: RoleThreads, _ story: Story, fails: Bool = false) {
+        let eventLoop = threads.eventLoop
+        threads.onFailure(on: eventLoop) {
+            eventLoop.assertInEventLoop()
             story.note("stop \(name)")
-            let promise = thread.eventLoop.makePromise(of: Void.self)
-            thread.eventLoop.execute {
+            let promise = eventLoop.makePromise(of: Void.self)
+            eventLoop.execute {
                 story.note("\(name) has stopped")
                 if fails { promise.fail(Failure()) } else { promise.succeed() }
             }
@@ -41,15 +42,15 @@ struct RoleThreadTests {
         }
     }
 
-    @Test("A start that fails half-way stops what has started, the latest first, and ends the thread")
+    @Test("A start that fails half-way stops what has started, the latest first, and ends the threads")
     func failure() async throws {
         let story = Story()
         await #expect(throws: Failure.self) {
-            try await RoleThread.run { thread in
-                story.watch(thread.eventLoop)
+            try await RoleThreads.run(1) { threads in
+                story.watch(threads.eventLoop)
                 #expect(!story.hasEnded)
-                part("one", thread, story)
-                part("two", thread, story, fails: true)
+                part("one", threads, story)
+                part("two", threads, story, fails: true)
                 throw Failure()
             }
         }
@@ -57,12 +58,12 @@ struct RoleThreadTests {
         #expect(story.hasEnded)
     }
 
-    @Test("Work that ends by itself has stopped its parts, and ends the thread")
+    @Test("Work that ends by itself has stopped its parts, and ends the threads")
     func success() async throws {
         let story = Story()
-        try await RoleThread.run { thread in
-            story.watch(thread.eventLoop)
-            part("one", thread, story)
+        try await RoleThreads.run(1) { threads in
+            story.watch(threads.eventLoop)
+            part("one", threads, story)
         }
         #expect(story.all == [])
         #expect(story.hasEnded)
