@@ -4,31 +4,36 @@ import KafkaClient
 import Logging
 import NIOCore
 import NIOPosix
+import PipelineCore
 import PushTopics
 import RedisClient
-import ServiceLifecycle
+import Synchronization
 import TokenState
 
-/// The sender worker: as many shards as configured, each on a thread of its own, until it is told to stop.
-public struct WorkerRole: Service {
-    private let configuration: BelfryConfiguration
+/// The sender worker: as many shards as configured, each on a thread of its own.
+package final class WorkerRole: Role {
+    package static let name = "worker"
+    package static let summary = "Send what is published to push.requests; runs until SIGTERM or SIGINT, then drains."
+
+    private let context: RoleContext
     private let settings: ShardSettings
     private let certificates: CertificateStore
     private let redis: RedisCluster.Configuration?
     private let durability: RedisDurabilityCheck?
     private let redisLog: RedisLog
-    private let health = RoleHealth()
-    private let logger: Logger
+    private let shared = Mutex(Shared())
 
-    /// The metrics and readiness of the role, for operators.
-    public let operations: WorkerOperations
+    /// Found and made at the start, for all shards.
+    private struct Shared {
+        /// Keeps dead tokens in memory; nil: they are not kept.
+        var follower: FollowerThread?
+        /// The retention of push.requests; nil: for ever, or not known.
+        var retention: Duration?
+    }
 
-    /// Loads certificates and checks everything that needs no network.
-    ///
-    /// - Throws: an error that names the file or the key: configuration is wrong (exit code 78).
-    public init(_ configuration: BelfryConfiguration, logger: Logger) throws {
-        self.configuration = configuration
-        self.logger = logger
+    package init(_ context: RoleContext) throws {
+        self.context = context
+        let (configuration, logger) = (context.configuration, context.logger)
         redisLog = RedisLog(logger: logger)
         certificates = try CertificateStore(configuration)
         for fault in certificates.faults { logger.report(fault) }
@@ -41,7 +46,6 @@ public struct WorkerRole: Service {
         )
         redis = configuration.worker.tokenState ? try configuration.redis.servers(name: "belfry-worker") : nil
         durability = try Self.durability(configuration, logger: logger)
-        operations = WorkerOperations(certificates: certificates, health: health)
         for environment in configuration.environments {
             let bundles = certificates.contexts(environment: environment.name).keys.sorted()
             logger.info(
@@ -71,101 +75,130 @@ public struct WorkerRole: Service {
         )
     }
 
-    /// Runs until a graceful shutdown, which drains, confirms, commits and leaves the group.
-    ///
-    /// - Throws: ``RoleFailure`` after the same, if a Kafka client failed permanently.
-    public func run() async throws {
-        try await certificates.readingAgain(logger: logger) {
+    package func withChecks(_ work: () async throws -> Void) async throws {
+        try await certificates.readingAgain(logger: context.logger) {
             guard let durability else { return try await work() }
-            try await durability.run { try await work() }
+            try await durability.run(work)
         }
     }
 
-    private func work() async throws {
-        let names = settings.names
+    // MARK: Starting and stopping
+
+    /// Those of the shards, and one for the follower.
+    package var loops: [String] {
+        (0..<context.configuration.worker.shards).map { "shard-\($0)" } + (followsTombstones ? ["tombstones"] : [])
+    }
+
+    /// Dead tokens are kept in memory.
+    private var followsTombstones: Bool {
+        let worker = context.configuration.worker
+        return worker.tokenState && worker.tombstoneFilter
+    }
+
+    package func start(on threads: RoleThreads, _ shards: inout [NIOLoopBound<WorkerShard>]) async throws {
+        let (names, configuration, logger) = (settings.names, context.configuration, context.logger)
         let counts = try await KafkaReadiness(configuration.kafka, logger: logger)
             .waitForTopics([names.requests, names.outcomes, names.deadLetters, names.tombstones])
         // On a thread that may block: those of tasks are few, and the operations endpoint needs them.
         let check = LogCheck(configuration, names, logger: logger)
         let retention = try await NIOThreadPool.singleton.runIfActive { try check.check() }
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.worker.shards)
-        let readers = Array(group.makeIterator())
-        let follower =
-            followsTombstones ? FollowerThread(settings, configuration, readers: readers, health, logger) : nil
-        let filters = follower?.filters
-        var shards: [NIOLoopBound<WorkerShard>] = []
-        do {
-            try await follower?.start(partitions: counts[3])
-            for (number, eventLoop) in readers.enumerated() {
-                shards.append(
-                    try await eventLoop.submit {
-                        try makeShard(number, filters: filters, on: eventLoop)
-                    }.get()
-                )
-            }
-        } catch {
-            // Running shards must be stopped before they are released.
-            try await stop(shards)
-            try await follower?.stop()
-            try await group.shutdownGracefully()
-            throw error
+        shared.withLock { $0.retention = retention }
+        let readers = Array(threads.eventLoops.prefix(configuration.worker.shards))
+        var filters: DeadTokenSets?
+        if followsTombstones, let eventLoop = threads.eventLoops.last {
+            let follower = try await FollowerThread(
+                settings,
+                context,
+                partitions: counts[3],
+                on: eventLoop,
+                readers: readers
+            )
+            shared.withLock { $0.follower = follower }
+            filters = follower.filters
         }
-        operations.observe(shards, filters: filters, retention: retention)
-        await health.untilStop()
-        try await stop(shards)
-        operations.observe([])
-        health.forgetLoops()
+        for (number, eventLoop) in readers.enumerated() {
+            shards.append(
+                try await eventLoop.submit { [self, filters] in
+                    try makeShard(number, filters: filters, on: eventLoop)
+                }.get()
+            )
+        }
+    }
+
+    /// Lets notifications in flight settle, commits, and leaves the group. All have committed before the first leaves,
+    /// because leaving makes the group rebalance.
+    package func drain(_ shards: [NIOLoopBound<WorkerShard>]) async throws {
+        try await shards.onEachLoop { $0.drain() }
+        try await shards.onEachLoop { shard in
+            shard.leave()
+            return shard.eventLoop.makeSucceededVoidFuture()
+        }
+    }
+
+    package func close(_ shards: [NIOLoopBound<WorkerShard>]) async throws {
+        let follower = shared.withLock { shared in
+            defer { shared = Shared() }
+            return shared.follower
+        }
         try await follower?.stop()
-        try await group.shutdownGracefully()
-        try health.check()
     }
 
-    /// Stops the shards. All have committed before the first leaves, because leaving makes the group rebalance.
-    private func stop(_ shards: [NIOLoopBound<WorkerShard>]) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { drains in
-            for shard in shards {
-                drains.addTask { try await shard.eventLoop.flatSubmit { shard.value.drain() }.get() }
-            }
-            try await drains.waitForAll()
-        }
-        try await withThrowingTaskGroup(of: Void.self) { leavings in
-            for shard in shards {
-                leavings.addTask { try await shard.eventLoop.submit { shard.value.leave() }.get() }
-            }
-            try await leavings.waitForAll()
-        }
+    // MARK: Telling
+
+    package static func report(of shard: WorkerShard) -> ShardReport { shard.report() }
+
+    package func metrics(_ reports: [ShardReport]) -> [MetricFamily] {
+        let shared = shared.withLock { $0 }
+        return WorkerMetrics(
+            reports,
+            certificates: certificates.certificates,
+            filter: shared.follower.map { Self.report(of: $0.filters) },
+            retention: shared.retention
+        ).families
     }
 
-    /// Dead tokens are kept in memory.
-    private var followsTombstones: Bool {
-        configuration.worker.tokenState && configuration.worker.tombstoneFilter
+    private static func report(of filters: DeadTokenSets) -> WorkerMetrics.Filter {
+        let now = MonotonicTime(.now())
+        return .init(
+            age: filters.completeSince.map { $0.elapsed(until: now) },
+            entries: filters.count,
+            bytes: filters.bytes,
+            givenUp: filters.givenUp
+        )
     }
+
+    /// A worker is ready when every shard has joined the group and has its token state.
+    package static func obstacles(_ reports: [ShardReport]) -> [String] {
+        var obstacles: [String] = []
+        for (number, report) in reports.enumerated() {
+            if report.isDraining { obstacles.append("shard \(number) drains") }
+            if !report.hasJoined { obstacles.append("shard \(number) waits for its partitions") }
+            if report.isTokenStateReady == false { obstacles.append("shard \(number) waits for Redis") }
+        }
+        return obstacles
+    }
+
+    // MARK: Making shards
 
     private func makeShard(
         _ number: Int,
         filters: DeadTokenSets?,
         on eventLoop: any EventLoop
     ) throws -> NIOLoopBound<WorkerShard> {
-        var logger = logger
+        let kafka = context.configuration.kafka
+        var logger = context.logger
         logger[metadataKey: "shard"] = .stringConvertible(number)
-        let reports = KafkaReports(health: health, logger: logger)
+        let reports = KafkaReports(health: context.health, logger: logger)
         let clientID = "belfry-worker-\(number)"
-        let producer = try KafkaProducer(properties: configuration.kafka.producerProperties(clientID: clientID))
-        let consumer: KafkaConsumer
-        do throws(KafkaError) {
-            consumer = try KafkaConsumer(
-                properties: configuration.kafka.consumerProperties(clientID: clientID),
-                group: configuration.worker.groupID,
-                topics: [settings.names.requests]
-            )
-        } catch {
-            producer.close()
-            throw error
-        }
+        let member = try kafka.makeMember(
+            clientID: clientID,
+            group: context.configuration.worker.groupID,
+            topic: settings.names.requests
+        )
         let redis = redis.map { RedisCluster(configuration: $0, eventLoop: eventLoop) }
         let missing = MissingCertificates(
             redis: redis,
-            grace: configuration.worker.certificateGrace,
+            grace: context.configuration.worker.certificateGrace,
             eventLoop: eventLoop,
             unixMilliseconds: settings.unixMilliseconds,
             logger: logger
@@ -175,8 +208,8 @@ public struct WorkerRole: Service {
             number: number,
             eventLoop: eventLoop,
             clients: WorkerShard.Clients(
-                consumer: consumer,
-                producer: producer,
+                consumer: member.consumer,
+                producer: member.producer,
                 redis: redis,
                 connectors: TLSGatewayConnectors(
                     settings: settings,
@@ -184,7 +217,7 @@ public struct WorkerRole: Service {
                     missing: missing,
                     eventLoop: eventLoop
                 ),
-                makeReader: { [kafka = configuration.kafka] () throws(KafkaError) in
+                makeReader: { () throws(KafkaError) in
                     let reader = try KafkaReader(
                         properties: kafka.readerProperties(clientID: "\(clientID)-catch-up", waitMilliseconds: 20)
                     )
@@ -195,9 +228,8 @@ public struct WorkerRole: Service {
             ),
             logger: logger
         )
-        try shard.connect(consumer, producer, redis, reports, redisLog)
+        try shard.connect(member.consumer, member.producer, redis, reports, redisLog)
         shard.start()
-        health.watch(eventLoop, as: "shard-\(number)")
         return NIOLoopBound(shard, eventLoop: eventLoop)
     }
 }

@@ -13,7 +13,7 @@ import TokenState
 ///
 /// Calls and data go downstream; results come back as events that the shard passes on. It owns no data of the stages.
 /// Shards share nothing but the connection budget and the health of topics. Everything runs on `eventLoop`.
-final class WorkerShard {
+package final class WorkerShard {
     /// The clients of a shard.
     struct Clients {
         var consumer: any GroupConsumer

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BelfrySupport
 import BelfryTools
+import Sender
 import TokenRoles
 
 /// The command line: `belfry <command>`. Data goes to standard output, diagnostics to standard error; the exit code is
@@ -15,7 +16,7 @@ struct Belfry: AsyncParsableCommand {
             CommandGroup(
                 name: "Roles",
                 subcommands: [
-                    WorkerCommand.self, RoleCommand<RegistrarRole>.self, RoleCommand<HarvesterRole>.self,
+                    RoleCommand<WorkerRole>.self, RoleCommand<RegistrarRole>.self, RoleCommand<HarvesterRole>.self,
                 ]
             ),
             CommandGroup(

@@ -1,7 +1,7 @@
 import ArgumentParser
 import BelfrySupport
 
-/// `belfry registrar`, `belfry harvester`: runs a role until it has stopped.
+/// `belfry worker`, `belfry registrar`, `belfry harvester`: runs a role until it has stopped.
 struct RoleCommand<R: Role>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(commandName: R.name, abstract: R.summary)

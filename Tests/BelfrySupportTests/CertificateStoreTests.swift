@@ -183,11 +183,11 @@ import Testing
         configuration.certificates.directory = files.directory
         configuration.worker.tokenState = false
         let refusal = #expect(throws: CertificateDirectoryError.self) {
-            _ = try WorkerRole(configuration, logger: LogLines().logger)
+            _ = try WorkerRole(RoleContext(configuration, logger: LogLines().logger))
         }
         #expect(refusal == error)
         configuration.environments = [Self.sandbox, Self.production]
-        _ = try WorkerRole(configuration, logger: LogLines().logger)
+        _ = try WorkerRole(RoleContext(configuration, logger: LogLines().logger))
     }
 
     @Test("The directory is read again while the role runs, and what changed is told")

@@ -164,8 +164,8 @@ import Testing
 
     @Test("a worker is ready when every shard has its partitions and its token state")
     func readiness() {
-        #expect(Readiness(of: [report(), report()]).isReady)
-        #expect(Readiness(of: []).obstacles == ["the worker is starting or stopping"])
+        #expect(WorkerRole.readiness([report(), report()]).isReady)
+        #expect(WorkerRole.readiness([]).obstacles == ["the worker is starting or stopping"])
         var waiting = report()
         waiting.hasJoined = false
         var away = report()
@@ -175,7 +175,7 @@ import Testing
         var leaving = report()
         leaving.isDraining = true
         #expect(
-            Readiness(of: [waiting, away, without, leaving]).obstacles
+            WorkerRole.readiness([waiting, away, without, leaving]).obstacles
                 == ["shard 0 waits for its partitions", "shard 1 waits for Redis", "shard 3 drains"]
         )
     }

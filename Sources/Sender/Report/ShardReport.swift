@@ -1,7 +1,7 @@
 import PipelineCore
 
 /// The state of a shard at one moment, for metrics and readiness.
-struct ShardReport: Sendable, Equatable {
+package struct ShardReport: Sendable, Equatable {
     /// One assigned partition of push.requests.
     struct Partition: Sendable, Equatable {
         var number: Int32
