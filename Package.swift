@@ -74,7 +74,7 @@ let package = Package(
             // In the program itself, so that it stays one file.
             resources: [.embedInCode("Page/Files")]
         ),
-        // Configuration, logs, operations endpoint and certificates, for every role.
+        // Configuration, logs, operations endpoint, certificates, start and stop, for every role.
         .target(
             name: "BelfrySupport",
             dependencies: [
