@@ -77,10 +77,3 @@ public final class RedisClusterProcess: Sendable {
         throw RedisServerProcess.Failure(description: "nobody serves slot \(slot)")
     }
 }
-
-extension RedisServerProcess {
-    /// The name that a cluster gave it.
-    public func nodeID() throws -> String {
-        String(try command("CLUSTER", "MYID").prefix { $0.isHexDigit })
-    }
-}

@@ -6,7 +6,7 @@ import Workbench
 /// A redis-server of the test's own, on a free port of the loopback interface, keeping nothing on disk.
 ///
 /// It runs under `timeout`, so that a test process that crashes leaves no server behind for long.
-public final class RedisServerProcess: Sendable {
+public final class RedisServerProcess: RedisCommandLine {
     public struct Failure: Error, CustomStringConvertible {
         public var description: String
     }
@@ -83,11 +83,6 @@ public final class RedisServerProcess: Sendable {
 
     public func resume() {
         process.signal(SIGCONT)
-    }
-
-    /// Runs a command on this server with redis-cli; returns the printed text.
-    public func command(_ words: String...) throws -> String {
-        try command(words)
     }
 
     public func command(_ words: [String]) throws -> String {

@@ -1,11 +1,20 @@
-/// The move of one slot of a ``RedisClusterProcess`` to another master, step by step, as `redis-cli --cluster reshard`
-/// makes it. Its methods block.
+/// The move of one slot of a Redis Cluster to another master, step by step, as `redis-cli --cluster reshard` makes it.
+/// Its methods block.
 ///
 /// Source: Redis documentation, CLUSTER SETSLOT, "Redis Cluster live resharding explained".
 public struct SlotMigration: Sendable {
     public let slot: Int
-    private let source: RedisServerProcess
-    private let target: RedisServerProcess
+    private let source: any RedisCommandLine
+    private let target: any RedisCommandLine
+
+    /// - Parameters:
+    ///   - source: the master that serves the slot.
+    ///   - target: another one.
+    public init(of slot: Int, from source: any RedisCommandLine, to target: any RedisCommandLine) {
+        self.slot = slot
+        self.source = source
+        self.target = target
+    }
 
     /// Chooses a master that does not serve the slot.
     public init(of slot: Int, in cluster: RedisClusterProcess) throws {
@@ -13,9 +22,7 @@ public struct SlotMigration: Sendable {
         guard let target = cluster.masters.first(where: { $0.port != source.port }) else {
             throw RedisServerProcess.Failure(description: "there is no other master")
         }
-        self.slot = slot
-        self.source = source
-        self.target = target
+        self.init(of: slot, from: source, to: target)
     }
 
     /// Opens the slot on both sides.
@@ -41,7 +48,7 @@ public struct SlotMigration: Sendable {
         }
     }
 
-    private func run(on server: RedisServerProcess, _ words: [String]) throws {
+    private func run(on server: any RedisCommandLine, _ words: [String]) throws {
         let answer = try server.command(words)
         guard answer.hasPrefix("OK") else {
             throw RedisServerProcess.Failure(description: "\(words.joined(separator: " ")): \(answer)")
