@@ -11,6 +11,8 @@ public final class LocalPipeline {
         public var partitions = 6
         /// `host:port` of a broker to use; nil: the embedded one is started.
         public var kafka: String?
+        /// Make the Kafka topics of that broker; false: they are there.
+        public var makesTopics = true
         /// More properties for Kafka clients, as in the configuration file, each behind a comma.
         public var kafkaProperties = ""
         /// URL of a Redis server to use; nil: one is started.
@@ -166,6 +168,7 @@ public final class LocalPipeline {
     private func startBroker() throws {
         if let kafka = options.kafka {
             brokers = kafka
+            guard options.makesTopics else { return }
             try run("topics", "create", "--brokers", kafka, "--partitions", "\(options.partitions)")
             return
         }
