@@ -151,8 +151,8 @@ let package = Package(
         .executableTarget(
             name: "belfry-chaos",
             dependencies: [
-                "KafkaClient", "LocalPipeline", "PipelineCore", "PushSchemas", "PushTopics", "Workbench",
-                argumentParser, protobuf,
+                "KafkaClient", "LocalPipeline", "PipelineCore", "PushSchemas", "PushTopics", "TestSupport",
+                "TokenState", "Workbench", argumentParser, protobuf,
             ],
             path: "Tests/Chaos"
         ),
@@ -245,7 +245,8 @@ let package = Package(
         .testTarget(
             name: "ChaosTests",
             dependencies: [
-                "PipelineCore", "PushSchemas", "Sandbox", "TestSupport", "belfry-bench-badtokens", "belfry-chaos",
+                "KafkaClient", "PipelineCore", "PushSchemas", "Sandbox", "TestSupport", "belfry-bench-badtokens",
+                "belfry-chaos", protobuf,
             ]
         ),
         .testTarget(

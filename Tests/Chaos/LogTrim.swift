@@ -25,6 +25,15 @@ enum LogTrim {
     /// Of push.outcomes, which only this program reads; `nil`: all of it may be needed.
     static func outcomes(seen: Int64) -> Int64? { offset(behind: seen) }
 
+    /// Of a Kafka topic that a role applies to the token state; `nil`: all of it may be needed. After a fail-over of
+    /// Redis what was applied lately is applied again: where that begins is in the metadata.
+    ///
+    /// - Parameter committed: the offset that the role's group has committed; negative: none.
+    static func applied(committed: Int64, _ metadata: String) -> Int64? {
+        guard committed >= 0, let mark = ReplayMark(metadata) else { return nil }
+        return offset(behind: min(committed, mark.start))
+    }
+
     private static func offset(behind needed: Int64) -> Int64? {
         needed > margin ? needed - margin : nil
     }

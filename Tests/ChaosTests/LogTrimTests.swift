@@ -38,4 +38,13 @@ struct LogTrimTests {
         #expect(LogTrim.outcomes(seen: 1000) == nil)
         #expect(LogTrim.outcomes(seen: 1001) == 1)
     }
+
+    @Test("what is applied to the token state is kept from where it would be applied again")
+    func applied() {
+        let mark = ReplayMark(servers: ["a1"], start: 5000).metadata
+        #expect(LogTrim.applied(committed: 9000, mark) == 4000)
+        #expect(LogTrim.applied(committed: 3000, mark) == 2000)
+        #expect(LogTrim.applied(committed: 9000, "") == nil)
+        #expect(LogTrim.applied(committed: -1001, mark) == nil)
+    }
 }
