@@ -1,14 +1,15 @@
 import Dispatch
+import KafkaClient
 import Synchronization
 
-/// State shared by the thread with the Kafka clients and the schedule's thread.
+/// State shared by the threads with the Kafka clients and the schedule's thread.
 final class Board: Sendable {
-    /// Asked of the thread with the Kafka clients.
+    /// Asked of the threads with the Kafka clients.
     enum Phase: Sendable {
         case waiting
         case publishing
         case draining
-        /// Close everything and leave ``State/result``.
+        /// Close everything and leave ``State/result`` and ``State/tokens``.
         case finished
     }
 
@@ -30,8 +31,19 @@ final class Board: Sendable {
         var isAcknowledged = false
         /// Everything handed over stands in the log and has its outcome.
         var isDrained = false
+
+        /// Registrations that the broker has acknowledged.
+        var registrations = 0
+        /// The broker has acknowledged every registration handed over.
+        var areRegistrationsAcknowledged = true
+        /// Tuples met in push.feedback.
+        var feedback = 0
+        /// The offset after the last one read of push.feedback.
+        var feedbackSeen: [KafkaTopicPartition: Int64] = [:]
+
         var failure: String?
         var result: ChaosBooks?
+        var tokens: TokenBooks?
     }
 
     struct Aborted: Error, CustomStringConvertible {
@@ -55,7 +67,7 @@ final class Board: Sendable {
         bell.signal()
     }
 
-    /// Waits; throws if it was aborted, or if the other thread failed.
+    /// Waits; throws if it was aborted, or if another thread failed.
     func pass(milliseconds: Int) throws {
         if bell.wait(timeout: .now() + .milliseconds(milliseconds)) == .success { bell.signal() }
         let state = read()

@@ -21,8 +21,11 @@ struct ChaosCommand: AsyncParsableCommand {
     @Option(help: "Notifications per second.")
     var rate = 20_000
 
-    @Option(help: "How the group shares out partitions: \(ChaosRun.Assignment.allCases.map(\.rawValue)).")
-    var assignment = ChaosRun.Assignment.range
+    @Option(help: "How groups share out partitions: \(ChaosOptions.Assignment.allCases.map(\.rawValue)).")
+    var assignment = ChaosOptions.Assignment.range
+
+    @Option(help: "The token state's servers: \(ChaosOptions.Redis.allCases.map(\.rawValue)).")
+    var redis = ChaosOptions.Redis.cluster
 
     @Flag(help: "Faults, too, that keep a gateway silent beyond the window: what is presumed may then be wrong.")
     var withhold = false
@@ -74,11 +77,12 @@ struct ChaosCommand: AsyncParsableCommand {
 
     private func run(in directory: String, board: Board) async throws -> ChaosReport {
         let beside = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-        var options = ChaosRun.Options(executable: belfry ?? beside.appendingPathComponent("belfry").path)
+        var options = ChaosOptions(executable: belfry ?? beside.appendingPathComponent("belfry").path)
         options.seed = seed
         options.seconds = seconds
         options.rate = rate
         options.assignment = assignment
+        options.redis = redis
         options.isWithholding = withhold
         options.isBusy = busy
         let run = try ChaosRun(options, directory: directory, board: board)
@@ -87,4 +91,5 @@ struct ChaosCommand: AsyncParsableCommand {
     }
 }
 
-extension ChaosRun.Assignment: ExpressibleByArgument {}
+extension ChaosOptions.Assignment: ExpressibleByArgument {}
+extension ChaosOptions.Redis: ExpressibleByArgument {}

@@ -1,5 +1,4 @@
-import Foundation
-import PushSchemas
+import LocalPipeline
 
 /// The result of a run, and the judgement.
 struct ChaosReport {
@@ -7,9 +6,10 @@ struct ChaosReport {
     var seconds: Int
     var books: ChaosBooks
     var truth: TruthAudit
+    var tokens: TokenTrial.Result
     /// Different ones, as the sandbox counts them.
     var gatewayDistinct: Int
-    /// As workers count: see ``WorkerFleet/sum(of:metric:)``.
+    /// As workers count: see ``RoleFleet/sum(of:metric:by:)``.
     var resent: Int
     var presumedWrongCounted: Int
     /// The most notifications that a worker was seen to have in flight, at one look a second, times the largest frame.
@@ -32,79 +32,76 @@ struct ChaosReport {
 
     var passes: Bool {
         lost == 0 && truth.orderViolations == 0 && books.published == books.outcomes && truth.excess == 0
-            && (mayPresumeWrongly || presumedWrong == 0) && complaints.isEmpty
+            && (mayPresumeWrongly || presumedWrong == 0) && tokens.passes && complaints.isEmpty
     }
+}
 
-    /// One line for programs.
-    func line() throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        let fields = Fields(
-            seed: seed,
-            seconds: seconds,
-            published: books.published,
-            outcomes: books.outcomes,
-            outcomeKinds: Dictionary(uniqueKeysWithValues: books.kinds.map { ("\($0.key)", $0.value) }),
-            lost: lost,
-            duplicates: truth.accepted - gatewayDistinct,
-            duplicatesExcess: truth.excess,
-            resent: resent,
-            presumedWrong: presumedWrong,
-            orderViolations: truth.orderViolations,
-            orderViolationKinds: truth.violations,
-            orderExcused: truth.excused,
-            orderLate: truth.late,
-            maxUnconfirmedBytes: maxUnconfirmedBytes,
-            faults: faults,
-            accepted: truth.accepted,
-            acceptedUnclaimed: books.acceptedUnclaimed,
-            repeatedOutcomes: books.repeated,
-            replayedRecords: books.replays,
-            workersStarted: workersStarted,
-            longestOutageSeconds: (longestOutageSeconds * 10).rounded() / 10
+extension ChaosReport {
+    /// Compares the books with the truth.
+    ///
+    /// - Parameters:
+    ///   - acceptedLog: see ``AcceptedLogFile``.
+    ///   - stats: of the sandbox, when nothing was on its way any more.
+    ///   - fleets: all have stopped.
+    ///   - actions: what was done, and how often.
+    init(
+        options: ChaosOptions,
+        books: ChaosBooks,
+        acceptedLog: String,
+        commits: CommitHistory,
+        stats: SandboxControl.Stats,
+        tokens: TokenTrial.Result,
+        fleets: ChaosFleets,
+        actions: [String: Int],
+        longestOutage: Duration
+    ) throws {
+        var books = books
+        let truth = try TruthAudit(
+            file: acceptedLog,
+            books: &books,
+            commits: commits,
+            refusals: stats.faults["error-response"] ?? 0
         )
-        return String(decoding: try encoder.encode(fields), as: UTF8.self)
+        self.init(
+            seed: options.seed,
+            seconds: options.seconds,
+            books: books,
+            truth: truth,
+            tokens: tokens,
+            gatewayDistinct: stats.distinct,
+            resent: fleets.sum(of: "resent", metric: WorkerMeter.counters[0]),
+            presumedWrongCounted: fleets.sum(of: "presumed-wrong", metric: WorkerMeter.counters[1]),
+            maxUnconfirmedBytes: fleets.meter.mostInFlight.map { $0 * Pump.largestFrameBytes },
+            faults: actions.merging(stats.faults) { $0 + $1 },
+            workersStarted: fleets[.worker].startedCount,
+            longestOutageSeconds: longestOutage / .seconds(1),
+            mayPresumeWrongly: options.isWithholding || options.isBusy,
+            complaints: fleets.complaints + Self.complaints(of: books, truth, commits, accepted: stats.accepted)
+                + tokens.complaints
+        )
     }
 
-    private struct Fields: Encodable {
-        let seed: UInt64
-        let seconds: Int
-        let published: Int
-        let outcomes: Int
-        let outcomeKinds: [String: Int]
-        let lost: Int
-        let duplicates: Int
-        let duplicatesExcess: Int
-        let resent: Int
-        let presumedWrong: Int
-        let orderViolations: Int
-        let orderViolationKinds: [String: Int]
-        let orderExcused: Int
-        let orderLate: Int
-        let maxUnconfirmedBytes: Int?
-        let faults: [String: Int]
-        let accepted: Int
-        let acceptedUnclaimed: Int
-        let repeatedOutcomes: Int
-        let replayedRecords: Int
-        let workersStarted: Int
-        let longestOutageSeconds: Double
-
-        enum CodingKeys: String, CodingKey {
-            case seed, seconds, published, outcomes, lost, duplicates, resent, faults, accepted
-            case duplicatesExcess = "duplicates_excess"
-            case acceptedUnclaimed = "accepted_unclaimed"
-            case outcomeKinds = "outcome_kinds"
-            case presumedWrong = "presumed_wrong"
-            case orderViolations = "order_violations"
-            case orderExcused = "order_excused"
-            case orderLate = "order_late"
-            case orderViolationKinds = "order_violation_kinds"
-            case maxUnconfirmedBytes = "max_unconfirmed_bytes"
-            case repeatedOutcomes = "repeated_outcomes"
-            case replayedRecords = "replayed_records"
-            case workersStarted = "workers_started"
-            case longestOutageSeconds = "longest_outage_seconds"
+    private static func complaints(
+        of books: ChaosBooks,
+        _ truth: TruthAudit,
+        _ commits: CommitHistory,
+        accepted: Int
+    ) -> [String] {
+        var complaints: [String] = []
+        if books.disordered > 0 {
+            complaints.append("\(books.disordered) records stand out of order in the broker's log")
         }
+        if truth.accepted != accepted {
+            complaints.append("\(accepted) were accepted, and \(truth.accepted) stand in the log of them")
+        }
+        complaints += truth.examples
+        complaints += books.examplesOfMissing(limit: 10).map { "no outcome: \($0)" }
+        if commits.unreadable > 0 {
+            complaints.append("\(commits.unreadable) committed positions have metadata that no version writes")
+        }
+        if books.strange > 0 {
+            complaints.append("\(books.strange) outcomes or acceptances belong to nothing published")
+        }
+        return complaints
     }
 }

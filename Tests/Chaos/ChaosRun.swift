@@ -3,57 +3,23 @@ import Glibc
 import LocalPipeline
 import Workbench
 
-/// One run: everything is started, the schedule played while notifications are published, and at the end the books are
-/// compared with the truth.
+/// One run: everything is started, the schedule played while notifications and registrations are published, and at the
+/// end the books are compared with the truth.
 final class ChaosRun {
-    /// The way the workers' group shares out partitions, as librdkafka names it.
-    enum Assignment: String, CaseIterable, Sendable {
-        /// Eager: all are given back and shared out anew.
-        case range
-        /// Cooperative: only those that move.
-        case cooperativeSticky = "cooperative-sticky"
-    }
-
-    struct Options: Sendable {
-        var seed: UInt64 = 1
-        /// Of publishing under faults.
-        var seconds = 300
-        /// Notifications per second.
-        var rate = 20_000
-        /// With the faults of ``FaultMenu/withholding``, too.
-        var isWithholding = false
-        /// Others use the machine as well.
-        var isBusy = false
-        var assignment = Assignment.range
-        var executable: String
-    }
-
-    private let options: Options
-    private let directory: String
+    private let options: ChaosOptions
     private let board: Board
-    private let broker: BrokerServer
-    private let pipeline: LocalPipeline
-    private let fleet: WorkerFleet
-    /// Registrar and harvester.
-    private var others: [ChildProcess] = []
+    private let servers: ChaosServers
+    private let fleets: ChaosFleets
+    private let tokens: TokenTrial
+    private let mover: SlotMover?
+    private let commits: CommitWatch
+    /// File in which the sandbox writes what it accepts.
+    private let acceptedLog: String
     private var actions: [String: Int] = [:]
     private var nextWord = ContinuousClock.now
     private let start = ContinuousClock.now
-
-    private static let partitions = 12
-    private static let devices = 20_000
-    /// File in which the sandbox writes what it accepts.
-    private let acceptedLog: String
-    private let meter = WorkerMeter()
-    private let commits: CommitWatch
     private var brokerStoppedAt: UInt32 = 0
 
-    private static let worker = """
-        {shards: 2, connections-per-topic: 2, \
-        confirmation-window: \(FaultMenu.confirmationWindowMilliseconds)ms, sentinel-timeout: 4s, \
-        connection-max-age: 16s, connections-per-minute: 6000, \
-        park-after: 5s, park-probe-base: 1s, park-probe-cap: 4s}
-        """
     /// `worker.commit-patience`, a third of the session, and the time since the last commit.
     private static let patienceSeconds: UInt32 = 3
     /// Longest time that bytes lie between a worker and the sandbox, which some faults prolong.
@@ -63,72 +29,65 @@ final class ChaosRun {
     private static let startPatience = Duration.seconds(60)
     /// Longest time that the broker takes for what lies in its sockets.
     private static let answered = Duration.seconds(1)
+    /// Time that clients take to find a broker again, and groups to form anew.
+    private static let brokerSettling = Duration.seconds(12)
+    private static let redisSettling = Duration.seconds(5)
 
     /// Starts broker, Redis and sandbox.
-    init(_ options: Options, directory: String, board: Board) throws {
+    init(_ options: ChaosOptions, directory: String, board: Board) throws {
         self.options = options
-        self.directory = directory
         self.board = board
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         say("starting broker, Redis and sandbox in \(directory)")
-        broker = try BrokerServer(directory: directory)
-        var setUp = LocalPipeline.Options()
-        setUp.kafka = broker.address
-        setUp.devices = Self.devices
-        setUp.partitions = Self.partitions
-        // The broker writes everything down when it stops and reads it when it starts: the smaller the sooner.
-        setUp.kafkaProperties = ", compression.codec: lz4"
-        setUp.worker = Self.worker
         acceptedLog = "\(directory)/accepted.log"
-        setUp.sandboxArguments = ["--accepted-log", acceptedLog]
+        let servers = try ChaosServers(options, directory: directory, acceptedLog: acceptedLog)
+        self.servers = servers
         do {
-            pipeline = try LocalPipeline(setUp, executable: options.executable, directory: directory)
+            let tokens = try TokenTrial(seed: options.seed, servers: servers, board: board)
+            self.tokens = tokens
+            mover = servers.nodes.map { SlotMover(nodes: $0, slots: tokens.movingSlots) }
         } catch {
-            broker.stop()
+            servers.stop()
             throw error
         }
         commits = CommitWatch(
-            brokers: broker.address,
-            partitions: Self.partitions,
+            brokers: servers.broker.address,
+            partitions: ChaosServers.partitions,
             history: CommitHistory(
-                partitions: Self.partitions,
+                partitions: ChaosServers.partitions,
                 delaySeconds: Self.delaySeconds(isWithholding: options.isWithholding),
                 patienceSeconds: Self.patienceSeconds
             )
         )
-        fleet = WorkerFleet(
-            pipeline: pipeline,
-            assignment: options.assignment,
-            brokerPort: broker.port,
-            meter: meter
-        )
+        fleets = ChaosFleets(options, servers: servers, watch: tokens.watch)
     }
 
     /// Ends everything that was started. Idempotent.
     func stop() {
-        pipeline.stop()
-        broker.stop()
+        servers.stop()
     }
 
     func run() async throws -> ChaosReport {
-        meter.start(board)
+        fleets.meter.start(board)
         commits.start(board)
-        for _ in 0..<ChaosSchedule.workersAtStart { try fleet.start() }
-        others = [try pipeline.startRegistrar(), try pipeline.startHarvester()]
+        try fleets.start()
         try await loseApps()
         try startPump()
+        tokens.start()
         try wait(for: "partitions of the workers", within: Self.startPatience) {
-            board.read().isAssigned
-                && WorkerLog.shardsWithPartitions(in: fleet.running.map(\.process))
-                    == fleet.running.count * LocalPipeline.Options.shards
+            board.read().isAssigned && fleets.allShardsHavePartitions
         }
         say("publishing \(options.rate) notifications/s for \(options.seconds) s, seed \(options.seed)")
         board.change { $0.phase = .publishing }
         let menu = FaultMenu.usual + (options.isWithholding ? FaultMenu.withholding : [])
-        try await play(ChaosSchedule(seed: options.seed, seconds: options.seconds, menu: menu))
-        say("everything is as it was; waiting for the last outcomes")
+        try await play(
+            ChaosSchedule(seed: options.seed, seconds: options.seconds, menu: menu, redis: options.redis)
+        )
+        say("everything is as it was; waiting for the last outcomes and changes of the token state")
         board.change { $0.phase = .draining }
-        try drain()
+        try drain("outcomes", news: [board.read().outcomes, board.read().published], until: board.read().isDrained)
+        try drain("changes of the token state", news: tokens.watch.committed, until: tokens.isApplied())
+        tokens.judgeFromHere()
         return try await settle()
     }
 
@@ -136,27 +95,27 @@ final class ChaosRun {
 
     /// One device in a hundred has lost the app: they are accepted, reported as feedback, and silent in the end.
     private func loseApps() async throws {
-        for topic in pipeline.options.topics {
-            try await pipeline.sandbox.setDevices(
+        for topic in ChaosServers.sendingTopics {
+            try await servers.pipeline.sandbox.setDevices(
                 topic: topic,
                 first: 0,
-                count: Self.devices / 100,
+                count: ChaosServers.devices / 100,
                 state: "uninstalled"
             )
         }
     }
 
     private func startPump() throws {
-        let topics = pipeline.options.topics
+        let topics = ChaosServers.sendingTopics
         let stream = RequestStream(
             seed: options.seed,
             topics: topics,
-            tokens: try topics.map { try pipeline.tokens(of: $0, first: 0, count: Self.devices) }
+            tokens: try topics.map { try servers.pipeline.tokens(of: $0, first: 0, count: ChaosServers.devices) }
         )
         let settings = Pump.Settings(
-            brokers: broker.address,
-            brokerPort: broker.port,
-            partitions: Self.partitions,
+            brokers: servers.broker.address,
+            brokerPort: servers.broker.port,
+            partitions: ChaosServers.partitions,
             rate: options.rate
         )
         let board = board
@@ -173,28 +132,39 @@ final class ChaosRun {
         let beginning = ContinuousClock.now
         for event in schedule.events {
             try wait(until: beginning + .milliseconds(event.milliseconds))
+            if let name = event.action.name { actions[name, default: 0] += 1 }
+            // Once a second, whatever else happens.
+            if case .listFeedback = event.action {} else { say("t=\(elapsedSeconds) \(event.action)") }
             try await carryOut(event.action)
         }
         try wait(until: beginning + .seconds(options.seconds))
     }
 
-    private func carryOut(_ action: ChaosSchedule.Action) async throws {
-        if let name = action.name { actions[name, default: 0] += 1 }
-        say("t=\(elapsedSeconds) \(action)")
+    private func carryOut(_ action: ChaosAction) async throws {
         switch action {
-        case .killWorker(let pick): fleet.kill(pick)
-        case .stopWorker(let pick): fleet.stop(pick)
-        case .startWorker: try fleet.start()
+        case .kill(let role, let pick): fleets.kill(role, pick)
+        case .stop(let role, let pick): fleets.stop(role, pick)
+        case .start(let role): try fleets[role].start()
         case .stopBroker: try stopBroker()
-        case .startBroker:
-            commits.note(CommitHistory.Outage(start: brokerStoppedAt, end: CommitWatch.now))
-            try broker.start()
-            fleet.brokerForgotMembers()
-            board.change { $0.isBrokerUp = true }
-        case .stopRedis: pipeline.stopRedis()
-        case .startRedis: try pipeline.startRedis()
-        case .setFault(let fault): try await pipeline.sandbox.setFault(fault.body)
-        case .clearFaults: try await pipeline.sandbox.setFault(#"{"clear":true}"#)
+        case .startBroker: try startBroker()
+        case .stopRedis:
+            tokens.watch.serverLeft()
+            servers.stopRedis()
+        case .startRedis:
+            try servers.startRedis()
+            tokens.watch.serversReturned(settling: Self.redisSettling)
+        case .cutReplica(let pick): try servers.nodes?.cutReplica(pick)
+        case .killMaster:
+            tokens.watch.serverLeft()
+            servers.nodes?.killMaster()
+        case .reviveMaster:
+            try servers.nodes?.reviveMaster()
+            tokens.watch.serversReturned(settling: Self.redisSettling)
+        case .openSlot(let pick, let target): try mover?.open(pick, to: target)
+        case .closeSlot: try mover?.close()
+        case .listFeedback(let listing): try await tokens.list(listing)
+        case .setFault(let fault): try await servers.pipeline.sandbox.setFault(fault.body)
+        case .clearFaults: try await servers.pipeline.sandbox.setFault(#"{"clear":true}"#)
         }
     }
 
@@ -206,81 +176,76 @@ final class ChaosRun {
             $0.isHeldBack = true
             $0.isBrokerUp = false
         }
-        let clients = fleet.running.map(\.process) + fleet.stopping.map(\.process) + others
+        tokens.watch.serverLeft()
+        let clients = fleets.processes
         for client in clients { client.signal(SIGSTOP) }
         defer {
             for client in clients { client.signal(SIGCONT) }
             board.change { $0.isHeldBack = false }
         }
-        try wait(for: "the producer's acknowledgements", within: Self.startPatience) { board.read().isAcknowledged }
+        try wait(for: "the producers' acknowledgements", within: Self.startPatience) {
+            board.read().isAcknowledged && board.read().areRegistrationsAcknowledged
+        }
         try wait(until: .now + Self.answered)
-        broker.stop()
+        servers.broker.stop()
         brokerStoppedAt = CommitWatch.now
     }
 
-    /// Waits until every notification has its outcome, or nothing comes any more.
-    private func drain() throws {
-        var last = board.read()
+    private func startBroker() throws {
+        commits.note(CommitHistory.Outage(start: brokerStoppedAt, end: CommitWatch.now))
+        try servers.broker.start()
+        fleets.brokerForgotMembers()
+        tokens.watch.serversReturned(settling: Self.brokerSettling)
+        board.change { $0.isBrokerUp = true }
+    }
+
+    /// Waits until all of something has come, or nothing comes any more.
+    private func drain<News: Equatable>(
+        _ what: String,
+        news: @autoclosure () -> News,
+        until isDone: @autoclosure () -> Bool
+    ) throws {
+        var last = news()
         var lastNews = ContinuousClock.now
-        while !board.read().isDrained {
+        while !isDone() {
             try pass()
-            let state = board.read()
-            if state.outcomes != last.outcomes || state.published != last.published { lastNews = .now }
-            last = state
+            let latest = news()
+            if latest != last { lastNews = .now }
+            last = latest
             guard lastNews.duration(to: .now) < Self.silence else {
-                return say("nothing has come for \(Self.silence)")
+                return say("no \(what) have come for \(Self.silence)")
             }
         }
     }
 
-    /// Stops the workers, and compares.
+    /// Stops the roles, and compares.
     private func settle() async throws -> ChaosReport {
-        fleet.stopAll()
-        let stats = try await pipeline.sandbox.stats()
-        board.change { $0.phase = .finished }
-        var result: ChaosBooks?
-        try wait(for: "the end of the auditor", within: Self.startPatience) {
-            result = board.read().result
-            return result != nil
+        fleets.stopAll()
+        // A harvester that is told to stop finishes its reading first.
+        let looks = tokens.watch.looks + 2
+        try wait(for: "the last feedback", within: Self.startPatience) {
+            tokens.watch.looks >= looks && tokens.hasReadFeedback
         }
-        guard var books = result else { throw ChaosError("no books") }
-        var complaints = fleet.complaints
-        if books.disordered > 0 {
-            complaints.append("\(books.disordered) records stand out of order in the broker's log")
+        let stats = try await servers.pipeline.sandbox.stats()
+        board.change { $0.phase = .finished }
+        try wait(for: "the end of the auditors", within: Self.startPatience) {
+            board.read().result != nil && board.read().tokens != nil
+        }
+        guard let books = board.read().result, let tokenBooks = board.read().tokens else {
+            throw ChaosError("no books")
         }
         // Written out when it stops.
-        pipeline.stopSandbox()
-        let truth = try TruthAudit(
-            file: acceptedLog,
-            books: &books,
-            commits: commits.seen,
-            refusals: stats.faults["error-response"] ?? 0
-        )
-        if truth.accepted != stats.accepted {
-            complaints.append("\(stats.accepted) were accepted, and \(truth.accepted) stand in the log of them")
-        }
-        complaints += truth.examples
-        complaints += books.examplesOfMissing(limit: 10).map { "no outcome: \($0)" }
-        if commits.seen.unreadable > 0 {
-            complaints.append("\(commits.seen.unreadable) committed positions have metadata that no version writes")
-        }
-        if books.strange > 0 {
-            complaints.append("\(books.strange) outcomes or acceptances belong to nothing published")
-        }
-        return ChaosReport(
-            seed: options.seed,
-            seconds: options.seconds,
+        servers.pipeline.stopSandbox()
+        return try ChaosReport(
+            options: options,
             books: books,
-            truth: truth,
-            gatewayDistinct: stats.distinct,
-            resent: fleet.sum(of: "resent", metric: WorkerMeter.counters[0]),
-            presumedWrongCounted: fleet.sum(of: "presumed-wrong", metric: WorkerMeter.counters[1]),
-            maxUnconfirmedBytes: meter.mostInFlight.map { $0 * Pump.largestFrameBytes },
-            faults: actions.merging(stats.faults) { $0 + $1 },
-            workersStarted: fleet.startedCount,
-            longestOutageSeconds: broker.longestOutage / .seconds(1),
-            mayPresumeWrongly: options.isWithholding || options.isBusy,
-            complaints: complaints
+            acceptedLog: acceptedLog,
+            commits: commits.seen,
+            stats: stats,
+            tokens: try tokens.result(tokenBooks),
+            fleets: fleets,
+            actions: actions,
+            longestOutage: servers.broker.longestOutage
         )
     }
 
@@ -303,12 +268,14 @@ final class ChaosRun {
         let left = ContinuousClock.now.duration(to: time) / .milliseconds(1)
         try board.pass(milliseconds: max(1, min(50, Int(left))))
         let state = board.read()
-        fleet.keepHouse(isBrokerUp: state.isBrokerUp)
+        fleets.keepHouse(isBrokerUp: state.isBrokerUp)
+        try mover?.goOn()
         guard nextWord <= .now else { return }
         nextWord = .now + .seconds(10)
         say(
             "t=\(elapsedSeconds) handed over \(state.handedOver), published \(state.published), outcomes \(state.outcomes), "
-                + "\(fleet.running.count) workers"
+                + "registrations \(state.registrations), feedback \(state.feedback), \(tokens.watch.waiting) to apply, "
+                + "\(fleets[.worker].running.count) workers"
         )
     }
 

@@ -44,7 +44,7 @@ final class CommitWatch: Sendable {
     private func look(_ admin: KafkaAdmin) {
         guard
             let committed = try? admin.committed(
-                group: WorkerFleet.group,
+                group: ChaosRole.worker.groups[0],
                 places,
                 timeoutMilliseconds: Self.timeoutMilliseconds
             )

@@ -217,7 +217,7 @@ final class Pump {
             let places = (0..<Int32(settings.partitions)).map {
                 KafkaTopicPartition(topic: names.requests, partition: $0)
             }
-            let committed = try admin.committed(group: WorkerFleet.group, places, timeoutMilliseconds: 1000)
+            let committed = try admin.committed(group: ChaosRole.worker.groups[0], places, timeoutMilliseconds: 1000)
             let requests = committed.compactMap { position in
                 LogTrim.requests(committed: position.offset, position.metadata, seen: seen[position.place] ?? 0)
                     .map { (partition: position.partition, offset: $0) }

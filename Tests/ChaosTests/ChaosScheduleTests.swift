@@ -1,4 +1,5 @@
 import Sandbox
+import TestSupport
 import Testing
 
 @testable import belfry_chaos
@@ -34,14 +35,20 @@ struct ChaosScheduleTests {
     @Test("one server is away at a time, for ten seconds at most, and is back at the end")
     func outages() {
         each { schedule, _ in
-            var away: (action: ChaosSchedule.Action, since: Int)?
+            var away: (action: ChaosAction, since: Int)?
             for event in schedule.events {
                 switch event.action {
-                case .stopBroker, .stopRedis:
+                case .stopBroker, .stopRedis, .cutReplica:
                     #expect(away == nil)
                     away = (event.action, event.milliseconds)
-                case .startBroker, .startRedis:
-                    #expect(away?.action == (event.action == .startBroker ? .stopBroker : .stopRedis))
+                case .killMaster:
+                    #expect(away?.action.isCut ?? false)
+                case .startBroker, .startRedis, .reviveMaster:
+                    switch event.action {
+                    case .startBroker: #expect(away?.action == .stopBroker)
+                    case .startRedis: #expect(away?.action == .stopRedis)
+                    default: #expect(away?.action.isCut ?? false)
+                    }
                     #expect(event.milliseconds - (away?.since ?? 0) <= ChaosSchedule.outageLimitMilliseconds)
                     away = nil
                 default: break
@@ -57,13 +64,91 @@ struct ChaosScheduleTests {
             var running = ChaosSchedule.workersAtStart
             for event in schedule.events {
                 switch event.action {
-                case .killWorker, .stopWorker: running -= 1
-                case .startWorker: running += 1
+                case .kill(.worker, _), .stop(.worker, _): running -= 1
+                case .start(.worker): running += 1
                 default: continue
                 }
                 #expect(ChaosSchedule.workers.contains(running))
             }
             #expect(running == ChaosSchedule.workersAtStart)
+        }
+    }
+
+    @Test("of registrars and harvesters one at a time is away, and none at the end")
+    func standbys() {
+        each { schedule, _ in
+            for role in [ChaosRole.registrar, .harvester] {
+                var running = StandbyTrack.members
+                for event in schedule.events {
+                    switch event.action {
+                    case .kill(role, _), .stop(role, _): running -= 1
+                    case .start(role): running += 1
+                    default: continue
+                    }
+                    #expect((StandbyTrack.members - 1...StandbyTrack.members).contains(running))
+                }
+                #expect(running == StandbyTrack.members)
+            }
+        }
+    }
+
+    @Test("one slot moves at a time, only while every server is there")
+    func slots() {
+        each { schedule, _ in
+            var isOpen = false
+            for event in schedule.events {
+                switch event.action {
+                case .openSlot:
+                    #expect(!isOpen)
+                    isOpen = true
+                case .closeSlot:
+                    #expect(isOpen)
+                    isOpen = false
+                case .stopBroker, .stopRedis, .cutReplica, .startBroker, .startRedis, .killMaster, .reviveMaster:
+                    #expect(!isOpen)
+                default: break
+                }
+            }
+            #expect(!isOpen)
+        }
+    }
+
+    @Test("after a round of outages every role has a kill or a stop with time enough to see a takeover")
+    func watched() {
+        for seed in Self.seeds {
+            let servers = ServerTrack(SeededGenerator(seed: seed), end: 299_000, redis: .cluster)
+            let long = servers.gaps.filter { $0.count == ServerTrack.longGap }
+            #expect(!long.isEmpty)
+            let events = StandbyTrack.events(
+                of: .registrar,
+                SeededGenerator(seed: seed + 1),
+                beside: servers,
+                end: 299_000
+            )
+            for gap in long {
+                let signal = gap.lowerBound + StandbyTrack.settling
+                #expect(events.contains { $0.milliseconds == signal && $0.action.name != nil })
+                let rest = Duration.milliseconds(gap.upperBound - signal)
+                #expect(rest > TakeoverMeter.Signal.kill.limit(session: RoleFleet.session))
+                #expect(rest > TakeoverMeter.Signal.stop.limit(session: RoleFleet.session))
+            }
+        }
+    }
+
+    @Test("half a minute has the broker away, a fail-over and a slot that moves")
+    func short() {
+        for seed in Self.seeds {
+            let actions = ChaosSchedule(seed: seed, seconds: 30).events.map(\.action)
+            #expect(actions.contains(.stopBroker) && actions.contains(.killMaster) && actions.contains(.closeSlot))
+        }
+    }
+
+    @Test("one server of Redis has no replica and no slots")
+    func single() {
+        for seed in Self.seeds {
+            let actions = ChaosSchedule(seed: seed, seconds: 300, redis: .single).events.map(\.action)
+            #expect(actions.contains(.stopBroker) && actions.contains(.stopRedis))
+            #expect(!actions.contains(.killMaster) && !actions.contains(.closeSlot))
         }
     }
 
@@ -99,18 +184,28 @@ struct ChaosScheduleTests {
             let faults = Set(actions.compactMap { if case .setFault(let fault) = $0 { fault } else { nil } })
             #expect(faults == Set(menu))
             #expect(actions.contains(.stopBroker) && actions.contains(.stopRedis))
-            #expect(actions.contains { if case .killWorker = $0 { true } else { false } })
+            #expect(actions.contains(.killMaster) && actions.contains(.closeSlot))
+            for role in ChaosRole.allCases {
+                #expect(actions.contains { if case .kill(role, _) = $0 { true } else { false } })
+                #expect(actions.contains { if case .stop(role, _) = $0 { true } else { false } })
+            }
             var running = ChaosSchedule.workersAtStart
             var counts: Set<Int> = [running]
             for action in actions {
                 switch action {
-                case .killWorker, .stopWorker: running -= 1
-                case .startWorker: running += 1
+                case .kill(.worker, _), .stop(.worker, _): running -= 1
+                case .start(.worker): running += 1
                 default: continue
                 }
                 counts.insert(running)
             }
             #expect(counts == Set(ChaosSchedule.workers))
         }
+    }
+}
+
+extension ChaosAction {
+    fileprivate var isCut: Bool {
+        if case .cutReplica = self { true } else { false }
     }
 }

@@ -1,0 +1,100 @@
+import LocalPipeline
+import Workbench
+
+/// The processes of all roles.
+///
+/// Owned by one thread.
+final class ChaosFleets {
+    let meter: WorkerMeter
+    private let fleets: [ChaosRole: RoleFleet]
+    private let watch: ApplierWatch
+
+    /// `max.poll.interval.ms`, which is also how long the broker lets a group wait for a member that does not join
+    /// again. With the broker used here a group now and then does wait although all have asked to join; by default that
+    /// would be five minutes. Where takeovers are measured it is short, and longer than a session.
+    private static func rebalanceMilliseconds(of role: ChaosRole) -> Int { role == .worker ? 15_000 : 8000 }
+
+    init(_ options: ChaosOptions, servers: ChaosServers, watch: ApplierWatch) {
+        let (pipeline, port) = (servers.pipeline, servers.broker.port)
+        let meter = WorkerMeter()
+        func environment(_ role: ChaosRole, _ clientID: String) -> [String: String] {
+            [
+                "BELFRY_KAFKA_PROPERTIES_CLIENT_ID": clientID,
+                "BELFRY_KAFKA_PROPERTIES_PARTITION_ASSIGNMENT_STRATEGY": options.assignment.rawValue,
+                "BELFRY_KAFKA_PROPERTIES_MAX_POLL_INTERVAL_MS": "\(Self.rebalanceMilliseconds(of: role))",
+                "BELFRY_OPERATIONS_LISTEN": "127.0.0.1:0",
+            ]
+        }
+        let workers = RoleFleet(.worker, brokerPort: port) { clientID in
+            let worker = try pipeline.startWorker(environment: environment(.worker, clientID))
+            meter.watch(clientID, worker)
+            return worker
+        }
+        let registrars = RoleFleet(.registrar, brokerPort: port) { clientID in
+            try pipeline.startRegistrar(environment: environment(.registrar, clientID))
+        }
+        let harvesters = RoleFleet(.harvester, brokerPort: port) { clientID in
+            try pipeline.startHarvester(environment: environment(.harvester, clientID))
+        }
+        fleets = [.worker: workers, .registrar: registrars, .harvester: harvesters]
+        self.meter = meter
+        self.watch = watch
+        for fleet in [registrars, harvesters] { fleet.onEnd = { watch.ended($0) } }
+    }
+
+    subscript(role: ChaosRole) -> RoleFleet {
+        guard let fleet = fleets[role] else { preconditionFailure("every role has a fleet") }
+        return fleet
+    }
+
+    /// In an order that stays.
+    private var all: [RoleFleet] { ChaosRole.allCases.map { self[$0] } }
+
+    /// Starts as many of each as the schedule begins with.
+    func start() throws {
+        for _ in 0..<ChaosSchedule.workersAtStart { try self[.worker].start() }
+        for _ in 0..<StandbyTrack.members {
+            try self[.registrar].start()
+            try self[.harvester].start()
+        }
+    }
+
+    /// All that may be at work.
+    var processes: [ChildProcess] { all.flatMap(\.processes) }
+
+    var allShardsHavePartitions: Bool {
+        let workers = self[.worker].running
+        return WorkerLog.shardsWithPartitions(in: workers.map(\.process))
+            == workers.count * LocalPipeline.Options.shards
+    }
+
+    /// `kill -9` of one of those that run.
+    func kill(_ role: ChaosRole, _ pick: Int) {
+        self[role].kill(pick) { watch.signalled($0, of: role, by: .kill) }
+    }
+
+    /// SIGTERM to one of those that run; does not wait.
+    func stop(_ role: ChaosRole, _ pick: Int) {
+        self[role].stop(pick) { watch.signalled($0, of: role, by: .stop) }
+    }
+
+    func brokerForgotMembers() {
+        for fleet in all { fleet.brokerForgotMembers() }
+    }
+
+    func keepHouse(isBrokerUp: Bool) {
+        for fleet in all { fleet.keepHouse(isBrokerUp: isBrokerUp) }
+    }
+
+    /// Stops all that run and waits for all that were told to.
+    func stopAll() {
+        for fleet in all { fleet.stopAll() }
+    }
+
+    var complaints: [String] { all.flatMap(\.complaints) }
+
+    /// A counter of all workers: see ``RoleFleet/sum(of:metric:by:)``.
+    func sum(of logged: String, metric: String) -> Int {
+        self[.worker].sum(of: logged, metric: metric, by: meter)
+    }
+}

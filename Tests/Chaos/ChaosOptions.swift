@@ -1,0 +1,35 @@
+/// The settings of a run.
+struct ChaosOptions: Sendable {
+    /// The way groups share out partitions, as librdkafka names it.
+    enum Assignment: String, CaseIterable, Sendable {
+        /// Eager: all are given back and shared out anew.
+        case range
+        /// Cooperative: only those that move.
+        case cooperativeSticky = "cooperative-sticky"
+    }
+
+    /// The token state's servers.
+    enum Redis: String, CaseIterable, Sendable {
+        /// Three masters with a replica each: replicas take over, and slots move.
+        case cluster
+        /// One server.
+        case single
+    }
+
+    var seed: UInt64 = 1
+    /// Of publishing under faults.
+    var seconds = 300
+    /// Notifications per second.
+    var rate = 20_000
+    /// With the faults of ``FaultMenu/withholding``, too.
+    var isWithholding = false
+    /// Others use the machine as well.
+    var isBusy = false
+    var assignment = Assignment.range
+    var redis = Redis.cluster
+    var executable: String
+
+    init(executable: String) {
+        self.executable = executable
+    }
+}

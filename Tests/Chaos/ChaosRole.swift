@@ -1,0 +1,27 @@
+import PushTopics
+
+/// A role of which the run has several processes.
+enum ChaosRole: String, CaseIterable, Sendable {
+    case worker
+    case registrar
+    case harvester
+
+    /// The consumer groups whose members its processes are.
+    var groups: [String] {
+        switch self {
+        case .worker: ["belfry-worker"]
+        case .registrar: ["belfry-registrar", "belfry-registrar-tombstones"]
+        case .harvester: ["belfry-harvester"]
+        }
+    }
+
+    /// The group that applies records to the token state, and their Kafka topic, which has fewer partitions than the
+    /// group has members; nil: the role applies none.
+    var applies: (group: String, topic: String)? {
+        switch self {
+        case .worker: nil
+        case .registrar: (groups[0], TopicNames().registrations)
+        case .harvester: (groups[0], TopicNames().feedback)
+        }
+    }
+}

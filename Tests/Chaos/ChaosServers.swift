@@ -1,0 +1,88 @@
+import Foundation
+import KafkaClient
+import LocalPipeline
+import PushTopics
+
+/// Broker, Redis and sandbox of a run. Its methods block.
+final class ChaosServers {
+    let broker: BrokerServer
+    let pipeline: LocalPipeline
+    /// Nil: Redis is one server, which the pipeline started.
+    let nodes: RedisNodes?
+
+    /// Of push.requests and push.outcomes.
+    static let partitions = 12
+    /// Of each topic.
+    static let devices = 20_000
+    /// Those that are sent to.
+    static let sendingTopics = LocalPipeline.Options().topics
+    private static let timeoutMilliseconds: Int32 = 30_000
+
+    private static let worker = """
+        {shards: 2, connections-per-topic: 2, \
+        confirmation-window: \(FaultMenu.confirmationWindowMilliseconds)ms, sentinel-timeout: 4s, \
+        connection-max-age: 16s, connections-per-minute: 6000, \
+        park-after: 5s, park-probe-base: 1s, park-probe-cap: 4s}
+        """
+
+    /// Starts them.
+    ///
+    /// - Parameter acceptedLog: file in which the sandbox writes what it accepts.
+    init(_ options: ChaosOptions, directory: String, acceptedLog: String) throws {
+        broker = try BrokerServer(directory: directory)
+        var nodes: RedisNodes?
+        do {
+            try Self.makeTopics(brokers: broker.address)
+            if options.redis == .cluster { nodes = try RedisNodes(directory: directory) }
+            self.nodes = nodes
+            var setUp = LocalPipeline.Options()
+            setUp.topics = Self.sendingTopics + TokenTrial.topics
+            setUp.kafka = broker.address
+            setUp.makesTopics = false
+            setUp.redis = nodes?.urls
+            // What is applied again after a fail-over is short enough for the next one.
+            setUp.redisSettings = ", replay: 30s"
+            setUp.devices = Self.devices
+            // The broker writes everything down when it stops and reads it when it starts: the smaller the sooner.
+            setUp.kafkaProperties = ", compression.codec: lz4"
+            setUp.worker = Self.worker
+            setUp.sandboxArguments = ["--accepted-log", acceptedLog]
+            pipeline = try LocalPipeline(setUp, executable: options.executable, directory: directory)
+        } catch {
+            nodes?.end()
+            broker.stop()
+            throw error
+        }
+    }
+
+    /// The Kafka topics that registrars and harvesters apply have fewer partitions than those have members.
+    private static func makeTopics(brokers: String) throws {
+        let admin = try KafkaAdmin(properties: ["bootstrap.servers": brokers])
+        defer { admin.close() }
+        let applied = ChaosRole.allCases.compactMap { $0.applies?.topic }
+        for topic in TopicLayout(partitions: partitions).topics {
+            try admin.createTopic(
+                topic.name,
+                partitions: applied.contains(topic.name) ? ApplierWatch.partitions : topic.partitions,
+                replication: 1,
+                configuration: topic.configuration.map { ($0.name, $0.value) },
+                timeoutMilliseconds: timeoutMilliseconds
+            )
+        }
+    }
+
+    func stopRedis() {
+        if let nodes { nodes.stop() } else { pipeline.stopRedis() }
+    }
+
+    func startRedis() throws {
+        if let nodes { try nodes.start() } else { try pipeline.startRedis() }
+    }
+
+    /// Ends everything that runs, the roles first. Idempotent.
+    func stop() {
+        pipeline.stop()
+        nodes?.end()
+        broker.stop()
+    }
+}

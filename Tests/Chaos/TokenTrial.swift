@@ -1,0 +1,187 @@
+import Foundation
+import KafkaClient
+import LocalPipeline
+import PushSchemas
+import TokenState
+
+/// Registrations and feedback of a run: what is published, how far it was applied, and at the end the comparison with
+/// the state in Redis.
+///
+/// They are of bundles that nothing is sent to. Owned by one thread.
+final class TokenTrial {
+    /// Its result.
+    struct Result {
+        /// Acknowledged by the broker.
+        var registrations: Int
+        /// Tuples in push.feedback.
+        var feedback: Int
+        /// Tuples there that the push service never listed.
+        var strangeTuples: Int
+        var audit: TokenBooks.Audit
+        var takeovers: TakeoverMeter
+
+        var passes: Bool { audit.registrationsLost == 0 && audit.feedbackLost == 0 && complaints.isEmpty }
+
+        /// Other problems, and examples of what was lost.
+        var complaints: [String] {
+            var complaints = audit.examples
+            if registrations == 0 { complaints.append("no registration was acknowledged: this run proves nothing") }
+            if feedback == 0 { complaints.append("no feedback was harvested: this run proves nothing") }
+            if strangeTuples > 0 { complaints.append("\(strangeTuples) tuples are of tokens that no device has") }
+            if audit.strange > 0 { complaints.append("\(audit.strange) tokens are in a state that nobody asked for") }
+            return complaints
+                + takeovers.late.map { late in
+                    "takeover: \(late.place) stood still for \(late.time) after the \(late.signal.rawValue) of \(late.member)"
+                }
+        }
+    }
+
+    let watch: ApplierWatch
+    /// Slots of Redis in which half of what is published belongs.
+    let movingSlots: [Int]
+    private let stream: RegistrationStream
+    private let servers: ChaosServers
+    private let board: Board
+    private let beginning = ContinuousClock.now
+    /// Rounds of looks after which everything must be applied; nil: not everything is acknowledged.
+    private var looksAtEnd: Int?
+    private var due: [KafkaTopicPartition: Int64] = [:]
+    private var takeovers: TakeoverMeter?
+
+    static let topics = ["com.example.post", "com.example.tide"]
+    private static let environment = "sandbox"
+    /// Of each topic: so many devices choose the slots that move.
+    private static let movingDevices = 4
+    /// Times lie in the past by so much: a registration may not be dated ahead.
+    private static let ageSeconds = 7200
+
+    init(seed: UInt64, servers: ChaosServers, board: Board) throws {
+        self.servers = servers
+        self.board = board
+        watch = ApplierWatch(brokers: servers.broker.address)
+        let tokens = try Self.topics.map {
+            try servers.pipeline.tokens(of: $0, first: 0, count: ChaosServers.devices)
+        }
+        let slots = zip(Self.topics, tokens).map { topic, tokens in
+            let keys = TokenTable.Space(environment: Self.environment, bundleID: topic).keys
+            return tokens.map { token in
+                Int(keys.slot(checksum: token.withUnsafeBytes { CRC32.checksum($0) }).number)
+            }
+        }
+        let moving = Set(slots.flatMap { $0.prefix(Self.movingDevices) })
+        movingSlots = moving.sorted()
+        stream = RegistrationStream(
+            seed: seed,
+            topics: Self.topics,
+            tokens: tokens,
+            start: UInt32(Date().timeIntervalSince1970) - UInt32(Self.ageSeconds),
+            isHot: { moving.contains(slots[$0.topic][$0.device]) }
+        )
+    }
+
+    /// Begins to publish when the board says so, and to follow.
+    func start() {
+        watch.start(board)
+        let (stream, watch, board) = (stream, watch, board)
+        let (brokers, port) = (servers.broker.address, servers.broker.port)
+        Thread.detachNewThread {
+            do {
+                let pump = try RegistrationPump(
+                    brokers: brokers,
+                    brokerPort: port,
+                    stream: stream,
+                    watch: watch,
+                    board: board
+                )
+                pump.run()
+            } catch {
+                board.change { $0.failure = "\(error)" }
+            }
+        }
+    }
+
+    /// Makes the push service find apps missing.
+    func list(_ listing: FeedbackListing) async throws {
+        let first = listing.first % ChaosServers.devices
+        let elapsed = Int(beginning.duration(to: .now) / .seconds(1))
+        try await servers.pipeline.sandbox.listFeedback(
+            topic: stream.topics[listing.topic % stream.topics.count],
+            first: first,
+            count: min(listing.count, ChaosServers.devices - first),
+            timestamp: Int64(stream.time(afterSeconds: elapsed, disorder: listing.disorder))
+        )
+    }
+
+    // MARK: The end
+
+    /// Everything published so far, and every tuple in push.feedback, is applied. To be asked until it is true, once
+    /// nothing more is published.
+    func isApplied() -> Bool {
+        guard board.read().areRegistrationsAcknowledged else { return false }
+        // What the last looks saw may be older than the last acknowledgement.
+        guard let looksAtEnd else {
+            self.looksAtEnd = watch.looks + 2
+            return false
+        }
+        return watch.looks >= looksAtEnd && watch.waiting == 0 && hasReadFeedback
+    }
+
+    /// Every tuple of which the last look knew is in the books.
+    var hasReadFeedback: Bool {
+        let (seen, ends) = (board.read().feedbackSeen, watch.ends)
+        return ApplierWatch.places(of: .harvester).allSatisfy { seen[$0] ?? 0 >= ends[$0] ?? 0 }
+    }
+
+    /// Nothing more is waited for: what is not applied now, and no takeover later than this, counts.
+    func judgeFromHere() {
+        due = watch.ends
+        takeovers = watch.takeovers
+    }
+
+    /// Compares with Redis.
+    ///
+    /// - Parameter books: as they were when everybody had stopped.
+    func result(_ books: TokenBooks) throws -> Result {
+        let tuplesDue = due.filter { ApplierWatch.places(of: .harvester).contains($0.key) }
+        return Result(
+            registrations: books.registrations,
+            feedback: books.feedback,
+            strangeTuples: books.strangeTuples,
+            audit: books.audit(
+                try states(books),
+                due: Dictionary(uniqueKeysWithValues: tuplesDue.map { ($0.key.partition, $0.value) })
+            ),
+            takeovers: takeovers ?? watch.takeovers
+        )
+    }
+
+    private func states(_ books: TokenBooks) throws -> [TokenPlace: TokenFate] {
+        let inspector = try TokenInspector(redisURL: servers.pipeline.redisURL)
+        defer { inspector.close() }
+        var states: [TokenPlace: TokenFate] = [:]
+        for topic in stream.topics {
+            let unreadable = try inspector.walk(environment: Self.environment, bundleID: topic) { page, _ in
+                for report in page {
+                    guard let place = books.place(of: report.token) else {
+                        throw ChaosError("Redis has a token of \(topic) that no device has: \(report.hexToken)")
+                    }
+                    states[place] = TokenFate(report)
+                }
+                return true
+            }
+            guard unreadable == 0 else { throw ChaosError("\(unreadable) token records of \(topic) cannot be read") }
+        }
+        return states
+    }
+}
+
+extension TokenFate {
+    fileprivate init(_ report: TokenReport) {
+        self.init(
+            registeredAt: report.registeredAt,
+            tombstonedAt: report.tombstonedAt,
+            reason: report.reason,
+            locale: report.locale
+        )
+    }
+}
