@@ -156,10 +156,12 @@ let package = Package(
             ],
             path: "Tests/Chaos"
         ),
-        // The sender against a simulated world.
+        // The sender, and the appliers of registrations and feedback, in simulated worlds.
         .executableTarget(
             name: "belfry-simulate",
-            dependencies: role + ["Sender", "TokenRoles", "TokenState", "Workbench", argumentParser, protobuf],
+            dependencies: role + [
+                "PortTestSupport", "Sender", "TokenRoles", "TokenState", "Workbench", argumentParser, protobuf,
+            ],
             path: "Tests/Simulation"
         ),
         // Fuzz targets: a program of its own with `make fuzz`, else a replay of their corpus.
@@ -178,6 +180,8 @@ let package = Package(
             dependencies: ["KafkaClient", "Workbench"],
             path: "Tests/KafkaTestSupport"
         ),
+        // What scripted and simulated clients of Redis and Kafka share.
+        .target(name: "PortTestSupport", dependencies: ["RedisClient"] + nio, path: "Tests/PortTestSupport"),
         // Token state, brokers and services for the tests of several pipeline targets.
         .target(
             name: "PipelineTestSupport",
@@ -221,12 +225,15 @@ let package = Package(
         ),
         .testTarget(
             name: "SenderTests",
-            dependencies: role + ["PipelineTestSupport", "Sender", "TestSupport", "TokenState", nioEmbedded]
+            dependencies: role + [
+                "PipelineTestSupport", "PortTestSupport", "Sender", "TestSupport", "TokenState", nioEmbedded,
+            ]
         ),
         .testTarget(
             name: "TokenRolesTests",
             dependencies: [
-                "PipelineTestSupport", "TestSupport", "TokenRoles", "TokenState", nioEmbedded, protobuf,
+                "PipelineTestSupport", "PortTestSupport", "TestSupport", "TokenRoles", "TokenState", nioEmbedded,
+                protobuf,
             ] + role
         ),
         .testTarget(

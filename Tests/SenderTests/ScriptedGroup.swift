@@ -3,6 +3,7 @@ import Logging
 import NIOCore
 import NIOEmbedded
 import PipelineCore
+import PortTestSupport
 import PushTopics
 import TokenState
 
@@ -111,9 +112,7 @@ final class ScriptedProducer: MessageProducer {
         var value: [UInt8]
         var headers: [(String, [UInt8])]
 
-        func header(_ name: String) -> String? {
-            headers.first { $0.0 == name }.map { String(decoding: $0.1, as: UTF8.self) }
-        }
+        func header(_ name: String) -> String? { headers.text(name) }
     }
 
     var isSilent = false

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOEmbedded
 import PipelineCore
+import PortTestSupport
 import PushTopics
 import TokenState
 
@@ -44,7 +45,7 @@ final class ScriptedRedis: RedisPipeline {
             }
             room -= 1
         }
-        answer(.init(kind: .null, count: 0, value: 0), completion)
+        answer(.null, completion)
     }
 
     func evaluate(
@@ -57,16 +58,14 @@ final class ScriptedRedis: RedisPipeline {
     ) {
         let isWindow = script.digest == CoalesceScript.coalesce.digest
         if isWindow { windowQuestions += 1 }
-        answer(.init(kind: isWindow ? .integer : .null, count: 0, value: isWindow ? window : 0), completion)
+        answer(isWindow ? .integer(window) : .null, completion)
     }
 
     private static func asksForDirectory(_ write: (inout RedisCommandWriter) -> Void) -> Bool {
-        var writer = RedisCommandWriter(buffer: ByteBuffer())
-        write(&writer)
-        return String(buffer: writer.finish()).contains("\r\nn2:{")
+        WrittenCommand(write).words.dropFirst().contains { $0.starts(with: Array("n2:{".utf8)) }
     }
 
-    private func answer(_ node: ReplyArena.Node, _ completion: @escaping RedisConnection.Completion) {
+    private func answer(_ reply: ScriptedReply, _ completion: @escaping RedisConnection.Completion) {
         questions += 1
         if isClosed {
             if questions < Self.patience { completion(.failure(.closed)) }
@@ -75,17 +74,7 @@ final class ScriptedRedis: RedisPipeline {
         } else if isAway {
             _ = eventLoop.scheduleTask(in: Self.timeout) { completion(.failure(.timeout(after: Self.timeout))) }
         } else {
-            eventLoop.execute { Self.reply(node, completion) }
-        }
-    }
-
-    private static func reply(_ node: ReplyArena.Node, _ completion: RedisConnection.Completion) {
-        var arena = ReplyArena(limitBytes: 1 << 10)
-        defer { arena.deallocate() }
-        guard let root = arena.reserve(nodes: 1) else { return completion(.failure(.closed)) }
-        arena.set(root, node)
-        withUnsafePointer(to: &arena) {
-            completion(.success(RedisReply(arena: $0, index: root, generation: $0.pointee.generation)))
+            eventLoop.execute { reply.hand(to: completion) }
         }
     }
 

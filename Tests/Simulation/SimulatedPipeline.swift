@@ -1,4 +1,4 @@
-import NIOCore
+import PortTestSupport
 import PushTopics
 
 @testable import RedisClient
@@ -52,9 +52,7 @@ final class SimulatedPipeline: RedisPipeline {
         _ write: (inout RedisCommandWriter) -> Void,
         _ completion: @escaping RedisConnection.Completion
     ) {
-        var writer = RedisCommandWriter(buffer: ByteBuffer())
-        write(&writer)
-        enqueue(Command(arguments: Self.parse(writer.finish()), completion: completion))
+        enqueue(Command(arguments: WrittenCommand(write).words, completion: completion))
     }
 
     func evaluate(
@@ -186,24 +184,5 @@ final class SimulatedPipeline: RedisPipeline {
 
     private func fail(_ failed: [(command: Command, error: RedisError)]) {
         for (command, error) in failed { command.completion(.failure(error)) }
-    }
-
-    /// The arguments of one command in the protocol's text form: `*n`, then `$length` and bytes each.
-    private static func parse(_ command: ByteBuffer) -> [[UInt8]] {
-        var buffer = command
-        func number() -> Int {
-            var value = 0
-            while let byte = buffer.readInteger(as: UInt8.self), byte != UInt8(ascii: "\r") {
-                if byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") { value = value * 10 + Int(byte & 15) }
-            }
-            buffer.moveReaderIndex(forwardBy: 1)
-            return value
-        }
-        let count = number()
-        return (0..<count).map { _ in
-            let bytes = buffer.readBytes(length: number()) ?? []
-            buffer.moveReaderIndex(forwardBy: 2)
-            return bytes
-        }
     }
 }

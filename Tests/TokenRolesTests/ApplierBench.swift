@@ -1,6 +1,7 @@
 import KafkaClient
 import NIOCore
 import NIOEmbedded
+import PortTestSupport
 import PushTopics
 import TokenState
 
@@ -40,6 +41,16 @@ final class ApplierBench {
     /// Lets time pass; a moment is enough for everything that waits for nobody.
     func pass(_ time: TimeAmount = .milliseconds(10)) { eventLoop.advanceTime(by: time) }
 
+    /// Gives partition 0 with one record, "a", to an applier whose Redis is away: the batch stays in hand.
+    ///
+    /// - Parameter time: passes then.
+    func holdBatch(for time: TimeAmount = .milliseconds(10)) {
+        redis.isAway = true
+        member.publish("a")
+        member.give(0)
+        pass(time)
+    }
+
     /// Stops the applier, and leaves nothing on its event loop.
     func end() {
         redis.isAway = false
@@ -69,14 +80,11 @@ final class LetterBox: MessageProducer {
         headers: [(String, [UInt8])],
         opaque: UInt64
     ) throws(KafkaError) {
-        func header(_ name: String) -> String {
-            headers.first { $0.0 == name }.map { String(decoding: $0.1, as: UTF8.self) } ?? ""
-        }
         letters.append(
             Letter(
                 value: String(decoding: value, as: UTF8.self),
-                reason: header("reason"),
-                detail: header("detail")
+                reason: headers.text("reason") ?? "",
+                detail: headers.text("detail") ?? ""
             )
         )
         unreported.append(opaque)

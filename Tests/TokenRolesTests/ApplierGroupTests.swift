@@ -69,10 +69,7 @@ struct ApplierGroupTests {
     func servedWhileAway() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.redis.isAway = true
-        bench.member.publish("a")
-        bench.member.give(0)
-        bench.pass()
+        bench.holdBatch()
         bench.member.publish("b")
         bench.pass(.minutes(10))
         #expect(bench.member.longestSilence <= .seconds(2))
@@ -89,10 +86,7 @@ struct ApplierGroupTests {
     func assignedWhileAway() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.redis.isAway = true
-        bench.member.publish("a")
-        bench.member.give(0)
-        bench.pass(.seconds(30))
+        bench.holdBatch(for: .seconds(30))
         bench.member.publish("b", to: 1)
         bench.member.give(1)
         bench.pass(.seconds(30))
@@ -108,10 +102,7 @@ struct ApplierGroupTests {
     func fetchedBeforePause() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.redis.isAway = true
-        bench.member.publish("a")
-        bench.member.give(0)
-        bench.pass()
+        bench.holdBatch()
         bench.member.publish("b")
         bench.member.fetchedBeforePause = 0
         bench.pass(.seconds(30))
@@ -126,10 +117,7 @@ struct ApplierGroupTests {
     func fetchedBeforeRevocation() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.redis.isAway = true
-        bench.member.publish("a")
-        bench.member.give(0)
-        bench.pass()
+        bench.holdBatch()
         bench.member.publish("b")
         bench.member.fetchedBeforePause = 0
         bench.pass(.seconds(30))
@@ -145,10 +133,7 @@ struct ApplierGroupTests {
     func revocation() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.redis.isAway = true
-        bench.member.publish("a")
-        bench.member.give(0)
-        bench.pass(.seconds(3))
+        bench.holdBatch(for: .seconds(3))
         bench.member.takeBack(0)
         bench.pass(.seconds(3))
         #expect(bench.member.revocations == 0)
@@ -162,10 +147,7 @@ struct ApplierGroupTests {
     func patience() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.redis.isAway = true
-        bench.member.publish("a")
-        bench.member.give(0)
-        bench.pass(.seconds(3))
+        bench.holdBatch(for: .seconds(3))
         bench.member.takeBack(0)
         bench.pass(.seconds(9))
         #expect(bench.member.revocations == 0)
@@ -183,10 +165,7 @@ struct ApplierGroupTests {
     func lost() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.redis.isAway = true
-        bench.member.publish("a")
-        bench.member.give(0)
-        bench.pass(.seconds(3))
+        bench.holdBatch(for: .seconds(3))
         bench.member.takeBack(0, lost: true)
         bench.pass(.seconds(1))
         bench.redis.isAway = false
