@@ -35,7 +35,7 @@ final class PositionCommits {
     /// A commit on its way is waited for first, so that the newest positions are the last to arrive.
     func commitLast(_ partitions: [Int32], then body: @escaping () -> Void) {
         guard underWay == nil else {
-            return afterNext.append { [self] in commitLast(partitions, then: body) }
+            return afterNext.append { [unowned self] in commitLast(partitions, then: body) }
         }
         guard send(changed.intersection(partitions)) else { return body() }
         afterNext.append(body)
