@@ -9,17 +9,59 @@ import Testing
         arguments: 0..<10 as Range<UInt64>
     )
     func worlds(group: UInt64) {
-        for seed in group * 40..<(group + 1) * 40 {
-            let report = ApplyingWorld(seed: seed).run()
+        for seed in group * 20..<(group + 1) * 20 {
+            let report = ApplyingWorld(ApplyingPlan(seed: seed)).run()
             #expect(report.violation == nil, "seed \(seed)")
-            #expect(report.events > 20, "seed \(seed)")
+            #expect(report.events > 60, "seed \(seed)")
         }
     }
 
     @Test("The same seed does the same, event by event", arguments: [1, 2, 3, 40] as [UInt64])
     func determinism(seed: UInt64) {
-        let report = ApplyingWorld(seed: seed).run()
-        #expect(ApplyingWorld(seed: seed).run() == report)
-        #expect(ApplyingWorld(seed: seed + 1).run().hash != report.hash)
+        let report = ApplyingWorld(ApplyingPlan(seed: seed)).run()
+        #expect(ApplyingWorld(ApplyingPlan(seed: seed)).run() == report)
+        #expect(ApplyingWorld(ApplyingPlan(seed: seed + 1)).run().hash != report.hash)
+    }
+
+    @Test("Telling the story changes nothing")
+    func story() {
+        let plan = ApplyingPlan(seed: 5)
+        let told = ApplyingWorld(plan, tells: true).run()
+        #expect(told.hash == ApplyingWorld(plan).run().hash)
+        #expect(told.story.count == told.events)
+    }
+
+    @Test("A world that has ended leaves nothing in memory, so that any number can be played")
+    func memory() {
+        for seed in 0..<40 as Range<UInt64> {
+            weak var world: ApplyingWorld?
+            // Every loop, and so every client of every process, holds it.
+            weak var clock: VirtualClock?
+            func play() {
+                let played = ApplyingWorld(ApplyingPlan(seed: seed))
+                _ = played.run()
+                world = played
+                clock = played.clock
+            }
+            play()
+            #expect(world == nil && clock == nil, "seed \(seed)")
+        }
+    }
+
+    @Test("Among the first plans is every make of world and every fault")
+    func variety() {
+        let plans = (0..<200).map { ApplyingPlan(seed: $0) }
+        let options = plans.map(\.options)
+        #expect(options.contains { $0.registrars > $0.partitions } && options.contains { $0.harvesters == 0 })
+        #expect(options.contains { !$0.isStatic && $0.isCooperative })
+        #expect(options.contains { $0.isStatic && $0.isCooperative })
+        #expect(options.contains { $0.isStatic && !$0.isCooperative })
+        #expect(options.contains { $0.hasFollower } && options.contains { !$0.refused.isEmpty })
+        let faults = Set(plans.flatMap(\.faults).map { "\($0.kind)".prefix { $0 != "(" } })
+        #expect(faults.count == 11)
+        for source in ApplyingSource.allCases {
+            #expect(plans.contains { $0.records.contains { $0.source == source } })
+        }
+        #expect(plans.allSatisfy { plan in plan.records.allSatisfy { plan.options.sources.contains($0.source) } })
     }
 }

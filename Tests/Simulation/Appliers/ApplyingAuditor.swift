@@ -1,7 +1,29 @@
 /// Holds a world of appliers to its rules, at every commit and at the end.
 final class ApplyingAuditor {
+    enum Rule: String, Sendable {
+        case served = "a process that runs serves its groups"
+        case answered = "every assignment and every revocation is answered"
+        case forward = "a position does not go back"
+        case present = "a position beyond the end is not committed"
+        case settled = "what is committed is applied, or a dead letter"
+        case needed = "only what cannot be applied is a dead letter"
+        case meant = "nothing is applied that no record means"
+        case told = "push.tombstones tells of a death before its record is committed"
+        case state = "changes end in the state of the permutation rule"
+        case progress = "soon after the last fault everything is settled"
+        case takeOver = "those who are left go on in the place of one that ends"
+        case filter = "a filter that is trusted holds every dead token"
+    }
+
+    struct Violation: Sendable, Equatable, CustomStringConvertible {
+        var rule: Rule
+        var detail: String
+
+        var description: String { "\"\(rule.rawValue)\": \(detail)" }
+    }
+
     /// The first rule that was broken.
-    private(set) var violation: String?
+    private(set) var violation: Violation?
     private unowned let world: ApplyingWorld
 
     /// Longest time in which a process that runs does not serve its group.
@@ -13,57 +35,120 @@ final class ApplyingAuditor {
         self.world = world
     }
 
+    func fail(_ rule: Rule, _ detail: String) {
+        if violation == nil { violation = Violation(rule: rule, detail: detail) }
+    }
+
+    // MARK: Groups
+
     /// A process serves its group.
     ///
     /// - Parameters:
     ///   - since: when it did last, or went on after a standstill.
     ///   - unansweredSince: since when it has left an assignment or a revocation without an answer, or went on; nil:
     ///     it has not.
-    func polled(since: VirtualTime, unansweredSince: VirtualTime?) {
+    func polled(_ member: ApplyingMember, since: VirtualTime, unansweredSince: VirtualTime?) {
         let now = world.clock.now
-        if since + Self.longestSilence < now { fail("a process that runs serves its group") }
+        if since + Self.longestSilence < now { fail(.served, member.title) }
         guard let unansweredSince else { return }
-        if max(unansweredSince, world.broker.awayUntil) + Self.longestQuestion < now {
-            fail("every assignment and every revocation is answered")
-        }
+        if max(unansweredSince, world.broker.awayUntil) + Self.longestQuestion < now { fail(.answered, member.title) }
     }
 
-    /// The broker has stored a position.
-    ///
-    /// - Parameter former: the stored position before it.
-    func committed(_ partition: Int32, _ offset: Int64, after former: Int64?) {
-        if let former, offset < former, !world.broker.tampered.contains(partition) {
-            fail("the position of partition \(partition) does not go back from \(former) to \(offset)")
+    /// The broker is about to store a position.
+    func committed(_ log: ApplyingLog, _ partition: Int32, _ offset: Int64) {
+        let stored = log[partition]
+        let place = ApplyingLog.Place(partition: partition, offset: offset)
+        if offset > stored.high { fail(.present, log.name(of: place)) }
+        if let former = stored.committed, offset < former, !stored.isTampered {
+            fail(.forward, "\(log.name(of: place)) after \(former)")
         }
         // What is below the former position was looked at then.
-        let first = world.broker.tampered.contains(partition) ? 0 : former ?? 0
-        for place in first..<max(first, offset) where !isSettled(partition, place) {
-            fail("record \(place) of partition \(partition) is settled before \(offset) is committed")
-        }
-        if offset > world.broker.high(partition) { fail("a position beyond the end is not committed") }
+        let first = stored.isTampered ? 0 : stored.committed ?? 0
+        for settled in first..<max(first, min(offset, stored.high)) { checkSettled(log, partition, settled) }
     }
+
+    private func checkSettled(_ log: ApplyingLog, _ partition: Int32, _ offset: Int64) {
+        let place = ApplyingLog.Place(partition: partition, offset: offset)
+        if !isSettled(log, place) { fail(.settled, log.name(of: place)) }
+        if let death = untold(log, place) { fail(.told, "\(log.name(of: place)), token \(death.token)") }
+    }
+
+    // MARK: Records
 
     /// The record was applied, is a dead letter, or was deleted before.
-    private func isSettled(_ partition: Int32, _ offset: Int64) -> Bool {
-        let log = world.broker.logs[Int(partition)]
-        guard offset < Int64(log.count), offset >= world.broker.lows[Int(partition)] else { return true }
-        return world.redis.registered.contains(log[Int(offset)])
-            || world.broker.deadLetters.contains(.init(partition: partition, offset: offset))
+    private func isSettled(_ log: ApplyingLog, _ place: ApplyingLog.Place) -> Bool {
+        guard let entry = log.entry(place.partition, place.offset) else { return true }
+        if log.deadLetters.contains(place) { return true }
+        return entry.isReadable && entry.changes.allSatisfy(world.redis.made.contains)
     }
 
-    /// Long after the last fault.
-    func checkEnd() {
-        for partition in 0..<world.options.partitions {
-            let (low, high) = (world.broker.lows[Int(partition)], world.broker.high(partition))
-            for offset in low..<high where !isSettled(partition, offset) {
-                fail("record \(offset) of partition \(partition) is settled in the end")
-            }
-            guard !world.broker.tampered.contains(partition), low < high else { continue }
-            if world.broker.committed[partition] ?? 0 < high { fail("partition \(partition) is committed to its end") }
+    /// A death that the record means and readers of push.tombstones do not know of. Those of push.tombstones itself
+    /// stand there, and who registered at that second or later is not dead.
+    private func untold(_ log: ApplyingLog, _ place: ApplyingLog.Place) -> ApplyingChange? {
+        guard log.source != .tombstones, let entry = log.entry(place.partition, place.offset) else { return nil }
+        return entry.changes.first { change in
+            guard change.kind == .tombstone, world.redis.made.contains(change) else { return false }
+            let isOutlived = (world.redis.states[change.token]?.registered ?? 0) >= change.at
+            return !isOutlived && (world.broker.words[change.token]?.tombstoned ?? 0) < Int64(change.at)
         }
     }
 
-    private func fail(_ rule: String) {
-        if violation == nil { violation = rule }
+    /// A dead letter is stored.
+    func deadLettered(_ log: ApplyingLog, _ place: ApplyingLog.Place) {
+        // The record may have been deleted since.
+        guard let entry = log.entry(place.partition, place.offset), entry.isReadable else { return }
+        if !entry.changes.contains(where: { world.options.refused.contains($0.token) }) {
+            fail(.needed, log.name(of: place))
+        }
+    }
+
+    /// Redis is about to make a change.
+    func making(_ change: ApplyingChange) {
+        if !world.broker.meant.contains(change) { fail(.meant, "\(change)") }
+    }
+
+    func foundUnreadableTombstone() { fail(.told, "a record that cannot be read") }
+
+    /// A token that is dead is not in the filter.
+    func missed(_ token: Int) { fail(.filter, "token \(token)") }
+
+    // MARK: The end
+
+    /// The first thing that is not as it has to be in the end; nil: all is settled.
+    func unsettled() -> String? {
+        for log in world.broker.logs {
+            if let open = log.numbers.lazy.compactMap({ self.unsettled(log, $0) }).first { return open }
+        }
+        for process in world.processes where process.isRunning {
+            if let part = process.parts.first(where: { !$0.isInGroup }) { return "\(part.member.title) has no place" }
+        }
+        if let follower = world.follower, !follower.isTrusted { return "the filter of dead tokens is not complete" }
+        return nil
+    }
+
+    private func unsettled(_ log: ApplyingLog, _ partition: Int32) -> String? {
+        guard world.options.sources.contains(log.source) else { return nil }
+        let stored = log[partition]
+        let open = (stored.low..<stored.high).first { !isSettled(log, .init(partition: partition, offset: $0)) }
+        if let open { return "\(log.name(of: .init(partition: partition, offset: open))) is neither applied nor dead" }
+        guard !stored.isTampered, stored.low < stored.high, stored.committed ?? 0 < stored.high else { return nil }
+        return "\(log.source.topic)/\(partition) is committed up to \(stored.committed ?? 0) of \(stored.high)"
+    }
+
+    /// Everything is settled: the state of every token is that of its changes, in whatever order they came, and of
+    /// every death that still is on record push.tombstones tells.
+    func checkEnd() {
+        let changes = Dictionary(grouping: world.redis.made, by: \.token)
+        for token in 0..<world.options.tokens {
+            let expected = ApplyingState(after: changes[token] ?? [])
+            let state = world.redis.states[token] ?? ApplyingState()
+            if state != expected { fail(.state, "token \(token) is \(state), not \(expected)") }
+        }
+        for log in world.broker.logs where world.options.sources.contains(log.source) {
+            for partition in log.numbers {
+                for offset in log[partition].low..<log[partition].high { checkSettled(log, partition, offset) }
+            }
+        }
+        world.follower?.check()
     }
 }

@@ -1,21 +1,29 @@
-/// The coordinator of the appliers' group.
+/// The coordinator of the group that applies a Kafka topic.
 ///
 /// As with librdkafka, a member that has not answered an assignment or a revocation joins no further rebalance. It is
-/// thrown out when the patience of one is over.
+/// thrown out when the patience of one is over. A static member that is gone keeps its place for a session: whoever
+/// comes back under its name takes it, without a rebalance.
 final class ApplyingGroup {
     static let sessionTimeout = VirtualTime.seconds(6)
     private static let patience = VirtualTime.seconds(20)
 
     private unowned let world: ApplyingWorld
+    private unowned let log: ApplyingLog
     private(set) var members: [ApplyingMember] = []
     private(set) var generation = 0
     private var round = 0
     private var isPreparing = false
     private var joined: Set<Int> = []
+    /// Of the present generation, by member.
+    private var assignments: [Int: [Int32]] = [:]
 
-    init(world: ApplyingWorld) {
+    init(world: ApplyingWorld, log: ApplyingLog) {
         self.world = world
+        self.log = log
     }
+
+    /// Forgets everybody: the end of a world.
+    func dissolve() { members = [] }
 
     func contains(_ member: ApplyingMember) -> Bool { members.contains { $0 === member } }
 
@@ -25,8 +33,13 @@ final class ApplyingGroup {
 
     func join(_ member: ApplyingMember) {
         guard !member.isGone, !contains(member) else { return }
-        members.append(member)
-        rebalance()
+        guard let place = members.firstIndex(where: { $0.isGone && $0.name != nil && $0.name == member.name }) else {
+            members.append(member)
+            return rebalance()
+        }
+        assignments[member.number] = assignments.removeValue(forKey: members[place].number)
+        members[place] = member
+        if isPreparing { invite(member) } else { give(member) }
     }
 
     /// The member has left, or was not heard of for a session.
@@ -42,17 +55,7 @@ final class ApplyingGroup {
         isPreparing = !members.isEmpty
         guard isPreparing else { return }
         let round = round
-        for member in members {
-            // With the next heartbeat.
-            member.hear(after: world.dice.time(5...400)) { [self, unowned member] in
-                guard isPreparing, round == self.round, contains(member) else { return }
-                member.prepare { [self, unowned member] in
-                    guard isPreparing, round == self.round, contains(member) else { return }
-                    joined.insert(member.number)
-                    if members.allSatisfy({ joined.contains($0.number) }) { complete() }
-                }
-            }
-        }
+        for member in members { invite(member) }
         world.clock.after(Self.patience) { [self] in
             guard isPreparing, round == self.round else { return }
             let late = members.filter { !joined.contains($0.number) }
@@ -62,18 +65,39 @@ final class ApplyingGroup {
         }
     }
 
+    private func invite(_ member: ApplyingMember) {
+        let round = round
+        // With the next heartbeat.
+        member.hear(after: world.dice.time(5...400)) { [self, unowned member] in
+            guard isPreparing, round == self.round, contains(member) else { return }
+            member.prepare { [self, unowned member] in
+                guard isPreparing, round == self.round, contains(member) else { return }
+                joined.insert(member.number)
+                if members.allSatisfy({ joined.contains($0.number) }) { complete() }
+            }
+        }
+    }
+
     private func complete() {
         isPreparing = false
         guard !members.isEmpty else { return }
         generation += 1
+        world.note(
+            .generation,
+            generation,
+            members.count,
+            "\(log.source.topic): generation \(generation) of \(members.map(\.number))"
+        )
+        assignments = target()
+        for member in members { give(member) }
+    }
+
+    /// Tells a member its assignment.
+    private func give(_ member: ApplyingMember) {
         let generation = generation
-        world.note(.generation, generation, members.count)
-        let wanted = target()
-        for member in members {
-            member.hear(after: world.dice.time(1...40)) { [self, unowned member] in
-                guard generation == self.generation, contains(member) else { return }
-                member.take(wanted[member.number] ?? [], generation: generation)
-            }
+        member.hear(after: world.dice.time(1...40)) { [self, unowned member] in
+            guard generation == self.generation, contains(member) else { return }
+            member.take(assignments[member.number] ?? [], generation: generation)
         }
     }
 
@@ -81,7 +105,7 @@ final class ApplyingGroup {
     /// given when that has let go.
     private func target() -> [Int: [Int32]] {
         var result: [Int: [Int32]] = [:]
-        var free = Array(0..<world.options.partitions)
+        var free = Array(log.numbers)
         if world.options.isCooperative {
             let most = (Int(world.options.partitions) + members.count - 1) / members.count
             for member in members {

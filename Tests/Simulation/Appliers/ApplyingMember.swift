@@ -19,7 +19,11 @@ final class ApplyingMember: GroupConsumer {
         case revoke([Int32], lost: Bool)
     }
 
+    /// Differs from all others in the world.
     let number: Int
+    /// The static member's; nil: it is none.
+    let name: Int?
+    unowned let log: ApplyingLog
     private(set) var generation = -1
     private(set) var isGone = false
     var onAssigned: ([KafkaTopicPartition]) -> Void = { _ in }
@@ -47,21 +51,27 @@ final class ApplyingMember: GroupConsumer {
     private var whenFree: (() -> Void)?
     private var lastPoll: VirtualTime
 
-    init(world: ApplyingWorld, loop: SimulatedEventLoop, number: Int) {
+    init(log: ApplyingLog, world: ApplyingWorld, loop: SimulatedEventLoop, number: Int, name: Int?) {
+        self.log = log
         self.world = world
         self.loop = loop
         self.number = number
+        self.name = name
         lastPoll = world.clock.now
     }
 
     func holds(_ partition: Int32) -> Bool { held.contains(partition) }
 
+    /// Partitions given by the group and not given back.
+    var heldCount: Int { held.count }
+
+    var title: String { "member \(number) of \(log.source.topic)" }
+
     // MARK: The group's side
 
     /// Something of the broker reaches the member, when it can be reached.
     func hear(after delay: VirtualTime, _ body: @escaping () -> Void) {
-        let wait = world.broker.isAway ? world.broker.awayUntil - world.clock.now : 0
-        loop.deliver(after: wait + delay) { [weak self] in
+        loop.deliver(after: world.broker.wait + delay) { [weak self] in
             if let self, !isGone { body() }
         }
     }
@@ -81,7 +91,7 @@ final class ApplyingMember: GroupConsumer {
         let surplus = held.subtracting(assignment).sorted()
         let added = assignment.filter { !held.contains($0) }
         held.formUnion(added)
-        world.note(.assigned, number, added.count)
+        world.note(.assigned, number, added.count, "\(title): \(assignment) assigned, \(added) of it new")
         if !surplus.isEmpty { report(.revoked(surplus, lost: false)) }
         if !added.isEmpty || surplus.isEmpty { report(.assigned(added)) }
     }
@@ -90,7 +100,7 @@ final class ApplyingMember: GroupConsumer {
     func lose() {
         generation = -1
         reports.removeAll(where: \.isRebalance)
-        whenFree = { [unowned self] in world.group.join(self) }
+        whenFree = { [unowned self] in log.group.join(self) }
         report(.revoked(held.sorted(), lost: true))
     }
 
@@ -99,6 +109,7 @@ final class ApplyingMember: GroupConsumer {
         isGone = true
         held = []
         positions = [:]
+        whenFree = nil
     }
 
     private func report(_ report: Report) {
@@ -123,6 +134,7 @@ final class ApplyingMember: GroupConsumer {
     func consumeBatch(max: Int, timeoutMilliseconds: Int32) -> KafkaBatch? {
         guard !isGone else { return nil }
         world.auditor.polled(
+            self,
             since: Swift.max(lastPoll, loop.heldUntil),
             unansweredSince: unansweredSince.map { Swift.max($0, loop.heldUntil) }
         )
@@ -139,12 +151,12 @@ final class ApplyingMember: GroupConsumer {
         switch report {
         case .assigned(let partitions):
             unanswered.append(.assign(partitions))
-            onAssigned(partitions.map(Self.place))
+            onAssigned(partitions.map(place))
         case .revoked(let partitions, let lost):
             withdraw(partitions)
             unanswered.append(.revoke(partitions, lost: lost))
             if lost { for partition in partitions { positions[partition] = nil } }
-            onRevoked(partitions.map(Self.place), lost)
+            onRevoked(partitions.map(place), lost)
         case .committed(let error, let completion):
             completion?(error)
         }
@@ -160,29 +172,41 @@ final class ApplyingMember: GroupConsumer {
 
     private func read(_ partition: Int32, max: Int) -> KafkaBatch? {
         guard let position = positions[partition] else { return nil }
-        let low = world.broker.lows[Int(partition)]
-        let next = position < 0 ? low : position
-        guard (low...world.broker.high(partition)).contains(next) else {
+        let stored = log[partition]
+        let next = position < 0 ? stored.low : position
+        guard (stored.low...stored.high).contains(next) else {
             outOfRange.insert(partition)
-            let batch = KafkaBatch([Self.record(partition, offset: -1, value: nil)])
+            let batch = KafkaBatch([
+                KafkaRecord(topic: log.source.topic, partition: partition, offset: -1, key: nil, value: nil)
+            ])
             // OFFSET_OUT_OF_RANGE
             batch.messages[0].pointee.err = .init(rawValue: 1)
             return batch
         }
-        let values = world.broker.logs[Int(partition)].dropFirst(Int(next)).prefix(max)
-        guard !values.isEmpty else { return nil }
-        positions[partition] = next + Int64(values.count)
-        world.note(.fetched, number, values.count)
+        let entries = stored.entries.dropFirst(Int(next)).prefix(max)
+        guard !entries.isEmpty else { return nil }
+        positions[partition] = next + Int64(entries.count)
+        world.note(.fetched, number, entries.count, "\(title) reads \(entries.count) of \(partition) from \(next)")
         // There may be more, which gives no sign of its own.
-        return KafkaBatch(
-            values.enumerated().map { Self.record(partition, offset: next + Int64($0), value: Array($1.utf8)) }
+        return KafkaBatch(entries.enumerated().map { record($1, partition, offset: next + Int64($0)) })
+    }
+
+    private func record(_ entry: ApplyingLog.Entry, _ partition: Int32, offset: Int64) -> KafkaRecord {
+        KafkaRecord(
+            topic: log.source.topic,
+            partition: partition,
+            offset: offset,
+            key: entry.key,
+            value: entry.value,
+            timestampMilliseconds: ApplyingRecord.published * 1000
         )
     }
 
     func commit(_ offsets: [KafkaPartitionOffset], completion: ((KafkaError?) -> Void)?) throws(KafkaError) {
         guard !isGone else { throw .alreadyClosed }
         world.clock.after(world.broker.roundTrip()) { [weak self, generation] in
-            guard let self, !isGone else { return }
+            // One on its way arrives, even if its process is gone.
+            guard let self else { return }
             let error = world.broker.commit(offsets, by: self, generation: generation)
             hear(after: world.dice.time(1...10)) { [self] in report(.committed(error, completion)) }
         }
@@ -211,11 +235,11 @@ final class ApplyingMember: GroupConsumer {
         held.subtract(partitions)
         paused.subtract(partitions)
         outOfRange.subtract(partitions)
-        world.note(.revoked, number, partitions.count)
+        world.note(.revoked, number, partitions.count, "\(title) gives \(partitions) back")
         // Who gives something up under cooperative assignment asks for the next round.
         if world.options.isCooperative, !lost {
             hear(after: world.dice.time(1...20)) { [self] in
-                if world.group.contains(self) { world.group.rebalance() }
+                if log.group.contains(self) { log.group.rebalance() }
             }
         }
         goOnIfFree()
@@ -248,10 +272,8 @@ final class ApplyingMember: GroupConsumer {
         timeoutMilliseconds: Int32,
         completion: @escaping (Result<[KafkaPartitionOffset], KafkaError>) -> Void
     ) {
-        ask(completion) { [world] in
-            partitions.map { place in
-                KafkaPartitionOffset(place, offset: world.broker.committed[place.partition] ?? KafkaOffset.none)
-            }
+        ask(completion) { [log] in
+            partitions.map { KafkaPartitionOffset($0, offset: log[$0.partition].committed ?? KafkaOffset.none) }
         }
     }
 
@@ -266,7 +288,7 @@ final class ApplyingMember: GroupConsumer {
     func cachedWatermarks(_ place: KafkaTopicPartition) -> KafkaWatermarks? { extent(place) }
 
     private func extent(_ place: KafkaTopicPartition) -> KafkaWatermarks {
-        KafkaWatermarks(low: world.broker.lows[Int(place.partition)], high: world.broker.high(place.partition))
+        KafkaWatermarks(low: log[place.partition].low, high: log[place.partition].high)
     }
 
     private func ask<Answer>(
@@ -279,19 +301,24 @@ final class ApplyingMember: GroupConsumer {
         }
     }
 
-    /// Leaves the group.
+    /// Leaves the group; a static member's place is kept for it.
     func close(timeoutMilliseconds: Int32) -> Bool {
         guard !isGone else { return true }
         die()
-        world.group.remove(self)
+        if name == nil { log.group.remove(self) } else { expire() }
         return true
     }
 
-    private static func place(_ partition: Int32) -> KafkaTopicPartition {
-        KafkaTopicPartition(topic: ApplyingWorld.topic, partition: partition)
+    /// The group does not hear of the member any more, and throws it out when the session is over.
+    func expire(_ then: @escaping () -> Void = {}) {
+        world.clock.after(ApplyingGroup.sessionTimeout) { [self] in
+            guard log.group.contains(self) else { return }
+            log.group.remove(self)
+            then()
+        }
     }
 
-    private static func record(_ partition: Int32, offset: Int64, value: [UInt8]?) -> KafkaRecord {
-        KafkaRecord(topic: ApplyingWorld.topic, partition: partition, offset: offset, key: nil, value: value)
+    private func place(_ partition: Int32) -> KafkaTopicPartition {
+        KafkaTopicPartition(topic: log.source.topic, partition: partition)
     }
 }

@@ -1,97 +1,75 @@
-import PushTopics
-import TokenState
-
-@testable import KafkaClient
-@testable import TokenRoles
-
-/// One process with an applier from its start to its end: the real one, on simulated clients.
+/// One process from its start to its end: a registrar with its keeper of push.tombstones, or a harvester.
 final class ApplyingProcess {
     let slot: Int
+    let parts: [ApplyingPart]
     private unowned let world: ApplyingWorld
     private let loop: SimulatedEventLoop
-    private let member: ApplyingMember
-    private let producer: ApplyingProducer
-    private let pipeline: ApplyingPipeline
-    private var applier: RecordApplier?
     private(set) var isRunning = false
     private(set) var isStopping = false
+    /// Parts that have not ended.
+    private var open = 0
 
-    init(world: ApplyingWorld, slot: Int, number: Int) {
+    init(world: ApplyingWorld, slot: Int) {
         self.world = world
         self.slot = slot
-        loop = SimulatedEventLoop(clock: world.clock) {}
-        member = ApplyingMember(world: world, loop: loop, number: number)
-        producer = ApplyingProducer(world: world, loop: loop)
-        pipeline = ApplyingPipeline(world: world, loop: loop)
+        let loop = SimulatedEventLoop(clock: world.clock) {}
+        self.loop = loop
+        parts = world.options.sources(of: slot).map { ApplyingPart(world: world, loop: loop, source: $0, slot: slot) }
     }
+
+    /// Partitions of all Kafka topics.
+    var heldCount: Int { parts.reduce(0) { $0 + $1.member.heldCount } }
 
     func start() {
         isRunning = true
-        world.note(.started, slot)
-        let applier = RecordApplier(
-            eventLoop: loop,
-            clients: .init(consumer: member, producer: producer, redis: pipeline),
-            source: ApplyingWorld.topic,
-            names: TopicNames(),
-            batchLimit: 50,
-            logger: World.logger
-        ) { message throws(RecordRefusal) in
-            guard !message.value.starts(with: Array("bad".utf8)) else {
-                throw RecordRefusal(reason: "is-bad", detail: "it says so")
-            }
-            return [
-                TokenChange(
-                    environment: "sandbox",
-                    bundleID: "com.example.news",
-                    token: Array(message.value),
-                    kind: .register(at: 1, TokenTexts())
-                )
-            ]
-        }
-        self.applier = applier
-        member.onAssigned = { [unowned applier] in applier.assign($0) }
-        member.onRevoked = { [unowned applier] in applier.revoke($0, lost: $1) }
-        member.onReadable = { [unowned applier] in applier.turn() }
-        producer.onDelivery = { [unowned applier] in applier.delivered($0, error: $1) }
-        producer.onReadable = { [unowned applier] in applier.turn() }
-        applier.start()
-        member.hear(after: world.dice.time(5...100)) { [unowned self] in world.group.join(member) }
+        world.note(.started, slot, 0, "process \(slot) starts")
+        for part in parts { part.start() }
     }
 
     /// SIGTERM.
     func stop(_ ended: @escaping () -> Void) {
         isStopping = true
-        world.note(.stopped, slot)
+        open = parts.count
+        world.note(.stopped, slot, 0, "process \(slot) is told to stop")
         loop.deliver(after: 0) { [self] in
-            applier?.stop().assumeIsolated().whenComplete { [self] _ in
-                isRunning = false
-                // Nothing of the process happens any more, after what it is doing now.
-                world.clock.after(0) { [self] in loop.die() }
-                ended()
+            for part in parts {
+                part.stop { [self] in
+                    open -= 1
+                    if open == 0 { end(ended) }
+                }
             }
         }
+    }
+
+    private func end(_ ended: () -> Void) {
+        isRunning = false
+        // Nothing of the process happens any more, after what it is doing now.
+        world.clock.after(0) { [self] in loop.die() }
+        ended()
     }
 
     /// Kill -9.
     func kill() {
         isRunning = false
-        world.note(.crashed, slot)
-        member.die()
+        world.note(.crashed, slot, 0, "process \(slot) is killed")
         loop.die()
-        world.clock.after(ApplyingGroup.sessionTimeout) { [world, member] in world.group.remove(member) }
+        for part in parts { part.die() }
     }
 
-    /// The process stands still; the group does not wait for it longer than a session.
+    /// The process stands still.
     func hold(for time: VirtualTime) {
         loop.hold(for: time)
-        guard time > ApplyingGroup.sessionTimeout else { return }
-        world.clock.after(ApplyingGroup.sessionTimeout) { [world, member] in
-            guard world.group.contains(member) else { return }
-            world.group.remove(member)
-            member.hear(after: 0) { member.lose() }
-        }
+        for part in parts { part.standStill(for: time) }
     }
 
-    /// The connection to Redis is lost.
-    func breakRedis() { pipeline.lose() }
+    /// The connections to Redis are lost.
+    func breakRedis() {
+        for part in parts { part.loseRedis() }
+    }
+
+    /// The end of the world.
+    func leave() {
+        loop.die()
+        for part in parts { part.end() }
+    }
 }

@@ -1,68 +1,62 @@
 @testable import KafkaClient
 
-/// Appliers of one Kafka topic with everything around them, on one thread under one clock: real ``RecordApplier``s on
-/// a simulated broker, group and Redis. Every choice comes from the seed.
+/// Appliers of push.registrations, push.feedback and push.tombstones with everything around them, on one thread under
+/// one clock: the real ones on a simulated broker with its groups, and a simulated Redis. Every choice comes from the
+/// plan's seed.
+///
+/// A world has three parts: records and faults as planned; calm, until everything is settled; then some process ends
+/// for good, and those who are left have to go on with new records.
 final class ApplyingWorld {
     /// The result of a world.
     struct Report: Equatable {
         /// The first rule that was broken.
-        var violation: String?
+        var violation: ApplyingAuditor.Violation?
         var hash: UInt64
         var events: Int
+        var story: [String]
     }
 
-    struct Options {
-        var partitions: Int32
-        var processes: Int
-        var isCooperative: Bool
-        var records: Int
-    }
+    let plan: ApplyingPlan
+    let clock = VirtualClock(start: World.start)
+    var dice: Dice
+    private var trace: Trace
+    private(set) var processes: [ApplyingProcess] = []
+    private(set) var follower: ApplyingFollower?
+    private var numbers = 0
+    private var parts: Parts?
+    private var isOver = false
 
-    static let topic = "push.registrations"
-    /// Faults begin before this time of the world.
-    private static let faultsEnd = VirtualTime.seconds(90)
-    /// The longest fault.
-    private static let longestSeconds = 60
     /// From the end of the last fault until everything must be settled: a session, a rebalance with its patience, a
     /// batch given up and a commit that nobody answers, one after the other.
     private static let settling = VirtualTime.seconds(120)
-
-    let seed: UInt64
-    let options: Options
-    let clock = VirtualClock(start: World.start)
-    var dice: Dice
-    let redis = ApplyingRedis()
-    private(set) var trace = Trace(tells: false)
-    private(set) var processes: [ApplyingProcess] = []
-    private var lives = 0
-    private var parts: Parts?
+    /// Longest time until those who are left have taken over and applied what was published since.
+    private static let takingOver = ApplyingGroup.sessionTimeout + .seconds(10)
+    /// The last records are published so soon after a process has ended.
+    private static let lastRecords = VirtualTime.seconds(3)
+    private static let lookEvery = VirtualTime.milliseconds(250)
 
     /// The parts that refer back to the world.
     private struct Parts {
         var broker: ApplyingBroker
-        var group: ApplyingGroup
+        var redis: ApplyingRedis
         var auditor: ApplyingAuditor
     }
 
-    init(seed: UInt64) {
-        self.seed = seed
-        var dice = Dice(seed: seed, stream: 77)
-        options = Options(
-            partitions: Int32(dice.pick(1...3)),
-            processes: dice.pick(2...4),
-            isCooperative: dice.chance(40),
-            records: dice.pick(50...300)
-        )
-        self.dice = dice
+    /// - Parameter tells: the report has a story.
+    init(_ plan: ApplyingPlan, tells: Bool = false) {
+        self.plan = plan
+        dice = Dice(seed: plan.seed, stream: 79)
+        trace = Trace(tells: tells)
         parts = Parts(
             broker: ApplyingBroker(world: self),
-            group: ApplyingGroup(world: self),
+            redis: ApplyingRedis(world: self),
             auditor: ApplyingAuditor(world: self)
         )
     }
 
+    var options: ApplyingPlan.Options { plan.options }
     var broker: ApplyingBroker { whole.broker }
-    var group: ApplyingGroup { whole.group }
+    var redis: ApplyingRedis { whole.redis }
     var auditor: ApplyingAuditor { whole.auditor }
 
     private var whole: Parts {
@@ -70,76 +64,125 @@ final class ApplyingWorld {
         return parts
     }
 
-    func note(_ kind: Trace.Kind, _ first: Int = 0, _ second: Int = 0) {
-        trace.note(kind, first, second, at: clock.now, "")
+    /// A number that nobody else has.
+    func nextNumber() -> Int {
+        numbers += 1
+        return numbers
     }
 
-    /// Lets the world live to its end.
+    func note(_ kind: Trace.Kind, _ first: Int, _ second: Int, _ text: @autoclosure () -> String) {
+        trace.note(kind, first, second, at: clock.now, text())
+    }
+
+    /// Lets the world live to its end, or to the first violation.
     func run() -> Report {
         for slot in 0..<options.processes { start(slot, after: dice.time(0...5000)) }
-        for number in 0..<options.records {
-            clock.after(dice.time(0...100_000)) { [self] in broker.publish(number) }
+        if options.hasFollower { clock.after(dice.time(0...20_000)) { [self] in follow() } }
+        for record in plan.records { clock.at(World.start + record.time) { [self] in broker.publish(record) } }
+        for fault in plan.faults { clock.at(World.start + fault.time) { [self] in inject(fault) } }
+        clock.at(World.start + plan.calm) { [self] in
+            waitForSettled(.progress, until: clock.now + Self.settling) { [self] in endOne() }
         }
-        for _ in 0..<dice.pick(3...10) {
-            clock.after(dice.time(1000...Int(Self.faultsEnd / .milliseconds(1)))) { [self] in inject() }
-        }
-        let end = World.start + Self.faultsEnd + .seconds(Self.longestSeconds) + Self.settling
-        while clock.now < end, auditor.violation == nil, clock.step() {}
-        auditor.checkEnd()
-        let report = Report(violation: auditor.violation, hash: trace.hash, events: trace.events)
-        clock.clear()
-        // The cycle of world and parts ends here.
-        processes = []
-        parts = nil
+        while !isOver, auditor.violation == nil, clock.step() {}
+        if auditor.violation == nil { auditor.checkEnd() }
+        let report = Report(
+            violation: auditor.violation,
+            hash: trace.hash,
+            events: trace.events,
+            story: trace.story
+        )
+        dissolve()
         return report
+    }
+
+    /// Breaks the circles of world, processes and groups, so that nothing of them stays in memory.
+    private func dissolve() {
+        clock.clear()
+        for process in processes { process.leave() }
+        for log in broker.logs { log.group.dissolve() }
+        processes = []
+        follower = nil
+        parts = nil
+    }
+
+    /// Looks now and then if everything is settled, and goes on then.
+    private func waitForSettled(
+        _ rule: ApplyingAuditor.Rule,
+        until deadline: VirtualTime,
+        _ goOn: @escaping () -> Void
+    ) {
+        guard let open = auditor.unsettled() else { return goOn() }
+        guard clock.now < deadline else { return auditor.fail(rule, open) }
+        clock.after(Self.lookEvery) { [self] in waitForSettled(rule, until: deadline, goOn) }
+    }
+
+    /// Ends the process that holds most, if others of its kind are left, and publishes a record to every partition.
+    private func endOne() {
+        let deadline = clock.now + Self.takingOver
+        let groups = [ApplyingSource.registrations, .feedback].map { source in
+            processes.filter { $0.isRunning && !$0.isStopping && options.slots(of: source).contains($0.slot) }
+        }
+        let replaceable = groups.filter { $0.count > 1 }
+        if !replaceable.isEmpty {
+            let group = replaceable[dice.pick(0...replaceable.count - 1)]
+            let leaver = group.max { $0.heldCount < $1.heldCount }
+            if dice.chance(50) { leaver?.kill() } else { leaver?.stop {} }
+        }
+        for source in options.sources {
+            for partition in broker[source].numbers {
+                let record = ApplyingRecord(source, partition, options, &dice)
+                clock.after(dice.time(0...Int(Self.lastRecords / .milliseconds(1)))) { [self] in
+                    broker.publish(record)
+                }
+            }
+        }
+        clock.after(Self.lastRecords) { [self] in
+            waitForSettled(.takeOver, until: deadline) { [self] in isOver = true }
+        }
     }
 
     // MARK: Processes
 
     private func start(_ slot: Int, after delay: VirtualTime) {
         clock.after(delay) { [self] in
-            lives += 1
-            let process = ApplyingProcess(world: self, slot: slot, number: lives)
+            let process = ApplyingProcess(world: self, slot: slot)
             processes.append(process)
             process.start()
         }
     }
 
-    /// The process of a slot that runs now.
-    private func running(_ slot: Int) -> ApplyingProcess? {
-        processes.last { $0.slot == slot && $0.isRunning }
+    private func follow() {
+        let follower = ApplyingFollower(world: self)
+        self.follower = follower
+        follower.start()
     }
 
-    /// Slot 0 always comes back, so that somebody is there in the end; others may not.
-    private func comesBack(_ slot: Int) -> Bool { slot == 0 || dice.chance(60) }
+    /// The process of a slot that runs now and was not told to stop.
+    private func running(_ slot: Int) -> ApplyingProcess? {
+        processes.last { $0.slot == slot && $0.isRunning && !$0.isStopping }
+    }
 
     // MARK: Faults
 
-    private func inject() {
-        let seconds = dice.pick(1...Self.longestSeconds)
-        let time = VirtualTime.seconds(seconds)
-        let slot = dice.pick(0...options.processes - 1)
-        let partition = Int32(dice.pick(0...Int(options.partitions) - 1))
-        let kind = dice.pick(0...8)
-        note(.fault, kind, slot)
-        switch kind {
-        case 0: redis.awayUntil = max(redis.awayUntil, clock.now + time)
-        case 1: broker.awayUntil = max(broker.awayUntil, clock.now + time)
-        case 2: broker.loseCommits(for: time)
-        case 3: broker.retain(partition)
-        case 4: broker.moveBeyondEnd(partition)
-        case 5: running(slot)?.hold(for: .seconds(min(seconds, 20)))
-        case 6: running(slot)?.breakRedis()
-        case 7:
-            guard let process = running(slot), !process.isStopping else { return }
+    private func inject(_ fault: ApplyingFault) {
+        note(.fault, Int(fault.lasting / .milliseconds(1)), 0, "fault: \(fault.kind)")
+        switch fault.kind {
+        case .redisAway: redis.goAway(for: fault.lasting)
+        case .redisRefuses(let prefix): redis.refuse(with: prefix, for: fault.lasting)
+        case .redisCut(let slot): running(slot)?.breakRedis()
+        case .brokerAway: broker.goAway(for: fault.lasting)
+        case .commitsLost: broker.loseCommits(for: fault.lasting)
+        case .rebalance(let source): broker[source].group.rebalance()
+        case .retention(let source, let partition, let share): broker[source].retain(partition, share: share)
+        case .beyondEnd(let source, let partition): broker[source].moveBeyondEnd(partition)
+        case .holdUp(let slot): running(slot)?.hold(for: fault.lasting)
+        case .kill(let slot, let backAfter):
+            guard let process = running(slot) else { return }
             process.kill()
-            if comesBack(slot) { start(slot, after: dice.time(100...20_000)) }
-        default:
-            guard let process = running(slot), !process.isStopping else { return }
-            let isBack = comesBack(slot)
-            let delay = dice.time(0...20_000)
-            process.stop { [self] in
-                if isBack { start(slot, after: delay) }
+            if let backAfter { start(slot, after: backAfter) }
+        case .stop(let slot, let backAfter):
+            running(slot)?.stop { [self] in
+                if let backAfter { start(slot, after: backAfter) }
             }
         }
     }

@@ -1,0 +1,74 @@
+import PortTestSupport
+
+@testable import RedisClient
+@testable import TokenState
+
+/// The Redis of a world of appliers. No bundle is large enough for a second bucket.
+final class ApplyingRedis {
+    private unowned let world: ApplyingWorld
+    /// By token.
+    private(set) var states: [Int: ApplyingState] = [:]
+    /// The changes that were made at least once.
+    private(set) var made: Set<ApplyingChange> = []
+    private var awayUntil: VirtualTime = 0
+    private var refusal: (prefix: String, until: VirtualTime) = ("", 0)
+
+    init(world: ApplyingWorld) {
+        self.world = world
+    }
+
+    var isAway: Bool { world.clock.now < awayUntil }
+
+    /// Makes a change.
+    ///
+    /// - Returns: the script's answer: the facts about the token, and the number of its bucket's tokens.
+    func make(_ change: ApplyingChange) -> Result<[Int64], RedisError> {
+        if world.clock.now < refusal.until { return .failure(.server(prefix: refusal.prefix, message: "for now")) }
+        guard !world.options.refused.contains(change.token) else { return .failure(Self.lasting(change.token)) }
+        world.auditor.making(change)
+        var state = states[change.token] ?? ApplyingState()
+        let wasRevived = state.make(change)
+        states[change.token] = state
+        made.insert(change)
+        world.note(.changed, change.token, Int(change.at), "token \(change.token): \(change.kind) at \(change.at)")
+        return .success([
+            Int64(state.registered), Int64(state.tombstoned), Int64(state.reason), wasRevived ? 1 : 0, 1,
+        ])
+    }
+
+    /// The error of a token whose key, or record, Redis cannot take a change to.
+    private static func lasting(_ token: Int) -> RedisError {
+        token.isMultiple(of: 2)
+            ? .server(prefix: "WRONGTYPE", message: "Operation against a key holding the wrong kind of value")
+            : .server(prefix: "BELFRY", message: "a token record with flags 255 is not known here")
+    }
+
+    // MARK: Faults
+
+    /// Nobody is answered.
+    func goAway(for time: VirtualTime) { awayUntil = max(awayUntil, world.clock.now + time) }
+
+    /// Every change is refused, for now.
+    func refuse(with prefix: String, for time: VirtualTime) {
+        refusal = (prefix, max(refusal.until, world.clock.now + time))
+    }
+}
+
+extension ApplyingChange {
+    /// The change that a script is asked for.
+    init(_ script: RedisScript, _ call: WrittenCommand) {
+        // Directory, bucket, number of buckets, token, time, and what is left.
+        guard let token = ApplyingRecord.number(of: call.words[3]),
+            let at = call.number(4).flatMap({ UInt32(exactly: $0) }),
+            let code = call.number(5).flatMap({ UInt8(exactly: $0) })
+        else { preconditionFailure("a call of a script that the simulated Redis does not know") }
+        switch script.digest {
+        case TokenScripts.register.digest:
+            self.init(token: token, kind: .register, at: at, code: code, texts: call.words[6])
+        case TokenScripts.describe.digest:
+            self.init(token: token, kind: .describe, at: at, code: code, texts: call.words[6])
+        case TokenScripts.tombstone.digest: self.init(token: token, kind: .tombstone, at: at, code: code)
+        default: preconditionFailure("a script that the simulated Redis does not know")
+        }
+    }
+}
