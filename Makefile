@@ -85,7 +85,7 @@ bench-isolation: build ## measure whether one sick topic harms a healthy one
 chaos: build ## break the pipeline's processes for five minutes and prove that nothing is lost
 	@$(BIN)/belfry-chaos $(ARGS)
 
-simulate: build ## run the sender in SEEDS=n simulated worlds under faults; SEED=s: from that seed on
+simulate: build ## run sender and appliers in simulated worlds under faults, SEEDS=n of the sender; SEED=s: from that seed on
 	@$(BIN)/belfry-simulate --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 fuzz: deps ## fuzz what reads the bytes of peers, for SECONDS=60, with the address sanitizer

@@ -1,22 +1,34 @@
-/// Cuts a failing plan down to what the failure needs: fewer faults, fewer records, as long as it goes on failing.
-struct Shrinker {
-    /// Most worlds that are tried.
-    private static let most = 400
+/// A plan of a world that can be cut down.
+protocol ShrinkablePlan {
+    associatedtype Record
+    associatedtype Fault
 
-    private let breaks: (WorldPlan) -> Bool
-    private(set) var plan: WorldPlan
+    var records: [Record] { get set }
+    var faults: [Fault] { get set }
+}
+
+extension WorldPlan: ShrinkablePlan {}
+extension ApplyingPlan: ShrinkablePlan {}
+
+/// Cuts a failing plan down to what the failure needs: fewer faults, fewer records, as long as it goes on failing.
+struct Shrinker<Plan: ShrinkablePlan> {
+    /// Most worlds that are tried.
+    private static var most: Int { 400 }
+
+    private let breaks: (Plan) -> Bool
+    private(set) var plan: Plan
     private(set) var tried = 0
 
     /// - Parameters:
     ///   - plan: one that breaks.
     ///   - breaks: whether a smaller one still does.
-    init(_ plan: WorldPlan, breaks: @escaping (WorldPlan) -> Bool) {
+    init(_ plan: Plan, breaks: @escaping (Plan) -> Bool) {
         self.plan = plan
         self.breaks = breaks
     }
 
     /// The smallest plan found.
-    mutating func shrink() -> WorldPlan {
+    mutating func shrink() -> Plan {
         var before = -1
         while before != plan.records.count + plan.faults.count {
             before = plan.records.count + plan.faults.count
@@ -52,7 +64,7 @@ struct Shrinker {
         }
     }
 
-    private mutating func keeps(_ smaller: WorldPlan) -> Bool {
+    private mutating func keeps(_ smaller: Plan) -> Bool {
         guard tried < Self.most, !smaller.records.isEmpty else { return false }
         tried += 1
         guard breaks(smaller) else { return false }

@@ -31,6 +31,16 @@ import Testing
         #expect(told.story.count == told.events)
     }
 
+    @Test("Seeds on several threads come to what they come to on one")
+    func threads() {
+        let worlds = ApplierWorlds()
+        let one = Simulation(worlds: worlds, first: 100, count: 12, threads: 1, replayedPercent: 0).run { _, _ in }
+        let four = Simulation(worlds: worlds, first: 100, count: 12, threads: 4, replayedPercent: 50).run { _, _ in }
+        #expect(one.failed == [] && four.failed == [] && four.unstable == [])
+        #expect(one.hash == four.hash && one.events == four.events)
+        #expect(four.replayed == 12)
+    }
+
     @Test("A world that has ended leaves nothing in memory, so that any number can be played")
     func memory() {
         for seed in 0..<40 as Range<UInt64> {

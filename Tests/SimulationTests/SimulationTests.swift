@@ -105,8 +105,9 @@ import Testing
 
     @Test("Seeds on several threads come to what they come to on one, and break nothing")
     func threads() {
-        let one = Simulation(first: 100, count: 24, threads: 1, replayedPercent: 0).run { _, _ in }
-        let four = Simulation(first: 100, count: 24, threads: 4, replayedPercent: 50).run { _, _ in }
+        let worlds = SenderWorlds()
+        let one = Simulation(worlds: worlds, first: 100, count: 24, threads: 1, replayedPercent: 0).run { _, _ in }
+        let four = Simulation(worlds: worlds, first: 100, count: 24, threads: 4, replayedPercent: 50).run { _, _ in }
         #expect(one.failed == [] && four.failed == [] && four.unstable == [])
         #expect(one.hash == four.hash && one.events == four.events)
         #expect(four.replayed == 24)
