@@ -149,15 +149,16 @@ package final class WorkerRole: Role {
 
     package func metrics(_ reports: [ShardReport]) -> [MetricFamily] {
         let shared = shared.withLock { $0 }
-        return WorkerMetrics(
-            reports,
+        let report = WorkerReport(
+            shards: reports,
             certificates: certificates.certificates,
             filter: shared.follower.map { Self.report(of: $0.filters) },
             retention: shared.retention
-        ).families
+        )
+        return WorkerMetrics.table.families(of: [report])
     }
 
-    private static func report(of filters: DeadTokenSets) -> WorkerMetrics.Filter {
+    private static func report(of filters: DeadTokenSets) -> WorkerReport.Filter {
         let now = MonotonicTime(.now())
         return .init(
             age: filters.completeSince.map { $0.elapsed(until: now) },

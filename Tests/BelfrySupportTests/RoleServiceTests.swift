@@ -88,7 +88,7 @@ struct RoleServiceTests {
 
         func metrics(_ reports: [String]) -> [MetricFamily] {
             var parts = MetricFamily("parts", .gauge, "")
-            for report in reports { parts.add(1, .init("part", report)) }
+            for report in reports { parts.add(1, [.init("part", report)]) }
             return [parts]
         }
 

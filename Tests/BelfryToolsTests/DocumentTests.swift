@@ -203,8 +203,10 @@ private enum Repository {
     static func declaredMetrics() throws -> Set<String> {
         try paths(endingIn: ".swift", below: "Sources").reduce(into: []) { names, path in
             let source = try text(of: path)
-            guard source.contains("MetricFamily(") else { return }
-            for match in source.matches(of: /MetricFamily\(\s*"(belfry_[a-z_]+)"/) { names.insert(String(match.1)) }
+            guard source.contains("Metric<") else { return }
+            for match in source.matches(of: /\.(?:counter|gauge)\(\s*"(belfry_[a-z_]+)"/) {
+                names.insert(String(match.1))
+            }
         }
     }
 }

@@ -47,13 +47,17 @@ import Testing
         )
     }
 
-    private func lines(_ reports: [ShardReport], filter: WorkerMetrics.Filter? = nil) -> [String] {
+    private func text(_ report: WorkerReport) -> String {
+        MetricsText.render(WorkerMetrics.table.families(of: [report]))
+    }
+
+    private func lines(_ shards: [ShardReport], filter: WorkerReport.Filter? = nil) -> [String] {
         let certificate = CertificateStore.Certificate(
             bundleID: "com.example.news",
             environment: "sandbox",
             notAfter: 9
         )
-        return MetricsText.render(WorkerMetrics(reports, certificates: [certificate], filter: filter).families)
+        return text(WorkerReport(shards: shards, certificates: [certificate], filter: filter))
             .split(separator: "\n").map(String.init)
     }
 
@@ -108,11 +112,11 @@ import Testing
         older.oldestPublishedAt = 1_600_000_000_000
         var done = report()
         done.oldestPublishedAt = nil
-        let metrics = WorkerMetrics([report(), older, done], certificates: [], retention: .seconds(86_400))
-        let lines = MetricsText.render(metrics.families).split(separator: "\n").map(String.init)
+        let worker = WorkerReport(shards: [report(), older, done], retention: .seconds(86_400))
+        let lines = text(worker).split(separator: "\n").map(String.init)
         #expect(lines.contains("belfry_oldest_record_timestamp_seconds 1600000000"))
         #expect(lines.contains("belfry_requests_retention_seconds 86400"))
-        let unknown = MetricsText.render(WorkerMetrics([done], certificates: []).families)
+        let unknown = text(WorkerReport(shards: [done]))
         #expect(!unknown.contains("\nbelfry_oldest_record_timestamp_seconds "))
         #expect(!unknown.contains("\nbelfry_requests_retention_seconds "))
     }
@@ -125,7 +129,7 @@ import Testing
 
     @Test("the filter of dead tokens tells its age once it has one, what it holds and takes, and what did not fit")
     func filter() {
-        var filter = WorkerMetrics.Filter(age: nil, entries: 3, bytes: 4096, givenUp: 1)
+        var filter = WorkerReport.Filter(age: nil, entries: 3, bytes: 4096, givenUp: 1)
         let lines = lines([report()], filter: filter)
         #expect(!lines.contains { $0.hasPrefix("belfry_tombstone_filter_age_seconds") })
         #expect(lines.contains("belfry_tombstone_filter_entries 3"))
@@ -153,7 +157,7 @@ import Testing
             check.standardOutput = output
             check.standardError = output
             try check.run()
-            let text = MetricsText.render(WorkerMetrics(reports, certificates: []).families)
+            let text = text(WorkerReport(shards: reports))
             try input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
             try input.fileHandleForWriting.close()
             let said = try output.fileHandleForReading.readToEnd() ?? Data()

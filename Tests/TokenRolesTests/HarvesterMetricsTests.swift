@@ -62,9 +62,16 @@ import Testing
         ]
     )
     func series(line: String) {
-        let text = MetricsText.render(HarvesterMetrics([report()]).families)
+        let text = MetricsText.render(HarvesterMetrics.table.families(of: [report()]))
         let expected = line.replacing("L", with: "topic=\"com.example.news\",environment=\"sandbox\"")
         #expect(text.split(separator: "\n").contains { $0 == expected }, "\(text)")
+    }
+
+    @Test("a harvester that has just started has its metrics, each once, and no samples")
+    func justStarted() {
+        let families = HarvesterMetrics.table.families(of: [])
+        #expect(Set(families.map(\.name)).count == families.count)
+        #expect(families.allSatisfy { $0.samples.isEmpty })
     }
 
     @Test("a harvester is ready when it runs, has Redis, and a place in its group")

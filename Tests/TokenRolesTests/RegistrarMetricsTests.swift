@@ -48,7 +48,8 @@ import Testing
         ]
     )
     func series(line: String) {
-        let lines = MetricsText.render(RegistrarMetrics([report()]).families).split(separator: "\n").map(String.init)
+        let text = MetricsText.render(RegistrarMetrics.table.families(of: [report()]))
+        let lines = text.split(separator: "\n").map(String.init)
         #expect(lines.contains(line))
     }
 
@@ -63,7 +64,7 @@ import Testing
             check.standardOutput = output
             check.standardError = output
             try check.run()
-            let text = MetricsText.render(RegistrarMetrics(reports).families)
+            let text = MetricsText.render(RegistrarMetrics.table.families(of: reports))
             try input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
             try input.fileHandleForWriting.close()
             let said = try output.fileHandleForReading.readToEnd() ?? Data()

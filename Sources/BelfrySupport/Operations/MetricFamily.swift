@@ -40,28 +40,18 @@ public struct MetricFamily: Sendable, Equatable {
     }
 
     /// Adds to the series with these labels, which begins at 0: what several shards report is one series.
-    public mutating func add(_ value: some BinaryInteger, _ labels: Label...) {
-        add(Double(value), labels)
-    }
-
-    /// See ``add(_:_:)-(BinaryInteger,_)``.
-    public mutating func add(_ value: Double, _ labels: [Label]) {
-        if let index = samples.firstIndex(where: { $0.labels == labels }) {
-            samples[index].value += value
-        } else {
-            samples.append(Sample(labels: labels, value: value))
-        }
-    }
-
-    /// Adds how many records a partition lags by, unless it is not known yet: no sample says so, a 0 would deny it.
-    package mutating func addLag(_ records: Int64?, partition: Int32) {
-        if let records { add(records, Label("partition", "\(partition)")) }
+    mutating func add(_ value: Double, _ labels: [Label]) {
+        merge(value, labels, by: +)
     }
 
     /// Raises the series with these labels to at least `value`: of what several shards report, the highest counts.
-    public mutating func raise(to value: Double, _ labels: Label...) {
+    mutating func raise(to value: Double, _ labels: [Label]) {
+        merge(value, labels, by: max)
+    }
+
+    private mutating func merge(_ value: Double, _ labels: [Label], by combine: (Double, Double) -> Double) {
         if let index = samples.firstIndex(where: { $0.labels == labels }) {
-            samples[index].value = max(samples[index].value, value)
+            samples[index].value = combine(samples[index].value, value)
         } else {
             samples.append(Sample(labels: labels, value: value))
         }

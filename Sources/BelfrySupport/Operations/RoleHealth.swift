@@ -91,16 +91,16 @@ public final class RoleHealth: Sendable {
         return liveness
     }
 
-    func metrics(now: MonotonicTime) -> [MetricFamily] {
-        var silence = MetricFamily(
+    private static let table: [Metric<[LoopWatch.Silence]>] = [
+        .gauge(
             "belfry_event_loop_silence_seconds",
-            .gauge,
-            "Time since an event loop marked its progress, which it does every second."
+            "Time since an event loop marked its progress, which it does every second.",
+            .each(\.self, labels: { [.init("loop", $0.loop)] }, .seconds(\.duration))
         )
-        for loop in state.withLock({ $0.loops.silences(now: now) }) {
-            silence.add(Double(loop.duration.wholeNanoseconds) / 1e9, [.init("loop", loop.loop)])
-        }
-        return [silence]
+    ]
+
+    func metrics(now: MonotonicTime) -> [MetricFamily] {
+        Self.table.families(of: [state.withLock { $0.loops.silences(now: now) }])
     }
 }
 

@@ -1,262 +1,232 @@
 import BelfrySupport
 import PipelineCore
 
-/// The reports of a worker's shards as metrics. Dashboards and alerts rely on the names.
-struct WorkerMetrics {
-    private typealias Label = MetricFamily.Label
+/// The metrics of a worker. Dashboards and alerts rely on the names.
+enum WorkerMetrics {
+    /// In the order of `/metrics`.
+    static let table: [Metric<WorkerReport>] =
+        progress + topics + cursors + work + filter + publications + connections
 
-    private var lag = MetricFamily(
-        "belfry_lag_records",
-        .gauge,
-        "Records not behind the commit frontier, per partition."
-    )
-    private var age = MetricFamily(
-        "belfry_oldest_unconfirmed_age_seconds",
-        .gauge,
-        "Since the oldest notification without an outcome was taken in."
-    )
-    private var oldestRecord = MetricFamily(
-        "belfry_oldest_record_timestamp_seconds",
-        .gauge,
-        "When the oldest record with a notification without an outcome was published, UNIX time."
-    )
-    private var retention = MetricFamily(
-        "belfry_requests_retention_seconds",
-        .gauge,
-        "How long the brokers keep push.requests, as they said when the worker started."
-    )
-    private var uncommitted = MetricFamily(
-        "belfry_uncommitted_notifications",
-        .gauge,
-        "Notifications taken in beyond the commit frontier."
-    )
-    private var unacknowledged = MetricFamily(
-        "belfry_unacknowledged_publications",
-        .gauge,
-        "Outcomes and dead letters that the broker has not acknowledged."
-    )
-    private var coalescing = MetricFamily(
-        "belfry_coalescing_notifications",
-        .gauge,
-        "Notifications that wait for newer ones of their coalescing key."
-    )
-    private var partitions = MetricFamily("belfry_assigned_partitions", .gauge, "Partitions this process owns.")
-    private var inFlight = MetricFamily(
-        "belfry_in_flight_notifications",
-        .gauge,
-        "Handed to gateway connections and not settled."
-    )
-    private var waiting = MetricFamily(
-        "belfry_waiting_notifications",
-        .gauge,
-        "Encoded and waiting for a connection, or to be sent again."
-    )
-    private var open = MetricFamily("belfry_open_connections", .gauge, "Gateway connections that are open.")
-    private var stopped = MetricFamily(
-        "belfry_topic_stopped",
-        .gauge,
-        "1 while the topic does not work and is probed, by reason."
-    )
-    private var topicLag = MetricFamily(
-        "belfry_topic_lag_records",
-        .gauge,
-        "Offsets between a lagging topic's cursors and the ends of its partitions."
-    )
-    private var topicBytes = MetricFamily(
-        "belfry_topic_held_bytes",
-        .gauge,
-        "Memory of a topic's records and notifications that are not done."
-    )
-    private var behind = MetricFamily(
-        "belfry_topics_behind",
-        .gauge,
-        "Topics fed again from their own cursors, per partition."
-    )
-    private var unnamed = MetricFamily(
-        "belfry_commit_unnamed_topics",
-        .gauge,
-        "Lagging topics without room in the commit metadata: they hold the offset, which costs repetitions after a crash."
-    )
-    private var standing = MetricFamily(
-        "belfry_standing_partitions",
-        .gauge,
-        "Partitions that stand because their commit metadata is not understood."
-    )
-    private var unreadable = MetricFamily(
-        "belfry_unreadable_token_states_total",
-        .counter,
-        "Tokens whose state in Redis cannot be understood; they are sent to without it."
-    )
-    private var expiry = MetricFamily(
-        "belfry_certificate_expiry_timestamp_seconds",
-        .gauge,
-        "UNIX time at which the topic's certificate ends."
-    )
-    private var records = MetricFamily("belfry_records_total", .counter, "Records taken in.")
-    private var notifications = MetricFamily("belfry_notifications_total", .counter, "Notifications taken in.")
-    private var sent = MetricFamily("belfry_sent_total", .counter, "Notifications encoded for a connection.")
-    private var sentWithoutState = MetricFamily(
-        "belfry_sent_without_token_state_total",
-        .counter,
-        "Notifications encoded for a connection without a look at Redis, which was away."
-    )
-    private var lookUps = MetricFamily("belfry_token_lookups_total", .counter, "Tokens that Redis was asked for.")
-    private var filterAge = MetricFamily(
-        "belfry_tombstone_filter_age_seconds",
-        .gauge,
-        "How far the filter of dead tokens may be behind push.tombstones; absent until it is complete."
-    )
-    private var filterEntries = MetricFamily(
-        "belfry_tombstone_filter_entries",
-        .gauge,
-        "Dead tokens that the filter holds."
-    )
-    private var filterBytes = MetricFamily(
-        "belfry_tombstone_filter_bytes",
-        .gauge,
-        "Memory that the filter of dead tokens takes."
-    )
-    private var filtersGivenUp = MetricFamily(
-        "belfry_tombstone_filters_given_up",
-        .gauge,
-        "Bundles without a filter of dead tokens, since it would take too much memory."
-    )
-    private var deadLetters = MetricFamily("belfry_dead_letters_total", .counter, "Dead letters acknowledged.")
-    private var commits = MetricFamily("belfry_commits_total", .counter, "Commits the broker acknowledged.")
-    private var recordsLost = MetricFamily(
-        "belfry_records_lost_total",
-        .counter,
-        "Records that retention deleted before they were read."
-    )
-    private var beyondEnd = MetricFamily(
-        "belfry_offsets_beyond_end_total",
-        .counter,
-        "Partitions found to end before their committed offset; they stand still."
-    )
-    private var outcomes = MetricFamily("belfry_outcomes_total", .counter, "Notifications by outcome.")
-    private var connects = MetricFamily("belfry_connects_total", .counter, "Gateway connections made.")
-    private var disconnects = MetricFamily(
-        "belfry_disconnects_total",
-        .counter,
-        "Gateway connections ended, or not made, by reason."
-    )
-    private var responses = MetricFamily("belfry_error_responses_total", .counter, "Error responses by status.")
-    private var resent = MetricFamily(
-        "belfry_resent_total",
-        .counter,
-        "Notifications handed to a connection that are to be sent again."
-    )
-    private var probation = MetricFamily(
-        "belfry_probation_total",
-        .counter,
-        "Notifications to tokens not accepted before that went apart from others, since many were called invalid."
-    )
-    private var presumedWrong = MetricFamily(
-        "belfry_presumed_wrong_total",
-        .counter,
-        "Notifications presumed accepted that a late answer proved discarded."
-    )
+    private static let progress: [Metric<WorkerReport>] = [
+        .gauge(
+            "belfry_lag_records",
+            "Records not behind the commit frontier, per partition.",
+            .eachPartitionByNumber { $0.lagRecords.map(Int.init) }
+        ),
+        .gauge(
+            "belfry_oldest_unconfirmed_age_seconds",
+            "Since the oldest notification without an outcome was taken in.",
+            highest: .each(\.shards, .seconds { $0.oldestUnconfirmed ?? .zero })
+        ),
+        .gauge(
+            "belfry_oldest_record_timestamp_seconds",
+            "When the oldest record with a notification without an outcome was published, UNIX time.",
+            .number { $0.shards.compactMap(\.oldestPublishedAt).min().map { Double($0) / 1000 } }
+        ),
+        .gauge(
+            "belfry_requests_retention_seconds",
+            "How long the brokers keep push.requests, as they said when the worker started.",
+            .seconds(\.retention)
+        ),
+        .gauge(
+            "belfry_uncommitted_notifications",
+            "Notifications taken in beyond the commit frontier.",
+            .eachPartition(\.uncommitted)
+        ),
+        .gauge(
+            "belfry_unacknowledged_publications",
+            "Outcomes and dead letters that the broker has not acknowledged.",
+            .eachShard(\.unacknowledged)
+        ),
+        .gauge(
+            "belfry_coalescing_notifications",
+            "Notifications that wait for newer ones of their coalescing key.",
+            .eachShard(\.coalescing)
+        ),
+        .gauge("belfry_assigned_partitions", "Partitions this process owns.", .eachShard(\.partitions.count)),
+    ]
 
-    /// The filter of dead tokens.
-    struct Filter: Sendable, Equatable {
-        /// The time since the filter was last complete; nil: it is not.
-        var age: Duration?
-        var entries: Int
-        var bytes: Int
-        /// Bundles whose filter was given up.
-        var givenUp: Int
-    }
+    private static let topics: [Metric<WorkerReport>] = [
+        .gauge(
+            "belfry_in_flight_notifications",
+            "Handed to gateway connections and not settled.",
+            .eachTopic(.count(\.inFlight))
+        ),
+        .gauge(
+            "belfry_waiting_notifications",
+            "Encoded and waiting for a connection, or to be sent again.",
+            .eachTopic(.count(\.waiting))
+        ),
+        .gauge("belfry_open_connections", "Gateway connections that are open.", .eachTopic(.count(\.openConnections))),
+        .gauge(
+            "belfry_topic_stopped",
+            "1 while the topic does not work and is probed, by reason.",
+            highest: .eachTopic(.counts(by: "reason") { topic in topic.reason.map { [($0, 1)] } ?? [] })
+        ),
+        .gauge(
+            "belfry_topic_lag_records",
+            "Offsets between a lagging topic's cursors and the ends of its partitions.",
+            .eachTopic(.count { $0.lagRecords > 0 ? Int($0.lagRecords) : nil })
+        ),
+        .gauge(
+            "belfry_topic_held_bytes",
+            "Memory of a topic's records and notifications that are not done.",
+            .eachTopic(.count(\.bytes))
+        ),
+    ]
 
-    /// - Parameter retention: the retention of push.requests; nil: for ever, or not known.
-    init(
-        _ reports: [ShardReport],
-        certificates: [CertificateStore.Certificate],
-        filter: Filter? = nil,
-        retention: Duration? = nil
-    ) {
-        if let retention { self.retention.raise(to: Double(retention.wholeNanoseconds) / 1e9) }
-        if let published = reports.compactMap(\.oldestPublishedAt).min() {
-            oldestRecord.raise(to: Double(published) / 1000)
-        }
-        if let filter {
-            filterEntries.add(filter.entries)
-            filterBytes.add(filter.bytes)
-            filtersGivenUp.add(filter.givenUp)
-            if let age = filter.age { filterAge.raise(to: Double(age.wholeNanoseconds) / 1e9) }
-        }
-        for certificate in certificates {
-            expiry.add(
-                certificate.notAfter,
-                Label("topic", certificate.bundleID),
-                Label("environment", certificate.environment)
+    private static let cursors: [Metric<WorkerReport>] = [
+        .gauge(
+            "belfry_topics_behind",
+            "Topics fed again from their own cursors, per partition.",
+            .eachPartitionByNumber { $0.behind > 0 ? $0.behind : nil }
+        ),
+        .gauge(
+            "belfry_commit_unnamed_topics",
+            "Lagging topics without room in the commit metadata: they hold the offset, which costs repetitions after a crash.",
+            .eachPartition(\.unnamed)
+        ),
+        .gauge(
+            "belfry_standing_partitions",
+            "Partitions that stand because their commit metadata is not understood.",
+            .eachPartition { $0.isStanding ? 1 : 0 }
+        ),
+    ]
+
+    private static let work: [Metric<WorkerReport>] = [
+        .counter(
+            "belfry_unreadable_token_states_total",
+            "Tokens whose state in Redis cannot be understood; they are sent to without it.",
+            .eachShard(\.counters.unreadableStates)
+        ),
+        .gauge(
+            "belfry_certificate_expiry_timestamp_seconds",
+            "UNIX time at which the topic's certificate ends.",
+            .each(
+                \.certificates,
+                labels: { .topic($0.bundleID, in: $0.environment) },
+                .count { Int($0.notAfter) }
             )
-        }
-        for report in reports { add(report) }
-    }
+        ),
+        .counter("belfry_records_total", "Records taken in.", .eachShard(\.counters.records)),
+        .counter("belfry_notifications_total", "Notifications taken in.", .eachShard(\.counters.notifications)),
+        .counter("belfry_sent_total", "Notifications encoded for a connection.", .eachShard(\.counters.sent)),
+        .counter(
+            "belfry_sent_without_token_state_total",
+            "Notifications encoded for a connection without a look at Redis, which was away.",
+            .eachShard(\.counters.sentWithoutState)
+        ),
+        .counter(
+            "belfry_token_lookups_total",
+            "Tokens that Redis was asked for.",
+            .eachShard(\.counters.lookUps)
+        ),
+    ]
 
-    var families: [MetricFamily] {
-        [
-            lag, age, oldestRecord, retention, uncommitted, unacknowledged, coalescing, partitions, inFlight, waiting,
-            open, stopped, topicLag,
-            topicBytes,
-            behind, unnamed, standing, unreadable, expiry, records,
-            notifications, sent, sentWithoutState, lookUps, filterAge, filterEntries, filterBytes, filtersGivenUp,
-            deadLetters, commits, recordsLost, beyondEnd, outcomes, connects,
-            disconnects,
-            responses, resent,
-            presumedWrong, probation,
-        ]
-    }
+    private static let filter: [Metric<WorkerReport>] = [
+        .gauge(
+            "belfry_tombstone_filter_age_seconds",
+            "How far the filter of dead tokens may be behind push.tombstones; absent until it is complete.",
+            .seconds(\.filter?.age)
+        ),
+        .gauge(
+            "belfry_tombstone_filter_entries",
+            "Dead tokens that the filter holds.",
+            .count(\.filter?.entries)
+        ),
+        .gauge(
+            "belfry_tombstone_filter_bytes",
+            "Memory that the filter of dead tokens takes.",
+            .count(\.filter?.bytes)
+        ),
+        .gauge(
+            "belfry_tombstone_filters_given_up",
+            "Bundles without a filter of dead tokens, since it would take too much memory.",
+            .count(\.filter?.givenUp)
+        ),
+    ]
 
-    private mutating func add(_ report: ShardReport) {
-        for partition in report.partitions {
-            lag.addLag(partition.lagRecords, partition: partition.number)
-            uncommitted.add(partition.uncommitted)
-            if partition.behind > 0 { behind.add(partition.behind, Label("partition", "\(partition.number)")) }
-            unnamed.add(partition.unnamed)
-            standing.add(partition.isStanding ? 1 : 0)
-        }
-        age.raise(to: report.oldestUnconfirmed.map { Double($0.wholeNanoseconds) / 1e9 } ?? 0)
-        unacknowledged.add(report.unacknowledged)
-        coalescing.add(report.coalescing)
-        partitions.add(report.partitions.count)
-        records.add(report.counters.records)
-        notifications.add(report.counters.notifications)
-        sent.add(report.counters.sent)
-        unreadable.add(report.counters.unreadableStates)
-        sentWithoutState.add(report.counters.sentWithoutState)
-        lookUps.add(report.counters.lookUps)
-        deadLetters.add(report.counters.deadLetters)
-        commits.add(report.counters.commits)
-        recordsLost.add(report.counters.recordsLost)
-        beyondEnd.add(report.counters.offsetsBeyondEnd)
-        for kind in OutcomeKind.allCases { outcomes.add(report.counters.outcomes[kind], Label("kind", kind.name)) }
-        for topic in report.topics { add(topic) }
-    }
-
-    private mutating func add(_ topic: ShardReport.Topic) {
-        let name = Label("topic", topic.bundleID)
-        let environment = Label("environment", topic.environment)
-        inFlight.add(topic.inFlight, name, environment)
-        waiting.add(topic.waiting, name, environment)
-        open.add(topic.openConnections, name, environment)
-        if let reason = topic.reason { stopped.raise(to: 1, name, environment, Label("reason", reason)) }
-        if topic.lagRecords > 0 { topicLag.add(topic.lagRecords, name, environment) }
-        topicBytes.add(topic.bytes, name, environment)
-        connects.add(topic.counters.connects, name, environment)
-        for reason in DisconnectReason.allCases {
-            disconnects.add(
-                topic.counters.disconnects[reason.rawValue],
-                name,
-                environment,
-                Label("reason", reason.name)
+    private static let publications: [Metric<WorkerReport>] = [
+        .counter("belfry_dead_letters_total", "Dead letters acknowledged.", .eachShard(\.counters.deadLetters)),
+        .counter("belfry_commits_total", "Commits the broker acknowledged.", .eachShard(\.counters.commits)),
+        .counter(
+            "belfry_records_lost_total",
+            "Records that retention deleted before they were read.",
+            .eachShard(\.counters.recordsLost)
+        ),
+        .counter(
+            "belfry_offsets_beyond_end_total",
+            "Partitions found to end before their committed offset; they stand still.",
+            .eachShard(\.counters.offsetsBeyondEnd)
+        ),
+        .counter(
+            "belfry_outcomes_total",
+            "Notifications by outcome.",
+            .each(
+                \.shards,
+                .counts(by: "kind") { shard in OutcomeKind.allCases.map { ($0.name, shard.counters.outcomes[$0]) } }
             )
-        }
-        for (status, count) in topic.counters.errorResponses.sorted(by: { $0.key < $1.key }) {
-            responses.add(count, name, environment, Label("status", "\(status)"))
-        }
-        resent.add(topic.counters.resent, name, environment)
-        presumedWrong.add(topic.counters.presumedWrong, name, environment)
-        probation.add(topic.counters.onProbation, name, environment)
+        ),
+    ]
+
+    private static let connections: [Metric<WorkerReport>] = [
+        .counter("belfry_connects_total", "Gateway connections made.", .eachTopic(.count(\.counters.connects))),
+        .counter(
+            "belfry_disconnects_total",
+            "Gateway connections ended, or not made, by reason.",
+            .eachTopic(
+                .counts(by: "reason") { topic in
+                    DisconnectReason.allCases.map { ($0.name, topic.counters.disconnects[$0.rawValue]) }
+                }
+            )
+        ),
+        .counter(
+            "belfry_error_responses_total",
+            "Error responses by status.",
+            .eachTopic(
+                .counts(by: "status") { topic in
+                    topic.counters.errorResponses.sorted { $0.key < $1.key }.map { ("\($0)", $1) }
+                }
+            )
+        ),
+        .counter(
+            "belfry_resent_total",
+            "Notifications handed to a connection that are to be sent again.",
+            .eachTopic(.count(\.counters.resent))
+        ),
+        .counter(
+            "belfry_presumed_wrong_total",
+            "Notifications presumed accepted that a late answer proved discarded.",
+            .eachTopic(.count(\.counters.presumedWrong))
+        ),
+        .counter(
+            "belfry_probation_total",
+            "Notifications to tokens not accepted before that went apart from others, since many were called invalid.",
+            .eachTopic(.count(\.counters.onProbation))
+        ),
+    ]
+}
+
+extension Metric.Values where Report == WorkerReport {
+    /// One series: the shards add up.
+    fileprivate static func eachShard(_ count: @escaping @Sendable (ShardReport) -> Int?) -> Self {
+        each(\.shards, .count(count))
+    }
+
+    /// One series: the partitions add up.
+    fileprivate static func eachPartition(_ count: @escaping @Sendable (ShardReport.Partition) -> Int?) -> Self {
+        each({ $0.shards.flatMap(\.partitions) }, .count(count))
+    }
+
+    /// A series for each partition.
+    fileprivate static func eachPartitionByNumber(
+        _ count: @escaping @Sendable (ShardReport.Partition) -> Int?
+    ) -> Self {
+        each({ $0.shards.flatMap(\.partitions) }, labels: { .partition($0.number) }, .count(count))
+    }
+
+    /// Series for each topic: those of several shards add up.
+    fileprivate static func eachTopic(_ values: Metric<ShardReport.Topic>.Values) -> Self {
+        each({ $0.shards.flatMap(\.topics) }, labels: { .topic($0.bundleID, in: $0.environment) }, values)
     }
 }

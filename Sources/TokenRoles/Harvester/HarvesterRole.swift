@@ -84,7 +84,9 @@ package struct HarvesterRole: Role {
 
     package static func report(of part: Part) -> HarvesterReport { part.report(now: .init(.now())) }
 
-    package func metrics(_ reports: [HarvesterReport]) -> [MetricFamily] { HarvesterMetrics(reports).families }
+    package func metrics(_ reports: [HarvesterReport]) -> [MetricFamily] {
+        HarvesterMetrics.table.families(of: reports)
+    }
 
     /// A harvester is ready when it can have leases and apply tuples. That a list cannot be read is no reason to start
     /// it again.

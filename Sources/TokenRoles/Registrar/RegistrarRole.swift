@@ -95,7 +95,9 @@ package struct RegistrarRole: Role {
 
     package static func report(of part: Part) -> RegistrarReport { part.report() }
 
-    package func metrics(_ reports: [RegistrarReport]) -> [MetricFamily] { RegistrarMetrics(reports).families }
+    package func metrics(_ reports: [RegistrarReport]) -> [MetricFamily] {
+        RegistrarMetrics.table.families(of: reports)
+    }
 
     /// A registrar is ready when it can apply what comes. That the group gave it no partition is no obstacle: there may
     /// be more registrars than partitions.

@@ -1,0 +1,107 @@
+import PipelineCore
+
+/// One metric of a role: its name, its help, and where its values stand in the role's report.
+///
+/// The metrics of a role are a table of these. `/metrics` shows them in its order.
+package struct Metric<Report>: Sendable {
+    private let empty: MetricFamily
+    private let values: Values
+    /// Of equal series the highest counts, not their sum.
+    private let isHighest: Bool
+
+    /// A value that only ever rises, until the process ends. The name ends in `_total`.
+    package static func counter(_ name: String, _ help: String, _ values: Values) -> Self {
+        Self(empty: MetricFamily(name, .counter, help), values: values, isHighest: false)
+    }
+
+    package static func gauge(_ name: String, _ help: String, _ values: Values) -> Self {
+        Self(empty: MetricFamily(name, .gauge, help), values: values, isHighest: false)
+    }
+
+    /// A value of which the highest counts, where several reports, or parts of one, tell of the same series.
+    package static func gauge(_ name: String, _ help: String, highest values: Values) -> Self {
+        Self(empty: MetricFamily(name, .gauge, help), values: values, isHighest: true)
+    }
+
+    /// The metric with the series of all reports together.
+    package func family(of reports: [Report]) -> MetricFamily {
+        var family = empty
+        for sample in reports.flatMap(values.samples) {
+            if isHighest {
+                family.raise(to: sample.value, sample.labels)
+            } else {
+                family.add(sample.value, sample.labels)
+            }
+        }
+        return family
+    }
+}
+
+extension Array {
+    /// All metrics of a table, also those without a sample: that they exist is worth knowing.
+    package func families<Report>(of reports: [Report]) -> [MetricFamily] where Element == Metric<Report> {
+        map { $0.family(of: reports) }
+    }
+}
+
+extension Metric {
+    /// The way from a report to the values of a metric. Where it gives nil there is no sample: a 0 would say that it
+    /// is known.
+    package struct Values: Sendable {
+        fileprivate let samples: @Sendable (Report) -> [MetricFamily.Sample]
+
+        package static func number(_ value: @escaping @Sendable (Report) -> Double?) -> Self {
+            Self { report in value(report).map { [.init(labels: [], value: $0)] } ?? [] }
+        }
+
+        package static func count(_ value: @escaping @Sendable (Report) -> Int?) -> Self {
+            number { value($0).map(Double.init) }
+        }
+
+        package static func seconds(_ value: @escaping @Sendable (Report) -> Duration?) -> Self {
+            number { value($0).map { Double($0.wholeNanoseconds) / 1e9 } }
+        }
+
+        /// 1 for true, 0 for false.
+        package static func flag(_ value: @escaping @Sendable (Report) -> Bool?) -> Self {
+            number { value($0).map { $0 ? 1 : 0 } }
+        }
+
+        /// A series for each value of a label.
+        package static func counts(
+            by label: String,
+            _ counts: @escaping @Sendable (Report) -> [(String, Int)]
+        ) -> Self {
+            Self { report in
+                counts(report).map { .init(labels: [.init(label, $0)], value: Double($1)) }
+            }
+        }
+
+        /// The values of each part of a report.
+        ///
+        /// - Parameter labels: tell the parts apart; those of the values come behind them.
+        package static func each<Part>(
+            _ parts: @escaping @Sendable (Report) -> [Part],
+            labels: @escaping @Sendable (Part) -> [MetricFamily.Label] = { _ in [] },
+            _ values: Metric<Part>.Values
+        ) -> Self {
+            Self { report in
+                parts(report).flatMap { part in
+                    let own = labels(part)
+                    return values.samples(part).map { MetricFamily.Sample(labels: own + $0.labels, value: $0.value) }
+                }
+            }
+        }
+    }
+}
+
+extension [MetricFamily.Label] {
+    /// The labels of a bundle in an environment.
+    package static func topic(_ bundleID: String, in environment: String) -> Self {
+        [.init("topic", bundleID), .init("environment", environment)]
+    }
+
+    package static func partition(_ number: Int32) -> Self {
+        [.init("partition", "\(number)")]
+    }
+}
