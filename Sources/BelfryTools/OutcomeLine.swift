@@ -41,19 +41,8 @@ struct OutcomeLine {
 
     /// The name of the design, for instance `dead_lettered`.
     var kind: String {
-        switch outcome.kind {
-        case .confirmed: "confirmed"
-        case .presumed: "presumed"
-        case .unknown: "unknown"
-        case .rejected: "rejected"
-        case .tombstoned: "tombstoned"
-        case .expired: "expired"
-        case .superseded: "superseded"
-        case .duplicate: "duplicate"
-        case .deadLettered: "dead_lettered"
-        case .unspecified: "unspecified"
-        case .UNRECOGNIZED(let number): "unrecognized_\(number)"
-        }
+        if let kind = OutcomeKind(outcome.kind) { return kind.name }
+        return outcome.kind == .unspecified ? "unspecified" : "unrecognized_\(outcome.kind.rawValue)"
     }
 
     private var token: String { Hex.encode([UInt8](outcome.token)) }

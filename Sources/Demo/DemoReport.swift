@@ -24,17 +24,11 @@ public struct DemoReport: Sendable {
         books.published == books.outcomes.count && lost == 0 && gateway.distinct == books.claimed && complaints.isEmpty
     }
 
-    private static let kinds: [(PushOutcomeKind, String)] = [
-        (.confirmed, "confirmed"), (.presumed, "presumed"), (.unknown, "unknown"), (.rejected, "rejected"),
-        (.tombstoned, "tombstoned"), (.expired, "expired"), (.superseded, "superseded"), (.duplicate, "duplicate"),
-        (.deadLettered, "dead_lettered"),
-    ]
-
     /// A table for people.
     public var table: String {
         var rows = [("published", "\(books.published)")]
-        for (kind, name) in Self.kinds where books.count(kind) > 0 {
-            rows.append(("  \(name)", "\(books.count(kind))"))
+        for kind in OutcomeKind.allCases where books.count(kind) > 0 {
+            rows.append(("  \(kind.name)", "\(books.count(kind))"))
         }
         rows += [
             ("accepted by the gateway", "\(gateway.accepted)"), ("  distinct", "\(gateway.distinct)"),
@@ -56,7 +50,7 @@ public struct DemoReport: Sendable {
 
     /// One line for programs.
     public var json: String {
-        let outcomes = Self.kinds.map { "\"\($0.1)\":\(books.count($0.0))" }.joined(separator: ",")
+        let outcomes = OutcomeKind.allCases.map { "\"\($0.name)\":\(books.count($0))" }.joined(separator: ",")
         let rejected = gateway.rejected.sorted { $0.key < $1.key }.map { "\"\($0.key)\":\($0.value)" }.joined(
             separator: ","
         )

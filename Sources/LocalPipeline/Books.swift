@@ -44,10 +44,13 @@ public struct Books: Sendable {
     /// Published and without an outcome.
     public var missing: Int { published - outcomes.count }
 
-    public func count(_ kind: PushOutcomeKind) -> Int {
-        outcomes.values.reduce(0) { $0 + ($1 == kind ? 1 : 0) }
+    public func count(_ kind: OutcomeKind) -> Int {
+        let message = kind.message
+        return outcomes.values.reduce(0) { $0 + ($1 == message ? 1 : 0) }
     }
 
     /// Notifications that the gateway accepted, by the worker's word.
-    public var claimed: Int { count(.confirmed) + count(.presumed) }
+    public var claimed: Int {
+        OutcomeKind.allCases.filter(\.isAcceptance).reduce(0) { $0 + count($1) }
+    }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import PushSchemas
 import Testing
 
 @testable import BelfrySupport
@@ -54,6 +55,12 @@ import Testing
             named += metrics.count
         }
         #expect(named >= declared.count)
+    }
+
+    @Test("The outcomes that Schemas/README.md explains are those that a worker gives")
+    func outcomes() throws {
+        let documented = try Document(path: "Schemas/README.md").names(inTablesOf: "outcome")
+        #expect(documented.sorted() == OutcomeKind.allCases.map(\.name).sorted())
     }
 
     @Test("Every make target that a document names is one of the Makefile's")

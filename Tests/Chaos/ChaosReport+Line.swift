@@ -11,7 +11,9 @@ extension ChaosReport {
             seconds: seconds,
             published: books.published,
             outcomes: books.outcomes,
-            outcomeKinds: Dictionary(uniqueKeysWithValues: books.kinds.map { ("\($0.key)", $0.value) }),
+            outcomeKinds: Dictionary(
+                uniqueKeysWithValues: books.kinds.map { (OutcomeKind($0.key)?.name ?? "\($0.key)", $0.value) }
+            ),
             lost: lost,
             duplicates: truth.accepted - gatewayDistinct,
             duplicatesExcess: truth.excess,

@@ -91,5 +91,5 @@ final class CoalescingBench {
     /// The topic's feed of the partition.
     var feed: TopicFeed? { shard.stages.group.assigned[0]?.feeds.values.first }
 
-    var superseded: Int { shard.stages.counters.outcomes.superseded }
+    var superseded: Int { shard.stages.counters.outcomes[.superseded] }
 }

@@ -34,7 +34,7 @@ extension Auditor {
         notifications[number].outcomeAt = now
         notifications[number].outcomeBy = worker
         notifications[number].decidedAt = time
-        notifications[number].hasArrived = outcome.kind == .confirmed || outcome.kind == .presumed
+        notifications[number].hasArrived = OutcomeKind(outcome.kind)?.isAcceptance == true
         open -= 1
     }
 
@@ -69,7 +69,7 @@ extension Auditor {
             break
         }
         // What was accepted once was refused, or left out, when it was sent again: the older one may be the last.
-        let isAcceptance = outcome.kind == .confirmed || outcome.kind == .presumed
+        let isAcceptance = OutcomeKind(outcome.kind)?.isAcceptance == true
         if isAccepted, !isAcceptance { tokens[notifications[number].token].isExempt = true }
     }
 

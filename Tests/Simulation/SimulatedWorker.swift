@@ -1,4 +1,5 @@
 import Logging
+import PushSchemas
 
 @testable import KafkaClient
 @testable import Sender
@@ -82,8 +83,12 @@ final class SimulatedWorker {
     private func leave() {
         guard let shard else { return }
         shard.leave()
-        world.note(.stopped, slot, number, "\(name) has stopped: \(shard.stages.counters.outcomes)")
+        world.note(.stopped, slot, number, "\(name) has stopped: \(Self.text(shard.stages.counters.outcomes))")
         end()
+    }
+
+    private static func text(_ outcomes: WorkerCounters.Outcomes) -> String {
+        OutcomeKind.allCases.map { "\($0.name) \(outcomes[$0])" }.joined(separator: ", ")
     }
 
     /// Kill -9. What its kernel and the network have goes its way.

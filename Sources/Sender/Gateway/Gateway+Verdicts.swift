@@ -1,6 +1,7 @@
 import APNsProtocol
 import Logging
 import PipelineCore
+import PushSchemas
 import PushTopics
 import TokenState
 

@@ -2,6 +2,7 @@ import KafkaClient
 import Logging
 import NIOCore
 import PipelineCore
+import PushSchemas
 import PushTopics
 import TokenState
 

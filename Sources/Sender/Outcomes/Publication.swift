@@ -1,4 +1,5 @@
 import PipelineCore
+import PushSchemas
 
 /// A record that the broker must acknowledge before notifications are done: an outcome, or a dead letter.
 struct Publication: Sendable {

@@ -1,6 +1,7 @@
 import Logging
 import NIOCore
 import PipelineCore
+import PushSchemas
 import PushTopics
 import RedisClient
 import TokenState

@@ -1,4 +1,5 @@
 import Logging
+import PushSchemas
 
 /// A shard's counters since its start. They count everything, whatever is published.
 struct WorkerCounters: Equatable, Sendable {
@@ -22,42 +23,12 @@ struct WorkerCounters: Equatable, Sendable {
 
     /// Notifications by their outcome.
     struct Outcomes: Equatable, Sendable {
-        var confirmed = 0
-        var presumed = 0
-        var unknown = 0
-        var rejected = 0
-        var tombstoned = 0
-        var expired = 0
-        var superseded = 0
-        var duplicate = 0
-        var deadLettered = 0
+        private var counts = [Int](repeating: 0, count: OutcomeKind.allCases.count)
 
-        subscript(kind: OutcomeKind) -> Int {
-            switch kind {
-            case .confirmed: confirmed
-            case .presumed: presumed
-            case .unknown: unknown
-            case .rejected: rejected
-            case .tombstoned: tombstoned
-            case .expired: expired
-            case .superseded: superseded
-            case .duplicate: duplicate
-            case .deadLettered: deadLettered
-            }
-        }
+        subscript(kind: OutcomeKind) -> Int { counts[kind.rawValue] }
 
         mutating func count(_ kind: OutcomeKind) {
-            switch kind {
-            case .confirmed: confirmed += 1
-            case .presumed: presumed += 1
-            case .unknown: unknown += 1
-            case .rejected: rejected += 1
-            case .tombstoned: tombstoned += 1
-            case .expired: expired += 1
-            case .superseded: superseded += 1
-            case .duplicate: duplicate += 1
-            case .deadLettered: deadLettered += 1
-            }
+            counts[kind.rawValue] += 1
         }
     }
 }
@@ -68,7 +39,7 @@ extension WorkerCounters {
     /// - Parameter topics: the counters of each topic's connections.
     func metadata(_ topics: [WorkerTopicCounters]) -> Logger.Metadata {
         let answers = topics.reduce(0) { $0 + $1.errorResponses.values.reduce(0, +) }
-        return [
+        var metadata: Logger.Metadata = [
             "records": .stringConvertible(records),
             "undecodable": .stringConvertible(undecodable),
             "notifications": .stringConvertible(notifications),
@@ -83,15 +54,10 @@ extension WorkerCounters {
             "commits": .stringConvertible(commits),
             "records-lost": .stringConvertible(recordsLost),
             "offsets-beyond-end": .stringConvertible(offsetsBeyondEnd),
-            "confirmed": .stringConvertible(outcomes.confirmed),
-            "presumed": .stringConvertible(outcomes.presumed),
-            "unknown": .stringConvertible(outcomes.unknown),
-            "rejected": .stringConvertible(outcomes.rejected),
-            "tombstoned": .stringConvertible(outcomes.tombstoned),
-            "expired": .stringConvertible(outcomes.expired),
-            "superseded": .stringConvertible(outcomes.superseded),
-            "duplicate": .stringConvertible(outcomes.duplicate),
-            "dead-lettered": .stringConvertible(outcomes.deadLettered),
         ]
+        for kind in OutcomeKind.allCases {
+            metadata[kind.name.replacing("_", with: "-")] = .stringConvertible(outcomes[kind])
+        }
+        return metadata
     }
 }

@@ -1,5 +1,6 @@
 import BelfrySupport
 import PipelineCore
+import PushSchemas
 
 /// The metrics of a worker. Dashboards and alerts rely on the names.
 enum WorkerMetrics {

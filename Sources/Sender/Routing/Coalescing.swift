@@ -3,6 +3,7 @@ import BelfrySupport
 import Logging
 import NIOCore
 import PipelineCore
+import PushSchemas
 import PushTopics
 import RedisClient
 import TokenState

@@ -1,6 +1,7 @@
 import BelfrySupport
 import NIOCore
 import PipelineCore
+import PushSchemas
 import PushTopics
 import TokenState
 
