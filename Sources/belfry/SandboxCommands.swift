@@ -47,9 +47,6 @@ struct SandboxServeCommand: AsyncParsableCommand {
     @Option(help: "Port of the courier for devices.")
     var devicePort: UInt16 = 5223
 
-    @Option(help: "Port of the HTTP/2 provider API; this version has none, so nothing listens there.")
-    var apiPort: UInt16?
-
     @Option(help: "Port of the control interface.")
     var controlPort: UInt16 = 2190
 
@@ -92,9 +89,6 @@ struct SandboxServeCommand: AsyncParsableCommand {
         configuration.environment = environment.value
         configuration.revocationFile = revoked
         let logger = Logger(label: "belfry.sandbox")
-        if apiPort != nil {
-            logger.warning("this version has no provider API; its port is not opened")
-        }
         try await reportingSetupErrors {
             configuration.ledger = try ledger.configuration()
             try formats.apply(to: &configuration)
