@@ -6,6 +6,4 @@ public enum PayloadLimit {
     public static let binaryIOS8 = 2048
     /// The HTTP/2 provider API [later].
     public static let http2 = 4096
-    /// VoIP notifications over the HTTP/2 provider API [later].
-    public static let voip = 5120
 }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct PayloadAcceptTests {
     /// Strips a payload; returns the result, or the error.
-    static func scan(_ payload: [UInt8], limitBytes: Int = PayloadLimit.voip) -> Result<[UInt8], PayloadError> {
+    static func scan(_ payload: [UInt8], limitBytes: Int = 5120) -> Result<[UInt8], PayloadError> {
         Result { () throws(PayloadError) in try PayloadScanner.stripped(payload, limitBytes: limitBytes) }
     }
 

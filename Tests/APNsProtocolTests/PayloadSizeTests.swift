@@ -14,7 +14,6 @@ import Testing
         #expect(PayloadLimit.binary2013 == 256)
         #expect(PayloadLimit.binaryIOS8 == 2048)
         #expect(PayloadLimit.http2 == 4096)
-        #expect(PayloadLimit.voip == 5120)
     }
 
     @Test("a payload of exactly the limit passes, one byte more does not", arguments: [256, 2048, 4096, 5120])
