@@ -1,5 +1,5 @@
 import Glibc
-import KafkaClient
+import KafkaTestSupport
 import LocalPipeline
 import Testing
 import Workbench

@@ -1,3 +1,4 @@
+import KafkaTestSupport
 import Testing
 
 @testable import KafkaClient

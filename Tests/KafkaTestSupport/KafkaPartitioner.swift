@@ -18,7 +18,7 @@ public enum KafkaPartitioner {
         return key.withUTF8 { murmur2Partition(key: UnsafeRawBufferPointer($0), count: count) }
     }
 
-    static func murmur2(_ key: UnsafeRawBufferPointer) -> UInt32 {
+    public static func murmur2(_ key: UnsafeRawBufferPointer) -> UInt32 {
         var hash = seed ^ UInt32(truncatingIfNeeded: key.count)
         var index = 0
         while index + 4 <= key.count {
