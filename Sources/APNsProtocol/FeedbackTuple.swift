@@ -21,16 +21,7 @@ public struct FeedbackTuple: Hashable, Sendable {
         Self.headerBytes + token.count
     }
 
-    /// Writes the tuple to the start of `output`.
-    ///
-    /// - Parameter output: at least ``encodedBytes`` long; a shorter one traps.
-    /// - Returns: the number of bytes written, ``encodedBytes``.
-    @discardableResult
-    public func encode(into output: UnsafeMutableRawBufferPointer) -> Int {
-        token.withUnsafeBytes { Self.encode(timestamp: timestamp, token: $0, into: output) }
-    }
-
-    /// Writes a tuple without making one first.
+    /// Writes a tuple to the start of `output`, without making one first.
     ///
     /// - Parameter output: at least ``headerBytes`` and the token long; a shorter one traps.
     /// - Returns: the number of bytes written.
@@ -51,10 +42,12 @@ public struct FeedbackTuple: Hashable, Sendable {
         return encodedBytes
     }
 
-    /// The tuple as an array: for the cold path and for tests.
+    /// The tuple as an array: for tests.
     public var encoded: [UInt8] {
         [UInt8](unsafeUninitializedCapacity: encodedBytes) { buffer, count in
-            count = encode(into: UnsafeMutableRawBufferPointer(buffer))
+            count = token.withUnsafeBytes {
+                Self.encode(timestamp: timestamp, token: $0, into: UnsafeMutableRawBufferPointer(buffer))
+            }
         }
     }
 }

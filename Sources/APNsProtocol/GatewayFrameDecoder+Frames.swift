@@ -90,6 +90,9 @@ extension GatewayFrameDecoder {
         .refused(FrameRefusal(status: status, identifier: items.identifier, command: 2))
     }
 
+    /// Command 0 [10]: `00` · token length (2) · token · payload length (2) · payload.
+    ///
+    /// Command 1 [10]: `01` · identifier (4) · expiry (4) · and the same.
     private static func parseCommand0Or1(
         _ command: UInt8,
         _ base: UnsafeRawPointer,

@@ -25,16 +25,6 @@ public enum NotificationFrame {
             + expirationItemBytes + priorityItemBytes
     }
 
-    /// The size of a command 1 frame.
-    public static func command1Bytes(tokenBytes: Int, payloadBytes: Int) -> Int {
-        13 + tokenBytes + payloadBytes
-    }
-
-    /// The size of a command 0 frame.
-    public static func command0Bytes(tokenBytes: Int, payloadBytes: Int) -> Int {
-        5 + tokenBytes + payloadBytes
-    }
-
     /// Command 2 [13]: `02` · frame length (4) · items of id (1), length (2), data.
     ///
     /// The identifier item stands first: a gateway that fails on an earlier item never saw it and answers with
@@ -69,45 +59,6 @@ public enum NotificationFrame {
         offset += expirationItemBytes
         storeItemHeader(.priority, bytes: 1, at: base + offset)
         base.storeByte(priority.rawValue, at: offset + itemHeaderBytes)
-        return frameBytes
-    }
-
-    /// Command 1 [10]: `01` · identifier (4) · expiry (4) · token length (2) · token · payload length (2) · payload.
-    ///
-    /// - Parameter expiration: UNIX seconds UTC; 0 = do not store at all.
-    /// - Returns: the number of bytes written, ``command1Bytes(tokenBytes:payloadBytes:)``.
-    @discardableResult
-    public static func encodeCommand1(
-        identifier: UInt32,
-        token: UnsafeRawBufferPointer,
-        payload: UnsafeRawBufferPointer,
-        expiration: UInt32,
-        into output: UnsafeMutableRawBufferPointer
-    ) -> Int {
-        let frameBytes = command1Bytes(tokenBytes: token.count, payloadBytes: payload.count)
-        let base = checkedBase(of: output, frameBytes: frameBytes, token: token, payload: payload)
-        base.storeByte(1, at: 0)
-        base.storeBigEndian(identifier, at: 1)
-        base.storeBigEndian(expiration, at: 5)
-        storeTokenAndPayload(token, payload, at: base + 9)
-        return frameBytes
-    }
-
-    /// Command 0 [10]: `00` · token length (2) · token · payload length (2) · payload.
-    ///
-    /// It has no identifier: on an error the gateway just closes [10].
-    ///
-    /// - Returns: the number of bytes written, ``command0Bytes(tokenBytes:payloadBytes:)``.
-    @discardableResult
-    public static func encodeCommand0(
-        token: UnsafeRawBufferPointer,
-        payload: UnsafeRawBufferPointer,
-        into output: UnsafeMutableRawBufferPointer
-    ) -> Int {
-        let frameBytes = command0Bytes(tokenBytes: token.count, payloadBytes: payload.count)
-        let base = checkedBase(of: output, frameBytes: frameBytes, token: token, payload: payload)
-        base.storeByte(0, at: 0)
-        storeTokenAndPayload(token, payload, at: base + 1)
         return frameBytes
     }
 
@@ -177,17 +128,5 @@ extension NotificationFrame {
     private static func storeItemHeader(_ item: Command2Item, bytes: Int, at base: UnsafeMutableRawPointer) {
         base.storeByte(item.rawValue, at: 0)
         base.storeBigEndian(UInt16(truncatingIfNeeded: bytes), at: 1)
-    }
-
-    @inline(__always)
-    private static func storeTokenAndPayload(
-        _ token: UnsafeRawBufferPointer,
-        _ payload: UnsafeRawBufferPointer,
-        at base: UnsafeMutableRawPointer
-    ) {
-        base.storeBigEndian(UInt16(truncatingIfNeeded: token.count), at: 0)
-        base.storeBytes(token, at: 2)
-        base.storeBigEndian(UInt16(truncatingIfNeeded: payload.count), at: 2 + token.count)
-        base.storeBytes(payload, at: 4 + token.count)
     }
 }

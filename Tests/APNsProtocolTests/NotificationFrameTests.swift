@@ -41,34 +41,6 @@ import Testing
         )
     }
 
-    @Test("command 1 and command 0 are laid out as in 2010")
-    func oldLayouts() {
-        let (tokenBytes, payloadBytes) = (Sample.token.count, Sample.payload.count)
-        Sample.token.withUnsafeBytes { token in
-            Sample.payload.withUnsafeBytes { payload in
-                let size1 = NotificationFrame.command1Bytes(tokenBytes: tokenBytes, payloadBytes: payloadBytes)
-                let frame1 = encoded(size1) {
-                    NotificationFrame.encodeCommand1(
-                        identifier: 0x0A0B_0C0D,
-                        token: token,
-                        payload: payload,
-                        expiration: 99,
-                        into: $0
-                    )
-                }
-                #expect(
-                    frame1
-                        == Frame.command1(0x0A0B_0C0D, expiration: 99, token: Sample.token, payload: Sample.payload)
-                )
-                let size0 = NotificationFrame.command0Bytes(tokenBytes: tokenBytes, payloadBytes: payloadBytes)
-                let frame0 = encoded(size0) {
-                    NotificationFrame.encodeCommand0(token: token, payload: payload, into: $0)
-                }
-                #expect(frame0 == Frame.command0(token: Sample.token, payload: Sample.payload))
-            }
-        }
-    }
-
     @Test("a patched identifier makes the frame that encoding with it would have made")
     func patch() {
         var frame = command2(identifier: 1, token: Sample.token, payload: Sample.payload)
@@ -157,7 +129,14 @@ import Testing
             payload.withUnsafeBytes { payload in
                 buffer.withUnsafeMutableBytes {
                     let token = UnsafeRawBufferPointer(rebasing: payload[..<32])
-                    _ = NotificationFrame.encodeCommand0(token: token, payload: payload, into: $0)
+                    _ = NotificationFrame.encodeCommand2(
+                        identifier: 1,
+                        token: token,
+                        payload: payload,
+                        expiration: 0,
+                        priority: .immediate,
+                        into: $0
+                    )
                 }
             }
         }

@@ -88,25 +88,19 @@ enum Frame {
     }
 
     static func command1(identifier: UInt32, token: [UInt8], n: Int = 0, expiration: UInt32 = .max) -> [UInt8] {
-        let payload = payload(n: n)
-        let frameBytes = NotificationFrame.command1Bytes(tokenBytes: token.count, payloadBytes: payload.count)
-        return encoded(frameBytes, token, payload) { token, payload, output in
-            NotificationFrame.encodeCommand1(
-                identifier: identifier,
-                token: token,
-                payload: payload,
-                expiration: expiration,
-                into: output
-            )
-        }
+        [1] + bigEndian(identifier) + bigEndian(expiration) + counted(token) + counted(payload(n: n))
     }
 
     static func command0(token: [UInt8], n: Int = 0) -> [UInt8] {
-        let payload = payload(n: n)
-        let frameBytes = NotificationFrame.command0Bytes(tokenBytes: token.count, payloadBytes: payload.count)
-        return encoded(frameBytes, token, payload) { token, payload, output in
-            NotificationFrame.encodeCommand0(token: token, payload: payload, into: output)
-        }
+        [0] + counted(token) + counted(payload(n: n))
+    }
+
+    private static func counted(_ data: [UInt8]) -> [UInt8] {
+        bigEndian(UInt16(data.count)) + data
+    }
+
+    private static func bigEndian(_ number: some FixedWidthInteger) -> [UInt8] {
+        withUnsafeBytes(of: number.bigEndian) { Array($0) }
     }
 
     static func sentinel(identifier: UInt32) -> [UInt8] {
