@@ -188,40 +188,6 @@ package final class TokenTable {
         }
     }
 
-    /// Adds to a token's badge, or sets it.
-    ///
-    /// - Parameters:
-    ///   - request: 12 bytes that identify the request: repeating it within `memory` gives the same number.
-    ///   - completion: called once with the badge to send.
-    func nextBadge(
-        of token: [UInt8],
-        _ change: BadgeChange,
-        in space: Space,
-        request: [UInt8],
-        memory: Duration,
-        _ completion: @escaping (Result<UInt32, RedisError>) -> Void
-    ) {
-        let place = Place(of: token)
-        call(
-            TokenScripts.badge,
-            token,
-            at: place,
-            in: space,
-            keys: [space.keys.badgeMemory(of: request, tag: place.tag)],
-            arguments: [.text(change.argument), .number(Int(memory / .milliseconds(1)))]
-        ) { result in
-            completion(
-                result.flatMap { reply in
-                    guard reply.count == 2, let badge = reply[0].string.flatMap({ UInt32($0) }),
-                        let tokens = reply[1].integer
-                    else { return .failure(.server(prefix: "BELFRY", message: "an answer without badge")) }
-                    if tokens > TokenBuckets.splitAbove { self.split(place.tag, of: space) }
-                    return .success(badge)
-                }
-            )
-        }
-    }
-
     /// Removes all data about a token; the result is true if there was any.
     func forget(_ token: [UInt8], in space: Space, _ completion: @escaping (Result<Bool, RedisError>) -> Void) {
         call(TokenScripts.forget, token, at: Place(of: token), in: space, arguments: []) { result in
@@ -245,7 +211,6 @@ package final class TokenTable {
 
     private enum ScriptArgument {
         case number(Int)
-        case text(String)
         case bytes([UInt8])
     }
 
@@ -255,7 +220,6 @@ package final class TokenTable {
         _ token: [UInt8],
         at place: Place,
         in space: Space,
-        keys: [[UInt8]] = [],
         arguments: [ScriptArgument],
         corrections: Int = TokenTable.corrections,
         _ completion: @escaping RedisConnection.Completion
@@ -264,18 +228,16 @@ package final class TokenTable {
         redis.evaluate(
             script,
             slot: space.keys.slot(tag: place.tag),
-            keyCount: 2 + keys.count,
+            keyCount: 2,
             argumentCount: 2 + arguments.count
         ) { writer in
             writer.argument(space.keys.directory(tag: place.tag))
             writer.argument(space.keys.bucket(place.bucket(in: space), tag: place.tag))
-            for key in keys { writer.argument(key) }
             writer.argument(count)
             writer.argument(token)
             for argument in arguments {
                 switch argument {
                 case .number(let number): writer.argument(number)
-                case .text(let text): writer.argument(text)
                 case .bytes(let bytes): writer.argument(bytes)
                 }
             }
@@ -288,7 +250,6 @@ package final class TokenTable {
                 token,
                 at: place,
                 in: space,
-                keys: keys,
                 arguments: arguments,
                 corrections: corrections - 1,
                 completion
@@ -317,19 +278,6 @@ package final class TokenTable {
                 space.counts[tag] = count + 1
                 if tokens > TokenBuckets.splitAbove { self.split(tag, of: space) }
             }
-        }
-    }
-}
-
-/// The change of a badge.
-enum BadgeChange: Equatable, Sendable {
-    case add(Int32)
-    case set(UInt32)
-
-    fileprivate var argument: String {
-        switch self {
-        case .add(let number): "\(number)"
-        case .set(let number): "=\(number)"
         }
     }
 }

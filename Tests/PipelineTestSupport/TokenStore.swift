@@ -114,14 +114,6 @@ final class TokenStore: Sendable {
         Int(try await command(Array("PTTL".utf8), key) ?? "") ?? -3
     }
 
-    /// - Parameter request: 12 bytes.
-    func badge(_ change: BadgeChange, of token: [UInt8], request: [UInt8]) async throws -> UInt32 {
-        try await table { table, completion in
-            let space = table.space(environment: Self.environment, bundleID: Self.bundleID)
-            table.nextBadge(of: token, change, in: space, request: request, memory: .seconds(3600), completion)
-        }
-    }
-
     /// Something else that the table does.
     func table<Value: Sendable>(
         _ call: @escaping @Sendable (TokenTable, @escaping (Result<Value, RedisError>) -> Void) -> Void

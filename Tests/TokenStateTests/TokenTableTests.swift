@@ -63,18 +63,6 @@ import Testing
         for store in [writer, reader, newcomer] { try await store.close() }
     }
 
-    @Test("Badges of tokens that nobody registered split buckets as well")
-    func badges() async throws {
-        try await withTokenStore { store async throws in
-            for (index, token) in Self.tokens(300, seed: 5).enumerated() {
-                let request = [UInt8(index >> 8), UInt8(index & 0xFF)] + [UInt8](repeating: 0, count: 10)
-                #expect(try await store.badge(.add(1), of: token, request: request) == 1)
-            }
-            let count = try await store.command(Array("GET".utf8), Self.keys.directory(tag: Self.tag))
-            #expect(Int(count ?? "") ?? 1 > 1)
-        }
-    }
-
     @Test("Of two who split at once one does, and no token is lost or doubled")
     func racing() async throws {
         let server = try RedisServerProcess()

@@ -19,8 +19,6 @@ package struct TokenKeys: Sendable {
     private let slots: [RedisSlot]
 
     private static let hexadecimal = Array("0123456789abcdef".utf8)
-    /// Length of `t2:` and `n2:`.
-    private static let layoutBytes = 3
     /// Length of `<xx>}`.
     private static let tagEndBytes = 3
 
@@ -56,13 +54,6 @@ package struct TokenKeys: Sendable {
             Self.writeTagEnd(tag: tag, into: room, at: directoryPrefix.count)
             initialized = directoryPrefix.count + Self.tagEndBytes
         }
-    }
-
-    /// The key that remembers the badge given to a request: `b:<tag>:<request>`.
-    ///
-    /// - Parameter request: 12 bytes.
-    func badgeMemory(of request: [UInt8], tag: Int) -> [UInt8] {
-        Array("b:".utf8) + directory(tag: tag).dropFirst(Self.layoutBytes) + [UInt8(ascii: ":")] + request
     }
 
     /// The key of a bucket.

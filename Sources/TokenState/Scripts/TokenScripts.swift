@@ -13,8 +13,7 @@ import RedisClient
 /// that a script reads without naming it would seem to be missing on one side: on the old master the script would break
 /// off between two writes, on the new one it would take a directory that is still to come for one bucket. So a tag's
 /// directory is there as long as the tag has tokens, and what only reads is no script: see ``RedisPipeline``'s
-/// questions about buckets. Put off until the slot has moved are a tag's first token, splits, and a request's first
-/// badge.
+/// questions about buckets. Put off until the slot has moved are a tag's first token, and splits.
 enum TokenScripts {
     /// ARGV: buckets, token, registered at, flags of the texts, texts. Moves the registration forward only; clears an
     /// older tombstone, keeps a newer one.
@@ -56,24 +55,6 @@ enum TokenScripts {
               return write(0)
             end
             return answer(0)
-            """
-        )
-    )
-
-    /// KEYS[3]: remembers the request; ARGV: buckets, token, the number to add (or `=` and the number to set), the
-    /// milliseconds for which the request is remembered. Answers with an array: the badge to send, as a string in
-    /// decimal (a repeated request gets the same one), and the number of the bucket's tokens.
-    static let badge = RedisScript(
-        change(
-            """
-            local given = redis.call('GET', KEYS[3])
-            if given then return {given, redis.call('HLEN', KEYS[2])} end
-            local set = string.match(ARGV[3], '^=(%d+)$')
-            badge = math.max(0, math.min(4294967295, set and tonumber(set) or (badge or 0) + tonumber(ARGV[3])))
-            write(0)
-            given = string.format('%.0f', badge)
-            redis.call('SET', KEYS[3], given, 'PX', ARGV[4])
-            return {given, redis.call('HLEN', KEYS[2])}
             """
         )
     )
