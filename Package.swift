@@ -60,7 +60,7 @@ let package = Package(
 
         // Owning wrappers.
         .target(name: "KafkaClient", dependencies: ["CRdKafka"] + nio),
-        .target(name: "RedisClient", dependencies: ["CHiredis"] + nio),
+        .target(name: "RedisClient", dependencies: ["CHiredis", "COpenSSL"] + nio),
         .target(name: "TLSTransport", dependencies: ["COpenSSL"] + nio),
 
         // The push service and the pipeline.

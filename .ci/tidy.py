@@ -23,7 +23,7 @@ IMPORTS = {
     "APNsProtocol": set(),
     "PipelineCore": {"APNsProtocol"},
     "KafkaClient": {"CRdKafka", "Dispatch", "Glibc", "Synchronization"} | NIO,
-    "RedisClient": {"CHiredis", "Glibc", "Synchronization"} | NIO,
+    "RedisClient": {"CHiredis", "COpenSSL", "Glibc", "Synchronization"} | NIO,
     "TLSTransport": {"COpenSSL", "Glibc", "Synchronization"} | NIO,
     "Workbench": {"Dispatch", "Foundation", "Glibc", "Synchronization"},
 }

@@ -1,11 +1,10 @@
+import RedisClient
 import Testing
 
-@testable import RedisClient
-
-@Suite("SHA-1")
-struct SHA1Tests {
+@Suite("The digest of a script")
+struct ScriptDigestTests {
     @Test(
-        "digests are those of FIPS 180-4's examples",
+        "it is the SHA-1 of the source: digests are those of FIPS 180-4's examples",
         arguments: [
             ("", "da39a3ee5e6b4b0d3255bfef95601890afd80709"),
             ("abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),
@@ -16,13 +15,13 @@ struct SHA1Tests {
         ]
     )
     func vectors(message: String, digest: String) {
-        #expect(String(decoding: SHA1.hexDigest(message.utf8), as: UTF8.self) == digest)
+        #expect(String(decoding: RedisScript(message).digest, as: UTF8.self) == digest)
     }
 
     @Test("so is that of a million letters")
     func longVector() {
         let message = String(repeating: "a", count: 1_000_000)
         let digest = "34aa973cd4c4daa4f61eeb2bdbad27316534016f"
-        #expect(String(decoding: SHA1.hexDigest(message.utf8), as: UTF8.self) == digest)
+        #expect(String(decoding: RedisScript(message).digest, as: UTF8.self) == digest)
     }
 }
