@@ -140,6 +140,17 @@ struct FieldImageTests {
         #expect(body == #"{"error":"\#(escaped)","field":"\#(field)"}"#)
     }
 
+    @Test(
+        "The topic's name is decoded; a name that is encoded wrongly stands for itself",
+        arguments: [
+            ("com.example.news", "com.example.news"), ("com%2Eexample%2enews", "com.example.news"),
+            ("a+b%2Bc%26", "a b+c&"), ("%C3%A9", "é"), ("100%", "100%"), ("%zz", "%zz"), ("%FF", "%FF"), ("", ""),
+        ]
+    )
+    func topicName(written: String, name: String) throws {
+        #expect(try FieldRequest(query: "topic=\(written)&width=4&height=2").topic == name)
+    }
+
     @Test("A right /field request is answered with a byte for each square")
     func rightRequest() {
         let query = "topic=com%2eexample.a&x=2&y=0&width=3&height=2"

@@ -1,3 +1,5 @@
+import Foundation
+
 /// `GET /field?topic=A&x=0&y=0&width=640&height=400&cell=4`: a part of a topic's field, see ``FieldImage``.
 ///
 /// `x`, `y` (default 0) are the column and row where it begins, in devices; `width`, `height` are squares, at most
@@ -61,20 +63,9 @@ struct FieldRequest: Equatable {
         return fields
     }
 
-    /// Undoes percent-encoding; a percent sign that encodes nothing stands for itself.
+    /// Undoes the encoding of a query. What is encoded wrongly stands for itself.
     private static func decoded(_ text: Substring.UTF8View) -> String {
-        var bytes: [UInt8] = []
-        var rest = text[...]
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), let code = UInt8(String(Substring(rest.prefix(2))), radix: 16),
-                rest.prefix(2).count == 2
-            {
-                bytes.append(code)
-                rest = rest.dropFirst(2)
-            } else {
-                bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        let text = String(Substring(text)).replacing("+", with: " ")
+        return text.removingPercentEncoding ?? text
     }
 }
