@@ -62,12 +62,8 @@ public struct DemoStory {
         for _ in 0..<Self.workers { try pipeline.startWorker() }
         try pipeline.startRegistrar()
         try pipeline.startHarvester()
-        let kafka = try PipelineClient(
-            brokers: pipeline.brokers,
-            run: "\(ProcessInfo.processInfo.processIdentifier)-\(Int(start.timeIntervalSince1970))"
-        )
+        let kafka = try PipelineClient(brokers: pipeline.brokers)
         defer { kafka.close() }
-        try kafka.waitUntilAssigned()
         // The rebalances of the start are over when every shard has its share.
         try kafka.wait(for: "the workers' partitions", within: 60) {
             WorkerLog.shardsWithPartitions(in: pipeline.workers) == Self.workers * LocalPipeline.Options.shards

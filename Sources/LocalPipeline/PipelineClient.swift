@@ -23,19 +23,17 @@ public final class PipelineClient {
     public private(set) var places: [Place] = []
 
     private let producer: KafkaProducer
-    private let consumer: KafkaConsumer
+    /// No group: the embedded broker lets the first member of one wait for 3 s.
+    private let outcomes: KafkaTopicReader
     private let names = TopicNames()
     private var unacknowledged = 0
     private var failure: KafkaError?
-    private var isAssigned = false
-    /// Of the outcomes' partitions: the offset after the last one seen.
-    private var seen: [Int32: Int64] = [:]
 
     /// Notifications without an outcome beyond which the producer waits.
     private static let lagLimit = 20_000
 
-    /// - Parameter run: tells this run's consumer group from others'.
-    public init(brokers: String, run: String) throws {
+    /// Follows the outcomes of what is published from now on. Waits for the broker, at most a minute.
+    public init(brokers: String) throws {
         var common = KafkaProperties()
         common["bootstrap.servers"] = brokers
         var produce = common
@@ -45,10 +43,14 @@ public final class PipelineClient {
         producer = try KafkaProducer(properties: produce)
         var consume = common
         consume["auto.offset.reset"] = "latest"
-        consume["enable.auto.commit"] = "false"
         consume["fetch.wait.max.ms"] = "50"
         do throws(KafkaError) {
-            consumer = try KafkaConsumer(properties: consume, group: "belfry-demo-\(run)", topics: [names.outcomes])
+            outcomes = try KafkaTopicReader(
+                properties: consume,
+                topic: names.outcomes,
+                from: .end,
+                timeoutMilliseconds: 30_000
+            )
         } catch {
             producer.close()
             throw error
@@ -61,33 +63,6 @@ public final class PipelineClient {
             }
             if let error, failure == nil { failure = error }
         }
-        consumer.onAssigned = { [unowned self] partitions in
-            do throws(KafkaError) {
-                try consumer.completeAssign(try partitions.map { place throws(KafkaError) in try start(of: place) })
-                isAssigned = true
-            } catch {
-                failure = error
-            }
-        }
-        consumer.onRevoked = { [unowned self] _, _ in try? consumer.completeRevoke() }
-    }
-
-    /// Nothing is published before the first assignment, so the end is where this run's outcomes begin; later ones (the
-    /// broker was gone for a while) go on where the last one was.
-    private func start(of place: KafkaTopicPartition) throws(KafkaError) -> KafkaPartitionOffset {
-        let offset =
-            if let next = seen[place.partition] {
-                next
-            } else {
-                try consumer.watermarks(of: place, timeoutMilliseconds: 10_000).high
-            }
-        seen[place.partition] = offset
-        return KafkaPartitionOffset(topic: place.topic, partition: place.partition, offset: offset, metadata: "")
-    }
-
-    /// Waits until outcomes are followed: what is published from now on is seen.
-    public func waitUntilAssigned() throws {
-        try wait(for: "the outcomes' partitions", within: 30) { isAssigned }
     }
 
     /// Publishes records to push.requests, waiting whenever too many notifications have no outcome yet.
@@ -152,19 +127,20 @@ public final class PipelineClient {
                         + "notifications have no outcome"
                 )
             }
-            if !pump() { usleep(2000) }
+            pump(timeoutMilliseconds: 2)
         }
     }
 
-    /// Takes what is ready of acknowledgements and outcomes; false if there was no outcome.
-    @discardableResult
-    public func pump() -> Bool {
+    /// Takes what is ready of acknowledgements and outcomes.
+    ///
+    /// - Parameter timeoutMilliseconds: the longest wait for an outcome, for a caller who waits for something else.
+    public func pump(timeoutMilliseconds: Int32 = 0) {
         producer.poll()
-        return takeOutcomes()
+        takeOutcomes(timeoutMilliseconds: timeoutMilliseconds)
     }
 
     public func close() {
-        consumer.close()
+        outcomes.close()
         producer.close()
     }
 
@@ -183,18 +159,16 @@ public final class PipelineClient {
         unacknowledged += 1
     }
 
-    /// Enters what is ready into the books; false if there was nothing.
-    private func takeOutcomes() -> Bool {
-        guard let batch = consumer.consumeBatch(max: 1000) else { return false }
+    /// Enters what is ready into the books.
+    private func takeOutcomes(timeoutMilliseconds: Int32) {
+        guard let batch = outcomes.read(max: 1000, timeoutMilliseconds: timeoutMilliseconds) else { return }
         for index in 0..<batch.count {
             let message = batch[index]
             guard message.error == nil else { continue }
-            seen[message.partition] = message.offset + 1
             guard
                 let outcome = try? RequestDecoding.decode(PushOutcome.self, from: message.value, as: .protobuf)
             else { continue }
             books.note(outcome)
         }
-        return true
     }
 }

@@ -9,8 +9,10 @@ import Workbench
 struct HarvesterWatch {
     let process: ChildProcess
     private let operations: OperationsClient
+    private let kafka: PipelineClient
 
     init(_ pipeline: LocalPipeline, _ kafka: PipelineClient) throws {
+        self.kafka = kafka
         process = try pipeline.startHarvester()
         operations = try OperationsClient(of: process, kafka)
     }
@@ -41,6 +43,8 @@ struct HarvesterWatch {
             guard ContinuousClock.now < deadline, process.isRunning else {
                 throw ChildProcess.Failure(description: "waited \(patience) for \(what); see \(process.logFile)")
             }
+            // The harvester has work to do: it is not asked without a pause.
+            kafka.pump(timeoutMilliseconds: 5)
         }
     }
 }
@@ -62,22 +66,22 @@ final class FeedbackLedger {
     private(set) var tokens: [String: [Token: UInt32]] = [:]
     /// Records, repeats included.
     private(set) var records = 0
-    private let consumer: KafkaConsumer
+    private let reader: KafkaTopicReader
 
     init(brokers: String) throws {
-        consumer = try KafkaConsumer(
+        reader = try KafkaTopicReader(
             properties: [
-                "bootstrap.servers": brokers, "auto.offset.reset": "earliest", "fetch.wait.max.ms": "50",
-                "receive.message.max.bytes": "1000000000",
+                "bootstrap.servers": brokers, "fetch.wait.max.ms": "50", "receive.message.max.bytes": "1000000000",
             ],
-            group: "belfry-test-\(UUID().uuidString)",
-            topics: ["push.feedback"]
+            topic: "push.feedback",
+            from: .beginning,
+            timeoutMilliseconds: 30_000
         )
     }
 
     /// Takes what is ready.
     func poll() throws {
-        while let batch = consumer.consumeBatch(max: 10_000) {
+        while let batch = reader.read(max: 10_000) {
             for index in 0..<batch.count {
                 let message = batch[index]
                 guard message.error == nil else { continue }
@@ -96,7 +100,7 @@ final class FeedbackLedger {
     }
 
     func close() {
-        consumer.close()
+        reader.close()
     }
 }
 

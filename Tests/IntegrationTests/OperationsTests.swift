@@ -166,7 +166,7 @@ extension IntegrationTests {
                 guard ContinuousClock.now < deadline else {
                     throw ChildProcess.Failure(description: "waited \(patience) for \(what)")
                 }
-                kafka.pump()
+                kafka.pump(timeoutMilliseconds: 5)
             }
         }
     }

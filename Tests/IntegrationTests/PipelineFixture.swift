@@ -26,9 +26,8 @@ func withPipeline(
     let pipeline = try LocalPipeline(options, executable: try belfryExecutable(), directory: directory)
     do {
         defer { pipeline.stop() }
-        let kafka = try PipelineClient(brokers: pipeline.brokers, run: UUID().uuidString)
+        let kafka = try PipelineClient(brokers: pipeline.brokers)
         defer { kafka.close() }
-        try kafka.waitUntilAssigned()
         try await body(pipeline, kafka)
     }
     try FileManager.default.removeItem(atPath: directory)
@@ -96,7 +95,7 @@ extension PipelineClient {
             guard ContinuousClock.now < deadline else {
                 throw ChildProcess.Failure(description: "waited \(patience) for \(what) at the gateway")
             }
-            pump()
+            pump(timeoutMilliseconds: 5)
         }
     }
 }

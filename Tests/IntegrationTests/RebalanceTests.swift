@@ -123,7 +123,7 @@ private struct Churn {
             while !condition() || kafka.books.outcomes.count < wanted {
                 guard ContinuousClock.now < deadline else { throw ChildProcess.Failure(description: "no \(what)") }
                 if kafka.books.missing < 1000 { try kafka.publish(plan.good(100, of: topic, from: tokens)) }
-                kafka.pump()
+                kafka.pump(timeoutMilliseconds: 2)
             }
         }
         let first = try pipeline.startWorker(environment: membership.environment(of: "a"))

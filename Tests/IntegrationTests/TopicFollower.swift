@@ -14,21 +14,22 @@ final class TopicFollower {
     }
 
     private(set) var messages: [Message] = []
-    private let consumer: KafkaConsumer
+    private let readers: [KafkaTopicReader]
 
     init(brokers: String, topics: [String]) throws {
-        consumer = try KafkaConsumer(
-            properties: [
-                "bootstrap.servers": brokers, "auto.offset.reset": "earliest", "fetch.wait.max.ms": "50",
-            ],
-            group: "belfry-test-\(UUID().uuidString)",
-            topics: topics
-        )
+        readers = try topics.map { topic in
+            try KafkaTopicReader(
+                properties: ["bootstrap.servers": brokers, "fetch.wait.max.ms": "50"],
+                topic: topic,
+                from: .beginning,
+                timeoutMilliseconds: 30_000
+            )
+        }
     }
 
     /// Takes what is ready.
     func poll() {
-        while let batch = consumer.consumeBatch(max: 1000) {
+        while let batch = readers.lazy.compactMap({ $0.read(max: 1000) }).first {
             for index in 0..<batch.count {
                 let message = batch[index]
                 guard message.error == nil else { continue }
@@ -58,7 +59,7 @@ final class TopicFollower {
     }
 
     func close() {
-        consumer.close()
+        for reader in readers { reader.close() }
     }
 
     private static let headerNames = [
