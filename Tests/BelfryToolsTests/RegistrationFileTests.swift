@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import BelfryTools
+@testable import PipelineTestSupport
 
 @Suite struct LineStreamTests {
     @Test("Lines come whole, however long and wherever a piece of the file ends; each offset is where the next begins")
@@ -256,27 +257,15 @@ import Testing
         return found
     }
 
-    /// Reads to the end of what is there, or until nothing comes.
+    /// Reads everything that is there.
     private static func read(
         _ settings: KafkaSettings,
         atLeast count: Int,
         _ body: (PushRegistration) throws -> Void
     ) throws {
-        var properties = settings.adminProperties(clientID: "test")
-        properties["auto.offset.reset"] = "earliest"
-        let consumer = try KafkaConsumer(properties: properties, group: "\(UUID())", topics: ["push.registrations"])
-        defer { consumer.close() }
         var found = 0
-        var emptyReads = 0
-        // After the last one a little longer: some may be there twice.
-        while emptyReads < (found < count ? 300 : 20) {
-            guard let batch = consumer.consumeBatch(max: 1000, timeoutMilliseconds: 100) else {
-                emptyReads += 1
-                continue
-            }
-            emptyReads = 0
+        for batch in try contents(of: "push.registrations", brokers: settings.brokers) {
             for index in 0..<batch.count {
-                if let error = batch[index].error { throw error }
                 try body(RequestDecoding.decode(PushRegistration.self, from: batch[index].value, as: .protobuf))
             }
             found += batch.count

@@ -9,6 +9,7 @@ import Synchronization
 import Testing
 
 @testable import BelfrySupport
+@testable import PipelineTestSupport
 
 /// The tools against the embedded broker, which speaks Kafka's own protocol over sockets.
 @Suite("Tools and a broker")
@@ -167,28 +168,16 @@ struct ToolBrokerTests {
         try body(settings)
     }
 
-    /// Calls `body` with the first `count` messages of a topic; an issue if they do not come.
+    /// Calls `body` with every message of a topic; an issue if there are not `count`.
     private func read(
         _ count: Int,
         from topic: String,
         _ settings: KafkaSettings,
         _ body: (KafkaMessageView) throws -> Void
     ) throws {
-        var properties = settings.adminProperties(clientID: "test")
-        properties["auto.offset.reset"] = "earliest"
-        let consumer = try KafkaConsumer(properties: properties, group: "test", topics: [topic])
-        defer { consumer.close() }
         var found = 0
-        var emptyReads = 0
-        while found < count, emptyReads < 300 {
-            guard let batch = consumer.consumeBatch(max: 100, timeoutMilliseconds: 100) else {
-                emptyReads += 1
-                continue
-            }
-            for index in 0..<batch.count {
-                #expect(batch[index].error == nil)
-                try body(batch[index])
-            }
+        for batch in try contents(of: topic, brokers: settings.brokers) {
+            for index in 0..<batch.count { try body(batch[index]) }
             found += batch.count
         }
         #expect(found == count)

@@ -63,7 +63,7 @@ import Testing
                     == .init(applied: 2, deadLetters: 1, refused: [RecordApplier.refusalReason: 1])
             )
             try await probe.beginStop().get()
-            let letters = try read(broker, count: 1)
+            let letters = try read(broker)
             #expect(letters.map(\.value) == [Array("stuck".utf8)])
             let headers = try #require(letters.first?.headers)
             #expect(headers["reason"] == "token-state-refused")
@@ -117,7 +117,7 @@ import Testing
             #expect(try await probe.committed == 3)
             #expect(try await probe.counters == .init(applied: 2, deadLetters: 1, refused: ["is-bad": 1]))
             try await probe.beginStop().get()
-            let letters = try read(other, count: 1)
+            let letters = try read(other)
             #expect(letters.map(\.value) == [Array("bad one".utf8)])
             #expect(letters.map(\.key) == [Array("key".utf8)])
             let headers = try #require(letters.first?.headers)
@@ -146,7 +146,7 @@ import Testing
             await probe.commit()
             #expect(try await probe.committed == 2)
             try await probe.beginStop().get()
-            let letters = try read(broker, count: 1)
+            let letters = try read(broker)
             #expect(letters.first?.value == Array(value.utf8.prefix(KafkaLimits.cutBytes)))
             #expect(letters.first?.headers["cut-from-bytes"] == "\(value.utf8.count)")
         }
@@ -257,27 +257,13 @@ import Testing
         var headers: [String: String] = [:]
     }
 
-    private func read(_ broker: EmbeddedBroker, count: Int) throws -> [Letter] {
-        let consumer = try KafkaConsumer(
-            properties: ["bootstrap.servers": broker.bootstrapServers, "auto.offset.reset": "earliest"],
-            group: "reader",
-            topics: [ApplierProbe.deadLetters]
-        )
-        defer { consumer.close() }
-        var letters: [Letter] = []
-        var emptyReads = 0
-        while letters.count < count, emptyReads < 600 {
-            guard let batch = consumer.consumeBatch(max: 100, timeoutMilliseconds: 100) else {
-                emptyReads += 1
-                continue
-            }
-            for index in 0..<batch.count {
-                if let error = batch[index].error { throw error }
+    private func read(_ broker: EmbeddedBroker) throws -> [Letter] {
+        try contents(of: ApplierProbe.deadLetters, brokers: broker.bootstrapServers).flatMap { batch in
+            (0..<batch.count).map { index in
                 var letter = Letter(key: Array(batch[index].key), value: Array(batch[index].value))
                 batch[index].forEachHeader { letter.headers[$0] = String(decoding: $1, as: UTF8.self) }
-                letters.append(letter)
+                return letter
             }
         }
-        return letters
     }
 }
