@@ -13,6 +13,9 @@ public final class LocalPipeline {
         public var kafka: String?
         /// Make the Kafka topics of that broker; false: they are there.
         public var makesTopics = true
+        /// Time after which the broker takes a silent member for dead. The embedded one also lets a group wait for a
+        /// second less at every change. Servers of Kafka allow no less than 6 s, unless told otherwise.
+        public var sessionMilliseconds = 6000
         /// More properties for Kafka clients, as in the configuration file, each behind a comma.
         public var kafkaProperties = ""
         /// URL of a Redis server to use; nil: one is started.
@@ -242,8 +245,10 @@ public final class LocalPipeline {
 
     private func writeConfiguration() throws {
         let ports = sandboxPorts ?? SandboxPorts()
+        let session = options.sessionMilliseconds
+        let group = "session.timeout.ms: \"\(session)\", heartbeat.interval.ms: \"\(session / 6)\""
         let text = """
-            kafka: {brokers: "\(brokers)", properties: {session.timeout.ms: "6000", heartbeat.interval.ms: "1000"\(options.kafkaProperties)}}
+            kafka: {brokers: "\(brokers)", properties: {\(group)\(options.kafkaProperties)}}
             redis: {url: "\(redisURL)"\(options.redisSettings)}
             environments:
               sandbox:

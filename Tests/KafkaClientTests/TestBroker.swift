@@ -68,7 +68,7 @@ final class TestBroker {
 
     func consumer(group: String? = nil, _ properties: KafkaProperties = [:]) throws -> KafkaConsumer {
         let common: KafkaProperties = [
-            "bootstrap.servers": bootstrapServers, "auto.offset.reset": "earliest", "session.timeout.ms": "6000",
+            "bootstrap.servers": bootstrapServers, "auto.offset.reset": "earliest", "session.timeout.ms": "4000",
             "heartbeat.interval.ms": "200", "fetch.wait.max.ms": "20",
         ]
         let group = group ?? "g-\(UUID().uuidString)"

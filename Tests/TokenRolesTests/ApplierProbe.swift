@@ -217,8 +217,10 @@ final class ApplierProbe: Sendable {
     ) throws -> (KafkaConsumer, KafkaProducer) {
         var settings = KafkaSettings()
         settings.brokers = source
-        // The embedded broker lets a group that was left by all wait for so long before it takes a new member.
-        settings.properties = [.init(name: "session.timeout.ms", value: "6000")]
+        // The embedded broker lets a group that was left by all wait for a second less before it takes a new member.
+        settings.properties = [
+            .init(name: "session.timeout.ms", value: "3000"), .init(name: "heartbeat.interval.ms", value: "500"),
+        ]
         let consumer = try KafkaConsumer(
             properties: settings.consumerProperties(clientID: "test"),
             group: group,
