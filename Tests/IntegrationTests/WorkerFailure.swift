@@ -50,6 +50,8 @@ struct WorkerFailure {
             try await run.reachMidRun()
             run.leaving.signal(SIGTERM)
             #expect(try run.leaving.wait(within: patience) == 0)
+            // See init: at that broker nobody may come while the one that stays still takes over.
+            if address != nil { try run.waitForPartitions(of: [run.staying]) }
             let joining = try run.pipeline.startWorker()
             try run.waitForPartitions(of: [run.staying, joining])
             let (codes, gateway) = try await run.finish()
