@@ -98,6 +98,7 @@ extension IntegrationTests {
         func redisCut() async throws {
             try await withPipeline { options in
                 options.partitions = 1
+                options.redisSettings = RedisAwayTests.impatient
                 options.worker =
                     "{shards: 1, connections-per-topic: 1, confirmation-window: 3s, connections-per-minute: 6000, "
                     + "dedupe-window: 1h}"

@@ -9,9 +9,14 @@ extension IntegrationTests {
         /// Redis is asked for every token.
         private static let asksAlways = ["BELFRY_WORKER_TOMBSTONE_FILTER": "false"]
 
+        /// Makes a worker that asks Redis in vain say so soon.
+        static let impatient = ", command-timeout: 1s"
+
         @Test("while Redis is away nothing is sent that it is to be asked for, and nothing is lost")
         func waits() async throws {
-            try await withPipeline { pipeline, kafka in
+            try await withPipeline { options in
+                options.redisSettings = Self.impatient
+            } _: { pipeline, kafka in
                 let worker = try pipeline.startWorker(environment: Self.asksAlways)
                 var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 1))
                 try kafka.deliver(try records.record(to: records.tokens))
@@ -30,6 +35,7 @@ extension IntegrationTests {
         func filters() async throws {
             try await withPipeline { options in
                 options.partitions = 1
+                options.redisSettings = Self.impatient
             } _: { pipeline, kafka in
                 let worker = try pipeline.startWorker()
                 try worker.waitForLogLine(with: "the filter of dead tokens is complete", within: patience)
@@ -57,6 +63,7 @@ extension IntegrationTests {
         func sends() async throws {
             try await withPipeline { options in
                 options.partitions = 1
+                options.redisSettings = Self.impatient
             } _: { pipeline, kafka in
                 let worker = try pipeline.startWorker(
                     environment: Self.asksAlways.merging(

@@ -129,7 +129,9 @@ extension IntegrationTests {
 
         @Test("a worker started before Redis names it, waits, and sends once it is there")
         func redisLater() async throws {
-            try await withPipeline { pipeline, kafka in
+            try await withPipeline { options in
+                options.redisSettings = RedisAwayTests.impatient
+            } _: { pipeline, kafka in
                 pipeline.stopRedis()
                 let worker = try pipeline.startWorker(environment: [
                     "BELFRY_WORKER_TOMBSTONE_FILTER": "false", "BELFRY_REDIS_DURABILITY": "warn",
