@@ -89,6 +89,8 @@ public final class LocalPipeline {
     public var gateway: String { "127.0.0.1:\(sandboxPorts?.gateway ?? 0)" }
     /// The port of the sandbox's courier.
     public var devicePort: Int { sandboxPorts?.device ?? 0 }
+    /// The port on which the sandbox answers questions.
+    public var controlPort: Int { sandboxPorts?.control ?? 0 }
     public var configurationFile: String { "\(directory)/belfry.yaml" }
 
     // MARK: Roles

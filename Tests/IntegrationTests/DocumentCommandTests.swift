@@ -1,5 +1,7 @@
 import ArgumentParser
 import Foundation
+import FoundationNetworking
+import LocalPipeline
 import Testing
 
 @testable import belfry
@@ -7,19 +9,12 @@ import Testing
 extension IntegrationTests {
     /// The commands that documents tell people to type.
     struct DocumentCommandTests {
-        private static let top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-
-        private static func text(of path: String) throws -> String {
-            try String(contentsOf: top.appending(path: path), encoding: .utf8)
-        }
-
         @Test(
             "every belfry command in a document has options and values that the program takes",
             arguments: ["README.md", "Deploy/README.md", "Schemas/README.md", "Sources/Sandbox/README.md"]
         )
         func commands(path: String) throws {
-            let commands = ShellBlocks(try Self.text(of: path)).commands
+            let commands = try ShellBlocks(documentText(path)).commands(of: "belfry")
             #expect(!commands.isEmpty)
             for words in commands {
                 do {
@@ -30,8 +25,32 @@ extension IntegrationTests {
             }
         }
 
+        @Test(
+            "every request to the control port in a document is answered",
+            arguments: ["README.md", "Sources/Sandbox/README.md"]
+        )
+        func requests(path: String) async throws {
+            try await withPipeline { pipeline, _ in
+                let commands = try ShellBlocks(documentText(path)).commands(of: "curl")
+                #expect(!commands.isEmpty)
+                // The answer to -N has no end.
+                for words in commands where !words.contains("-N") {
+                    let address = try #require(words.last { $0.hasPrefix("http") })
+                        .replacing("127.0.0.1:2190/", with: "127.0.0.1:\(pipeline.controlPort)/")
+                    var request = URLRequest(url: try #require(URL(string: address)))
+                    if let index = words.firstIndex(of: "-d") {
+                        request.httpMethod = "POST"
+                        request.httpBody = Data(words[index + 1].utf8)
+                    }
+                    let (body, response) = try await URLSession.shared.data(for: request)
+                    let said = String(decoding: body, as: UTF8.self)
+                    #expect((response as? HTTPURLResponse)?.statusCode == 200, "\(words): \(said)")
+                }
+            }
+        }
+
         @Test("a command is read as a shell does")
-        func reading() {
+        func reading() throws {
             let text = """
                 ```sh
                 T=$(belfry a --b "$T" 'c d') | cat   # belfry, not a command
@@ -45,9 +64,15 @@ extension IntegrationTests {
                 ```
 
                     belfry l    --m n     # o
+
+                ```
+                belfry is not typed here either, nor printed
+                ```
                 """
+            let blocks = ShellBlocks(text)
+            #expect(blocks.outputs == [0: "belfry is not typed here"])
             #expect(
-                ShellBlocks(text).commands == [
+                try blocks.commands(of: "belfry") == [
                     ["a", "--b", "$T", "c d"], ["e", "--f", #"{"g":[1]}"#, "h i"], ["k"], ["l", "--m", "n"],
                 ]
             )

@@ -1,37 +1,51 @@
 import Foundation
 
+/// The text of a document, by its path from the top of the repository.
+func documentText(_ path: String) throws -> String {
+    let top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+    return try String(contentsOf: top.appending(path: path), encoding: .utf8)
+}
+
 /// The shell commands of a document.
 struct ShellBlocks {
     /// The texts between "```sh" and "```", in order.
     private(set) var blocks: [String] = []
+    /// The text between "```" and "```" right behind a block is what the block prints; by the block's index.
+    private(set) var outputs: [Int: String] = [:]
     /// The lines that are code by their indentation.
     private(set) var indented: [String] = []
 
     init(_ text: String) {
-        var block: [Substring]?
-        var isOtherCode = false
+        var block: [Substring] = []
+        var fence: Substring?
+        var isRightBehindShell = false
         for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
             if line.hasPrefix("```") {
-                if let lines = block {
-                    blocks.append(lines.joined(separator: "\n"))
-                    block = nil
-                } else if line == "```sh" {
-                    block = []
+                if let opening = fence {
+                    let text = block.joined(separator: "\n")
+                    if opening == "```sh" { blocks.append(text) }
+                    if opening == "```", isRightBehindShell { outputs[blocks.count - 1] = text }
+                    isRightBehindShell = opening == "```sh"
+                    fence = nil
                 } else {
-                    isOtherCode.toggle()
+                    fence = line
+                    block = []
                 }
-            } else if block != nil {
-                block?.append(line)
-            } else if line.hasPrefix("    "), !isOtherCode {
-                indented.append(String(line))
+            } else if fence != nil {
+                block.append(line)
+            } else if !line.isEmpty {
+                isRightBehindShell = false
+                if line.hasPrefix("    ") { indented.append(String(line)) }
             }
         }
     }
 
-    /// The words behind `belfry` of every command that begins so, in blocks and indented lines.
-    var commands: [[String]] {
-        (blocks + indented).flatMap { text in
-            text.matches(of: /(?:^|[\s(;{|&])belfry(?=\s)/).map { Self.words(text[$0.range.upperBound...]) }
+    /// The words behind the name of a program, of every command that begins with it, in blocks and indented lines.
+    func commands(of program: String) throws -> [[String]] {
+        let name = try Regex("(?:^|[\\s(;{|&])\(program)(?=\\s)")
+        return (blocks + indented).flatMap { text in
+            text.matches(of: name).map { Self.words(text[$0.range.upperBound...]) }
         }
     }
 

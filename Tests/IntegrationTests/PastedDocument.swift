@@ -1,0 +1,123 @@
+import Foundation
+import Workbench
+
+/// A document, and a shell into which its blocks are pasted one after the other, in a directory of its own.
+///
+/// Free ports stand for those that the document names, in its text and where the program would take them by itself.
+final class PastedDocument {
+    let text: String
+    /// As ``ShellBlocks`` has them.
+    let blocks: [String]
+    let outputs: [Int: String]
+    let controlPort: Int
+    private let directory: String
+    private let bash: ChildProcess
+    private var pasted = 0
+
+    /// Ends what a block prints.
+    private static let mark = "-- pasted"
+    private static let gateway = "2195"
+    private static let feedback = "2196"
+    private static let device = "5223"
+    private static let control = "2190"
+    private static let redis = "6390"
+
+    init(_ path: String) throws {
+        let ports = try Self.freePorts()
+        func free(_ name: String) -> String { "\(ports[name] ?? 0)" }
+        text = try documentText(path)
+            .replacing(/\b(?:2190|2195|2196|5223|6390)\b/.wordBoundaryKind(.simple)) { free(String($0.output)) }
+        let shell = ShellBlocks(text)
+        (blocks, outputs) = (shell.blocks, shell.outputs)
+        controlPort = ports[Self.control] ?? 0
+        directory = NSTemporaryDirectory() + "belfry-pasted-\(UUID().uuidString)"
+        // The documents' shell stands in the source directory, in which the program was built.
+        let built = "\(directory)/.build/release"
+        try FileManager.default.createDirectory(atPath: built, withIntermediateDirectories: true)
+        let belfry = try belfryExecutable()
+        let stand = """
+            #!/bin/sh
+            case "$1 $2" in
+            "sandbox serve")
+                exec '\(belfry)' "$@" --gateway-port \(free(Self.gateway)) --feedback-port \(free(Self.feedback)) \\
+                    --device-port \(free(Self.device)) --control-port \(free(Self.control)) ;;
+            "sandbox device") exec '\(belfry)' "$@" --port \(free(Self.device)) ;;
+            *) exec '\(belfry)' "$@" ;;
+            esac
+
+            """
+        try stand.write(toFile: "\(built)/belfry", atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: "\(built)/belfry")
+        bash = try ChildProcess(
+            "shell",
+            executable: "/bin/bash",
+            // The first command that fails ends it.
+            arguments: ["-e"],
+            environment: ["TMPDIR": directory],
+            logFile: "\(directory)/shell.log",
+            leadsGroup: true,
+            takesInput: true
+        )
+        try bash.tell("cd '\(directory)'")
+        try bash.tell(#"export PATH="$PWD/.build/release:$PATH""#)
+        try bash.tell(#"trap 'for job in $(jobs -p); do kill "$job" || true; done' EXIT"#)
+    }
+
+    /// A port for each of those that documents name, by its name.
+    private static func freePorts() throws -> [String: Int] {
+        var ports: [String: Int] = [:]
+        for name in [gateway, feedback, device, control, redis] {
+            repeat { ports[name] = try freePort() } while Set(ports.values).count < ports.count
+        }
+        return ports
+    }
+
+    /// Runs a block to its end.
+    ///
+    /// - Returns: what it printed, line by line.
+    func paste(_ block: String) throws -> [String] {
+        pasted += 1
+        let file = "\(directory)/\(pasted).sh"
+        try block.write(toFile: file, atomically: true, encoding: .utf8)
+        // What reads its standard input must not read what is told next.
+        try bash.tell(". '\(file)' < /dev/null")
+        try bash.tell("echo '\(Self.mark)'")
+        var lines: [String] = []
+        do {
+            while true {
+                let line = try bash.nextLine(within: patience)
+                if line == Self.mark { return lines }
+                lines.append(line)
+            }
+        } catch {
+            throw ChildProcess.Failure(description: "\(error)\n\(block)\nsaid \(lines) and\n\(bash.log)")
+        }
+    }
+
+    /// Ends the shell; returns its exit code. Nothing is left but the logs, if it is not 0.
+    func leave() throws -> Int32 {
+        bash.closeInput()
+        let code = try bash.wait(within: patience)
+        if code == 0 { try FileManager.default.removeItem(atPath: directory) }
+        return code
+    }
+
+    /// Ends everything at once, if it has not ended. Idempotent.
+    func kill() { bash.kill() }
+
+    /// The comment behind the command in a block that begins with `words`; nil if there is none.
+    static func comment(behind words: String, in block: String) -> String? {
+        let line = block.split(separator: "\n").first { $0.hasPrefix(words) }
+        guard let line, let sign = line.firstRange(of: " # ") else { return nil }
+        return String(line[sign.upperBound...])
+    }
+
+    /// A text without what differs from run to run: times, identifiers, tokens (cut in documents), the broker's port.
+    static func masked(_ text: some StringProtocol) -> String {
+        String(text)
+            .replacing(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/, with: "TIME")
+            .replacing(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/, with: "IDENTIFIER")
+            .replacing(/[0-9a-f]{64}|[0-9a-f]{16}…/, with: "TOKEN")
+            .replacing(/"brokers":"127\.0\.0\.1:\d+"/, with: "BROKERS")
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import FoundationNetworking
+import Testing
+
+extension IntegrationTests {
+    /// The blocks that documents tell a newcomer to paste.
+    struct PastedDocumentTests {
+        /// Beginnings of the commands behind which the front page says what they print; "…" is anything.
+        private static let promising = [
+            "cat broker.json", "wait $!", "until show", "belfry outcomes --from beginning --count 4",
+        ]
+
+        @Test("pasted into a shell, block after block, the front page's ten minutes go as it says")
+        func tenMinutes() async throws {
+            let page = try PastedDocument("README.md")
+            defer { page.kill() }
+            var kept: [String] = []
+            for (index, block) in page.blocks.enumerated() {
+                // Who lacks the program curl asks in another way.
+                if block.hasPrefix("curl ") {
+                    try await checkCounts(page)
+                    continue
+                }
+                let lines = try page.paste(block)
+                if let output = page.outputs[index] {
+                    let expected = output.split(separator: "\n").map { PastedDocument.masked($0) }
+                    #expect(lines.map { PastedDocument.masked($0) } == expected)
+                }
+                let said = PastedDocument.masked(lines.joined(separator: ", "))
+                for words in Self.promising {
+                    guard let promise = PastedDocument.comment(behind: words, in: block) else { continue }
+                    kept.append(words)
+                    var rest = said[...]
+                    for part in PastedDocument.masked(promise).split(separator: "…") {
+                        let found = try #require(rest.firstRange(of: part), "\(words): \(promise), said was \(said)")
+                        rest = rest[found.upperBound...]
+                    }
+                }
+            }
+            #expect(kept == Self.promising, "each is on the page, in this order")
+            #expect(try page.leave() == 0)
+        }
+
+        @Test("pasted into a shell, the sandbox's document starts it and mints tokens for its devices")
+        func sandbox() throws {
+            let document = try PastedDocument("Sources/Sandbox/README.md")
+            defer { document.kill() }
+            let block = try #require(document.blocks.first)
+            _ = try document.paste(block)
+            #expect(try document.paste("wc -l < tokens.txt").map { $0.filter(\.isNumber) } == ["3"])
+            #expect(document.text.contains("`kill $(jobs -p)` ends it"))
+            _ = try document.paste("kill $(jobs -p)\nwait")
+            #expect(try document.leave() == 0)
+        }
+
+        /// The sandbox counted what the page says.
+        private func checkCounts(_ page: PastedDocument) async throws {
+            let said = page.text.matches(of: /`"(\w+)":(\d+)`/).map { (String($0.1), Int($0.2)) }
+            #expect(said.map(\.0) == ["accepted", "delivered", "feedback"])
+            let url = try #require(URL(string: "http://127.0.0.1:\(page.controlPort)/stats"))
+            let stats = try JSONSerialization.jsonObject(with: try await URLSession.shared.data(from: url).0)
+            let topics = (stats as? [String: Any])?["topics"] as? [String: [String: Any]]
+            for (name, count) in said { #expect(topics?[news]?[name] as? Int == count, "\(name)") }
+        }
+    }
+}
