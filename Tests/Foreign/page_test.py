@@ -20,7 +20,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-SECONDS = 20
+# A guard against waiting for ever; no rule is about it.
+SECONDS = 60
 # What the page can be used with, in the order of the tab key; the switches of the faults follow.
 FIRST_STOPS = ["theme", "topic", "zoom-out", "zoom-in", "zoom-fit", "field"]
 
