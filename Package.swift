@@ -119,13 +119,15 @@ let package = Package(
             ]
         ),
 
-        // The benchmark: a driver in Swift, and what it shares with programs in C, which stand below.
+        // The benchmark: a driver in Swift, and what it shares with programs in C, which stand below. It starts those, so
+        // they are built with it.
         .target(name: "BenchmarkCommon", path: "Tests/Benchmarks/Common"),
         .executableTarget(
             name: "belfry-bench",
             dependencies: [
                 "BenchmarkCommon", "KafkaClient", "PushSchemas", "RedisClient", "Sandbox", "TLSTransport",
-                "TokenState", "Workbench", argumentParser, protobuf,
+                "TokenState", "Workbench", "belfry-bench-fire", "belfry-bench-floor", "belfry-bench-load",
+                "belfry-bench-lookups", "belfry-bench-sink", argumentParser, protobuf,
             ] + nio,
             path: "Tests/Benchmarks/Driver"
         ),
