@@ -1,5 +1,5 @@
 import Testing
 
-/// The program as processes, with real servers. One test at a time: each needs the whole machine.
+/// The program as processes, with real servers. One test at a time in each run: each starts up to ten processes.
 @Suite(.serialized)
 enum IntegrationTests {}
