@@ -125,7 +125,7 @@ extension Auditor {
         check(isSmall, 8, "dead letters of record \(record) are larger than twice it")
     }
 
-    // MARK: Isolation and bytes
+    // MARK: Isolation
 
     /// A healthy topic's time from publishing to acceptance, while nothing but other topics is sick.
     func checkTime(of number: Int) {
@@ -140,21 +140,5 @@ extension Auditor {
         let limit = VirtualTime.seconds(5) + options.window * 4 + options.blockingCalls * 4
         let waited = now - min(now, World.start + record.time)
         check(waited <= limit, 6, "\(name(number)) was accepted after \(waited / .milliseconds(1)) ms")
-    }
-
-    /// Most bytes that one topic of a shard may hold, and the shard as a whole.
-    static let topicBytes = 64 << 20
-    static let shardBytes = 256 << 20
-
-    /// Bytes that a shard holds, by topic.
-    func bytesHeld(by shard: WorkerShard) -> [(topic: String, bytes: Int)] {
-        shard.stages.group.directory.accounts.map { ($0.topic?.bundleID ?? "", $0.bytes) }
-    }
-
-    func checkBytes(of shard: WorkerShard) {
-        let held = bytesHeld(by: shard)
-        for (topic, bytes) in held { check(bytes <= Self.topicBytes, 7, "\(topic) holds \(bytes) bytes") }
-        let all = held.reduce(0) { $0 + $1.bytes }
-        check(all <= Self.shardBytes, 7, "a shard holds \(all) bytes")
     }
 }

@@ -4,7 +4,8 @@ import PipelineCore
 
 /// Invariants 7, 9 and 10: memory is bounded, the service's connection rules are kept, and a wrong gateway is doubted.
 extension Auditor {
-    func checkLimits(of shard: WorkerShard) {
+    /// - Parameter worker: its number.
+    func checkLimits(of shard: WorkerShard, worker: Int) {
         let stages = shard.stages
         check(
             stages.lookup.count <= ShardLimits.preparedBatches,
@@ -21,7 +22,7 @@ extension Auditor {
                 )
             }
         }
-        if holds(.bytes) { checkBytes(of: shard) }
+        if holds(.bytes), options.memoryBytes > 0 { checkBytes(of: shard, worker: worker) }
         for lanes in stages.gateway.all {
             for lane in lanes.lanes {
                 check(

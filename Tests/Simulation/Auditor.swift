@@ -109,6 +109,8 @@ final class Auditor {
     var failures: [ObjectIdentifier: (lane: GatewayLane, time: VirtualTime)] = [:]
     /// Of tokens that are in order, by worker and topic.
     var wrongTombstones: [Int: Int] = [:]
+    /// Bytes of the shards, by the number of the worker.
+    var memory: [Int: Memory] = [:]
     /// Notifications without an outcome.
     var open = 0
     /// No notification before this one waits for its outcome.

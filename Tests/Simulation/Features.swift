@@ -42,7 +42,10 @@ struct Features: OptionSet, Sendable, Hashable {
     static let windows = Features(rawValue: 1 << 22)
     /// Poison and broken keys stay to the end.
     static let forGood = Features(rawValue: 1 << 23)
+    /// Shards may hold a few records only.
+    static let tightMemory = Features(rawValue: 1 << 24)
 
+    /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
         ("half-dead", .halfDead), ("receive-buffers", .receiveBuffers), ("poison", .poison), ("slow", .slow),
         ("sick", .sick), ("isolation", .isolation), ("late-commits", .lateCommits), ("retention", .retention),
@@ -51,7 +54,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("expirations", .expirations), ("spread", .spread), ("scattered", .scattered),
         ("many-topics", .manyTopics), ("long-hold-ups", .longHoldUps), ("blocking-calls", .blockingCalls),
         ("broken-keys", .brokenKeys), ("without-redis", .withoutRedis), ("dedupe", .dedupe), ("windows", .windows),
-        ("for-good", .forGood),
+        ("for-good", .forGood), ("tight-memory", .tightMemory),
     ]
 
     static let all = Features(named.map(\.feature))

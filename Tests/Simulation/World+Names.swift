@@ -120,12 +120,16 @@ extension World {
             ? [(RecordContentType.headerName, Array(RecordContentType.json.headerValue.utf8))] : []
     }
 
+    private static let payloadBeginning = #"{"aps":{"alert":"Hello"},"r":"#
+    /// Bytes of a payload at least.
+    static let payloadBytes = payloadBeginning.utf8.count + 2
+
     static func request(_ ordinal: Int, _ record: WorldPlan.Record, _ tokens: Tokens) -> [UInt8] {
         guard record.form != .undecodable else { return [0xFF, 0xFF, 0xFF, UInt8(ordinal & 255)] }
         var request = PushSendRequest()
         request.requestID = record.request.map { "twice\($0)" } ?? "r\(ordinal)"
         if record.coalescingKey > 0 { request.coalescingKey = "c\(record.coalescingKey)" }
-        request.payload = Data(#"{"aps":{"alert":"Hello"},"r":\#(ordinal)}"#.utf8)
+        request.payload = Data("\(payloadBeginning)\(ordinal)}".utf8)
         request.packedTokens = Data(
             record.tokens.flatMap {
                 tokens.bytes[Self.ordinal(topic: record.topic, key: record.key, token: $0)]
@@ -184,6 +188,10 @@ extension World {
                 topic.spread = 2
                 configuration.topics[bundle] = topic
             }
+        }
+        if options.memoryBytes > 0 {
+            configuration.worker.shardMemoryBytes = options.memoryBytes
+            configuration.worker.topicMemoryBytes = options.memoryBytes / 2
         }
         if options.sendsWithoutRedis { configuration.redis.whenAway = .send }
         configuration.worker.dedupeWindow = .nanoseconds(Int64(options.dedupeWindow))

@@ -181,7 +181,8 @@ final class World {
     }
 
     func checkLimits(ofWorker slot: Int) {
-        if slot < workers.count, let shard = workers[slot].shard { auditor.checkLimits(of: shard) }
+        guard slot < workers.count, let shard = workers[slot].shard else { return }
+        auditor.checkLimits(of: shard, worker: workers[slot].number)
     }
 
     // MARK: What the parts ask and tell

@@ -74,6 +74,7 @@ extension WorldPlan {
             options.coalescingKeys = max(1, options.coalescingKeys)
             forSome(30, &dice) { record, _ in record.coalescingKey = max(1, record.coalescingKey) }
         case .forGood: options.isForGood = true
+        case .tightMemory: tighten(&dice)
         default: break
         }
     }
@@ -129,6 +130,14 @@ extension WorldPlan {
             records[index].topic = dice.pick(0...options.topics - 1)
         }
         if dice.chance(50) { makeSick(&dice) }
+    }
+
+    /// Little room. A topic that does not work keeps a record to probe with, or a sample of them, however large: the
+    /// others need room beside that.
+    private mutating func tighten(_ dice: inout Dice) {
+        let largest = records.lazy.map(\.tokens.count).max() ?? 0
+        let room = largest > Self.tokensPerKey ? 400_000 : 10_000 * options.sick.count
+        options.memoryBytes = dice.pick(20_000...60_000) + room
     }
 
     /// Requests are remembered, and some are published twice.

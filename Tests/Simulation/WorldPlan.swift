@@ -59,6 +59,8 @@ struct WorldPlan: Sendable, Equatable {
         var coalescingWindow: VirtualTime = 0
         /// Poison and broken keys of Redis are not mended at the end.
         var isForGood = false
+        /// Most bytes that a shard may hold, and twice those of a topic; 0: as many as by default.
+        var memoryBytes = 0
     }
 
     /// A topic that stops working at a time and never works again.

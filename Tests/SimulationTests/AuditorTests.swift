@@ -170,6 +170,24 @@ import Testing
         #expect(world.run().violation?.invariant == 7)
     }
 
+    @Test("7: a shard, and a topic, hold more bytes than they may")
+    func bytes() {
+        var plan = Self.plan()
+        // All of it comes at once, and is proven late.
+        for index in plan.records.indices { plan.records[index].time = .milliseconds(2000 + index) }
+        plan.options.window = .milliseconds(1500)
+        plan.options.maxUncommitted = 300
+        plan.options.inFlight = 300
+        plan.options.memoryBytes = 20_000
+        #expect(World(plan).run().violation == nil)
+
+        // The sender has another budget than the one it must keep to.
+        plan.options.memoryBytes = 0
+        let broken = World(plan)
+        broken.auditor.options.memoryBytes = 20_000
+        #expect(broken.run().violation?.invariant == 7)
+    }
+
     @Test("9: more connections in a minute than allowed")
     func connections() {
         auditor.options.connectionsPerMinute = 1

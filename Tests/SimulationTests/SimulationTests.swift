@@ -3,6 +3,9 @@ import Testing
 @testable import belfry_simulate
 
 @Suite struct SimulationTests {
+    /// The features that known seeds had to choose from: one that came later would change their worlds.
+    private static let first = Features(Features.named.prefix(24).map(\.feature))
+
     @Test("The same seed does the same, event by event", arguments: [1, 2, 3, 40] as [UInt64])
     func determinism(seed: UInt64) {
         let first = World(WorldPlan(seed: seed)).run()
@@ -30,12 +33,12 @@ import Testing
 
     @Test("Known seed: a token whose state cannot be read is asked for, and mended before it is sent to")
     func knownBrokenSeed() {
-        #expect(World(WorldPlan(seed: 36833, features: .all)).run().violation == nil)
+        #expect(World(WorldPlan(seed: 36833, features: Self.first)).run().violation == nil)
     }
 
     @Test("Known seed: acceptances from before the gateway went wrong end no row of refusals")
     func knownRowSeed() {
-        #expect(World(WorldPlan(seed: 323376, features: .all)).run().violation == nil)
+        #expect(World(WorldPlan(seed: 323376, features: Self.first)).run().violation == nil)
     }
 
     @Test(
@@ -51,7 +54,7 @@ import Testing
         arguments: [3902, 4245, 10602] as [UInt64]
     )
     func knownRedisSeeds(seed: UInt64) {
-        #expect(World(WorldPlan(seed: seed, features: .all)).run().violation == nil)
+        #expect(World(WorldPlan(seed: seed, features: Self.first)).run().violation == nil)
     }
 
     @Test(
@@ -59,12 +62,12 @@ import Testing
         arguments: [24638, 25843, 28080, 63897] as [UInt64]
     )
     func knownRepetitionSeeds(seed: UInt64) {
-        #expect(World(WorldPlan(seed: seed, features: .all)).run().violation == nil)
+        #expect(World(WorldPlan(seed: seed, features: Self.first)).run().violation == nil)
     }
 
     @Test("Where sending goes on without Redis, a window never lets the older one go after the newer")
     func windowWithoutRedis() {
-        let features = Features.all.subtracting([
+        let features = Self.first.subtracting([
             .halfDead, .sick, .isolation, .retention, .largeRecords, .manyTopics, .forGood,
         ])
         #expect(World(WorldPlan(seed: 345, features: features)).run().violation == nil)

@@ -1,0 +1,86 @@
+import PipelineCore
+
+@testable import Sender
+
+/// Invariant 7, of bytes: what a shard holds of its topics, by the auditor's own count.
+///
+/// All that lies between a topic's cursor and the next record that it is fed counts: it is prepared, waits, is in
+/// flight, or has its outcome and waits for an older one.
+extension Auditor {
+    /// Facts that are known of the bytes of one shard.
+    struct Memory {
+        /// Records that the shard had taken in when its bytes were last counted: only with more it holds more.
+        var taken = 0
+        /// Topics, by their hashes, that hold what they took while they were probed.
+        var probed: Set<TopicHash> = []
+    }
+
+    /// Bytes and the largest record of them.
+    private struct Held {
+        var bytes = 0
+        var largest = 0
+
+        mutating func add(_ record: Int) {
+            bytes += record
+            largest = max(largest, record)
+        }
+
+        /// Bytes before the last record came, or fewer.
+        var bytesBefore: Int { bytes - largest }
+    }
+
+    /// Checks that the last record came to a topic, and to a shard, that had room.
+    func checkBytes(of shard: WorkerShard, worker: Int) {
+        forgetProbes(of: shard, worker: worker)
+        let taken = shard.stages.intake.counters.records
+        guard memory[worker, default: .init()].taken < taken else { return }
+        memory[worker, default: .init()].taken = taken
+        var topics: [TopicHash: Held] = [:]
+        for partition in shard.stages.group.assigned.values {
+            for feed in partition.feeds.values where feed.ledger.frontier.recordCount > 0 {
+                count(feed, in: partition.number, &topics[feed.hash, default: Held()])
+                if case .notifications = feed.account.feeding {
+                    memory[worker, default: .init()].probed.insert(feed.hash)
+                }
+            }
+        }
+        var all = Held()
+        for (topic, held) in topics {
+            check(held.bytesBefore < options.memoryBytes / 2, 7, "a topic holds \(held.bytes) bytes")
+            // What is needed for a probe is taken, whatever the others hold.
+            guard memory[worker]?.probed.contains(topic) == false else { continue }
+            all.bytes += held.bytes
+            all.largest = max(all.largest, held.largest)
+        }
+        check(all.bytesBefore < options.memoryBytes, 7, "a shard holds \(all.bytes) bytes")
+    }
+
+    private func count(_ feed: TopicFeed, in partition: Int32, _ held: inout Held) {
+        guard let first = feed.ledger.cursor, let next = feed.ledger.frontier.nextOffset else { return }
+        let stored = world.broker.partitions[Int(partition)]
+        // Of what retention took it is not known whether the shard had it before.
+        let place = world.broker.place(of: max(first, world.broker.low[Int(partition)]), in: partition)
+        for entry in stored[place...].prefix(while: { $0.record.offset < next })
+        where World.topic(of: world.plan.records[entry.ordinal]) == feed.hash {
+            held.add(bytes(of: entry))
+        }
+    }
+
+    /// Bytes that a record costs at least: itself, and a frame for each of its tokens.
+    private func bytes(of entry: SimulatedBroker.Stored) -> Int {
+        let record = world.plan.records[entry.ordinal]
+        // Of what becomes a dead letter as a whole no frame is made.
+        let isSent = record.form != .undecodable && record.form != .withoutCertificate
+        let frame = ShardLimits.notificationBytes + (isSent ? World.payloadBytes : 0)
+        return (entry.record.value?.count ?? 0) + (entry.record.key?.count ?? 0) + record.tokens.count * frame
+    }
+
+    private func forgetProbes(of shard: WorkerShard, worker: Int) {
+        guard memory[worker]?.probed.isEmpty == false else { return }
+        var holding: Set<TopicHash> = []
+        for partition in shard.stages.group.assigned.values {
+            for feed in partition.feeds.values where feed.ledger.frontier.recordCount > 0 { holding.insert(feed.hash) }
+        }
+        memory[worker]?.probed.formIntersection(holding)
+    }
+}
