@@ -52,6 +52,9 @@ struct Fault: Sendable, Equatable {
         case slow(bytesPerSecond: Int)
         /// A worker's commits are answered late.
         case commitsLate
+        /// A worker's commits arrive when the time is over, in the generation in which they were made. They are on the
+        /// wire meanwhile, or in the client, which does not reach the group.
+        case commitsDeferred(isInClient: Bool)
         /// A worker's commits are not answered for a minute.
         case commitsUnanswered(isApplied: Bool)
         /// The oldest records of a partition are deleted: so many of a hundred.

@@ -44,6 +44,8 @@ struct Features: OptionSet, Sendable, Hashable {
     static let forGood = Features(rawValue: 1 << 23)
     /// Shards may hold a few records only.
     static let tightMemory = Features(rawValue: 1 << 24)
+    /// Commits that arrive seconds after they were made, and what the group does meanwhile.
+    static let deferredCommits = Features(rawValue: 1 << 25)
 
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
@@ -54,7 +56,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("expirations", .expirations), ("spread", .spread), ("scattered", .scattered),
         ("many-topics", .manyTopics), ("long-hold-ups", .longHoldUps), ("blocking-calls", .blockingCalls),
         ("broken-keys", .brokenKeys), ("without-redis", .withoutRedis), ("dedupe", .dedupe), ("windows", .windows),
-        ("for-good", .forGood), ("tight-memory", .tightMemory),
+        ("for-good", .forGood), ("tight-memory", .tightMemory), ("deferred-commits", .deferredCommits),
     ]
 
     static let all = Features(named.map(\.feature))

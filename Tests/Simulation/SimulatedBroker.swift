@@ -130,9 +130,13 @@ final class SimulatedBroker {
         (partitions[Int(partition)].last?.record.offset ?? -1) + 1
     }
 
-    /// Takes a commit of a member; nil: it is done.
-    func commit(_ offsets: [KafkaPartitionOffset], by member: SimulatedConsumer) -> KafkaError? {
-        if let refusal = group.refusal(of: member) {
+    /// Takes a commit of a member, made in a generation; nil: it is done.
+    func commit(
+        _ offsets: [KafkaPartitionOffset],
+        by member: SimulatedConsumer,
+        in generation: Int
+    ) -> KafkaError? {
+        if let refusal = group.refusal(of: member, in: generation) {
             world.note(.commitRefused, member.number, 0, "\(member.name) may not commit: \(refusal.name)")
             return refusal
         }

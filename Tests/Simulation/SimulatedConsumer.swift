@@ -18,12 +18,6 @@ final class SimulatedConsumer: GroupConsumer {
         case revoke([Int32])
     }
 
-    private struct Commit {
-        let offsets: [KafkaPartitionOffset]
-        let sentAt: VirtualTime
-        let completion: ((KafkaError?) -> Void)?
-    }
-
     /// When the client gives up on an answer.
     private static let clientTimeout = VirtualTime.seconds(60)
 
@@ -53,7 +47,7 @@ final class SimulatedConsumer: GroupConsumer {
     /// The group has thrown it out while it was giving something back: the rest is lost after that.
     private var isLossPending = false
     /// Commits on their way, oldest first.
-    private var commits: [Commit] = []
+    private var commits: [SimulatedCommit] = []
     /// Partitions whose next record is not there: they stand until they are sought.
     private var outOfRange: Set<Int32> = []
     private var isWakeUnderWay = false
@@ -61,12 +55,7 @@ final class SimulatedConsumer: GroupConsumer {
     private(set) var isGone = false
     /// Does not reach the group before this time.
     var unreachableUntil: VirtualTime = 0
-    /// Commits are lost until a time, applied by the broker or not.
-    var commitsLost: (until: VirtualTime, isApplied: Bool) = (0, false)
-    /// Answers to commits take seconds before this time.
-    var answersLateUntil: VirtualTime = 0
-    /// Commits of before this time are answered by a time-out only.
-    var commitsUnanswered: (until: VirtualTime, isApplied: Bool) = (0, false)
+    var commitFaults = SimulatedCommit.Faults()
 
     init(world: World, loop: SimulatedEventLoop, number: Int, name: String, staticName: String?) {
         self.world = world
@@ -171,7 +160,8 @@ final class SimulatedConsumer: GroupConsumer {
             if position < stored.count, stored[position].record.offset < world.broker.low[Int(partition)] {
                 guard records.isEmpty else { break }
                 outOfRange.insert(partition)
-                return outOfRangeError(partition)
+                world.note(.fetched, number, -1, "\(name): the next offset of \(partition) is out of range")
+                return .failed(.offsetOutOfRange, at: -1, Self.place(partition))
             }
             var next = position
             while next < stored.count, records.count < max, stored[next].time <= world.clock.now {
@@ -184,15 +174,6 @@ final class SimulatedConsumer: GroupConsumer {
         guard !records.isEmpty else { return nil }
         world.note(.fetched, number, records.count, "\(name) fetched \(records.count) records")
         return KafkaBatch(records)
-    }
-
-    private func outOfRangeError(_ partition: Int32) -> KafkaBatch {
-        world.note(.fetched, number, -1, "\(name): the next offset of \(partition) is out of range")
-        let record = KafkaRecord(topic: World.requests, partition: partition, offset: -1, key: nil, value: nil)
-        let batch = KafkaBatch([record])
-        // OFFSET_OUT_OF_RANGE
-        batch.messages[0].pointee.err = .init(rawValue: 1)
-        return batch
     }
 
     private func deliverReports() {
@@ -277,39 +258,51 @@ final class SimulatedConsumer: GroupConsumer {
 
     func commit(_ offsets: [KafkaPartitionOffset], completion: ((KafkaError?) -> Void)?) throws(KafkaError) {
         guard !isGone else { throw .alreadyClosed }
-        commits.append(Commit(offsets: offsets, sentAt: world.clock.now, completion: completion))
+        let now = world.clock.now
+        let deferral = commitFaults.deferral(now: now)
+        let commit = SimulatedCommit(
+            offsets: offsets,
+            sentAt: now,
+            generation: deferral > 0 ? generation : nil,
+            isOnTheWire: deferral > 0 && !commitFaults.deferred.isInClient,
+            completion: completion
+        )
+        commits.append(commit)
         world.note(.committing, number, offsets.count, "\(name) commits: \(world.ledgers(of: self))")
         world.auditor.commitSent(self)
-        world.clock.after(world.broker.roundTrip()) { [weak self] in self?.arriveFirstCommit() }
+        world.clock.after(deferral + world.broker.roundTrip()) { [self] in arriveFirstCommit() }
     }
 
     /// The oldest commit on its way comes to its end.
     private func arriveFirstCommit() {
-        guard !commits.isEmpty, !isGone else { return }
+        guard !commits.isEmpty else { return }
         let commit = commits.removeFirst()
-        if world.clock.now < commitsUnanswered.until {
-            if commitsUnanswered.isApplied { _ = submit(commit.offsets) }
+        guard !isGone else {
+            if commit.isOnTheWire { _ = submit(commit) }
+            return
+        }
+        if world.clock.now < commitFaults.unanswered.until {
+            if commitFaults.unanswered.isApplied { _ = submit(commit) }
             return loop.deliver(after: Self.clientTimeout) { [weak self] in
                 guard let self, !isGone else { return }
                 reports.append(.committed(.timedOut, sentAt: commit.sentAt, commit.completion))
                 wake()
             }
         }
-        let error = submit(commit.offsets)
-        let late = world.clock.now < answersLateUntil ? world.dice.time(500...9000) : 0
+        let error = submit(commit)
+        let late = world.clock.now < commitFaults.answersLateUntil ? world.dice.time(500...9000) : 0
         hear(after: late + world.dice.time(1...10)) { [self] in
             reports.append(.committed(error, sentAt: commit.sentAt, commit.completion))
             wake()
         }
     }
 
-    private func submit(_ offsets: [KafkaPartitionOffset]) -> KafkaError? {
+    private func submit(_ commit: SimulatedCommit) -> KafkaError? {
         if world.clock.now < unreachableUntil { return .timedOut }
-        if world.clock.now < commitsLost.until {
-            if commitsLost.isApplied { _ = world.broker.commit(offsets, by: self) }
-            return .timedOut
-        }
-        return world.broker.commit(offsets, by: self)
+        let isLost = world.clock.now < commitFaults.lost.until
+        guard !isLost || commitFaults.lost.isApplied else { return .timedOut }
+        let error = world.broker.commit(commit.offsets, by: self, in: commit.generation ?? generation)
+        return isLost ? .timedOut : error
     }
 
     /// Asks the broker something; the answer comes later, or says that there was none.

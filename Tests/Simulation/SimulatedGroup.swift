@@ -76,9 +76,11 @@ final class SimulatedGroup {
     }
 
     /// Why a member's commit is refused; nil if it is not.
-    func refusal(of member: SimulatedConsumer) -> KafkaError? {
+    ///
+    /// - Parameter generation: the one that the commit names.
+    func refusal(of member: SimulatedConsumer, in generation: Int) -> KafkaError? {
         guard contains(member) else { return .unknownMember }
-        guard member.generation == generation else { return .illegalGeneration }
+        guard generation == self.generation else { return .illegalGeneration }
         if case .completing = state { return .rebalanceInProgress }
         return nil
     }

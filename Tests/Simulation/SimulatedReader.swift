@@ -31,8 +31,7 @@ final class SimulatedReader: PartitionReader {
     func read(_ place: KafkaTopicPartition, max: Int) -> KafkaBatch? {
         guard !world.broker.isAway, let position = positions[place.partition] else { return nil }
         if position.offset < world.broker.low[Int(place.partition)] {
-            // OFFSET_OUT_OF_RANGE
-            return error(1, at: -1, place)
+            return .failed(.offsetOutOfRange, at: -1, place)
         }
         let stored = world.broker.partitions[Int(place.partition)]
         let first = world.broker.place(of: position.offset, in: place.partition)
@@ -41,20 +40,12 @@ final class SimulatedReader: PartitionReader {
             guard first == stored.count, position.toldEnd != position.offset else { return nil }
             let end = Swift.max(position.offset, world.broker.end(of: place.partition))
             positions[place.partition]?.toldEnd = position.offset
-            // _PARTITION_EOF
-            return error(-191, at: end, place)
+            return .failed(.partitionEnd, at: end, place)
         }
         positions[place.partition]?.offset = last.record.offset + 1
         for record in there { world.auditor.fetchedAgain(record.ordinal, by: consumer) }
         world.note(.fetched, Int(place.partition), there.count, "\(consumer.name) reads \(there.count) records again")
         return KafkaBatch(there.map(\.record))
-    }
-
-    private func error(_ code: Int32, at offset: Int64, _ place: KafkaTopicPartition) -> KafkaBatch {
-        let record = KafkaRecord(topic: place.topic, partition: place.partition, offset: offset, key: nil, value: nil)
-        let batch = KafkaBatch([record])
-        batch.messages[0].pointee.err = .init(rawValue: code)
-        return batch
     }
 
     func close() {

@@ -99,9 +99,14 @@ extension World {
         case .groupUnreachable:
             worker.consumer.unreachableUntil = end
             evict(worker, after: fault.lasting)
-        case .commitsLost(let isApplied): worker.consumer.commitsLost = (end, isApplied)
-        case .commitsLate: worker.consumer.answersLateUntil = end
-        case .commitsUnanswered(let isApplied): worker.consumer.commitsUnanswered = (end, isApplied)
+        case .commitsLost(let isApplied): worker.consumer.commitFaults.lost = (end, isApplied)
+        case .commitsLate: worker.consumer.commitFaults.answersLateUntil = end
+        case .commitsDeferred(let isInClient):
+            worker.consumer.commitFaults.deferred = (end, isInClient)
+            guard isInClient else { return }
+            worker.consumer.unreachableUntil = end
+            evict(worker, after: fault.lasting)
+        case .commitsUnanswered(let isApplied): worker.consumer.commitFaults.unanswered = (end, isApplied)
         case .rebalance: broker.group.rebalance(joining: nil)
         case .producerBroken: worker.producer.breakDown()
         case .acknowledgementsLate: worker.producer.lateUntil = end

@@ -75,6 +75,7 @@ extension WorldPlan {
             forSome(30, &dice) { record, _ in record.coalescingKey = max(1, record.coalescingKey) }
         case .forGood: options.isForGood = true
         case .tightMemory: tighten(&dice)
+        case .deferredCommits: deferCommits(&dice)
         default: break
         }
     }
@@ -138,6 +139,16 @@ extension WorldPlan {
         let largest = records.lazy.map(\.tokens.count).max() ?? 0
         let room = largest > Self.tokensPerKey ? 400_000 : 10_000 * options.sick.count
         options.memoryBytes = dice.pick(20_000...60_000) + room
+    }
+
+    /// Commits that arrive late, mostly after the group has gone through a rebalance, or their worker has gone.
+    private mutating func deferCommits(_ dice: inout Dice) {
+        add(.commitsDeferred(isInClient: dice.chance(50)), lasting: 1000...9000, &dice)
+        guard let late = faults.last, dice.chance(80) else { return }
+        let moment = late.time + VirtualTime(dice.pick(0...Int(late.lasting / 2000))) * 1000
+        let kind: Fault.Kind = dice.chance(50) ? .rebalance : .crash
+        let worker = late.worker + dice.pick(0...1)
+        faults.append(Fault(kind, at: moment, lasting: dice.time(50...3000), worker: worker))
     }
 
     /// Requests are remembered, and some are published twice.

@@ -73,6 +73,22 @@ import Testing
         #expect(World(WorldPlan(seed: 345, features: features)).run().violation == nil)
     }
 
+    @Test("Commits that arrive when the group has moved on are refused, and break nothing", arguments: [true, false])
+    func deferredCommits(isInClient: Bool) {
+        var refused = 0
+        for seed in 1...12 as ClosedRange<UInt64> {
+            var plan = WorldPlan(seed: seed, features: [])
+            plan.faults = [
+                Fault(.commitsDeferred(isInClient: isInClient), at: .seconds(2), lasting: .seconds(8)),
+                Fault(.rebalance, at: .milliseconds(2500)),
+            ]
+            let report = World(plan, tells: true).run()
+            #expect(report.violation == nil)
+            refused += report.story.count { $0.contains("may not commit") }
+        }
+        #expect(refused > 0)
+    }
+
     @Test("A feature that a seed does not choose changes nothing, and plain worlds have none")
     func features() {
         for seed in 1...40 as ClosedRange<UInt64> {
