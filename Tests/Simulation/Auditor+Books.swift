@@ -29,7 +29,7 @@ extension Auditor {
         let record = stored[place].ordinal
         let number = firstOf[record] + Int(outcome.tokenIndex)
         world.note(.outcome, number, outcome.kind.rawValue, "\(outcome.kind) of \(name(number)) \(outcome.reason)")
-        judge(outcome, number)
+        judge(outcome, number, producedAt: time)
         guard notifications[number].outcomeAt == nil else { return }
         notifications[number].outcomeAt = now
         notifications[number].outcomeBy = worker
@@ -38,7 +38,7 @@ extension Auditor {
         open -= 1
     }
 
-    private func judge(_ outcome: PushOutcome, _ number: Int) {
+    private func judge(_ outcome: PushOutcome, _ number: Int, producedAt time: VirtualTime) {
         let isAccepted = notifications[number].accepted > 0
         switch outcome.kind {
         case .confirmed:
@@ -62,6 +62,8 @@ extension Auditor {
                 1,
                 "\(name(number)) is a duplicate, but its request was neither accepted, published twice nor superseded"
             )
+        case .deadLettered where outcome.reason == "bundle-without-certificate":
+            checkGivenUp(number, at: time)
         case .unknown:
             check(options.policy == .giveUp, 2, "\(name(number)) is given up against the policy")
             tokens[notifications[number].token].isExempt = true

@@ -60,6 +60,29 @@ extension Auditor {
         failures[ObjectIdentifier(lane)] = nil
     }
 
+    /// A notification became a dead letter for want of a certificate: the bundle was without for the whole grace, and
+    /// has no registered tokens.
+    func checkGivenUp(_ number: Int, at time: VirtualTime) {
+        guard !world.hasClockJumps else { return }
+        let record = world.plan.records[notifications[number].record]
+        let isStranger = record.form == .withoutCertificate
+        let gap = options.certificateGaps.first { !isStranger && $0.topic == record.topic }
+        check(
+            isStranger || gap != nil && !options.hasRegistrations,
+            10,
+            "\(name(number)) is given up, though its bundle has a certificate, or registered tokens"
+        )
+        // Nobody has missed it before a first record came, or while it was there.
+        let first = world.plan.records.first { isStranger ? $0.form == record.form : $0.topic == record.topic }
+        let missedAt = World.start + max(first?.time ?? 0, gap?.from ?? 0)
+        // Wall clocks tell milliseconds.
+        check(
+            missedAt + options.certificateGrace <= time + .milliseconds(2),
+            10,
+            "\(name(number)) is given up before the grace for its certificate is over"
+        )
+    }
+
     /// While a gateway calls everything invalid, no more tombstones are written than it takes to notice that.
     func checkDoubt(_ token: Int, _ worker: SimulatedWorker) {
         let gateway = world.gateways[World.place(ofToken: token).topic]

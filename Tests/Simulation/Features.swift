@@ -46,6 +46,8 @@ struct Features: OptionSet, Sendable, Hashable {
     static let tightMemory = Features(rawValue: 1 << 24)
     /// Commits that arrive seconds after they were made, and what the group does meanwhile.
     static let deferredCommits = Features(rawValue: 1 << 25)
+    /// A bundle whose certificate comes late, or goes and comes back.
+    static let certificates = Features(rawValue: 1 << 26)
 
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
@@ -57,6 +59,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("many-topics", .manyTopics), ("long-hold-ups", .longHoldUps), ("blocking-calls", .blockingCalls),
         ("broken-keys", .brokenKeys), ("without-redis", .withoutRedis), ("dedupe", .dedupe), ("windows", .windows),
         ("for-good", .forGood), ("tight-memory", .tightMemory), ("deferred-commits", .deferredCommits),
+        ("certificates", .certificates),
     ]
 
     static let all = Features(named.map(\.feature))

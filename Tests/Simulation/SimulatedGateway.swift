@@ -164,37 +164,3 @@ final class SimulatedConnector: GatewayConnecting {
 
     func noteFailure() {}
 }
-
-/// The connectors from a worker's lanes to the gateways.
-final class SimulatedConnectors: GatewayConnectors {
-    /// Time for which a bundle without a certificate is waited for.
-    private static let grace = VirtualTime.seconds(3)
-
-    private unowned let worker: SimulatedWorker
-    private let loop: SimulatedEventLoop
-    private var missedSince: [String: VirtualTime] = [:]
-
-    init(worker: SimulatedWorker, loop: SimulatedEventLoop) {
-        self.worker = worker
-        self.loop = loop
-    }
-
-    func hasCertificate(environment: String, bundleID: String) -> Bool {
-        World.bundles.prefix(worker.world.gateways.count).contains(bundleID)
-    }
-
-    func isGivenUp(environment: String, bundleID: String) -> Bool {
-        let now = worker.world.clock.now
-        let since = missedSince[bundleID] ?? now
-        missedSince[bundleID] = since
-        return since + Self.grace <= now
-    }
-
-    func tick(now: MonotonicTime) {}
-
-    func connector(environment: String, bundleID: String, lane: Int) -> any GatewayConnecting {
-        guard let topic = World.bundles.firstIndex(of: bundleID) else { preconditionFailure("a bundle of the world") }
-        let gateway = worker.world.gateways[topic]
-        return SimulatedConnector(loop: loop, gateway: gateway, worker: worker, lane: lane)
-    }
-}

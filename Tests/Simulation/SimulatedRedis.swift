@@ -1,6 +1,7 @@
 import NIOCore
 
 @testable import RedisClient
+@testable import Sender
 @testable import TokenState
 
 /// The Redis server of a world: what is known of each token, by its bucket and the token. No bundle is large enough for
@@ -15,6 +16,8 @@ final class SimulatedRedis {
     private var mendedTokens: [Int: VirtualTime] = [:]
     /// Strings, with the time at which each goes.
     private var strings: [[UInt8]: (value: String, end: VirtualTime)] = [:]
+    /// Buckets that hold a token which was registered.
+    private var registeredBuckets: Set<[UInt8]> = []
     /// Of a reply that is an error.
     static let wrongType = -1
 
@@ -52,6 +55,7 @@ final class SimulatedRedis {
             record.reason = .none
         }
         tokens[key] = record
+        registeredBuckets.insert(Array(key.dropLast(World.tokenBytes)))
         if !record.isDead { world.auditor.registered(key) }
     }
 
@@ -70,8 +74,12 @@ final class SimulatedRedis {
             write(arguments[1], String(decoding: arguments[2], as: UTF8.self), milliseconds: Self.number(arguments[4]))
             answer(Array("OK".utf8), at: root, in: &arena)
         case "EVALSHA" where arguments[1] == CoalesceScript.coalesce.digest:
-            let milliseconds = coalesce(arguments[3], arguments[4...].map(Self.number))
-            arena.set(root, .init(kind: .integer, count: 0, value: Int64(milliseconds)))
+            answer(coalesce(arguments[3], arguments[4...].map(Self.number)), at: root, in: &arena)
+        case "EVALSHA" where arguments[1] == MissingCertificates.miss.digest:
+            answer(missedSince(arguments[3], arguments[4...].map(Self.number)), at: root, in: &arena)
+        case "EVALSHA" where arguments[1] == RegisteredTokenSearch.script.digest:
+            answer(registeredBuckets.contains(arguments[3]) ? 1 : 0, at: root, in: &arena)
+        case "DEL": answer(strings.removeValue(forKey: arguments[1]) == nil ? 0 : 1, at: root, in: &arena)
         case let other:
             preconditionFailure("the simulated Redis does not know \(other ?? "an empty command")")
         }
@@ -122,6 +130,18 @@ final class SimulatedRedis {
             write()
         }
         return 0
+    }
+
+    /// The script's rule. Arguments: now, life, whether it begins anew.
+    private func missedSince(_ key: [UInt8], _ arguments: [Int]) -> Int {
+        let known = arguments[2] == 0 ? string(key).flatMap { Int($0) } : nil
+        let since = known ?? arguments[0]
+        write(key, "\(since)", milliseconds: arguments[1])
+        return since
+    }
+
+    private func answer(_ number: Int, at root: Int, in arena: inout ReplyArena) {
+        arena.set(root, .init(kind: .integer, count: 0, value: Int64(number)))
     }
 
     private func answer(_ value: [UInt8]?, at root: Int, in arena: inout ReplyArena) {

@@ -52,7 +52,7 @@ final class SimulatedWorker {
                 consumer: consumer,
                 producer: producer,
                 redis: pipeline,
-                connectors: SimulatedConnectors(worker: self, loop: loop),
+                connectors: SimulatedConnectors(worker: self, loop: loop, missing: missingCertificates(pipeline)),
                 makeReader: { [unowned world, consumer] in SimulatedReader(world: world, consumer: consumer) }
             ),
             logger: World.logger
@@ -65,6 +65,17 @@ final class SimulatedWorker {
         pipeline.onConnected = { [unowned shard] in shard.redisConnected() }
         shard.start()
         consumer.hear(after: world.dice.time(5...100)) { [unowned self] in world.broker.group.join(consumer) }
+    }
+
+    private func missingCertificates(_ redis: SimulatedPipeline) -> MissingCertificates? {
+        guard !world.plan.options.certificateGaps.isEmpty else { return nil }
+        return MissingCertificates(
+            redis: redis,
+            grace: .nanoseconds(Int64(world.plan.options.certificateGrace)),
+            eventLoop: loop,
+            unixMilliseconds: { [wallClock] in wallClock.unixMilliseconds },
+            logger: World.logger
+        )
     }
 
     /// SIGTERM: drains, commits and leaves; then the process ends.

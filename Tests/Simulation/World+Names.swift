@@ -22,6 +22,7 @@ extension World {
     static let logger = Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
     /// Shortest wait after a failed connection.
     static let backoffFloor = VirtualTime.milliseconds(100)
+    static let tokenBytes = 32
     /// Answers of a topic before its gateway is judged.
     static let tokenSample = 6
 
@@ -59,7 +60,8 @@ extension World {
             let bytes = (0..<World.tokenCount).map { ordinal in
                 var dice = Dice(seed: UInt64(ordinal))
                 var token =
-                    [UInt8(ordinal >> 8), UInt8(ordinal & 255)] + (2..<32).map { _ in UInt8(dice.pick(0...255)) }
+                    [UInt8(ordinal >> 8), UInt8(ordinal & 255)]
+                    + (2..<tokenBytes).map { _ in UInt8(dice.pick(0...255)) }
                 let key = World.place(ofToken: ordinal).key
                 while isSpread, Int(token.withUnsafeBytes { CRC32.checksum($0) } % 2) != key { token[31] &+= 1 }
                 return token
@@ -78,7 +80,7 @@ extension World {
         redisKey(of: Tokens.plain.bytes[ordinal], ordinal: ordinal)
     }
 
-    private static func redisKey(of token: [UInt8], ordinal: Int) -> [UInt8] {
+    static func redisKey(of token: [UInt8], ordinal: Int) -> [UInt8] {
         let topic = place(ofToken: ordinal).topic
         let tag = TokenKeys.tag(checksum: token.withUnsafeBytes { CRC32.checksum($0) })
         return TokenKeys(environment: environment, bundleID: bundles[topic]).bucket(0, tag: tag) + token

@@ -94,6 +94,7 @@ final class World {
 
     /// Lets everything happen, up to the first violation.
     func run() -> Report {
+        if plan.options.hasRegistrations { registerTokens() }
         for _ in 0..<plan.options.workers { startWorker(slot: workers.count) }
         for (ordinal, record) in plan.records.enumerated() {
             clock.at(Self.start + record.time) { [self] in publish(ordinal) }
@@ -123,6 +124,20 @@ final class World {
         for worker in workers where worker.isRunning { worker.crash() }
         clock.clear()
         return report
+    }
+
+    /// One token of each bundle whose certificate is missing at times.
+    private func registerTokens() {
+        for gap in plan.options.certificateGaps {
+            let token = Self.ordinal(topic: gap.topic, key: 0, token: 0)
+            let key = Self.redisKey(of: tokens.bytes[token], ordinal: token)
+            redis.register(key: key, at: Self.unixSeconds(Self.start) - 1000)
+        }
+    }
+
+    /// The directory of certificates has one for a topic.
+    func hasCertificate(_ topic: Int) -> Bool {
+        isHealed || !plan.options.certificateGaps.contains { $0.topic == topic && $0.contains(clock.now - Self.start) }
     }
 
     private var isOver: Bool { isStopping && !workers.contains(where: \.isRunning) }

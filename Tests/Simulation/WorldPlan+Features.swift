@@ -76,6 +76,7 @@ extension WorldPlan {
         case .forGood: options.isForGood = true
         case .tightMemory: tighten(&dice)
         case .deferredCommits: deferCommits(&dice)
+        case .certificates: loseCertificate(&dice)
         default: break
         }
     }
@@ -149,6 +150,26 @@ extension WorldPlan {
         let kind: Fault.Kind = dice.chance(50) ? .rebalance : .crash
         let worker = late.worker + dice.pick(0...1)
         faults.append(Fault(kind, at: moment, lasting: dice.time(50...3000), worker: worker))
+    }
+
+    /// A certificate that is not there at first, or goes. Processes that have it keep it, those that start do not get
+    /// it. It comes before or after its records become dead letters, if they ever do.
+    private mutating func loseCertificate(_ dice: inout Dice) {
+        let from = dice.chance(60) ? 0 : dice.time(500...4000)
+        let gap = CertificateGap(
+            topic: dice.pick(0...options.topics - 1),
+            from: from,
+            lasting: dice.time(1000...12_000)
+        )
+        options.certificateGaps = [gap]
+        options.hasRegistrations = dice.chance(30)
+        // Nothing else ends the records of a bundle that never has a certificate.
+        let mustEnd = records.contains { $0.form == .withoutCertificate }
+        let grace = dice.time(1000...5000)
+        options.certificateGrace = mustEnd || dice.chance(50) ? grace : .seconds(3600)
+        guard from > 0 else { return }
+        let moment = from + VirtualTime(dice.pick(0...Int(gap.lasting / 2000))) * 1000
+        faults.append(Fault(.crash, at: moment, lasting: dice.time(50...1000), worker: dice.pick(0...7)))
     }
 
     /// Requests are remembered, and some are published twice.

@@ -61,6 +61,21 @@ struct WorldPlan: Sendable, Equatable {
         var isForGood = false
         /// Most bytes that a shard may hold, and twice those of a topic; 0: as many as by default.
         var memoryBytes = 0
+        /// Times without a certificate. With any, the real rule for such bundles is driven.
+        var certificateGaps: [CertificateGap] = []
+        /// Time for which a bundle without a certificate is waited for.
+        var certificateGrace = VirtualTime.seconds(3)
+        /// Bundles with such a gap have registered tokens.
+        var hasRegistrations = false
+    }
+
+    /// A time in which the directory of certificates has none for a topic.
+    struct CertificateGap: Sendable, Equatable {
+        var topic: Int
+        var from: VirtualTime
+        var lasting: VirtualTime
+
+        func contains(_ time: VirtualTime) -> Bool { from <= time && time < from + lasting }
     }
 
     /// A topic that stops working at a time and never works again.

@@ -194,6 +194,22 @@ import Testing
         #expect(world.run().violation?.invariant == 9)
     }
 
+    @Test("10: records are given up before the grace for a certificate is over, or though tokens are registered")
+    func givenUp() {
+        for (hasRegistrations, isEarly) in [(false, false), (false, true), (true, false)] {
+            var plan = Self.plan()
+            plan.options.certificateGaps = [.init(topic: plan.records[0].topic, from: 0, lasting: .seconds(60))]
+            plan.options.hasRegistrations = hasRegistrations
+            let world = World(plan)
+            world.publish(0)
+            var outcome = outcome(.deadLettered, in: world)
+            outcome.reason = "bundle-without-certificate"
+            let grace = World.start + plan.records[0].time + plan.options.certificateGrace
+            world.auditor.stored(outcome, by: 1, producedAt: isEarly ? grace - .milliseconds(100) : grace)
+            #expect(world.auditor.violation?.invariant == (hasRegistrations || isEarly ? 10 : nil))
+        }
+    }
+
     @Test("10: tombstones on and on, on the word of a gateway that calls everything invalid")
     func doubt() {
         let worker = worker()

@@ -89,6 +89,35 @@ import Testing
         #expect(refused > 0)
     }
 
+    @Test(
+        "Records wait for their certificate, and become dead letters after the grace only if no token is registered",
+        arguments: [(1, false, true), (1, true, false), (3600, false, false)]
+    )
+    func lateCertificate(graceSeconds: Int, hasRegistrations: Bool, givesUp: Bool) {
+        for seed in 1...4 as ClosedRange<UInt64> {
+            var plan = WorldPlan(seed: seed, features: [])
+            plan.faults = []
+            plan.options.publishesAll = true
+            plan.options.certificateGaps = [.init(topic: 0, from: 0, lasting: .seconds(6))]
+            plan.options.certificateGrace = .seconds(graceSeconds)
+            plan.options.hasRegistrations = hasRegistrations
+            let report = World(plan, tells: true).run()
+            #expect(report.violation == nil)
+            #expect(report.story.contains { $0.contains("bundle-without-certificate") } == givesUp)
+        }
+    }
+
+    @Test("A certificate that goes is kept by who has it, and missed by who starts")
+    func goneCertificate() {
+        for seed in 1...4 as ClosedRange<UInt64> {
+            var plan = WorldPlan(seed: seed, features: [])
+            plan.options.certificateGaps = [.init(topic: 0, from: .seconds(2), lasting: .seconds(8))]
+            plan.options.certificateGrace = .seconds(3600)
+            plan.faults = [Fault(.crash, at: .seconds(3), lasting: .milliseconds(100))]
+            #expect(World(plan).run().violation == nil)
+        }
+    }
+
     @Test("A feature that a seed does not choose changes nothing, and plain worlds have none")
     func features() {
         for seed in 1...40 as ClosedRange<UInt64> {

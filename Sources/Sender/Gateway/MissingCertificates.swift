@@ -45,7 +45,7 @@ final class MissingCertificates {
 
     /// KEYS[1]: the group's count; ARGV: UNIX milliseconds now, milliseconds until the count expires, 1 if it begins
     /// anew, else 0.
-    private static let miss = RedisScript(
+    static let miss = RedisScript(
         """
         local since = ARGV[3] == '0' and tonumber(redis.call('GET', KEYS[1]) or '') or tonumber(ARGV[1])
         redis.call('SET', KEYS[1], string.format('%.0f', since), 'PX', ARGV[2])

@@ -23,7 +23,7 @@ package final class RegisteredTokenSearch {
 
     /// KEYS[1]: a bucket. Answers with 1 if a token in it was registered, else 0. A dead token counts, because an app
     /// registered it; so does a record of a later layout.
-    private static let script = RedisScript(
+    static let script = RedisScript(
         """
         for _, value in ipairs(redis.call('HVALS', KEYS[1])) do
           local flags, registered = struct.unpack('<BI4', value)

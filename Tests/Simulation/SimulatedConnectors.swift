@@ -1,0 +1,60 @@
+import PipelineCore
+
+@testable import Sender
+
+/// The connectors from a worker's lanes to the gateways, and the certificates that its process has.
+///
+/// The process reads the directory when it starts, and about every second. As the real one does, it keeps a certificate
+/// whose file has gone.
+final class SimulatedConnectors: GatewayConnectors {
+    private unowned let worker: SimulatedWorker
+    private let loop: SimulatedEventLoop
+    /// The real rule; nil in worlds where certificates neither come nor go.
+    private let missing: MissingCertificates?
+    private var missedSince: [String: VirtualTime] = [:]
+    /// Bundles with a certificate.
+    private var held: Set<String> = []
+    /// Bundles whose certificate was reported as found.
+    private var found: Set<String> = []
+
+    init(worker: SimulatedWorker, loop: SimulatedEventLoop, missing: MissingCertificates?) {
+        self.worker = worker
+        self.loop = loop
+        self.missing = missing
+        read()
+    }
+
+    func hasCertificate(environment: String, bundleID: String) -> Bool {
+        guard held.contains(bundleID) else { return false }
+        if let missing, found.insert(bundleID).inserted {
+            missing.found(bundleID: bundleID, environment: environment)
+        }
+        return true
+    }
+
+    func isGivenUp(environment: String, bundleID: String) -> Bool {
+        if let missing { return missing.verdict(bundleID: bundleID, environment: environment) == .giveUp }
+        let now = worker.world.clock.now
+        let since = missedSince[bundleID] ?? now
+        missedSince[bundleID] = since
+        return since + worker.world.plan.options.certificateGrace <= now
+    }
+
+    func tick(now: MonotonicTime) {
+        guard let missing else { return }
+        read()
+        missing.tick(now: now)
+    }
+
+    func connector(environment: String, bundleID: String, lane: Int) -> any GatewayConnecting {
+        guard let topic = World.bundles.firstIndex(of: bundleID) else { preconditionFailure("a bundle of the world") }
+        let gateway = worker.world.gateways[topic]
+        return SimulatedConnector(loop: loop, gateway: gateway, worker: worker, lane: lane)
+    }
+
+    private func read() {
+        for topic in worker.world.gateways.indices where worker.world.hasCertificate(topic) {
+            held.insert(World.bundles[topic])
+        }
+    }
+}
