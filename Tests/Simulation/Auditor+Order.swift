@@ -35,10 +35,11 @@ extension Auditor {
         }
         checkRepetition(of: number, by: owner, writtenAt: writtenAt, worker: worker.number)
         checkRemembrance(of: number, writtenAt: writtenAt)
-        if let dead = tokens[token].deadSince, !options.sendsWithoutRedis, let fetch = fetches[record],
-            fetch.member == owner.member, !world.redis.wasBroken(token: token, since: fetch.time)
+        if !options.sendsWithoutRedis, let fetch = fetches[record], fetch.member == owner.member,
+            !world.redis.wasBroken(token: token, since: fetch.time)
         {
-            check(fetch.time <= dead, 5, "\(name(number)) was sent, though its token was dead when the record was read")
+            let isKnown = isKnownDead(token, at: fetch.time)
+            check(!isKnown, 5, "\(name(number)) was sent, though its token was dead when the record was read")
         }
         noteOrder(of: number, token: token, wasAccepted: wasAccepted)
     }
@@ -131,10 +132,35 @@ extension Auditor {
         tokens[token].refusedAt = now
     }
 
+    /// A worker has read that the gateway refused a token: to the worker that is its death.
+    func refusalRead(token: Int) { tokens[token].refusedAt = now }
+
     func registered(_ key: [UInt8]) {
         guard let token = world.tokens.byKey[key] else { return }
         if tokens[token].deadSince != nil { tokens[token].aliveSince = now }
         tokens[token].deadSince = nil
+        tokens[token].publishedAt = nil
+    }
+
+    /// A dead token's tombstone is in push.tombstones.
+    ///
+    /// - Parameter seconds: UNIX seconds of its death. That of a former death tells nothing.
+    func tombstonePublished(_ bytes: [UInt8], at seconds: UInt32) {
+        let token = bytes.withUnsafeBytes { World.token($0) }
+        guard tokens[token].deadSince != nil, tokens[token].publishedAt == nil,
+            tokens[token].aliveSince == 0 || World.unixSeconds(tokens[token].aliveSince) < seconds
+        else { return }
+        tokens[token].publishedAt = now
+    }
+
+    /// A worker that looked a token up at a time knew that it is dead now: from Redis, or as soon as filters must have
+    /// its tombstone.
+    func isKnownDead(_ token: Int, at time: VirtualTime) -> Bool {
+        guard let dead = tokens[token].deadSince else { return false }
+        guard options.filterMaxAge > 0 else { return dead < time }
+        // A worker that is killed between the two writes tells Redis only.
+        guard let published = tokens[token].publishedAt else { return false }
+        return published + options.filterMaxAge < time
     }
 
     /// A worker's tombstone is in Redis.

@@ -43,7 +43,9 @@ final class Auditor {
         /// In Redis; nil while it lives.
         var deadSince: VirtualTime?
         var aliveSince: VirtualTime = 0
-        /// When the gateway last refused it.
+        /// When its death was published; nil: it was not, or it lives.
+        var publishedAt: VirtualTime?
+        /// When the gateway last refused it, or a worker last read that it had.
         var refusedAt: VirtualTime = 0
         /// Order cannot be asked for: a counted exception met one of its notifications.
         var isExempt = false

@@ -63,6 +63,10 @@ struct Fault: Sendable, Equatable {
         case offsetsSet(by: Int)
         /// Metadata that nobody can read stands at a partition's position, and is removed by hand after the time.
         case unknownMetadata
+        /// Apps register tokens that were refused.
+        case registrations
+        /// A worker's reader of push.tombstones gets no answer.
+        case tombstonesAway
         /// The value under a token's bucket in Redis is of another type.
         case redisBroken(token: Int)
     }

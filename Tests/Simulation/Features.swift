@@ -48,6 +48,8 @@ struct Features: OptionSet, Sendable, Hashable {
     static let deferredCommits = Features(rawValue: 1 << 25)
     /// A bundle whose certificate comes late, or goes and comes back.
     static let certificates = Features(rawValue: 1 << 26)
+    /// Workers follow push.tombstones, and ask Redis only for tokens that may be dead. Some register again.
+    static let filter = Features(rawValue: 1 << 27)
 
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
@@ -59,7 +61,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("many-topics", .manyTopics), ("long-hold-ups", .longHoldUps), ("blocking-calls", .blockingCalls),
         ("broken-keys", .brokenKeys), ("without-redis", .withoutRedis), ("dedupe", .dedupe), ("windows", .windows),
         ("for-good", .forGood), ("tight-memory", .tightMemory), ("deferred-commits", .deferredCommits),
-        ("certificates", .certificates),
+        ("certificates", .certificates), ("filter", .filter),
     ]
 
     static let all = Features(named.map(\.feature))

@@ -36,6 +36,8 @@ final class SimulatedConnection: GatewayConnection {
     private var isVoid = false
     private var decoder = GatewayFrameDecoder(limits: GatewayLimits())
     private var lastAccepted: UInt32 = 0
+    /// The token that the gateway called invalid.
+    private var refusedToken: Int?
     private(set) var writtenBytes = handshakeBytes
     private var acknowledgedBytes = handshakeBytes
     /// The worker has closed it, or knows that it has ended.
@@ -241,6 +243,7 @@ final class SimulatedConnection: GatewayConnection {
                 }
                 if let status = gateway.judge(token) {
                     world.auditor.refused(record: World.record(view.payload), token: token)
+                    refusedToken = token
                     return status
                 }
                 accepted.append((token, World.record(view.payload)))
@@ -296,6 +299,7 @@ final class SimulatedConnection: GatewayConnection {
             gateway.closed(self)
             world.note(.answered, worker.number, Int(response.identifier), "\(worker.name) reads the answer")
             world.auditor.answered(lane)
+            if let refusedToken { world.auditor.refusalRead(token: refusedToken) }
             lane.connectionAnswered(attempt: attempt, response: response)
         }
     }

@@ -10,6 +10,8 @@ final class SimulatedRedis {
     private unowned let world: World
     private(set) var tokens: [[UInt8]: TokenRecord] = [:]
     private(set) var awayUntil: VirtualTime = 0
+    /// Tokens that were asked for.
+    private(set) var lookUps = 0
     /// Tokens whose buckets hold something of another type.
     private(set) var brokenTokens: Set<Int> = []
     /// Tokens of which that was so, up to when.
@@ -66,6 +68,7 @@ final class SimulatedRedis {
         if !brokenTokens.isEmpty, isBroken(arguments) { return Self.wrongType }
         switch arguments.first.map({ String(decoding: $0, as: UTF8.self) }) {
         case "HGET":
+            lookUps += 1
             answer(tokens[arguments[1] + arguments[2]]?.bytes, at: root, in: &arena)
         case "EVALSHA" where arguments[1] == TokenScripts.tombstone.digest:
             answer(tombstone(arguments, by: worker), at: root, in: &arena)

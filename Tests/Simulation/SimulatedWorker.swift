@@ -15,6 +15,8 @@ final class SimulatedWorker {
     let consumer: SimulatedConsumer
     let producer: SimulatedProducer
     private(set) var pipeline: SimulatedPipeline?
+    /// Nil where Redis is asked for every token.
+    private(set) var follower: SimulatedFollower?
     private(set) var shard: WorkerShard?
     private(set) var isStopping = false
     private let wallClock: WallClock
@@ -44,6 +46,7 @@ final class SimulatedWorker {
         world.note(.started, slot, number, "\(name) starts")
         let pipeline = SimulatedPipeline(worker: self, loop: loop)
         self.pipeline = pipeline
+        if world.plan.options.filterMaxAge > 0 { follower = SimulatedFollower(world: world, shard: loop) }
         let shard = WorkerShard(
             world.settings(wallClock: wallClock, dice: Dice(seed: world.plan.seed, stream: UInt64(number) + 100)),
             number: 0,
@@ -53,7 +56,8 @@ final class SimulatedWorker {
                 producer: producer,
                 redis: pipeline,
                 connectors: SimulatedConnectors(worker: self, loop: loop, missing: missingCertificates(pipeline)),
-                makeReader: { [unowned world, consumer] in SimulatedReader(world: world, consumer: consumer) }
+                makeReader: { [unowned world, consumer] in SimulatedReader(world: world, consumer: consumer) },
+                filters: follower?.filters
             ),
             logger: World.logger
         )
@@ -115,12 +119,14 @@ final class SimulatedWorker {
 
     private func end() {
         loop.die()
+        follower?.die()
         world.recordsCountedLost += shard?.stages.counters.recordsLost ?? 0
         for gateway in world.gateways {
             for connection in gateway.connections where connection.worker === self { connection.abandon() }
         }
         shard = nil
         pipeline = nil
+        follower = nil
     }
 
     /// The machine's wall clock is set.

@@ -28,6 +28,7 @@ extension World {
                 mend(partition, known.metadata, after: fault.lasting)
             }
         case .redisBroken(let token): redis.damage(token: token)
+        case .registrations: registerRefused()
         default: break
         }
     }
@@ -62,6 +63,24 @@ extension World {
                 return waitForEmptyGroup(body)
             }
             body()
+        }
+    }
+
+    /// Apps register some tokens that were refused. The gateway knows them from then on, and the registrar tells the
+    /// followers of push.tombstones a while later.
+    private func registerRefused() {
+        let refused = auditor.tokens.indices.filter { auditor.tokens[$0].refusedAt > 0 }
+        guard !refused.isEmpty else { return }
+        let first = dice.pick(0...refused.count - 1)
+        for token in refused[first...].prefix(4) {
+            let topic = Self.place(ofToken: token).topic
+            let seconds = Self.unixSeconds(clock.now)
+            note(.fault, token, 0, "token \(token) registers")
+            gateways[topic].invalid.remove(token)
+            redis.register(key: Self.redisKey(of: tokens.bytes[token], ordinal: token), at: seconds)
+            clock.after(dice.time(5...2000)) { [self] in
+                tombstones.appendRegistration(of: tokens.bytes[token], bundleID: Self.bundles[topic], at: seconds)
+            }
         }
     }
 
@@ -110,6 +129,7 @@ extension World {
         case .rebalance: broker.group.rebalance(joining: nil)
         case .producerBroken: worker.producer.breakDown()
         case .acknowledgementsLate: worker.producer.lateUntil = end
+        case .tombstonesAway: worker.follower?.reader.awayUntil = end
         case .redisHangs: worker.pipeline?.hang(for: fault.lasting)
         case .clockJump(let seconds): worker.jump(seconds: seconds)
         default: break

@@ -38,6 +38,7 @@ final class World {
     /// Records that workers counted as lost to retention, those of workers that have ended.
     var recordsCountedLost = 0
     let tokens: Tokens
+    let tombstones = SimulatedTombstones()
     private let configuration: BelfryConfiguration
     private var parts: Parts?
 
@@ -237,6 +238,9 @@ final class World {
         } else if record.topic == World.names.tombstones {
             let tombstone = try? PushTombstone(serializedBytes: record.value)
             auditor.check(tombstone?.bundleID.isEmpty == false, 1, "a tombstone that cannot be read")
+            guard let tombstone, plan.options.filterMaxAge > 0 else { return 0 }
+            tombstones.append(key: record.key, value: record.value)
+            auditor.tombstonePublished(Array(tombstone.token), at: UInt32(clamping: tombstone.tombstonedAt))
         } else {
             note(.deadLetter, record.worker, 0, "a record in \(record.topic)")
             auditor.deadLettered(record)

@@ -77,6 +77,7 @@ extension WorldPlan {
         case .tightMemory: tighten(&dice)
         case .deferredCommits: deferCommits(&dice)
         case .certificates: loseCertificate(&dice)
+        case .filter: followTombstones(&dice)
         default: break
         }
     }
@@ -170,6 +171,13 @@ extension WorldPlan {
         guard from > 0 else { return }
         let moment = from + VirtualTime(dice.pick(0...Int(gap.lasting / 2000))) * 1000
         faults.append(Fault(.crash, at: moment, lasting: dice.time(50...1000), worker: dice.pick(0...7)))
+    }
+
+    private mutating func followTombstones(_ dice: inout Dice) {
+        options.filterMaxAge = dice.time(500...5000)
+        options.invalidTokens = max(options.invalidTokens, dice.pick(2...8))
+        for _ in 0..<dice.pick(1...3) { add(.registrations, lasting: 0...0, &dice) }
+        if dice.chance(50) { add(.tombstonesAway, lasting: 500...9000, &dice) }
     }
 
     /// Requests are remembered, and some are published twice.

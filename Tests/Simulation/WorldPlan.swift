@@ -61,6 +61,8 @@ struct WorldPlan: Sendable, Equatable {
         var isForGood = false
         /// Most bytes that a shard may hold, and twice those of a topic; 0: as many as by default.
         var memoryBytes = 0
+        /// Longest lag of the filters of dead tokens; 0: there are none.
+        var filterMaxAge: VirtualTime = 0
         /// Times without a certificate. With any, the real rule for such bundles is driven.
         var certificateGaps: [CertificateGap] = []
         /// Time for which a bundle without a certificate is waited for.

@@ -155,6 +155,24 @@ import Testing
         #expect(auditor.violation?.invariant == 5)
     }
 
+    @Test("5: a token is known to be dead when it is in Redis, and with a filter at its age after it was published")
+    func knownDeath() {
+        let token = 3
+        auditor.refused(record: 0, token: token)
+        auditor.tombstoned(World.redisKey(ofToken: token), by: worker())
+        #expect(!auditor.isKnownDead(token, at: World.start))
+        #expect(auditor.isKnownDead(token, at: World.start + 1))
+
+        auditor.options.filterMaxAge = .seconds(2)
+        #expect(!auditor.isKnownDead(token, at: World.start + .seconds(60)))
+        auditor.tombstonePublished(world.tokens.bytes[token], at: World.unixSeconds(World.start))
+        #expect(!auditor.isKnownDead(token, at: World.start + .seconds(2)))
+        #expect(auditor.isKnownDead(token, at: World.start + .seconds(3)))
+
+        auditor.registered(World.redisKey(ofToken: token))
+        #expect(!auditor.isKnownDead(token, at: World.start + .seconds(60)))
+    }
+
     @Test("5: a living token is called dead")
     func wrongSilence() {
         world.publish(0)

@@ -118,6 +118,28 @@ import Testing
         }
     }
 
+    @Test("With a filter of dead tokens Redis is asked for few, be the filter late, and tokens register again")
+    func filter() {
+        for seed in 1...8 as ClosedRange<UInt64> {
+            var plan = WorldPlan(seed: seed, features: [])
+            plan.options.invalidTokens = 8
+            plan.faults = []
+            let plain = World(plan)
+            #expect(plain.run().violation == nil)
+
+            plan.options.filterMaxAge = .seconds(2)
+            let filtered = World(plan)
+            #expect(filtered.run().violation == nil)
+            #expect(filtered.redis.lookUps < plain.redis.lookUps)
+
+            plan.faults = [
+                Fault(.registrations, at: .seconds(4)), Fault(.registrations, at: .seconds(7)),
+                Fault(.tombstonesAway, at: .seconds(5), lasting: .seconds(4)),
+            ]
+            #expect(World(plan).run().violation == nil)
+        }
+    }
+
     @Test("A feature that a seed does not choose changes nothing, and plain worlds have none")
     func features() {
         for seed in 1...40 as ClosedRange<UInt64> {
