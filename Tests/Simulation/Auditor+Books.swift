@@ -107,7 +107,9 @@ extension Auditor {
     private func checkSilence(of number: Int) {
         let entry = notifications[number]
         let token = tokens[entry.token]
-        guard let fetch = fetches[entry.record], !world.hasClockJumps else { return }
+        guard let fetch = fetches[entry.record], !world.hasClockJumps, !options.sendsWithoutRedis,
+            !world.redis.wasBroken(token: entry.token, since: fetch.time)
+        else { return }
         check(
             token.deadSince != nil || fetch.time < token.aliveSince || token.aliveSince <= token.refusedAt,
             5,

@@ -137,7 +137,8 @@ extension Auditor {
 
     func registered(_ key: [UInt8]) {
         guard let token = world.tokens.byKey[key] else { return }
-        if tokens[token].deadSince != nil { tokens[token].aliveSince = now }
+        // One that was refused may be dead to a worker before it has a tombstone.
+        if tokens[token].refusedAt > 0 { tokens[token].aliveSince = now }
         tokens[token].deadSince = nil
         tokens[token].publishedAt = nil
     }

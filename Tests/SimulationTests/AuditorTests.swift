@@ -182,6 +182,19 @@ import Testing
         #expect(auditor.violation?.invariant == 5)
     }
 
+    @Test("5: a token is silenced for a refusal that was read before it registered")
+    func outlivedRefusal() {
+        world.publish(0)
+        let token = auditor.notifications[0].token
+        auditor.refused(record: 0, token: token)
+        world.clock.after(.seconds(1)) {}
+        while world.clock.step() {}
+        auditor.registered(World.redisKey(ofToken: token))
+        auditor.fetched(0, by: worker().consumer)
+        auditor.stored(outcome(.tombstoned), by: 1, producedAt: world.clock.now)
+        #expect(auditor.violation?.invariant == 5)
+    }
+
     @Test("7: more in flight than allowed")
     func memory() {
         auditor.options.inFlight = 0
