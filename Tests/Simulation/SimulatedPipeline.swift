@@ -82,6 +82,13 @@ final class SimulatedPipeline: RedisPipeline {
         fail(inFlight.map { ($0, .maybeExecuted(reason: "closed")) } + waiting.map { ($0, .closed) })
     }
 
+    /// The process is gone: nobody waits for replies, and nothing is kept by what waited.
+    func die() {
+        isClosed = true
+        inFlight = []
+        waiting = []
+    }
+
     /// The server, or the way to it, does not answer.
     func hang(for time: VirtualTime) {
         hangsUntil = max(hangsUntil, world.clock.now + time)

@@ -120,6 +120,7 @@ final class SimulatedWorker {
     private func end() {
         loop.die()
         follower?.die()
+        pipeline?.die()
         world.recordsCountedLost += shard?.stages.counters.recordsLost ?? 0
         for gateway in world.gateways {
             for connection in gateway.connections where connection.worker === self { connection.abandon() }
