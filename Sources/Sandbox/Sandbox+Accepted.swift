@@ -3,9 +3,9 @@ import Glibc
 
 extension Sandbox {
     /// The acceptances in a file that `--accepted-log` has written, as lines of JSON:
-    /// `{"topic":"A","device":1,"generation":0,"n":5,"time":1384986000}`, where `n` is the value of the custom payload
-    /// key `n` when that is an integer below 2³¹, a hash of 2³¹ and above when it is something else, and 4294967295
-    /// when there is none.
+    /// `{"topic":"A","device":1,"generation":0,"n":5,"time":"2013-04-23T09:30:00.000Z"}`, where `n` is the value of the
+    /// custom payload key `n` when that is an integer below 2³¹, a hash of 2³¹ and above when it is something else, and
+    /// 4294967295 when there is none.
     ///
     /// A file that is being written may end in half a record, which is left out.
     ///
@@ -33,7 +33,8 @@ extension Sandbox {
                 let instance = record.instance
                 try body(
                     "{\"topic\":\(topics[Int(record.topic)]),\"device\":\(instance.device),"
-                        + "\"generation\":\(instance.generation),\"n\":\(record.mark),\"time\":\(record.time)}"
+                        + "\"generation\":\(instance.generation),\"n\":\(record.mark),"
+                        + "\"time\":\"\(UTCText.text(unixSeconds: record.time))\"}"
                 )
                 offset += AcceptedRecord.bytes
             }

@@ -37,14 +37,15 @@ public struct TokenReport: Equatable, Sendable {
     /// The token as hexadecimal digits.
     public var hexToken: String { Hex.encode(token) }
 
-    /// One JSON object on one line, without its end.
+    /// One JSON object on one line, without its end. A time that never was is left out.
     public var json: String {
         var line = JSONLine()
         line.append("token", hexToken)
         line.append("state", state)
-        line.append("registered_at", registeredAt)
-        line.append("described_at", describedAt)
-        line.append("tombstoned_at", tombstonedAt)
+        let times = [
+            ("registered_at", registeredAt), ("described_at", describedAt), ("tombstoned_at", tombstonedAt),
+        ]
+        for (key, seconds) in times where seconds > 0 { line.append(key, Self.time(seconds)) }
         line.append("reason", reason)
         line.append("locale", locale)
         line.append("time_zone", timeZone)
@@ -62,6 +63,6 @@ public struct TokenReport: Equatable, Sendable {
     }
 
     private static func time(_ seconds: UInt32) -> String {
-        seconds == 0 ? "never" : UTCTimestamp.text(unixMilliseconds: Int64(seconds) * 1000)
+        seconds == 0 ? "never" : UTCTimestamp.text(unixSeconds: Int64(seconds))
     }
 }

@@ -31,7 +31,8 @@ import Testing
         #expect(
             finding.json
                 == #"{"topic":"\#(Self.news)","environments":"production","file":"\#(files.path("push.pem"))","#
-                + #""chain":["\#(chain[0])","\#(chain[1])"],"not_after":\#(validity.upperBound),"#
+                + #""chain":["\#(chain[0])","\#(chain[1])"],"#
+                + #""not_after":"\#(UTCTimestamp.text(unixSeconds: validity.upperBound))","#
                 + #""days_left":3,"usable":true}"#
         )
     }

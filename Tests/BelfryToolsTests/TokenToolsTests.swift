@@ -139,9 +139,17 @@ import Testing
                 """
         )
         #expect(
-            report.json == #"{"token":"abcd","state":"dead","registered_at":1700000000,"described_at":1700000100,"#
-                + #""tombstoned_at":1700000200,"reason":"invalid-token","locale":"pt-BR","#
-                + #""time_zone":"America/Sao_Paulo","badge":3}"#
+            report.json == #"{"token":"abcd","state":"dead","registered_at":"2023-11-14T22:13:20.000Z","#
+                + #""described_at":"2023-11-14T22:15:00.000Z","tombstoned_at":"2023-11-14T22:16:40.000Z","#
+                + #""reason":"invalid-token","locale":"pt-BR","time_zone":"America/Sao_Paulo","badge":3}"#
+        )
+    }
+
+    @Test("JSON leaves out when a token registered or died if it never did")
+    func never() {
+        #expect(
+            TokenReport(TokenRecord(), of: [0xAB]).json
+                == #"{"token":"ab","state":"alive","reason":"none","locale":"","time_zone":""}"#
         )
     }
 

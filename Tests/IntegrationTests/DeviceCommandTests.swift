@@ -11,7 +11,7 @@ extension IntegrationTests {
             let token: String?
             let payload: String?
             let priority: Int?
-            let received: Int64?
+            let received: String?
         }
 
         private func device(_ pipeline: LocalPipeline, _ arguments: String...) throws -> ChildProcess {
@@ -52,7 +52,7 @@ extension IntegrationTests {
                 #expect(arrived.token == token)
                 #expect(arrived.payload == payload)
                 #expect(arrived.priority == 10)
-                #expect(arrived.received ?? 0 > 0)
+                #expect(arrived.received?.hasSuffix("Z") == true)
                 #expect(try device.wait(within: patience) == 0, "\(device.log)")
             }
         }

@@ -113,7 +113,8 @@ extension IntegrationTests {
                     config[1]
                 )
                 #expect(few.code == 0 && few.lines.count == 3)
-                #expect(few.lines.allSatisfy { $0.contains(#""state":"alive","registered_at":1700000000"#) })
+                let registered = #""state":"alive","registered_at":"2023-11-14T22:13:20.000Z""#
+                #expect(few.lines.allSatisfy { $0.contains(registered) })
                 #expect(
                     try run(pipeline, "tokens", "list", "--topic", news, "--state", "dead", config[0], config[1]).lines
                         .isEmpty

@@ -33,7 +33,7 @@ struct AcceptedLogTests {
     private func line(_ number: UInt32, topic: String = "a") -> String {
         let record = record(number)
         return #"{"topic":"\#(topic)","device":\#(number),"generation":\#(number % 64),"n":\#(record.mark),"#
-            + #""time":\#(record.time)}"#
+            + #""time":"\#(UTCText.text(unixSeconds: record.time))"}"#
     }
 
     @Test("The log of a device is in the order of acceptance, as far back as there is room")

@@ -126,21 +126,22 @@ struct DeviceClientSessionTests {
             DeviceReport.token(topic: "a", token: [0xab, 1]).json == #"{"token":"ab01","topic":"a"}"#
         )
         #expect(DeviceReport.unregistered(topic: "a").json == #"{"topic":"a","unregistered":true}"#)
-        func line(_ payload: [UInt8]) -> String {
+        func line(_ payload: [UInt8], expiration: UInt32 = 2) -> String {
             DeviceReport.notification(
                 DeviceNotification(
                     topic: "a",
                     token: [1],
-                    expiration: 2,
+                    expiration: expiration,
                     priority: 10,
                     payload: payload,
-                    receivedMilliseconds: 3
+                    receivedMilliseconds: 1_366_709_400_003
                 )
             ).json
         }
-        let head = #"{"expiration":2,"#
-        let tail = #","priority":10,"received":3,"token":"01","topic":"a"}"#
+        let head = #"{"expiration":"1970-01-01T00:00:02.000Z","#
+        let tail = #","priority":10,"received":"2013-04-23T09:30:00.003Z","token":"01","topic":"a"}"#
         #expect(line(Array(#"{"aps":{}}"#.utf8)) == head + #""payload":"{\"aps\":{}}""# + tail)
         #expect(line([0xff, 0xfe]) == head + #""payloadBase64":"//4=""# + tail)
+        #expect(line([], expiration: 0) == #"{"payload":"""# + tail)
     }
 }

@@ -67,7 +67,8 @@ struct LedgerServerTests {
         var lines: [String] = []
         try Sandbox.forEachAcceptance(file: path) { lines.append($0) }
         let expected = (0..<200).map { number in
-            #"{"topic":"com.example.a","device":\#(number % 3),"generation":0,"n":\#(number),"time":\#(TopicFixture.now)}"#
+            #"{"topic":"com.example.a","device":\#(number % 3),"generation":0,"n":\#(number),"#
+                + #""time":"1970-01-12T13:46:40.000Z"}"#
         }
         #expect(lines == expected)
     }
@@ -91,7 +92,8 @@ struct LedgerServerTests {
         try await recorder.stop()
         var lines: [String] = []
         try Sandbox.forEachAcceptance(file: path) { lines.append($0) }
-        #expect(lines == [#"{"topic":"com.example.news","device":3,"generation":0,"n":4,"time":5}"#])
+        let time = "1970-01-01T00:00:05.000Z"
+        #expect(lines == [#"{"topic":"com.example.news","device":3,"generation":0,"n":4,"time":"\#(time)"}"#])
         #expect(service.acceptedLogDropped == 0)
     }
 

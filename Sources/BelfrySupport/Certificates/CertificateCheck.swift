@@ -86,13 +86,9 @@ extension CertificateCheck.Finding {
     }
 
     private static func verdict(_ info: CertificateInfo, now: Int64) -> CertificateCheck.Verdict {
-        if now < info.notBefore { return .notUsable("not valid before \(date(info.notBefore))") }
-        if now > info.notAfter { return .notUsable("expired at \(date(info.notAfter))") }
+        if now < info.notBefore { return .notUsable("not valid before \(UTCTimestamp.text(unixSeconds: info.notBefore))") }
+        if now > info.notAfter { return .notUsable("expired at \(UTCTimestamp.text(unixSeconds: info.notAfter))") }
         return .usable
-    }
-
-    private static func date(_ seconds: Int64) -> String {
-        UTCTimestamp.text(unixMilliseconds: seconds * 1000)
     }
 
     /// One JSON object on one line, without its end.
@@ -106,7 +102,7 @@ extension CertificateCheck.Finding {
         if let certificate {
             line.append("chain", certificate.chain.names)
             if let gap = certificate.chain.gapText { line.append("chain_fault", gap) }
-            line.append("not_after", certificate.notAfter)
+            line.append("not_after", UTCTimestamp.text(unixSeconds: certificate.notAfter))
             line.append("days_left", certificate.daysLeft)
         }
         switch verdict {

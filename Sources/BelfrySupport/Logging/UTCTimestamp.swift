@@ -1,6 +1,6 @@
 import Glibc
 
-/// Times as RFC 3339 texts.
+/// Times as RFC 3339 texts, the form of every time that a command prints.
 public enum UTCTimestamp {
     /// UNIX milliseconds of the wall clock.
     @Sendable public static func now() -> Int64 {
@@ -17,6 +17,11 @@ public enum UTCTimestamp {
         let clock = [secondOfDay / 3600, secondOfDay / 60 % 60, secondOfDay % 60].map { padded($0, 2) }
         return "\(padded(date.year, 4))-\(padded(date.month, 2))-\(padded(date.day, 2))"
             + "T\(clock.joined(separator: ":")).\(padded(milliseconds, 3))Z"
+    }
+
+    /// For instance `2013-04-23T09:30:00.000Z`.
+    public static func text(unixSeconds: Int64) -> String {
+        text(unixMilliseconds: unixSeconds * 1000)
     }
 
     /// The proleptic Gregorian date: eras of 400 years, years that begin in March, so that the leap day comes last.

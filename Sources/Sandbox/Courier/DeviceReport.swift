@@ -11,8 +11,8 @@ public enum DeviceReport: Sendable, Equatable {
     case notification(DeviceNotification)
 
     /// One line: `{"topic":…,"token":…}`, with `"unregistered":true` instead of the token, or with the fields of a
-    /// notification: `priority`, `expiration` (UNIX seconds), `received` (UNIX milliseconds) and `payload`, a string;
-    /// a payload that is not UTF-8 stands in `payloadBase64`.
+    /// notification: `priority`, `expiration` (left out of one that was not to be stored), `received` and `payload`, a
+    /// string; a payload that is not UTF-8 stands in `payloadBase64`. Times are as in `2013-04-23T09:30:00.250Z`.
     public var json: String {
         var line = Line()
         switch self {
@@ -26,8 +26,8 @@ public enum DeviceReport: Sendable, Equatable {
             line.topic = notification.topic
             line.token = Hex.encode(notification.token)
             line.priority = notification.priority
-            line.expiration = notification.expiration
-            line.received = notification.receivedMilliseconds
+            if notification.expiration > 0 { line.expiration = UTCText.text(unixSeconds: notification.expiration) }
+            line.received = UTCText.text(unixMilliseconds: notification.receivedMilliseconds)
             line.payload = notification.text
             if line.payload == nil { line.payloadBase64 = Data(notification.payload).base64EncodedString() }
         }
@@ -55,11 +55,11 @@ public enum DeviceReport: Sendable, Equatable {
 
     /// In the order of the alphabet, as it is written.
     private struct Line: Encodable {
-        var expiration: UInt32?
+        var expiration: String?
         var payload: String?
         var payloadBase64: String?
         var priority: UInt8?
-        var received: Int64?
+        var received: String?
         var token: String?
         var topic = ""
         var unregistered: Bool?
