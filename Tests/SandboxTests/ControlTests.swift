@@ -1,4 +1,5 @@
 import APNsProtocol
+import Foundation
 import Testing
 
 @testable import Sandbox
@@ -209,14 +210,20 @@ struct ControlTests {
         #expect(offline() == [2, 7])
     }
 
+    /// The sandbox's README.
+    private static let document = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Sources/Sandbox/README.md")
+
     @Test("Over HTTP: unknown paths, methods and bodies that are too large have their own statuses")
     func http() async throws {
         try await RunningSandbox.run { sandbox in
             let nothing = try await sandbox.control("GET", "/nothing")
             #expect(nothing.status == 404)
-            for path in ["/accepted", "/devices", "/events", "/faults", "/feedback", "/population", "/stats"] {
-                #expect(nothing.body.contains(path), "\(path) is there, and is not named")
-                #expect(try await sandbox.control("PUT", path).status == 405)
+            let document = try String(contentsOf: Self.document, encoding: .utf8)
+            for path in ["accepted", "devices", "events", "faults", "feedback", "field", "population", "stats"] {
+                #expect(nothing.body.contains("/\(path)"), "\(path) is there, and is not named")
+                #expect(document.contains(try Regex("\\| `(GET|POST) /\(path)\\b")), "\(path) is not described")
+                #expect(try await sandbox.control("PUT", "/\(path)").status == 405)
             }
             #expect(try await sandbox.control("POST", "/stats").status == 405)
             #expect(try await sandbox.control("GET", "/devices").status == 405)

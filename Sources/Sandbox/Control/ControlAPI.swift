@@ -37,7 +37,7 @@ struct ControlAPI: Sendable {
                 (_, "/events"):
                 return json(ControlError(field: nil, error: "\(path) does not know this method"), status: 405)
             default:
-                let known = "/accepted, /devices, /events, /faults, /feedback, /population and /stats"
+                let known = "/accepted, /devices, /events, /faults, /feedback, /field, /population and /stats"
                 return json(ControlError(field: nil, error: "there is only \(known)"), status: 404)
             }
         } catch {
