@@ -93,7 +93,7 @@ import Testing
         #expect(followed > 20)
     }
 
-    @Test("The front page has at most 160 lines, and links to every other document")
+    @Test("The front page has at most 160 lines, and links to every other document and to the toolchain")
     func frontPage() throws {
         let front = try Document(path: "README.md")
         #expect(!front.text.isEmpty)
@@ -101,6 +101,7 @@ import Testing
         let others = Set(try Repository.documents().map(\.path)).subtracting(["README.md"])
         #expect(others.count >= 6, "\(others.sorted())")
         #expect(others.subtracting(front.links.map(front.resolve)).sorted() == [])
+        #expect(front.text.contains("](https://www.swift.org/install"))
     }
 
     @Test("What a document names is found in tables, code and links, and nowhere else")
