@@ -105,6 +105,16 @@ import TokenState
         }
     }
 
+    @Test("A token of another length is told with the one that is allowed, not with a range from it to itself")
+    func onlyLength() throws {
+        let decoder = RegistrationDecoder(environments: ["sandbox"], tokenBytes: 32...32)
+        let record = TestRecord(key: Self.key, value: try registration { $0.token.raw = Data(count: 1) })
+        try withConsumed([record]) { messages in
+            let error = #expect(throws: RecordRefusal.self) { try decoder.changes(for: messages[0]) }
+            #expect(error?.detail == "a token of 1 byte; allowed: 32")
+        }
+    }
+
     @Test("Every registration that cannot be used is refused with its reason")
     func refused() throws {
         let json = ("content-type", Array("application/json".utf8))

@@ -1,3 +1,4 @@
+import BelfrySupport
 import PipelineCore
 import PushSchemas
 import PushTopics
@@ -29,7 +30,7 @@ struct TokenFaults {
         guard topic.tokenBytes.contains(token.bytes.count) else {
             return RecordRefusal(
                 reason: "token-length",
-                detail: "a token of \(token.bytes.count) bytes; allowed: \(topic.tokenBytes)"
+                detail: "a token of \(counted(token.bytes.count, "byte")); allowed: \(topic.tokenBytes.allowedText)"
             )
         }
         guard let spread = topic.spread else { return nil }

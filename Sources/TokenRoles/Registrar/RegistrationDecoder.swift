@@ -1,3 +1,4 @@
+import BelfrySupport
 import KafkaClient
 import PipelineCore
 import PushSchemas
@@ -46,7 +47,7 @@ struct RegistrationDecoder {
         guard tokenBytes.contains(token.count) else {
             throw RecordRefusal(
                 reason: "token-length",
-                detail: "a token of \(token.count) bytes; allowed: \(tokenBytes)"
+                detail: "a token of \(counted(token.count, "byte")); allowed: \(tokenBytes.allowedText)"
             )
         }
         return token
