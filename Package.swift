@@ -18,7 +18,7 @@ let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swif
 let role: [Target.Dependency] =
     [
         "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "PushSchemas", "PushTopics", "RedisClient",
-        "TLSTransport", logging,
+        "SocketErrors", "TLSTransport", logging,
     ] + nio
 
 let package = Package(
@@ -58,16 +58,19 @@ let package = Package(
         // Child processes, free ports and seeded numbers: what demo, tests and tools share.
         .target(name: "Workbench"),
 
+        // Errors of sockets in words.
+        .target(name: "SocketErrors", dependencies: nio),
+
         // Owning wrappers.
         .target(name: "KafkaClient", dependencies: ["CRdKafka"] + nio),
-        .target(name: "RedisClient", dependencies: ["CHiredis", "COpenSSL"] + nio),
-        .target(name: "TLSTransport", dependencies: ["COpenSSL"] + nio),
+        .target(name: "RedisClient", dependencies: ["CHiredis", "COpenSSL", "SocketErrors"] + nio),
+        .target(name: "TLSTransport", dependencies: ["COpenSSL", "SocketErrors"] + nio),
 
         // The push service and the pipeline.
         .target(
             name: "Sandbox",
             dependencies: [
-                "APNsProtocol", "CVector", "TLSTransport", logging,
+                "APNsProtocol", "CVector", "SocketErrors", "TLSTransport", logging,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ] + nio,
             exclude: ["README.md"],
@@ -78,7 +81,7 @@ let package = Package(
         .target(
             name: "BelfrySupport",
             dependencies: [
-                "PipelineCore", "PushSchemas", "RedisClient", "TLSTransport", logging, lifecycle,
+                "PipelineCore", "PushSchemas", "RedisClient", "SocketErrors", "TLSTransport", logging, lifecycle,
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Yams", package: "Yams"),
@@ -102,7 +105,7 @@ let package = Package(
             name: "BelfryTools",
             dependencies: [
                 "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "PushSchemas", "PushTopics",
-                "TLSTransport", "TokenState", logging, lifecycle, protobuf,
+                "SocketErrors", "TLSTransport", "TokenState", logging, lifecycle, protobuf,
             ] + nio
         ),
         // A whole pipeline as processes of one machine, for demo, chaos and integration tests.
@@ -198,6 +201,7 @@ let package = Package(
         .testTarget(name: "APNsProtocolTests", dependencies: ["APNsProtocol", "TestSupport"]),
         .testTarget(name: "PipelineCoreTests", dependencies: ["APNsProtocol", "PipelineCore", "TestSupport"]),
         .testTarget(name: "PushSchemasTests", dependencies: ["PushSchemas", "TestSupport", protobuf]),
+        .testTarget(name: "SocketErrorsTests", dependencies: ["SocketErrors"] + nio),
         .testTarget(name: "WorkbenchTests", dependencies: ["Workbench"]),
         .testTarget(
             name: "KafkaClientTests",

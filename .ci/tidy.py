@@ -23,8 +23,9 @@ IMPORTS = {
     "APNsProtocol": set(),
     "PipelineCore": {"APNsProtocol"},
     "KafkaClient": {"CRdKafka", "Dispatch", "Glibc", "Synchronization"} | NIO,
-    "RedisClient": {"CHiredis", "COpenSSL", "Glibc", "Synchronization"} | NIO,
-    "TLSTransport": {"COpenSSL", "Glibc", "Synchronization"} | NIO,
+    "RedisClient": {"CHiredis", "COpenSSL", "Glibc", "SocketErrors", "Synchronization"} | NIO,
+    "SocketErrors": {"Glibc"} | NIO,
+    "TLSTransport": {"COpenSSL", "Glibc", "SocketErrors", "Synchronization"} | NIO,
     "Workbench": {"Dispatch", "Foundation", "Glibc", "Synchronization"},
 }
 # The targets of the pipeline, ground floor first: each may import only those before it.

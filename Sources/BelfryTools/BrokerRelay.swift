@@ -2,7 +2,7 @@ import BelfrySupport
 import NIOCore
 import NIOPosix
 import ServiceLifecycle
-import TLSTransport
+import SocketErrors
 
 /// Passes what comes to a port of the loopback address on to the embedded broker, whose own port is random.
 ///

@@ -1,6 +1,5 @@
-import Glibc
 import NIOCore
-import NIOPosix
+import SocketErrors
 
 /// The Redis end of one channel: turns bytes into replies, and tells its ``RedisConnection`` of the channel's life.
 /// Decides nothing.
@@ -75,19 +74,7 @@ final class RedisChannelHandler: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        connection?.lost(self, reason: failure.map(describe) ?? "the server closed the connection")
+        connection?.lost(self, reason: failure.map(connectionProblem) ?? "the server closed the connection")
         context.fireChannelInactive()
     }
-}
-
-/// An error of the transport in a few words; NIO's own descriptions are dumps of fields, calls and numbers.
-func describe(_ error: any Error) -> String {
-    if let error = error as? IOError {
-        let text = String(cString: strerror(error.errnoCode))
-        return text.prefix(1).lowercased() + text.dropFirst()
-    }
-    guard let error = error as? NIOConnectionError else { return "\(error)" }
-    if let first = error.connectionErrors.first { return "cannot connect: \(describe(first.error))" }
-    let resolution = error.dnsAError ?? error.dnsAAAAError
-    return "cannot resolve \"\(error.host)\"" + (resolution.map { ": \($0)" } ?? "")
 }

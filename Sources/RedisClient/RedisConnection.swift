@@ -1,5 +1,6 @@
 public import NIOCore
 import NIOPosix
+import SocketErrors
 
 /// A pipelined connection to one Redis server that restores itself.
 ///
@@ -219,7 +220,7 @@ extension RedisConnection {
             .connect(host: configuration.endpoint.host, port: configuration.endpoint.port)
             .assumeIsolated()
             // Success is reported by the channel becoming active.
-            .whenFailure { self.lost(reason: describe($0)) }
+            .whenFailure { self.lost(reason: connectionProblem($0)) }
     }
 
     /// Runs the handshake on a channel that has just become active.

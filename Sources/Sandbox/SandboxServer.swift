@@ -3,6 +3,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import SocketErrors
 import TLSTransport
 
 /// A running push service: gateway, feedback service, courier and control port.

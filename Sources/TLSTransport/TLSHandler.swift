@@ -1,4 +1,5 @@
 import NIOCore
+import SocketErrors
 
 /// TLS for a channel, client or server: plaintext `ByteBuffer`s on the side of the application's handlers, ciphertext
 /// on the side of the socket.
@@ -126,7 +127,7 @@ public final class TLSHandler: ChannelDuplexHandler {
     }
 
     public func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if self.state.transportFailed("\(error)") {
+        if self.state.transportFailed(connectionProblem(error)) {
             context.fireErrorCaught(error)
         }
     }

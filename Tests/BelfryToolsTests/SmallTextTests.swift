@@ -14,6 +14,8 @@ import Testing
         #expect(report.text == "published 1 token in 1 record to push.requests")
         let file = RegistrationFileReport(topic: "t", tokens: 1, faults: 1)
         #expect(file.text == "published 1 token to t; 1 line could not be used")
+        let failure = ToolError.notDelivered(failed: 1, of: 1, reason: "no answer")
+        #expect(failure.description == "1 of 1 record not acknowledged: no answer")
     }
 
     @Test("A range of one value is told as that value")

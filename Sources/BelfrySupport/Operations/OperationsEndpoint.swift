@@ -4,7 +4,7 @@ import Logging
 import NIOCore
 import PipelineCore
 import ServiceLifecycle
-import TLSTransport
+import SocketErrors
 
 /// The HTTP endpoint for those who operate a role (`operations.listen`).
 ///

@@ -15,7 +15,7 @@ public enum ToolError: Error, Equatable, Sendable, CustomStringConvertible {
         switch self {
         case .invalidInput(let lines): lines.joined(separator: "\n")
         case .notDelivered(let failed, let total, let reason):
-            "\(failed) of \(total) records were not acknowledged: \(reason)"
+            "\(failed) of \(counted(total, "record")) not acknowledged: \(reason)"
         case .notFound(let reason), .kafka(let reason), .configuration(let reason): reason
         }
     }

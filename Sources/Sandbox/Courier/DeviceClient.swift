@@ -1,6 +1,7 @@
 import Logging
 import NIOCore
 import NIOPosix
+import SocketErrors
 import TLSTransport
 
 /// A virtual device with a real connection to the courier: presents its tokens, or registers its apps, and reports
@@ -136,16 +137,7 @@ public struct DeviceClient: Sendable {
         } catch {
             // Whoever was there to end has not seen the connection; a promise must not be left.
             ended.fail(error)
-            return (.lost(reason: Self.reason(of: error)), session)
-        }
-    }
-
-    /// NIO's description of a failed connect is a dump of its fields.
-    private static func reason(of error: any Error) -> String {
-        switch error {
-        case let error as IOError: error.plainText
-        case let error as NIOConnectionError: error.connectionErrors.first.map { reason(of: $0.error) } ?? "\(error)"
-        default: "\(error)"
+            return (.lost(reason: connectionProblem(error)), session)
         }
     }
 

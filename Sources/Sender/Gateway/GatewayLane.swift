@@ -3,6 +3,7 @@ import BelfrySupport
 import Logging
 import NIOCore
 import PipelineCore
+import SocketErrors
 import TLSTransport
 
 /// Receives a lane's events. Called on the shard's thread, after the lane's own state has changed.
@@ -236,7 +237,7 @@ final class GatewayLane {
             "connection to the gateway ended",
             metadata: [
                 "gateway": .string(connector.placeName(of: attempt)),
-                "error": .string(error.map { "\($0)" } ?? "end of stream"),
+                "error": .string(error.map(connectionProblem) ?? "end of stream"),
                 "certificate-refused": .stringConvertible(refused),
                 "unsettled": .stringConvertible(machine.inFlightCount),
             ]

@@ -3,6 +3,7 @@ import BelfrySupport
 import Logging
 import NIOCore
 import PipelineCore
+import SocketErrors
 
 /// Reads one topic's feedback list on a schedule: carries out what a ``HarvestStateMachine`` decides. Runs on
 /// `eventLoop`.
@@ -221,7 +222,7 @@ final class ListHarvest {
         if let failure = reading.failure {
             counters.failures[failure, default: 0] += 1
             metadata["reason"] = "\(failure.rawValue)"
-            if let connectionError { metadata["error"] = "\(connectionError)" }
+            if let connectionError { metadata["error"] = "\(connectionProblem(connectionError))" }
             logger.error("feedback could not be read to its end", metadata: metadata)
         } else {
             counters.readings += 1
