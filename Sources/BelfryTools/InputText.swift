@@ -17,13 +17,22 @@ public enum InputText {
         try text(try bytes(ofFile: path), name: path)
     }
 
-    /// All of standard input, up to its end; a person who has to type it is told so.
+    /// All of standard input, up to its end. A person who has to type it is told so at once, and one who feeds it
+    /// through a pipe if it takes long.
     public static func textOfStandardInput(_ content: String) throws(ToolError) -> String {
-        if let notice = notice(of: content, isTerminal: isatty(STDIN_FILENO) == 1) { Diagnostics.tell(notice) }
-        return try text([UInt8](FileHandle.standardInput.readDataToEndOfFile()), name: "standard input")
+        let name = "standard input"
+        if let notice = notice(of: content, isTerminal: isatty(STDIN_FILENO) == 1) {
+            Diagnostics.tell(notice)
+            return try text(bytesOfStandardInput(), name: name)
+        }
+        return try text(WaitNotice.during("\(content) from \(name)", bytesOfStandardInput), name: name)
     }
 
-    /// Nil: nobody sits there and wonders.
+    private static func bytesOfStandardInput() -> [UInt8] {
+        [UInt8](FileHandle.standardInput.readDataToEndOfFile())
+    }
+
+    /// Nil: nobody has to type.
     static func notice(of content: String, isTerminal: Bool) -> String? {
         isTerminal ? "reading \(content) from standard input; Ctrl-D ends it" : nil
     }

@@ -66,7 +66,8 @@ public struct OutcomeFollower: Service {
                 limit: limit,
                 asJSON: asJSON,
                 output: output,
-                notice: beginWaiting("the brokers at \(settings.brokers) to hand out \(topic)"),
+                brokers: "the brokers at \(settings.brokers) to hand out \(topic)",
+                beginWaiting: beginWaiting,
                 ended: eventLoop.makePromise(of: Void.self)
             )
             session.begin(on: eventLoop)
@@ -99,11 +100,13 @@ private final class FollowerSession {
     private let start: OutcomeFollower.Start
     private let asJSON: Bool
     private let output: ([UInt8]) -> Bool
-    /// Until partitions are assigned.
-    private let notice: WaitNotice
+    private let beginWaiting: (_ subject: String) -> WaitNotice
+    /// Until partitions are assigned, and then until the first outcome comes.
+    private var notice: WaitNotice
     /// Fulfilled when the consumer is closed: failed if Kafka was the reason.
     let ended: EventLoopPromise<Void>
     private var remaining: Int?
+    private var hasPartitions = false
     private var isEnded = false
 
     private static let batchLimit = 1000
@@ -114,7 +117,8 @@ private final class FollowerSession {
         limit: Int?,
         asJSON: Bool,
         output: @escaping ([UInt8]) -> Bool,
-        notice: WaitNotice,
+        brokers: String,
+        beginWaiting: @escaping (_ subject: String) -> WaitNotice,
         ended: EventLoopPromise<Void>
     ) {
         self.consumer = consumer
@@ -122,7 +126,8 @@ private final class FollowerSession {
         remaining = limit
         self.asJSON = asJSON
         self.output = output
-        self.notice = notice
+        self.beginWaiting = beginWaiting
+        notice = beginWaiting(brokers)
         self.ended = ended
     }
 
@@ -130,7 +135,7 @@ private final class FollowerSession {
         let offset = start == .beginning ? KafkaOffset.beginning : KafkaOffset.end
         consumer.onAssigned = { [unowned self] partitions in
             // None: the Kafka topic is missing.
-            if !partitions.isEmpty { notice.end() }
+            if !partitions.isEmpty { beginWaitingForOutcomes() }
             let positions = partitions.map {
                 KafkaPartitionOffset(topic: $0.topic, partition: $0.partition, offset: offset, metadata: "")
             }
@@ -169,7 +174,18 @@ private final class FollowerSession {
                 lines += line(for: message)
                 remaining? -= 1
             }
+            if !lines.isEmpty { notice.end() }
             if !output(lines) || remaining == 0 { return end() }
+        }
+    }
+
+    private func beginWaitingForOutcomes() {
+        guard !hasPartitions else { return }
+        hasPartitions = true
+        notice.end()
+        switch start {
+        case .beginning: notice = beginWaiting("the first outcome")
+        case .end: notice = beginWaiting("outcomes to come; --from beginning prints those that are there")
         }
     }
 

@@ -10,6 +10,8 @@ import ServiceLifecycle
 /// as warnings: a role that gives up in mid-run would help nobody.
 package struct RedisDurabilityCheck: Sendable {
     private let servers: RedisCluster.Configuration
+    /// The addresses to begin with, for the log.
+    private let addresses: String
     private let policy: RedisDurabilityPolicy
     private let patience: Duration?
     private let logger: Logger
@@ -18,6 +20,7 @@ package struct RedisDurabilityCheck: Sendable {
     /// - Throws: an error that names the file: a certificate or the trust roots cannot be loaded.
     package init(_ settings: RedisSettings, patience: Duration? = nil, logger: Logger) throws {
         servers = try settings.servers(name: "belfry-check")
+        addresses = settings.endpoints.map(\.address).joined(separator: ", ")
         policy = settings.durability
         self.patience = patience
         self.logger = logger
@@ -30,7 +33,11 @@ package struct RedisDurabilityCheck: Sendable {
     package func run(_ role: () async throws -> Void) async throws {
         let inquiry = try await begin()
         defer { inquiry.eventLoop.execute { inquiry.value.close() } }
-        if policy == .refuse { try await cancelWhenGracefulShutdown { try await refuse(firstVerdicts(of: inquiry)) } }
+        if policy == .refuse {
+            // Said beforehand: a server that swallows what it is sent is known to be away only after the time-out.
+            logger.info("waiting for Redis", metadata: ["redis": "\(addresses)"])
+            try await cancelWhenGracefulShutdown { try await refuse(firstVerdicts(of: inquiry)) }
+        }
         try await role()
     }
 

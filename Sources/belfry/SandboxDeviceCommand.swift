@@ -1,5 +1,6 @@
 import ArgumentParser
 import BelfrySupport
+import BelfryTools
 import Logging
 import Sandbox
 
@@ -77,8 +78,10 @@ struct SandboxDeviceCommand: AsyncParsableCommand {
         let logger = Logger(label: "belfry.device")
         try await reportingSetupErrors {
             let stop = StopSignals()
+            let notice = WaitNotice("what comes from the courier at \(settings.host):\(settings.port)")
             let client = Task {
                 try await DeviceClient.run(settings, logger: logger) { [output] report in
+                    notice.end()
                     output.print(json: report.json, text: report.text)
                 }
             }
@@ -86,7 +89,10 @@ struct SandboxDeviceCommand: AsyncParsableCommand {
                 await stop.first()
                 client.cancel()
             }
-            defer { watch.cancel() }
+            defer {
+                watch.cancel()
+                notice.end()
+            }
             try await client.value
         }
     }

@@ -1,5 +1,7 @@
 import Foundation
+import KafkaClient
 import Logging
+import PushTopics
 import Synchronization
 import Testing
 
@@ -69,6 +71,33 @@ import Testing
         #expect(await lines.next() == "waiting for the brokers at 127.0.0.1:1 to hand out push.outcomes")
         running.cancel()
         try await running.value
+    }
+
+    @Test("The follower of outcomes that has nothing to print yet says what it waits for")
+    func nothingYet() async throws {
+        let broker = try EmbeddedBroker(topics: [(name: "push.outcomes", partitions: 1)])
+        defer { broker.close() }
+        var settings = KafkaSettings()
+        settings.brokers = broker.bootstrapServers
+        let (said, continuation) = AsyncStream.makeStream(of: String.self)
+        var follower = OutcomeFollower(settings, from: .end, limit: nil, asJSON: true) { _ in true }
+        follower.beginWaiting = { subject in
+            WaitNotice(subject, timer: { $0() }, output: { continuation.yield($0) })
+        }
+        let running = Task { [follower] in try await follower.run() }
+        var lines = said.makeAsyncIterator()
+        _ = await lines.next()
+        #expect(
+            await lines.next() == "waiting for outcomes to come; --from beginning prints those that are there"
+        )
+        running.cancel()
+        try await running.value
+    }
+
+    @Test("A role that asks for brokers in vain says so within three seconds, and then leaves slow ones their time")
+    func firstQuestion() {
+        #expect(KafkaReadiness.timeoutMilliseconds(failures: 0) < 3_000)
+        #expect(KafkaReadiness.timeoutMilliseconds(failures: 1) >= 5_000)
     }
 
     /// Output and diagnostics that go to one terminal.

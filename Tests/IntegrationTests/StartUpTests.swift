@@ -157,6 +157,7 @@ extension IntegrationTests {
                     try pipeline.startWorker(), try pipeline.startRegistrar(), try pipeline.startHarvester(),
                 ]
                 for role in roles {
+                    try role.waitForLogLine(with: "\"waiting for Redis\"", String(address), within: patience)
                     try role.waitForLogLine(with: "no connection to Redis", String(address), within: patience)
                     #expect(role.isRunning)
                 }

@@ -1,5 +1,6 @@
 import Foundation
 import LocalPipeline
+import Sandbox
 import Testing
 import Workbench
 
@@ -48,25 +49,66 @@ extension IntegrationTests {
             try process.waitForLogLine(with: "belfry: waiting for \(command.server)", within: patience)
         }
 
+        @Test("publish that gets its tokens through a pipe says that it waits for them")
+        func pipe() throws {
+            try withDirectory { directory in
+                let process = try ChildProcess(
+                    "publish",
+                    executable: try belfryExecutable(),
+                    arguments: ["publish", "--brokers", Self.nobody, "--topic", news, "--payload", #"{"aps":{}}"#],
+                    logFile: directory + "/publish.log",
+                    takesInput: true
+                )
+                defer { process.kill() }
+                let notice = "belfry: waiting for tokens, one a line, from standard input"
+                try process.waitForLogLine(with: notice, within: patience)
+            }
+        }
+
+        @Test("a virtual device that waits for the courier says so, and why it has no connection")
+        func device() throws {
+            try withDirectory { directory in
+                try Sandbox.writeCertificates(directory: directory, topics: [news])
+                let process = try ChildProcess(
+                    "device",
+                    executable: try belfryExecutable(),
+                    arguments: [
+                        "sandbox", "device", "--pki", directory, "--device", "0", "--topic", news, "--port", "1",
+                    ],
+                    logFile: directory + "/device.log"
+                )
+                defer { process.kill() }
+                try process.waitForLogLine(with: "not connected", "cannot connect: connection refused", within: patience)
+                let notice = "belfry: waiting for what comes from the courier at \(Self.nobody)"
+                try process.waitForLogLine(with: notice, within: patience)
+            }
+        }
+
         @Test("register --file that is interrupted says that the same command goes on", arguments: [SIGINT, SIGTERM])
         func interrupted(signal: Int32) throws {
+            try withDirectory { directory in
+                try Self.token.write(toFile: directory + "/tokens.csv", atomically: true, encoding: .utf8)
+                let process = try ChildProcess(
+                    "register",
+                    executable: try belfryExecutable(),
+                    arguments: [
+                        "register", "--brokers", Self.nobody, "--topic", news, "--file", directory + "/tokens.csv",
+                    ],
+                    logFile: directory + "/register.log"
+                )
+                defer { process.kill() }
+                try process.waitForLogLine(with: "belfry: waiting for the brokers", within: patience)
+                process.signal(signal)
+                #expect(try process.wait(within: patience) == 1)
+                #expect(process.log.contains("interrupted: the same command goes on where this one stopped\n"))
+            }
+        }
+
+        private func withDirectory(_ body: (String) throws -> Void) throws {
             let directory = NSTemporaryDirectory() + "belfry-integration-\(UUID().uuidString)"
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(atPath: directory) }
-            try Self.token.write(toFile: directory + "/tokens.csv", atomically: true, encoding: .utf8)
-            let process = try ChildProcess(
-                "register",
-                executable: try belfryExecutable(),
-                arguments: [
-                    "register", "--brokers", Self.nobody, "--topic", news, "--file", directory + "/tokens.csv",
-                ],
-                logFile: directory + "/register.log"
-            )
-            defer { process.kill() }
-            try process.waitForLogLine(with: "belfry: waiting for the brokers", within: patience)
-            process.signal(signal)
-            #expect(try process.wait(within: patience) == 1)
-            #expect(process.log.contains("interrupted: the same command goes on where this one stopped\n"))
+            try body(directory)
         }
     }
 }

@@ -86,8 +86,12 @@ extension CertificateCheck.Finding {
     }
 
     private static func verdict(_ info: CertificateInfo, now: Int64) -> CertificateCheck.Verdict {
-        if now < info.notBefore { return .notUsable("not valid before \(UTCTimestamp.text(unixSeconds: info.notBefore))") }
-        if now > info.notAfter { return .notUsable("expired at \(UTCTimestamp.text(unixSeconds: info.notAfter))") }
+        if now < info.notBefore {
+            return .notUsable("not valid before \(UTCTimestamp.text(unixSeconds: info.notBefore))")
+        }
+        if now > info.notAfter {
+            return .notUsable("expired at \(UTCTimestamp.text(unixSeconds: info.notAfter))")
+        }
         return .usable
     }
 

@@ -26,8 +26,9 @@ package struct KafkaReadiness {
         while true {
             do {
                 // On a thread that may block: those of tasks are few, and the operations endpoint needs them.
-                return try await NIOThreadPool.singleton.runIfActive { [settings] in
-                    try Self.partitionCounts(of: topics, settings)
+                return try await NIOThreadPool.singleton.runIfActive { [settings, failures] in
+                    let timeout = Self.timeoutMilliseconds(failures: failures)
+                    return try Self.partitionCounts(of: topics, settings, timeoutMilliseconds: timeout)
                 }
             } catch let error as KafkaError {
                 if error.isConfiguration { throw error }
@@ -45,14 +46,23 @@ package struct KafkaReadiness {
         }
     }
 
+    /// How long the brokers may take to answer. At first not for long, so that somebody who watches the role start is
+    /// told within three seconds what it waits for; then long enough for brokers that are slow.
+    package static func timeoutMilliseconds(failures: Int) -> Int32 {
+        failures == 0 ? 2_000 : 5_000
+    }
+
     private static func partitionCounts(
         of topics: [String],
-        _ settings: KafkaSettings
+        _ settings: KafkaSettings,
+        timeoutMilliseconds: Int32
     ) throws(KafkaError) -> [Int] {
         let admin = try KafkaAdmin(properties: settings.adminProperties(clientID: "belfry"))
         defer { admin.close() }
         var counts: [Int] = []
-        for topic in topics { counts.append(try admin.partitionCount(of: topic, timeoutMilliseconds: 5_000)) }
+        for topic in topics {
+            counts.append(try admin.partitionCount(of: topic, timeoutMilliseconds: timeoutMilliseconds))
+        }
         return counts
     }
 }
