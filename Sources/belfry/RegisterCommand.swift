@@ -20,8 +20,8 @@ struct RegisterCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "A file of any size with a line per token: hex[,registered at[,locale[,time zone]]].",
             discussion: """
-                Times are UNIX seconds or ISO 8601 (2026-01-31T12:00:00Z). Fields may be quoted (RFC 4180). A first line \
-                that names a column token is a header: its columns may stand in any order. Blank lines and lines \
+                Times are UNIX seconds or ISO 8601 (2026-01-31T12:00:00Z). Fields may be quoted (RFC 4180). A first \
+                line that names a column token is a header: its columns may stand in any order. Blank lines and lines \
                 beginning with # are passed over. Stopped at any moment and started again it goes on where it was, \
                 which stands in <file>.belfry-progress.
                 """,
@@ -47,10 +47,20 @@ struct RegisterCommand: AsyncParsableCommand {
     )
     var registeredAt: Time?
 
-    @Option(help: ArgumentHelp("The devices' language as BCP 47 tag.", valueName: "tag"))
+    @Option(
+        help: ArgumentHelp(
+            "The devices' language as BCP 47 tag; none: unknown, whatever was registered before.",
+            valueName: "tag"
+        )
+    )
     var locale = ""
 
-    @Option(help: ArgumentHelp("The devices' time zone by its IANA name.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp(
+            "The devices' time zone by its IANA name; none: unknown, whatever was registered before.",
+            valueName: "name"
+        )
+    )
     var timeZone = ""
 
     @Option(help: ArgumentHelp("The token that the device had before; it is unregistered.", valueName: "hex"))

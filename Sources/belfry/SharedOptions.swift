@@ -53,6 +53,7 @@ struct TokenOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "A file with one token a line. Without --token and --token-file, tokens are read from standard input.",
+            discussion: "Blank lines and lines beginning with # are passed over.",
             valueName: "file"
         )
     )

@@ -114,7 +114,7 @@ public nonisolated enum PushOutcomeKind: SwiftProtobuf.Enum, Swift.CaseIterable 
 
 }
 
-/// What became of one token of one request. Deduplicated by (source topic, partition, offset, token index), every
+/// The outcome of one token of one request. Deduplicated by (source topic, partition, offset, token index), every
 /// published token has exactly one. The record's key is the bundle ID.
 public nonisolated struct PushOutcome: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
@@ -142,7 +142,7 @@ public nonisolated struct PushOutcome: Sendable {
   /// The token's bytes; empty when there is none to name.
   public var token: Data = Data()
 
-  /// What became of it.
+  /// The kind of outcome.
   public var kind: PushOutcomeKind = .unspecified
 
   /// The gateway's status for OUTCOME_KIND_REJECTED (for instance 8), else 0.

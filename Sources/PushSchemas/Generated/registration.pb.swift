@@ -22,7 +22,7 @@ fileprivate nonisolated struct _GeneratedWithProtocGenSwiftVersion: SwiftProtobu
   typealias Version = _2
 }
 
-/// What a registration says.
+/// The event that a registration tells of.
 public nonisolated enum PushRegistrationKind: SwiftProtobuf.Enum, Swift.CaseIterable {
   public typealias RawValue = Int
 
@@ -96,17 +96,19 @@ public nonisolated struct PushRegistration: Sendable {
   /// same or a later registration's second does not. 0: the time at which the record was published.
   public var registeredAt: Int64 = 0
 
-  /// What happened. Unspecified: REGISTRATION_KIND_REGISTER.
+  /// The event. Unspecified: REGISTRATION_KIND_REGISTER.
   public var kind: PushRegistrationKind = .unspecified
 
-  /// The device's preferred language as BCP 47 tag, for instance "pt-BR". Empty: unknown.
+  /// The device's preferred language as BCP 47 tag, for instance "pt-BR". Empty: unknown from now on, whatever an
+  /// earlier registration told.
   public var locale: String = String()
 
-  /// The device's time zone by its IANA name, for instance "America/Sao_Paulo". Empty: unknown.
+  /// The device's time zone by its IANA name, for instance "America/Sao_Paulo". Empty: unknown from now on, whatever an
+  /// earlier registration told.
   public var timeZone: String = String()
 
-  /// With REGISTRATION_KIND_REGISTER: the token that the same device had before and that `token` takes the place of. It is
-  /// unregistered at `registered_at`.
+  /// With REGISTRATION_KIND_REGISTER: the token that the same device had before and that `token` takes the place of. It
+  /// is unregistered at `registered_at`.
   public var replacedToken: PushDeviceToken {
     get {_replacedToken ?? PushDeviceToken()}
     set {_replacedToken = newValue}

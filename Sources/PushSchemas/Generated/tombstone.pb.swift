@@ -27,7 +27,7 @@ fileprivate nonisolated struct _GeneratedWithProtocGenSwiftVersion: SwiftProtobu
   typealias Version = _2
 }
 
-/// What killed a token.
+/// The cause of a token's death.
 public nonisolated enum PushTombstoneReason: SwiftProtobuf.Enum, Swift.CaseIterable {
   public typealias RawValue = Int
 
@@ -78,7 +78,7 @@ public nonisolated enum PushTombstoneReason: SwiftProtobuf.Enum, Swift.CaseItera
 
 }
 
-/// What is known of a dead, or revived, token. Two of one token are merged by the maximum of each timestamp, so that
+/// The state of a dead, or revived, token. Two of one token are merged by the maximum of each timestamp, so that
 /// their order does not matter. The record's key is `<bundle ID>#<token in lower-case hexadecimal digits>`.
 public nonisolated struct PushTombstone: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
