@@ -3,7 +3,8 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps program build test demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation chaos simulate fuzz lint generate clean
+.PHONY: help deps program build test demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation chaos simulate \
+    fuzz lint generate clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
 JOBS ?= 2
@@ -27,7 +28,7 @@ SEED ?=
 # How long to fuzz, shared by the targets.
 SECONDS ?= 60
 
-# What is set for one command stays out of the environment: a build plans everything anew when that differs from the last.
+# Settings of one command stay out of the environment: a build plans everything anew when that differs from the last.
 unexport MAKEFLAGS MFLAGS MAKEOVERRIDES JOBS KAFKA REDIS ARGS FILTER SEEDS SEED SECONDS
 
 help: ## list the commands
@@ -39,8 +40,8 @@ help: ## list the commands
 deps: ## install what is missing (Debian packages, .venv) and say what
 	@Deploy/dependencies.sh
 
-# In a checkout the build tool plans twice, in its first build and in its second, and with each plan it compiles a dependency
-# anew. So the first one is of next to nothing.
+# In a checkout the build tool plans twice, in its first build and in its second, and with each plan it compiles a
+# dependency anew. So the first one is of next to nothing.
 .build/release.yaml: | deps
 	swift build $(SWIFT_FLAGS) --target BenchmarkCommon
 

@@ -49,7 +49,8 @@ UNFINISHED = re.compile(r"\b(?:TO[D]O|FIXM[E]|XX[X])\b|fatalErro[r]\(|\btr[y]!|\
 SLEEP = re.compile(r"Task\.slee[p]|Thread\.slee[p]|\bu?slee[p]\(")
 MACHINE_PATH = re.compile(r"(?:^|[^A-Za-z0-9._])/(?:home|root|work|farm)/")
 ASSERTION = re.compile(r"#expect|#require|Issue\.record|confirmation\(")
-COMMENT = re.compile(r"^\s*//")
+# The beginning of a comment, by the end of a file's name.
+COMMENT_MARKS = {".swift": "//", ".c": "//", ".h": "//", ".js": "//", ".proto": "//", ".py": "#"}
 DOC_COMMENT = re.compile(r"^\s*///(?!/)")
 NAMELESS = re.compile(r"^\s*///\s*(What|Whether|Where|Which|Who|How)\b")
 # What of a Swift file is no code. Whatever stands in the brackets of a string counts as string.
@@ -159,11 +160,12 @@ def swift_files(tree):
 
 
 def long_comments(tree):
-    """Comments that `swift format` leaves too long: it sees to code only."""
+    """Comments that are too long: `swift format` sees to code only, and to no other language."""
     return [
         Finding(path, number, f"a comment of {len(line)} columns; {COLUMN_LIMIT} at most")
-        for path in swift_files(tree) for number, line in tree.lines(path)
-        if len(line) > COLUMN_LIMIT and COMMENT.match(line)
+        for path in tree.paths if not is_generated(path)
+        if (mark := COMMENT_MARKS.get(Path(path).suffix))
+        for number, line in tree.lines(path) if len(line) > COLUMN_LIMIT and line.lstrip().startswith(mark)
     ]
 
 

@@ -89,12 +89,15 @@ class HouseRules(unittest.TestCase):
         self.write("Sources/belfry/Short.swift", f"{fits}\nlet text = 1 {fits}\n")
         self.write("Sources/PushSchemas/Generated/Long.pb.swift", f"{fits}x\n")
         self.write("Package.swift", 'let names = ["PipelineCore", "PushSchemas", "belfry"]\n')
-        for path in ["Sources/belfry/Long.swift", "Tests/PipelineCoreTests/Long.swift"]:
+        self.write("Sources/belfry/Short.py", f"{fits}x\n")
+        for path in ["Sources/belfry/Long.swift", "Tests/PipelineCoreTests/Long.swift", "Sources/belfry/Long.js"]:
             for comment in [fits + "x", fits.replace("// ", "///") + "x"]:
                 with self.subTest(path + comment):
                     self.write(path, f"let text = 1\n{comment}\n")
                     self.expect_one(path, 2, "121 columns")
             self.write(path, "")
+        self.write("Tests/Long.py", f"first = 1\n{fits.replace('//', ' #')}x\n")
+        self.expect_one("Tests/Long.py", 2, "121 columns")
 
     def test_a_doc_comment_names_its_subject(self):
         self.write("Sources/belfry/Good.swift", "/// The token may be dead.\n/// What it is stays open.\n// How.\n")
@@ -112,7 +115,9 @@ class HouseRules(unittest.TestCase):
 
     def test_two_folders_do_not_use_each_other(self):
         self.write("Sources/belfry/Doors/Door.swift", "// why\nfinal class Door { var ledger: Ledger? }\n")
-        self.write("Sources/belfry/Ledgers/Ledger.swift", "struct Ledger {}\n\nextension Ledger { var a: [Door] { [] } }\n")
+        self.write(
+            "Sources/belfry/Ledgers/Ledger.swift", "struct Ledger {}\n\nextension Ledger { var a: [Door] { [] } }\n"
+        )
         self.expect_one(
             "Sources/belfry/Doors/Door.swift", 2,
             "Doors uses Ledgers (Ledger in Sources/belfry/Doors/Door.swift:2), "

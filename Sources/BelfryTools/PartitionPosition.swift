@@ -80,7 +80,8 @@ public struct PartitionPosition: Equatable, Sendable {
         let committed = offset.map { "committed \($0)" } ?? "nothing committed"
         let head = "\(place): \(committed)\(remark), log \(log.low)...\(log.high)"
         let lines = laggards.map { laggard in
-            "  \(names.text(of: laggard.topic)): cursor \(laggard.cursor), \(counted(recordsToEnd(laggard), "record")) to the end, "
+            "  \(names.text(of: laggard.topic)): cursor \(laggard.cursor), "
+                + "\(counted(recordsToEnd(laggard), "record")) to the end, "
                 + "\(counted(laggard.done.runs.count, "done run"))"
         }
         return ([head] + lines).joined(separator: "\n")

@@ -43,7 +43,7 @@ public final class ProgressLine {
     public static func bar(_ share: Double) -> String {
         let share = min(1, max(0, share))
         let filled = Int(share * 30)
-        return
-            "[\(String(repeating: "#", count: filled))\(String(repeating: ".", count: 30 - filled))] \(Int(share * 100))%"
+        let (done, left) = (String(repeating: "#", count: filled), String(repeating: ".", count: 30 - filled))
+        return "[\(done)\(left)] \(Int(share * 100))%"
     }
 }

@@ -1,7 +1,7 @@
 import BelfrySupport
 import PushSchemas
 
-// What the configuration knows of a bundle and its environment, so that the tools refuse what the worker would.
+// Settings of a bundle and its environment from the configuration, so that the tools refuse what the worker would.
 
 extension PublishOrder {
     /// Takes spread and limits from the configuration, and the environment of this name (empty: the only one).

@@ -10,8 +10,8 @@ import NIOPosix
 /// redirected, or had to wait because no node could run it, completes after some that were sent behind it. A command
 /// lost in flight is ``RedisError/maybeExecuted(reason:)``, as ever: the caller decides whether to repeat it.
 ///
-/// What a node refuses for the moment (a slot that moves, a replica that takes over) is sent again for the command
-/// time-out, then it fails with the server's error; see ``ClusterPatience``.
+/// A command that a node refuses for the moment (a slot that moves, a replica that takes over) is sent again for the
+/// command time-out, then it fails with the server's error; see ``ClusterPatience``.
 ///
 /// Bound to one event loop: create it there, call everything there, all callbacks come there. Not Sendable. The owner
 /// must ``close()`` it.

@@ -4,7 +4,7 @@ import NIOPosix
 
 // Errors of sockets in words for people. NIO's own descriptions are dumps of fields, calls and numbers.
 
-/// Why a connection could not be made, or ended, in a few words: "cannot connect: connection refused".
+/// The reason why a connection could not be made, or ended, in a few words: "cannot connect: connection refused".
 ///
 /// An error that is not NIO's speaks for itself.
 package func connectionProblem(_ error: any Error) -> String {
@@ -15,7 +15,8 @@ package func connectionProblem(_ error: any Error) -> String {
     return "cannot resolve \"\(error.host)\"" + (resolution.map { ": \(connectionProblem($0))" } ?? "")
 }
 
-/// Why nobody can listen at an address, in words that lead to the remedy; nil: the error is about something else.
+/// The reason why nobody can listen at an address, in words that lead to the remedy; nil: the error is about something
+/// else.
 package func listeningProblem(_ error: any Error) -> String? {
     guard let error = error as? IOError else {
         return error is SocketAddressError.UnknownHost ? "no address is known for this name" : nil

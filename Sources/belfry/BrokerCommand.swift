@@ -10,8 +10,9 @@ struct BrokerCommand: AsyncParsableCommand {
         commandName: "broker",
         abstract: "Run an embedded Kafka broker with the contract's topics, for trying out.",
         discussion: """
-            It keeps at most 5 MiB or 100,000 messages per partition, drops the oldest silently beyond that, and forgets \
-            everything when it ends. When it is ready, one line of JSON with the address is printed. Runs until SIGTERM or SIGINT.
+            It keeps at most 5 MiB or 100,000 messages per partition, drops the oldest silently beyond that, and \
+            forgets everything when it ends. When it is ready, one line of JSON with the address is printed. Runs \
+            until SIGTERM or SIGINT.
             """
     )
 

@@ -10,9 +10,9 @@ struct DemoCommand: AsyncParsableCommand {
         commandName: "demo",
         abstract: "Run the whole story on this machine and check the books.",
         discussion: """
-            Starts an embedded broker, a Redis server, the sandbox, two workers, registrar and harvester; registers tokens, \
-            sends, harvests, sends again. The last line on standard output is one JSON object; the exit code is 1 if the \
-            books do not balance.
+            Starts an embedded broker, a Redis server, the sandbox, two workers, registrar and harvester; registers \
+            tokens, sends, harvests, sends again. The last line on standard output is one JSON object; the exit code \
+            is 1 if the books do not balance.
             """
     )
 

@@ -33,9 +33,9 @@ struct OffsetsCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Change the committed offset of a partition, or the cursor of one topic in it.",
             discussion: """
-                No worker may run. --offset moves a partition: topics that are behind the new offset keep their cursors; all \
-                others go on at it, so that going back sends again and going ahead leaves out. --topic and --cursor move one \
-                topic, at most up to the committed offset.
+                No worker may run. --offset moves a partition: topics that are behind the new offset keep their \
+                cursors; all others go on at it, so that going back sends again and going ahead leaves out. --topic \
+                and --cursor move one topic, at most up to the committed offset.
                 """
         )
 

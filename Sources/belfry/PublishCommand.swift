@@ -37,7 +37,7 @@ struct PublishCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How long from now the push service may store it, for instance 30s, 10m, 6h or 2d; instead of --expiration.",
+            "How long from now the push service may store it, for instance 30s, 10m or 2d; instead of --expiration.",
             valueName: "duration"
         )
     )

@@ -1,6 +1,6 @@
 import PipelineCore
 
-// What each key of a role is called, what it may be, and nothing else: the defaults are those of the settings.
+// Name and range of each key of a role, and nothing else: the defaults are those of the settings.
 
 extension WorkerSettings {
     /// - Parameter session: the consumer group's session time-out.

@@ -1,7 +1,7 @@
 import PipelineCore
 import PushSchemas
 
-// What each key is called, what it may be, and nothing else: the defaults are those of the settings.
+// Name and range of each key, and nothing else: the defaults are those of the settings.
 
 extension BelfryConfiguration {
     init(reading root: ConfigurationSection, resolve: (String) -> String) {

@@ -9,7 +9,7 @@ public enum ProcessLog {
 
     /// Makes ``JSONLogHandler`` the process's log. Once per process, before the first logger is made.
     ///
-    /// What waits when the process ends by `exit` is written then, for at most ``LogLimits/flush``.
+    /// Lines that wait when the process ends by `exit` are written then, for at most ``LogLimits/flush``.
     public static func begin(level: LogLevel) {
         let gate = LogGate()
         let writer = LogWriter(

@@ -1,7 +1,7 @@
 import PushTopics
 import TokenState
 
-// What an applier tells those who operate it.
+// An applier's report to those who operate it.
 
 extension RecordApplier {
     /// An assigned partition of the topic that is applied.

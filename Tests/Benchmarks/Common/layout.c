@@ -79,8 +79,8 @@ size_t bench_state_key(uint8_t *key, size_t prefix, const uint8_t token[BENCH_TO
     return (size_t)(end - key);
 }
 
-// Little-endian: flags (1) · registered at (4) · with flag 32: described at (4) · with flag 1: tombstoned at (4) and reason (1);
-// what follows is of no interest here.
+// Little-endian: flags (1) · registered at (4) · with flag 32: described at (4) · with flag 1: tombstoned at (4) and
+// reason (1); what follows is of no interest here.
 enum { STATE_REGISTERED_AT = 1, STATE_FIXED_BYTES = 5, STATE_IS_DESCRIBED = 32, STATE_HAS_TOMBSTONE = 1 };
 
 void bench_state(uint32_t registered_at, uint8_t state[BENCH_STATE_BYTES]) {

@@ -4,10 +4,10 @@
 //   --gateway HOST:PORT --trust FILE --identity FILE (certificate and key, PEM)
 //   --count N (default: go on until SIGTERM)
 //
-// A batch of up to 512 records from librdkafka, an HGET of each token's state in one pipeline, a command 2 frame each, SSL_write of
-// the whole batch. No validation, no ledger, no commit, no outcomes. It starts at the end of every partition, prints
-// {"ready":true} when it will miss nothing from then on, and at its end one JSON line; CPU time is that of all threads
-// of the process, librdkafka's included, since the first record.
+// A batch of up to 512 records from librdkafka, an HGET of each token's state in one pipeline, a command 2 frame each,
+// SSL_write of the whole batch. No validation, no ledger, no commit, no outcomes. It starts at the end of every
+// partition, prints {"ready":true} when it will miss nothing from then on, and at its end one JSON line; CPU time is
+// that of all threads of the process, librdkafka's included, since the first record.
 #include <hiredis/hiredis.h>
 #include <librdkafka/rdkafka.h>
 #include <malloc.h>

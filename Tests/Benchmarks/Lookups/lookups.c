@@ -2,8 +2,9 @@
 //
 //   --redis HOST:PORT --file F --window N
 //
-// The file holds, one after the other: length of the key (2 bytes, little-endian), key, field (32 bytes). At most four times N
-// commands are under way; N are sent and N replies read at a time. Prints one JSON line. Exit codes: 0, 1 (failed), 64 (usage).
+// The file holds, one after the other: length of the key (2 bytes, little-endian), key, field (32 bytes). At most four
+// times N commands are under way; N are sent and N replies read at a time. Prints one JSON line. Exit codes: 0, 1
+// (failed), 64 (usage).
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>

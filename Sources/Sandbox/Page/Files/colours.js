@@ -23,7 +23,7 @@ export function readColours() {
   };
 }
 
-// What each byte of GET /field looks like: offline + 6 × uninstalled + 36 × removed, shares in fifths; 255 is nothing.
+// The colour of each byte of GET /field: offline + 6 × uninstalled + 36 × removed, shares in fifths; 255 is nothing.
 function groundPalette(states) {
   const palette = new Uint32Array(256);
   for (let byte = 0; byte < 216; byte += 1) {

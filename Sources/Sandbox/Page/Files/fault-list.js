@@ -1,6 +1,6 @@
-// The faults as the control interface knows them, with what they take. Those of the door (`isOfTheDoor`) strike before a
-// topic is known. A setting that is empty from the start may stay so. What is empty, at `silent`, or replaced by another
-// (`instead`) is not sent.
+// The faults as the control interface knows them, with what they take. Those of the door (`isOfTheDoor`) strike before
+// a topic is known. A setting that is empty from the start may stay so. What is empty, at `silent`, or replaced by
+// another (`instead`) is not sent.
 
 const number = (key, label, value, most, extra = {}) => ({ key, label, value, least: 1, most, ...extra });
 const count = (value) => number("count", "after", value, 1_000_000_000);

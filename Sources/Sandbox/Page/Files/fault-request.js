@@ -1,4 +1,5 @@
-// From what stands in a fault's fields to the request that switches it on, or to the field that is wrong. Knows no page.
+// Turns the texts of a fault's fields into the request that switches it on, or names the field that is wrong. Knows no
+// page.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
@@ -23,7 +24,7 @@ export function faultRequest(fault, texts) {
   return body;
 }
 
-// What is wrong with a field in the sandbox's own words; null: it speaks of no field of this fault.
+// The fault of a field in the sandbox's own words; null: it speaks of no field of this fault.
 export function wrongSetting(fault, field, error) {
   const setting = fault?.settings.find(({ key }) => key === field);
   return setting ? new WrongSetting(setting, error) : null;

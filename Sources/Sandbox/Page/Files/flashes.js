@@ -1,4 +1,4 @@
-// What just happened, fading: a ring of (topic, device, kind, time), drawn over the ground.
+// The latest events, fading: a ring of (topic, device, kind, time), drawn over the ground.
 
 const CAPACITY = 1 << 17;
 const MASK = CAPACITY - 1;

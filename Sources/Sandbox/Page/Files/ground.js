@@ -120,7 +120,7 @@ export class Ground {
   }
 }
 
-// What of a block is seen, in whole squares; null when nothing is.
+// The part of a block that is seen, in whole squares; null when nothing is.
 function visiblePart(view, block) {
   let cell = cellFor(view.scale);
   for (;;) {

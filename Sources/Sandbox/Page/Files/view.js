@@ -1,9 +1,10 @@
-// What part of the field is seen. Coordinates of the field are cells, one for each device; `scale` is CSS pixels a cell.
+// The part of the field that is seen. Coordinates of the field are cells, one for each device; `scale` is CSS pixels a
+// cell.
 
 const MOST_SCALE = 64;
 const MARGIN = 12;
 
-// Where the topics' blocks stand: side by side, in as many columns as make them largest in this frame.
+// Places the topics' blocks side by side, in as many columns as make them largest in this frame.
 export function arrange(topics, frameWidth, frameHeight) {
   const first = topics[0];
   if (!first) return { blocks: [], width: 1, height: 1 };

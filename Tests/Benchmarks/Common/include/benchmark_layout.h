@@ -33,8 +33,8 @@ uint32_t bench_crc32(const uint8_t *bytes, size_t count);
 // Writes `t2:{<environment>:<bundle>:` once; returns its length.
 size_t bench_state_key_prefix(const char *environment, const char *bundle, uint8_t *key);
 
-// Appends `<xx>}:<bucket>` to a prefix of `prefix` bytes at `key`, xx being the top 8 bits of the token's CRC-32 in hex: the
-// hash that has the token's state. Returns the length of the whole key.
+// Appends `<xx>}:<bucket>` to a prefix of `prefix` bytes at `key`, xx being the top 8 bits of the token's CRC-32 in
+// hex: the hash that has the token's state. Returns the length of the whole key.
 size_t bench_state_key(uint8_t *key, size_t prefix, const uint8_t token[BENCH_TOKEN_BYTES]);
 
 // Writes the key that says how many buckets a hash tag has; returns its length.
