@@ -39,9 +39,6 @@ struct OffsetsCommand: ParsableCommand {
                 """
         )
 
-        @OptionGroup var kafka: KafkaOptions
-        @OptionGroup var output: OutputOptions
-
         @Option(help: ArgumentHelp("The partition of push.requests.", valueName: "number"))
         var partition: Int32
 
@@ -59,6 +56,9 @@ struct OffsetsCommand: ParsableCommand {
 
         @Flag(help: "Change it without asking.")
         var yes = false
+
+        @OptionGroup var kafka: KafkaOptions
+        @OptionGroup var output: OutputOptions
 
         func validate() throws {
             if partition < 0 { throw ValidationError("--partition: 0 and more are allowed") }

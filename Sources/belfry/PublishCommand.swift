@@ -11,10 +11,6 @@ struct PublishCommand: AsyncParsableCommand {
         discussion: "Payload and tokens are checked before the first record leaves; all records are acknowledged."
     )
 
-    @OptionGroup var kafka: KafkaOptions
-    @OptionGroup var tokens: TokenOptions
-    @OptionGroup var output: OutputOptions
-
     @Option(help: ArgumentHelp("The bundle ID.", valueName: "bundle"))
     var topic: String
 
@@ -23,6 +19,8 @@ struct PublishCommand: AsyncParsableCommand {
 
     @Option(help: ArgumentHelp("A file that holds the payload.", valueName: "file"))
     var payloadFile: String?
+
+    @OptionGroup var tokens: TokenOptions
 
     @Option(help: "The environment by its name in the configuration; none: the only one the workers have.")
     var environment = ""
@@ -73,6 +71,9 @@ struct PublishCommand: AsyncParsableCommand {
 
     @Option(help: "How records are written: protobuf or json.")
     var format = RecordFormat.protobuf
+
+    @OptionGroup var kafka: KafkaOptions
+    @OptionGroup var output: OutputOptions
 
     /// A duration as it is typed.
     struct TimeToLive: ExpressibleByArgument {

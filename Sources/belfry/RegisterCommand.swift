@@ -9,12 +9,10 @@ struct RegisterCommand: AsyncParsableCommand {
         abstract: "Publish registrations of tokens to push.registrations."
     )
 
-    @OptionGroup var kafka: KafkaOptions
-    @OptionGroup var tokens: TokenOptions
-    @OptionGroup var output: OutputOptions
-
     @Option(help: ArgumentHelp("The bundle ID.", valueName: "bundle"))
     var topic: String
+
+    @OptionGroup var tokens: TokenOptions
 
     @Option(
         help: ArgumentHelp(
@@ -77,6 +75,9 @@ struct RegisterCommand: AsyncParsableCommand {
 
     @Option(help: "How records are written: protobuf or json.")
     var format = RecordFormat.protobuf
+
+    @OptionGroup var kafka: KafkaOptions
+    @OptionGroup var output: OutputOptions
 
     /// A time as it is typed.
     struct Time: ExpressibleByArgument {

@@ -168,11 +168,11 @@ struct SandboxTokensCommand: AsyncParsableCommand {
     @Option(help: "Bundle ID.")
     var topic: String
 
-    @Option(help: "The first virtual device.")
-    var first = 0
-
     @Option(help: "How many tokens.")
     var count: Int
+
+    @Option(help: "The first virtual device.")
+    var first = 0
 
     @OptionGroup var environment: SandboxEnvironmentOption
 

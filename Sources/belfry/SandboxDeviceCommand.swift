@@ -18,19 +18,18 @@ struct SandboxDeviceCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var pki: PKIOption
-    @OptionGroup var output: OutputOptions
-
-    @Option(help: "Host of the courier.")
-    var host = "127.0.0.1"
-
-    @Option(help: "Port of the courier.")
-    var port: UInt16 = 5223
 
     @Option(help: "The virtual device's number, from 0.")
     var device: UInt32
 
     @Option(name: .customLong("topic"), help: "Bundle IDs of its apps, separated by commas.")
     var topicList: String
+
+    @Option(help: "Host of the courier.")
+    var host = "127.0.0.1"
+
+    @Option(help: "Port of the courier.")
+    var port: UInt16 = 5223
 
     @Option(help: "Present this token instead of registering.")
     var token: HexToken?
@@ -46,6 +45,8 @@ struct SandboxDeviceCommand: AsyncParsableCommand {
 
     @Flag(help: "Uninstall the apps, and end.")
     var unregister = false
+
+    @OptionGroup var output: OutputOptions
 
     private var topics: [String] { topicList.split(separator: ",").map(String.init) }
 

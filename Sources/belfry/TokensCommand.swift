@@ -13,13 +13,13 @@ struct TokensCommand: AsyncParsableCommand {
 
     /// A bundle in an environment.
     struct Space: ParsableArguments {
-        @OptionGroup var configuration: ConfigurationOptions
-
         @Option(help: ArgumentHelp("The bundle ID.", valueName: "bundle"))
         var topic: String
 
         @Option(help: "The environment; not needed if one is configured.")
         var environment = ""
+
+        @OptionGroup var configuration: ConfigurationOptions
 
         func load() throws -> (configuration: BelfryConfiguration, environment: EnvironmentSettings) {
             let loaded = try configuration.load()
@@ -36,11 +36,11 @@ struct TokensCommand: AsyncParsableCommand {
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Print what is known of one token.")
 
-        @OptionGroup var space: Space
-        @OptionGroup var output: OutputOptions
-
         @Option(help: ArgumentHelp("The device token.", valueName: "hex"))
         var token: String
+
+        @OptionGroup var space: Space
+        @OptionGroup var output: OutputOptions
 
         func run() throws {
             let (configuration, environment) = try space.load()

@@ -157,23 +157,6 @@ extension IntegrationTests {
             }
         }
 
-        @Test("the help of sandbox serve begins with the options that must be given")
-        func requiredFirst() throws {
-            let help = try ChildProcess(
-                "help",
-                executable: try belfryExecutable(),
-                arguments: ["sandbox", "serve", "--help"],
-                logFile: "/dev/null"
-            )
-            defer { help.kill() }
-            var options: [String] = []
-            while let line = try? help.nextLine(within: patience) {
-                if line.hasPrefix("  --") { options += line.split(separator: " ").prefix(1).map(String.init) }
-            }
-            #expect(options.prefix(3) == ["--pki", "--topics", "--devices"])
-            #expect(options.count > 20)
-        }
-
         private static func object(_ text: String) throws -> [String: Any] {
             try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         }

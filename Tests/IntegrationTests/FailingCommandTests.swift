@@ -116,37 +116,11 @@ extension IntegrationTests {
 
         @Test("every command that there is fails somewhere above")
         func complete() throws {
-            let directory = try Self.directory()
-            defer { try? FileManager.default.removeItem(atPath: directory) }
-            let help = try Self.start(["--experimental-dump-help"], in: directory)
-            defer { help.kill() }
-            var text = ""
-            while let line = try? help.nextLine(within: patience) { text += line + "\n" }
-            let tool = try JSONDecoder().decode(Tool.self, from: Data(text.utf8))
-            let leaves = tool.command.leaves(below: [])
-            #expect(leaves.count >= 20, "\(leaves)")
-            for leaf in leaves {
-                #expect(Self.commands.contains { $0.words.starts(with: leaf) }, "\(leaf.joined(separator: " "))")
+            let commands = try ProgramCommand.all()
+            #expect(commands.count >= 20, "\(commands.map(\.name))")
+            for command in commands {
+                #expect(Self.commands.contains { $0.words.starts(with: command.words) }, "\(command.name)")
             }
-        }
-
-        /// The parser's description of itself.
-        private struct Tool: Decodable {
-            struct Command: Decodable {
-                var commandName: String
-                var subcommands: [Command]?
-
-                /// The commands that do something, each as its words.
-                func leaves(below words: [String]) -> [[String]] {
-                    (subcommands ?? []).filter { $0.commandName != "help" }.flatMap { command in
-                        let path = words + [command.commandName]
-                        let below = command.leaves(below: path)
-                        return below.isEmpty ? [path] : below
-                    }
-                }
-            }
-
-            var command: Command
         }
 
         private static func start(_ words: [String], in directory: String) throws -> ChildProcess {
