@@ -78,7 +78,7 @@ extension IntegrationTests {
                     logFile: directory + "/device.log"
                 )
                 defer { process.kill() }
-                try process.waitForLogLine(with: "not connected", "cannot connect: connection refused", within: patience)
+                try process.waitForLogLine(with: "cannot connect: connection refused", within: patience)
                 let notice = "belfry: waiting for what comes from the courier at \(Self.nobody)"
                 try process.waitForLogLine(with: notice, within: patience)
             }
