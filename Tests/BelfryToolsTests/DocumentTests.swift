@@ -63,6 +63,30 @@ import Testing
         #expect(documented.sorted() == OutcomeKind.allCases.map(\.name).sorted())
     }
 
+    @Test("Every log message that wants somebody's attention is explained in Deploy/README.md")
+    func messagesAreDocumented() throws {
+        let explained = try Document(path: "Deploy/README.md").rows(ofTablesOf: "message:").flatMap(Document.pieces)
+        let said = try Repository.sources().flatMap { source in
+            let direct = source.matches(of: /\b(?:notice|warning|error|critical)\(\s*"([^"\\]+)"/).map(\.1)
+            return direct + source.matches(of: /\blog\(\s*level: [^"\n]*,\s*"([^"\\]+)"/).map(\.1)
+        }
+        #expect(said.count > 60)
+        for message in Set(said.map(String.init)) {
+            #expect(explained.contains { Document.isMessage(message, written: $0) }, "\(message)")
+        }
+    }
+
+    @Test("Every log message that Deploy/README.md explains is one of the code's")
+    func messagesExist() throws {
+        let sources = try Repository.sources()
+        let explained = try Document(path: "Deploy/README.md").names(inTablesOf: "message:")
+        #expect(explained.count > 60)
+        for message in explained {
+            let literal = message.hasSuffix("…") ? "\"\(message.dropLast())" : "\"\(message)\""
+            #expect(sources.contains { $0.contains(literal) }, "\(message)")
+        }
+    }
+
     @Test("Every make target that a document names is one of the Makefile's")
     func makeTargets() throws {
         let targets = try Document.makeTargets(inMakefile: Repository.text(of: "Makefile"))
@@ -136,6 +160,7 @@ import Testing
         #expect(document.links == ["../C.md#d"])
         #expect(document.links.map(document.resolve) == ["C.md#d"])
         #expect(document.anchors == ["one-two--three"])
+        #expect(Document.isMessage("up; again", written: "up; …") && !Document.isMessage("up; again", written: "up"))
         #expect(Document.metrics(in: "`belfry_a_total` and belfry_b") == ["belfry_a_total", "belfry_b"])
         #expect(Document.makeTargets(inMakefile: ".PHONY: x\nA ?= 1\na-b: c\n\td: e\nf := g\n") == ["a-b"])
     }
@@ -208,6 +233,11 @@ private enum Repository {
         return documents
     }
 
+    /// The texts of the pipeline's own files; the sandbox is explained elsewhere.
+    static func sources() throws -> [String] {
+        try paths(endingIn: ".swift", below: "Sources").filter { !$0.hasPrefix("Sources/Sandbox/") }.map(text)
+    }
+
     static func declaredMetrics() throws -> Set<String> {
         try paths(endingIn: ".swift", below: "Sources").reduce(into: []) { names, path in
             let source = try text(of: path)
@@ -251,12 +281,27 @@ private struct Document {
 
     /// The texts between backticks in the first cells of tables whose first column is called `column`.
     func names(inTablesOf column: String) -> Set<String> {
+        Set(rows(ofTablesOf: column).flatMap { Self.pieces(of: Self.firstCell(of: $0)[...]) })
+    }
+
+    /// The rows of tables whose first column is called `column`, or begins with that if it ends with a colon.
+    func rows(ofTablesOf column: String) -> [Substring] {
+        let head = column.hasSuffix(":") ? "| \(column)" : "| \(column) |"
         var isInside = false
-        return prose.reduce(into: []) { names, line in
-            isInside = line.hasPrefix("|") && (isInside || line.hasPrefix("| \(column) |"))
-            guard isInside else { return }
-            for match in Self.firstCell(of: line).matches(of: /`([^`]+)`/) { names.insert(String(match.1)) }
+        return prose.filter { line in
+            isInside = line.hasPrefix("|") && (isInside || line.hasPrefix(head))
+            return isInside
         }
+    }
+
+    /// The texts between backticks.
+    static func pieces(of line: Substring) -> [String] {
+        line.matches(of: /`([^`]+)`/).map { String($0.1) }
+    }
+
+    /// A document may leave the end of a message out, and says so with three dots.
+    static func isMessage(_ message: String, written text: String) -> Bool {
+        text.hasSuffix("…") ? message.hasPrefix(text.dropLast()) : message == text
     }
 
     var firstCells: [String] { prose.filter { $0.hasPrefix("|") }.map(Self.firstCell) }
