@@ -14,6 +14,7 @@ final class Stages {
     let feed: RecordFeed
     let catchUp: CatchUpReader
     let retention: Retention
+    let live: LiveReader
     let intake: Intake
     let lookup: Lookup
     let routing: Routing
@@ -133,6 +134,15 @@ final class Stages {
         )
         catchUp = CatchUpReader(feed: feed, intake: intake, logger: logger, makeReader: clients.makeReader)
         retention = Retention(consumer: clients.consumer, catchUp: catchUp, logger: logger)
+        live = LiveReader(
+            consumer: clients.consumer,
+            group: group,
+            feed: feed,
+            intake: intake,
+            retention: retention,
+            batchRecords: settings.batchRecords,
+            logger: logger
+        )
     }
 
     // MARK: Rules of several stages
@@ -190,13 +200,13 @@ final class Stages {
     }
 
     /// The position up to which the backlog of a feed was routed.
-    func backlogPosition(of feed: TopicFeed, hasLeftover: Bool, ticks: UInt64) -> UInt64 {
+    func backlogPosition(of feed: TopicFeed, ticks: UInt64) -> UInt64 {
         let partition = feed.partition
         // While no more is taken in, nothing newer can come.
         guard !partition.isPaused else { return .max }
         guard feed.ledger.isLive else { return feed.account.feeding == .all && self.feed.wants(feed) ? 0 : .max }
         guard lookup.count == 0 else { return UInt64(max(0, partition.routedLive)) }
-        let isAtRest = !hasLeftover && partition.movedAt + ShardLimits.backlogStandstillTicks <= ticks
+        let isAtRest = !live.hasLeftovers && partition.movedAt + ShardLimits.backlogStandstillTicks <= ticks
         return isAtRest ? .max : UInt64(max(0, partition.liveNext ?? 0))
     }
 

@@ -41,8 +41,6 @@ package final class WorkerShard {
     let logger: Logger
     let stages: Stages
     private let clients: Clients
-    /// Messages consumed and not looked at yet, oldest first.
-    private var liveLeftovers: [LiveLeftoverBatch] = []
     private(set) var state = State.running
     private var drained: EventLoopPromise<Void>?
     private var ticking: RepeatingTimer?
@@ -56,14 +54,6 @@ package final class WorkerShard {
     /// settle.
     private var hasPassedOver = false
     private var ticks: UInt64 = 0
-
-    /// Messages of a consumed batch that were not looked at yet.
-    private struct LiveLeftoverBatch {
-        var batch: KafkaBatch
-        var next: Int
-        /// The partitions as assigned when the batch was consumed: a partition assigned anew is fetched anew.
-        var partitions: [Int32: PartitionAssignment]
-    }
 
     /// - Parameter number: number of the shard in its process, from 0.
     init(_ settings: ShardSettings, number: Int, eventLoop: any EventLoop, clients: Clients, logger: Logger) {
@@ -107,7 +97,7 @@ package final class WorkerShard {
         stages.coalescing.backlog = Coalescing.Backlog { [unowned self] in
             stages.backlogEnd(of: $0)
         } position: { [unowned self] in
-            stages.backlogPosition(of: $0, hasLeftover: !liveLeftovers.isEmpty, ticks: ticks)
+            stages.backlogPosition(of: $0, ticks: ticks)
         }
         stages.memory.isRedisAway = { [unowned self] in stages.lookup.isRedisAway }
         stages.memory.onRemembered = { [unowned self] in
@@ -159,14 +149,14 @@ package final class WorkerShard {
         isTurning = true
         defer { isTurning = false }
         clients.producer.poll(timeoutMilliseconds: 0)
-        if stages.group.revocation != nil || isDraining { serveGroup() }
+        if stages.group.revocation != nil || isDraining { stages.live.serveGroup(keepsMessages: !isDraining) }
         stages.lookup.ask()
         moveOn()
         var batches = 0
-        while canTakeBatch(lanes: ShardLimits.liveBatches), batches < ShardLimits.batchesPerTurn,
-            let leftover = nextLive()
-        {
-            feedMessages(of: leftover)
+        while canTakeBatch(lanes: ShardLimits.liveBatches), batches < ShardLimits.batchesPerTurn {
+            let read = stages.live.read(now: now)
+            guard read.hasRead else { break }
+            if let batch = read.batch { add(batch) }
             moveOn()
             batches += 1
             // The stages are full most of the time when there is a backlog; only a standstill counts as blocked.
@@ -207,43 +197,6 @@ package final class WorkerShard {
         return stages.lookup.count < limit && stages.outcomes.unacknowledged < ShardLimits.publications
     }
 
-    private func nextLive() -> LiveLeftoverBatch? {
-        if !liveLeftovers.isEmpty { return liveLeftovers.removeFirst() }
-        return clients.consumer.consumeBatch(max: settings.batchRecords, timeoutMilliseconds: 0)
-            .map { LiveLeftoverBatch(batch: $0, next: 0, partitions: stages.group.assigned) }
-    }
-
-    /// Feeds the messages of a batch to the intake; keeps the rest when one prepared batch is full.
-    private func feedMessages(of leftover: LiveLeftoverBatch) {
-        let batch = leftover.batch
-        var index = leftover.next
-        stages.intake.begin(batch, now: now)
-        while index < batch.count, stages.intake.preparedCount < ShardLimits.notificationsPerBatch {
-            defer { index += 1 }
-            let message = batch[index]
-            if message.isError {
-                if let error = message.error { report(error, of: message) }
-                continue
-            }
-            guard let partition = leftover.partitions[message.partition], partition.phase == .active else { continue }
-            stages.feed.feedLive(message, at: index, of: partition)
-        }
-        if let prepared = stages.intake.end() { add(prepared) }
-        if index < batch.count {
-            liveLeftovers.insert(LiveLeftoverBatch(batch: batch, next: index, partitions: leftover.partitions), at: 0)
-        }
-    }
-
-    /// Serves the group's events while nothing is taken in. Messages fetched before the partitions were paused are
-    /// kept, because they would not be delivered again.
-    private func serveGroup() {
-        stages.group.pause(true)
-        guard let batch = clients.consumer.consumeBatch(max: settings.batchRecords, timeoutMilliseconds: 0),
-            !isDraining
-        else { return }
-        liveLeftovers.append(LiveLeftoverBatch(batch: batch, next: 0, partitions: stages.group.assigned))
-    }
-
     private func add(_ batch: PreparedBatch) {
         if stages.intake.hasCoalescing {
             batch.ends = stages.group.active.compactMap { partition in
@@ -252,19 +205,6 @@ package final class WorkerShard {
         }
         stages.lookup.add(batch)
         stages.lookup.ask()
-    }
-
-    /// Handles an error in place of a message.
-    private func report(_ error: KafkaError, of message: KafkaMessageView) {
-        if error.isPartitionEnd { return }
-        if error.isOffsetOutOfRange {
-            stages.retention.liveIsOutOfRange(message.partition)
-            return stages.retention.mend(stages.group.assigned)
-        }
-        logger.error(
-            "consuming failed",
-            metadata: ["partition": "\(message.partition)", "offset": "\(message.offset)", "error": "\(error)"]
-        )
     }
 
     // MARK: Time
@@ -327,7 +267,11 @@ package final class WorkerShard {
             blockedSince = now
         }
         let isBlocked = blockedSince.map { $0 + ShardLimits.blockedBeforePause <= now } ?? false
-        if isBlocked { serveGroup() } else if stages.group.revocation == nil { stages.group.pause(false) }
+        if isBlocked {
+            stages.live.serveGroup(keepsMessages: true)
+        } else if stages.group.revocation == nil {
+            stages.group.pause(false)
+        }
     }
 
     // MARK: Stopping

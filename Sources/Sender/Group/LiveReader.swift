@@ -1,0 +1,106 @@
+import KafkaClient
+import Logging
+import PipelineCore
+import PushTopics
+
+/// Takes fetched batches from the group's consumer and feeds their records; keeps those that found no room.
+///
+/// The twin of ``CatchUpReader``, for topics that are live. Bound to the shard's event loop.
+final class LiveReader {
+    private let consumer: any GroupConsumer
+    private let group: Group
+    private let feed: RecordFeed
+    private let intake: Intake
+    private let retention: Retention
+    private let batchRecords: Int
+    private let logger: Logger
+    /// Messages consumed and not looked at yet, oldest first.
+    private var leftovers: [Leftover] = []
+
+    /// Messages of a consumed batch that were not looked at yet.
+    private struct Leftover {
+        var batch: KafkaBatch
+        var next: Int
+        /// The partitions as assigned when the batch was consumed: a partition assigned anew is fetched anew.
+        var partitions: [Int32: PartitionAssignment]
+    }
+
+    init(
+        consumer: any GroupConsumer,
+        group: Group,
+        feed: RecordFeed,
+        intake: Intake,
+        retention: Retention,
+        batchRecords: Int,
+        logger: Logger
+    ) {
+        self.consumer = consumer
+        self.group = group
+        self.feed = feed
+        self.intake = intake
+        self.retention = retention
+        self.batchRecords = batchRecords
+        self.logger = logger
+    }
+
+    /// Messages were consumed and not looked at yet.
+    var hasLeftovers: Bool { !leftovers.isEmpty }
+
+    /// Feeds the next batch, or what is left of one.
+    ///
+    /// - Returns: the notifications read, as many as one prepared batch takes; `hasRead` is false if there was nothing
+    ///   to read.
+    func read(now: MonotonicTime) -> (batch: PreparedBatch?, hasRead: Bool) {
+        guard let leftover = next() else { return (nil, false) }
+        let batch = leftover.batch
+        var index = leftover.next
+        intake.begin(batch, now: now)
+        while index < batch.count, intake.preparedCount < ShardLimits.notificationsPerBatch {
+            defer { index += 1 }
+            let message = batch[index]
+            if message.isError {
+                if let error = message.error { report(error, of: message) }
+                continue
+            }
+            guard let partition = leftover.partitions[message.partition], partition.phase == .active else { continue }
+            feed.feedLive(message, at: index, of: partition)
+        }
+        let prepared = intake.end()
+        if index < batch.count {
+            leftovers.insert(Leftover(batch: batch, next: index, partitions: leftover.partitions), at: 0)
+        }
+        return (prepared, true)
+    }
+
+    /// Polls the consumer while nothing is taken in, so that the group's events come.
+    ///
+    /// - Parameter keepsMessages: messages fetched before the partitions were paused are kept, because they would not
+    ///   be delivered again. False: nothing is taken in any more.
+    func serveGroup(keepsMessages: Bool) {
+        group.pause(true)
+        guard let batch = consume(), keepsMessages else { return }
+        leftovers.append(Leftover(batch: batch, next: 0, partitions: group.assigned))
+    }
+
+    private func next() -> Leftover? {
+        if !leftovers.isEmpty { return leftovers.removeFirst() }
+        return consume().map { Leftover(batch: $0, next: 0, partitions: group.assigned) }
+    }
+
+    private func consume() -> KafkaBatch? {
+        consumer.consumeBatch(max: batchRecords, timeoutMilliseconds: 0)
+    }
+
+    /// Handles an error in place of a message.
+    private func report(_ error: KafkaError, of message: KafkaMessageView) {
+        if error.isPartitionEnd { return }
+        if error.isOffsetOutOfRange {
+            retention.liveIsOutOfRange(message.partition)
+            return retention.mend(group.assigned)
+        }
+        logger.error(
+            "consuming failed",
+            metadata: ["partition": "\(message.partition)", "offset": "\(message.offset)", "error": "\(error)"]
+        )
+    }
+}

@@ -1,0 +1,59 @@
+import Testing
+
+@testable import KafkaClient
+@testable import PipelineTestSupport
+@testable import Sender
+
+/// Messages between the group's consumer and the intake.
+@Suite("The live reader")
+struct LiveReaderTests {
+    private typealias Bench = ShardBench
+
+    @Test("a fetched batch that does not fit into one prepared batch is fed in parts, each record once")
+    func parts() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        let tokens = [UInt8](repeating: 7, count: ShardLimits.notificationsPerBatch / 2 + 1)
+        try bench.bring((Bench.news, tokens), (Bench.news, tokens), (Bench.news, tokens))
+        bench.wait(milliseconds: 2000)
+        #expect(!bench.shard.stages.live.hasLeftovers)
+        #expect(bench.gateway.accepted(of: Bench.news).count == 3 * tokens.count)
+        #expect(bench.committed()?.offset == 3 && bench.committed()?.metadata == "3;")
+    }
+
+    @Test("messages fetched while partitions are given back are kept, and fed afterwards")
+    func keptAtRevocation() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        // Something in flight that does not settle keeps the revocation going.
+        bench.gateway.halfDead = [Bench.sport]
+        bench.assign(0, 1)
+        try bench.bring((Bench.sport, [1]), to: 0)
+        bench.wait(milliseconds: 40)
+        bench.shard.revoke([bench.place(0)], lost: false)
+        try bench.bring((Bench.news, [2]), to: 1)
+        bench.wait(milliseconds: 200)
+        #expect(bench.group.revocations == 0 && bench.group.batches.isEmpty)
+        #expect(bench.shard.stages.live.hasLeftovers && bench.gateway.accepted(of: Bench.news).isEmpty)
+        bench.wait(milliseconds: 3000)
+        #expect(bench.group.revocations == 1 && !bench.shard.stages.live.hasLeftovers)
+        #expect(bench.gateway.accepted(of: Bench.news) == [2])
+        #expect(bench.committed(1)?.offset == 1)
+    }
+
+    @Test("messages fetched while the worker drains are left to the next owner")
+    func leftAtDrain() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.gateway.halfDead = [Bench.sport]
+        bench.assign(0)
+        try bench.bring((Bench.sport, [1]))
+        bench.wait(milliseconds: 40)
+        _ = bench.shard.drain()
+        try bench.bring((Bench.news, [2]))
+        bench.wait(milliseconds: 200)
+        #expect(bench.group.batches.isEmpty && !bench.shard.stages.live.hasLeftovers)
+        #expect(bench.gateway.accepted(of: Bench.news).isEmpty)
+    }
+}
