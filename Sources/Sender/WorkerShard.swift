@@ -91,15 +91,17 @@ package final class WorkerShard {
             stages.gateway.hold(!stages.commits.maySend(now: now))
         }
         stages.lookup.onProgress = { [unowned self] in wake() }
+        stages.lookup.onRedisAway = { [unowned self] isAway in
+            stages.coalescing.setRedisAway(isAway)
+            stages.memory.setRedisAway(isAway)
+        }
         stages.coalescing.onProgress = { [unowned self] in wake() }
         stages.coalescing.onDue = { [unowned self] in stages.routing.send($0) }
-        stages.coalescing.isRedisAway = { [unowned self] in stages.lookup.isRedisAway }
         stages.coalescing.backlog = Coalescing.Backlog { [unowned self] in
             stages.backlogEnd(of: $0)
         } position: { [unowned self] in
             stages.backlogPosition(of: $0, ticks: ticks)
         }
-        stages.memory.isRedisAway = { [unowned self] in stages.lookup.isRedisAway }
         stages.memory.onRemembered = { [unowned self] in
             stages.routing.remembered($0, through: stages.intake.batchesMade)
         }

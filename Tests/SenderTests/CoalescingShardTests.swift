@@ -175,6 +175,28 @@ struct CoalescingShardTests {
         #expect(bench.sent == [1])
     }
 
+    @Test("while look-ups go on without Redis it is not asked for windows either, and is again when it is back")
+    func windowsWhileRedisIsAway() throws {
+        let (bench, redis) = goingOnWithoutRedis()
+        defer { bench.shard.leave() }
+        redis.window = 2000
+        redis.isAway = true
+        try bench.bring((1, "score"))
+        bench.wait(milliseconds: 8000)
+        try bench.bring((2, "score"))
+        bench.wait(milliseconds: 3000)
+        #expect(bench.sent == [0, 1] && redis.windowQuestions == 0)
+
+        redis.isAway = false
+        bench.wait(milliseconds: 6000)
+        // Its look-up is the probe.
+        try bench.bring((3, ""))
+        bench.wait(milliseconds: 100)
+        try bench.bring((4, "score"))
+        bench.wait(milliseconds: 100)
+        #expect(bench.sent == [0, 1, 2] && bench.waiting == 1 && redis.windowQuestions == 1)
+    }
+
     @Test("a request that Redis does not answer for is superseded by a newer one that is due before the answer")
     func answerComesLate() throws {
         let (bench, redis) = goingOnWithoutRedis()

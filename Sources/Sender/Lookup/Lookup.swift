@@ -12,6 +12,8 @@ import TokenState
 final class Lookup {
     /// A batch can go on, or may be asked about again.
     var onProgress: () -> Void = {}
+    /// Redis is away, and sending goes on without it; or it is back.
+    var onRedisAway: (_ isAway: Bool) -> Void = { _ in }
 
     private let redis: (any RedisPipeline)?
     private let tokens: TokenTable?
@@ -88,8 +90,6 @@ final class Lookup {
 
     /// The number of batches in the stage.
     var count: Int { entries.count }
-    /// Redis is away, and sending goes on without it.
-    var isRedisAway: Bool { patience.isAway }
 
     /// Ends the stage: no answer counts any more.
     func close() { isClosed = true }
@@ -150,12 +150,16 @@ final class Lookup {
             let wasAway = patience.isAway
             guard patience.isOver(since: due, now: now) else { continue }
             entry.goOnWithoutState()
-            if !wasAway { logger.error("Redis is away; notifications are sent without token state") }
+            guard !wasAway else { continue }
+            logger.error("Redis is away; notifications are sent without token state")
+            onRedisAway(true)
         }
     }
 
     private func noteAnswer() {
-        if patience.answered() { logger.notice("Redis is back; tokens are looked up again") }
+        guard patience.answered() else { return }
+        logger.notice("Redis is back; tokens are looked up again")
+        onRedisAway(false)
     }
 
     /// The questions to ask again: those without an answer, and those about dead tokens, which may have registered

@@ -21,8 +21,6 @@ final class RequestMemory {
 
     /// Called when Redis has a request, or sending goes on without it.
     var onRemembered: (RequestFingerprint) -> Void = { _ in }
-    /// Redis is away and sending goes on without it.
-    var isRedisAway: () -> Bool = { false }
 
     private let redis: (any RedisPipeline)?
     private let window: Duration
@@ -34,6 +32,8 @@ final class RequestMemory {
     /// Writes under way, by number.
     private var writes: [UInt64: Write] = [:]
     private var lastWrite: UInt64 = 0
+    /// Redis is away and sending goes on without it.
+    private var isRedisAway = false
     private var isClosed = false
 
     /// Entries on their way into Redis together.
@@ -74,6 +74,9 @@ final class RequestMemory {
     /// Ends the stage: nothing is written any more.
     func close() { isClosed = true }
 
+    /// Redis went away, so that sending goes on without it, or is back.
+    func setRedisAway(_ isAway: Bool) { isRedisAway = isAway }
+
     /// Settles accepted or superseded notifications; those of requests with an id are remembered first.
     ///
     /// - Parameter each: calls its argument with every such notification that was not dropped, and its token.
@@ -103,7 +106,7 @@ final class RequestMemory {
     /// Settles the writes under way while sending goes on without Redis. Notifications sent meanwhile are settled at
     /// once, and an older notification of a token must not stay behind a newer one.
     func goOnWithoutRedis() {
-        guard !writes.isEmpty, isRedisAway() else { return }
+        guard !writes.isEmpty, isRedisAway else { return }
         for (_, write) in writes.sorted(by: { $0.key < $1.key }) { finish(write) }
     }
 
@@ -116,7 +119,7 @@ final class RequestMemory {
 
     private func send(_ write: Write) {
         guard let redis, !isClosed, isOpen(write) else { return }
-        guard !isRedisAway() else { return goOnWithoutRedis() }
+        guard !isRedisAway else { return goOnWithoutRedis() }
         let key = write.topic.requestKey
         let milliseconds = Int(window.wholeNanoseconds / 1_000_000)
         write.pending = write.entries.count

@@ -16,7 +16,10 @@ import TokenState
 /// request sent, so that windows hold across restarts and rebalances. Without token state, and while Redis is away and
 /// sending goes on without it, a window is this shard's own. Bound to the shard's event loop.
 final class Coalescing {
-    /// The end of a feed's backlog, and the end of its routed part.
+    /// Questions to the stages before this one: the end of a feed's backlog, and the end of its routed part.
+    ///
+    /// Asked when a request begins to wait and when some do, never for others. Handed down, both would have to be
+    /// found for every feed in every turn, and the end might be an old one by the time that a request arrives.
     struct Backlog {
         /// The end of the backlog; nil: nothing newer will come.
         var end: (TopicFeed) -> UInt64?
@@ -25,8 +28,6 @@ final class Coalescing {
 
     /// Called with a request that no longer waits and is to be sent.
     var onDue: (WaitingRequest) -> Void = { _ in }
-    /// Redis is away and sending goes on without it.
-    var isRedisAway: () -> Bool = { false }
     /// Called when something may go on.
     var onProgress: () -> Void = {}
     var backlog = Backlog(end: { _ in nil }, position: { _ in .max })
@@ -43,6 +44,8 @@ final class Coalescing {
     private var waiting = WaitingRequests()
     /// Requests that are sent as soon as Redis allows it.
     private var asked: [Coalescer.Subject: UInt64] = [:]
+    /// Redis is away and sending goes on without it.
+    private var isRedisAway = false
     /// Redis did not answer for a window, and that was logged.
     private var isUnanswered = false
     private var isClosed = false
@@ -73,6 +76,9 @@ final class Coalescing {
 
     /// Ends the stage: nothing is asked any more.
     func close() { isClosed = true }
+
+    /// Redis went away, so that sending goes on without it, or is back.
+    func setRedisAway(_ isAway: Bool) { isRedisAway = isAway }
 
     /// Forgets a feed that is over, or being given back.
     func forget(feed: UInt32) {
@@ -353,6 +359,6 @@ final class Coalescing {
     /// Sending may go on without Redis, which is away.
     private func mayGoOnWithoutRedis(since asked: MonotonicTime) -> Bool {
         guard let patience = settings.redisPatience else { return false }
-        return isRedisAway() || asked + patience <= now
+        return isRedisAway || asked + patience <= now
     }
 }
