@@ -147,12 +147,18 @@ final class Stages {
 
     // MARK: Rules of several stages
 
+    /// The topic's bundle has a certificate now.
+    func hasCertificate(_ topic: Topic) -> Bool {
+        connectors.hasCertificate(environment: topic.environment, bundleID: topic.bundleID)
+    }
+
     /// Sets the feeding of each topic, by its certificate and its health at the gateway.
     func updateFeeding() {
         for account in group.directory.accounts {
             guard let topic = account.topic else { continue }
-            let isThere = connectors.hasCertificate(environment: topic.environment, bundleID: topic.bundleID)
-            guard isThere || gateway.hasLanes(topic) else {
+            let isThere = hasCertificate(topic)
+            gateway.setCertificate(isThere: isThere, of: topic)
+            guard isThere else {
                 account.feeding =
                     connectors.isGivenUp(environment: topic.environment, bundleID: topic.bundleID)
                     ? .deadLetters(records: ShardLimits.givenUpPerTick) : .nothing

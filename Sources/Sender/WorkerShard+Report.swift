@@ -58,15 +58,11 @@ extension WorkerShard {
             inFlight: lanes?.inFlightCount ?? 0,
             waiting: lanes?.waitingCount ?? 0,
             openConnections: lanes?.openConnections ?? 0,
-            reason: reason(of: account, topic),
+            reason: stages.hasCertificate(topic) ? topic.health.state.reason?.rawValue : "certificate-missing",
             bytes: account.bytes,
             lagRecords: lag(of: account),
             counters: lanes?.counters ?? WorkerTopicCounters()
         )
-    }
-
-    private func reason(of account: TopicAccount, _ topic: Topic) -> String? {
-        topic.health.state.reason?.rawValue ?? (account.feeding == .all ? nil : "certificate-missing")
     }
 
     private func lag(of account: TopicAccount) -> Int64 {

@@ -30,6 +30,8 @@ final class MemoryGateway: GatewayConnectors {
     fileprivate(set) var accepted: [Accepted] = []
     private(set) var attempts: [String] = []
     private(set) var ticks = 0
+    /// Bundles that the verdict on their records was asked for.
+    private(set) var askedAbout: Set<String> = []
     private let eventLoop: any EventLoop
 
     init(_ eventLoop: any EventLoop) {
@@ -41,7 +43,10 @@ final class MemoryGateway: GatewayConnectors {
 
     func hasCertificate(environment: String, bundleID: String) -> Bool { !missing.contains(bundleID) }
 
-    func isGivenUp(environment: String, bundleID: String) -> Bool { givenUp.contains(bundleID) }
+    func isGivenUp(environment: String, bundleID: String) -> Bool {
+        askedAbout.insert(bundleID)
+        return givenUp.contains(bundleID)
+    }
 
     func tick(now: MonotonicTime) { ticks += 1 }
 

@@ -11,7 +11,8 @@ import TokenState
 final class Gateway {
     /// An event for the stages before this one.
     enum Event {
-        /// A topic has stopped, and none of its notifications is in flight: unsent ones are to be fed anew.
+        /// A topic has stopped or has no certificate, and none of its notifications is in flight: unsent ones are to be
+        /// fed anew.
         case topicIsQuiet(Topic)
     }
 
@@ -76,9 +77,6 @@ final class Gateway {
     func lanes(ofTopic index: Int32) -> TopicLanes? {
         Int(index) < topics.count ? topics[Int(index)] : nil
     }
-
-    /// The shard has sent for the topic since it started.
-    func hasLanes(_ topic: Topic) -> Bool { lanes(ofTopic: topic.index) != nil }
 
     /// Notifications were encoded into lanes.
     func noteSent(_ count: Int, isWithoutState: Bool) {
@@ -185,8 +183,13 @@ final class Gateway {
         }
         switch state {
         case .works:
+            guard lanes.hasCertificate else { return waitForCertificate(lanes) }
             if lanes.sending != .all { resume(lanes) }
         case .probing(_, shard, _):
+            guard lanes.hasCertificate || lanes.inFlightCount > 0 else {
+                endProbe(of: lanes.topic)
+                return nil
+            }
             if lanes.sending == .probing { admitProbe(lanes) } else { lanes.sending = .probing }
         case .stopped, .probing:
             return suspend(lanes, state, now: now)
@@ -209,13 +212,29 @@ final class Gateway {
         for lane in lanes.lanes { lane.suspend() }
         guard lanes.isQuiet else { return nil }
         if lanes.sending == .suspending { return .topicIsQuiet(lanes.topic) }
-        guard lanes.waitingCount > 0, case .stopped(_, let until) = state, until <= now, !isHeld else { return nil }
+        guard lanes.waitingCount > 0, lanes.hasCertificate, !isHeld, case .stopped(_, let until) = state, until <= now
+        else { return nil }
         let random = settings.randomBits
         if lanes.topic.health.change({ $0.beginProbe(shard: shard, now: now, random: random()) }) {
             lanes.sending = .probing
             admitProbe(lanes)
         }
         return nil
+    }
+
+    /// Lets lanes with a connection go on. What waits in the others is fed anew: to be sent when a certificate comes,
+    /// or as dead letters.
+    private func waitForCertificate(_ lanes: TopicLanes) -> Event? {
+        if lanes.sending != .held { lanes.sending = .suspending }
+        return lanes.sending == .suspending && lanes.isStranded ? .topicIsQuiet(lanes.topic) : nil
+    }
+
+    /// Notes whether the bundle has a certificate.
+    func setCertificate(isThere: Bool, of topic: Topic) {
+        guard let lanes = lanes(ofTopic: topic.index), lanes.hasCertificate != isThere else { return }
+        lanes.hasCertificate = isThere
+        // What waits for a probe is given up as well.
+        if !isThere, lanes.sending == .held { lanes.sending = .suspending }
     }
 
     /// The unsent notifications of a quiet topic were given up. One record may wait for a probe.

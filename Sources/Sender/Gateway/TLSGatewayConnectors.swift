@@ -28,8 +28,12 @@ final class TLSGatewayConnectors: GatewayConnectors {
     }
 
     func hasCertificate(environment: String, bundleID: String) -> Bool {
-        guard certificates.has(bundleID: bundleID, environment: environment) else { return false }
-        if found.insert(.init(environment: environment, bundleID: bundleID)).inserted {
+        let name = CertificateStore.Name(environment: environment, bundleID: bundleID)
+        guard certificates.has(bundleID: bundleID, environment: environment) else {
+            found.remove(name)
+            return false
+        }
+        if found.insert(name).inserted {
             missing.found(bundleID: bundleID, environment: environment)
         }
         return true

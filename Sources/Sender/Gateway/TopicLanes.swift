@@ -8,7 +8,7 @@ final class TopicLanes {
     /// The mode of sending for the topic in this shard.
     enum Sending: Equatable {
         case all
-        /// The topic has stopped: connections are ended.
+        /// The topic has stopped: connections are ended. Or it has no certificate any more: none is opened.
         case suspending
         /// Nothing is in flight, and unsent notifications were given up to be fed anew.
         case held
@@ -24,6 +24,8 @@ final class TopicLanes {
     let probations: [Probation]
     let affinity: TokenAffinity
     var sending = Sending.all
+    /// The bundle has a certificate. Without one no connection is opened; those that are open go on.
+    var hasCertificate = true
     /// The clock for each of ``lanes``.
     var standstills: [LaneStandstill]
     var counters = WorkerTopicCounters()
@@ -63,6 +65,17 @@ final class TopicLanes {
     var isQuiet: Bool {
         lanes.allSatisfy { lane in
             lane.machine.inFlightCount == 0 && lane.machine.phase != .open && lane.machine.phase != .connecting
+        }
+    }
+
+    /// Nothing is in flight, and all that waits needs a new connection.
+    var isStranded: Bool {
+        lanes.allSatisfy { lane in
+            switch lane.machine.phase {
+            case .open: lane.machine.isDrained
+            case .connecting: false
+            case .disconnected, .waiting: true
+            }
         }
     }
 
