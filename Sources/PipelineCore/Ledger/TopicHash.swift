@@ -1,7 +1,8 @@
 /// Names a topic in commit metadata: 40 bits of a hash of bundle ID and environment as the record spells them.
 ///
-/// Two topics with one hash share a cursor, which repeats notifications after a crash and loses none. A configuration
-/// that resolves environments differently changes no hash.
+/// Two topics with one hash share a cursor, which repeats notifications after a crash or when one of them stops, and
+/// loses none; each waits until the other may be fed. A configuration that resolves environments differently changes no
+/// hash.
 public struct TopicHash: Hashable, Comparable, Sendable {
     /// Below 2⁴⁰.
     public let value: UInt64

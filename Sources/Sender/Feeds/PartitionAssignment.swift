@@ -83,13 +83,19 @@ final class PartitionAssignment {
         guard feed.ledger.frontier.recordCount > 0, feeds[feed.hash] === feed else { return nil }
         let ledger = feed.ledger.rewound(liveNext: liveNext ?? doneBelow)
         table.remove(feed)
-        _ = add(feed.hash, feed.account, ledger)
+        let made = add(feed.hash, feed.account, ledger)
+        for sharer in feed.sharers { made.share(with: sharer) }
         return feed
     }
 
-    /// Hands a feed without records to the account of its topic, now that the bundle is known by name.
-    func hand(_ feed: TopicFeed, to account: TopicAccount) -> TopicFeed {
-        guard feed.account !== account, feed.ledger.frontier.recordCount == 0 else { return feed }
+    /// Claims the feed of a hash for a topic. It becomes the topic's own if the bundle was not known by name until now;
+    /// that of another topic with the same hash is shared.
+    func claim(_ feed: TopicFeed, for account: TopicAccount) -> TopicFeed {
+        guard feed.account !== account else { return feed }
+        guard feed.account.topic == nil, feed.ledger.frontier.recordCount == 0 else {
+            feed.share(with: account)
+            return feed
+        }
         table.remove(feed)
         return add(feed.hash, account, feed.ledger)
     }

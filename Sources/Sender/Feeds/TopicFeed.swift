@@ -11,6 +11,8 @@ final class TopicFeed {
     let number: UInt32
     let hash: TopicHash
     let account: TopicAccount
+    /// Accounts of other topics that have the same hash, and their records in this feed. Nearly always none.
+    private(set) var sharers: [TopicAccount] = []
     unowned let partition: PartitionAssignment
     private(set) var ledger: TopicLedger
     /// Unacknowledged publications about its notifications, and requests on their way into Redis.
@@ -50,6 +52,23 @@ final class TopicFeed {
         self.partition = partition
         self.ledger = ledger
         self.budget = budget
+    }
+
+    // MARK: Topics
+
+    /// Takes in records of another topic with the same hash, too.
+    func share(with account: TopicAccount) {
+        guard !sharers.contains(where: { $0 === account }) else { return }
+        // A bundle that waited without a topic may be the one that comes now; if not, its next record tells.
+        sharers.removeAll { $0.topic == nil }
+        sharers.append(account)
+    }
+
+    /// The topics of its records.
+    var topics: [Topic] { ([account] + sharers).compactMap(\.topic) }
+
+    func carries(_ topic: Topic) -> Bool {
+        account.topic === topic || sharers.contains { $0.topic === topic }
     }
 
     // MARK: Ledger

@@ -306,10 +306,9 @@ final class Gateway {
     /// Gives up a feed's waiting notifications without an outcome, because it is fed anew. Those with an outcome were
     /// presumed wrongly, and are only to be sent again.
     func giveUpWaiting(of feed: TopicFeed) {
-        guard let topic = feed.account.topic, let lanes = lanes(ofTopic: topic.index) else { return }
-        for lane in lanes.lanes {
+        eachLane(of: feed) { lane in
             for (reference, trouble) in lane.machine.troubles where reference.assignment == feed.number {
-                lanes.troubled.keep(trouble, of: reference, feed)
+                lanes(of: lane).troubled.keep(trouble, of: reference, feed)
             }
             _ = lane.machine.takeWaiting { reference in
                 reference.assignment == feed.number && !feed.ledger.isDone(reference.record, token: reference.token)
@@ -326,8 +325,9 @@ final class Gateway {
     }
 
     private func eachLane(of feed: TopicFeed, _ body: (GatewayLane) -> Void) {
-        guard let topic = feed.account.topic, let lanes = lanes(ofTopic: topic.index) else { return }
-        for lane in lanes.lanes { body(lane) }
+        for topic in feed.topics {
+            for lane in lanes(ofTopic: topic.index)?.lanes ?? [] { body(lane) }
+        }
     }
 
     // MARK: Stopping

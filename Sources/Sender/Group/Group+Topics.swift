@@ -7,7 +7,7 @@ extension Group {
     /// - Returns: the feeds that are over; nil: an acknowledgement of the broker for the topic is missing.
     func rewind(_ topic: Topic) -> [TopicFeed]? {
         let all = active.flatMap { partition in
-            partition.sortedFeeds.filter { $0.account.topic === topic }.map { (partition, $0) }
+            partition.sortedFeeds.filter { $0.carries(topic) }.map { (partition, $0) }
         }
         guard all.allSatisfy({ $0.1.unacknowledged == 0 }) else { return nil }
         return all.compactMap { partition, feed in partition.rewind(feed) }
@@ -16,7 +16,7 @@ extension Group {
     /// The topic has records taken in or passed over.
     func hasWork(_ topic: Topic) -> Bool {
         active.contains { partition in
-            partition.feeds.values.contains { $0.account.topic === topic && !$0.ledger.isIdle }
+            partition.feeds.values.contains { $0.carries(topic) && !$0.ledger.isIdle }
         }
     }
 
@@ -25,11 +25,14 @@ extension Group {
         let partitions = active
         var busy: Set<ObjectIdentifier> = []
         for partition in partitions {
-            for feed in partition.feeds.values where !feed.ledger.isIdle { busy.insert(ObjectIdentifier(feed.account)) }
+            for feed in partition.feeds.values where !feed.ledger.isIdle {
+                busy.insert(ObjectIdentifier(feed.account))
+                busy.formUnion(feed.sharers.map(ObjectIdentifier.init))
+            }
         }
         for (hash, account) in directory.recount(isBusy: { busy.contains(ObjectIdentifier($0)) }) {
             for partition in partitions {
-                if let feed = partition.feeds[hash] { _ = partition.hand(feed, to: account) }
+                if let feed = partition.feeds[hash] { _ = partition.claim(feed, for: account) }
             }
         }
         guard directory.isAlarmDue(now: now) else { return }

@@ -25,12 +25,17 @@ final class RecordFeed {
 
     /// The feed may take one record more.
     func admits(_ feed: TopicFeed) -> Bool {
-        let account = feed.account
-        switch account.feeding {
-        case .all: return hasRoom(feed)
-        case .notifications(let limit): return account.notifications < limit
-        case .deadLetters(let records): return records > 0 && hasRoom(feed)
-        case .nothing: return false
+        guard !feed.sharers.isEmpty else { return allows(feed.account.feeding, feed) }
+        // A ledger takes offsets in order, so topics that share one wait for each other.
+        return ([feed.account] + feed.sharers).allSatisfy { allows($0.feeding, feed) }
+    }
+
+    private func allows(_ feeding: TopicAccount.Feeding, _ feed: TopicFeed) -> Bool {
+        switch feeding {
+        case .all: hasRoom(feed)
+        case .notifications(let limit): feed.account.notifications < limit
+        case .deadLetters(let records): records > 0 && hasRoom(feed)
+        case .nothing: false
         }
     }
 
@@ -172,7 +177,7 @@ final class RecordFeed {
             return partition.feed(of: .refused, account: classifier.directory.refused)
         case .request(_, let topic):
             // A laggard of the commit is known by its hash alone until its first record comes.
-            return partition.hand(partition.feed(of: topic.hash, account: topic.account), to: topic.account)
+            return partition.claim(partition.feed(of: topic.hash, account: topic.account), for: topic.account)
         }
     }
 
@@ -185,9 +190,11 @@ final class RecordFeed {
         switch found {
         case .refused(let refusal, let tokens, _):
             intake.refuse(message, at: index, of: feed, tokens: tokens, refusal)
-        case .request(let request, let topic):
-            if case .deadLetters(let records) = feed.account.feeding {
-                feed.account.feeding = .deadLetters(records: records - 1)
+        case .request(let request, let found):
+            // Of the record, not of the feed, which topics with one hash share.
+            guard let topic = found.account.topic else { preconditionFailure("nothing is fed without a topic") }
+            if case .deadLetters(let records) = found.account.feeding {
+                found.account.feeding = .deadLetters(records: records - 1)
                 return intake.refuse(
                     message,
                     at: index,
@@ -195,13 +202,20 @@ final class RecordFeed {
                     tokens: request.tokenCount,
                     RecordRefusal(
                         reason: "bundle-without-certificate",
-                        detail: "no certificate for \(feed.account.topic?.bundleID ?? "") in environment "
-                            + "\(feed.account.topic?.environment ?? ""), for longer than worker.certificate-grace"
+                        detail: "no certificate for \(topic.bundleID) in environment \(topic.environment), "
+                            + "for longer than worker.certificate-grace"
                     )
                 )
             }
             intake.addRequest(
-                Intake.Fed(message: message, index: index, feed: feed, request: request, shard: topic.shard)
+                Intake.Fed(
+                    message: message,
+                    index: index,
+                    feed: feed,
+                    topic: topic,
+                    request: request,
+                    shard: found.shard
+                )
             )
         }
     }

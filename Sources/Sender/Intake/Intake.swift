@@ -13,6 +13,7 @@ final class Intake {
         var message: KafkaMessageView
         var index: Int
         var feed: TopicFeed
+        var topic: Topic
         var request: SendRequestView
         /// The shard of the bundle that the key names.
         var shard: UInt32?
@@ -73,10 +74,9 @@ final class Intake {
 
     /// Takes in a request.
     func addRequest(_ fed: Fed) {
-        guard let source, let topic = fed.feed.account.topic else {
-            preconditionFailure("a request has its topic, and comes out of a batch")
-        }
+        guard let source else { preconditionFailure("a request comes out of a batch") }
         let request = fed.request
+        let topic = fed.topic
         let feed = fed.feed
         counters.records += 1
         counters.notifications += request.tokenCount
@@ -127,12 +127,13 @@ final class Intake {
             )
         }
         prepared.append(row)
-        takeTokens(of: fed, topic, record, into: prepared)
+        takeTokens(of: fed, record, into: prepared)
         prepared.closeRecord()
     }
 
-    private func takeTokens(of fed: Fed, _ topic: Topic, _ record: UInt32, into prepared: PreparedBatch) {
+    private func takeTokens(of fed: Fed, _ record: UInt32, into prepared: PreparedBatch) {
         let feed = fed.feed
+        let topic = fed.topic
         let mayBeDone = !feed.ledger.alreadyDone.isEmpty
         var faults = TokenFaults()
         for index in 0..<fed.request.tokenCount {

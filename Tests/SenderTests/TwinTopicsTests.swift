@@ -1,0 +1,96 @@
+import PipelineCore
+import Testing
+
+@testable import KafkaClient
+@testable import PipelineTestSupport
+@testable import Sender
+
+/// Two bundles whose names have one hash: they share a feed, and nothing else.
+@Suite("Topics with one hash")
+struct TwinTopicsTests {
+    private typealias Bench = ShardBench
+
+    private static let first = "com.example.twin540122"
+    private static let second = "com.example.twin618045"
+
+    private func bringBoth(to bench: Bench) throws {
+        try #require(Bench.hash(Self.first) == Bench.hash(Self.second))
+        bench.assign(0)
+        try bench.bring((Self.first, [1]), (Self.second, [2]), (Self.first, [3]), (Self.second, [4]))
+    }
+
+    @Test("each is sent over its own connection, under its own certificate")
+    func ownConnections() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        try bringBoth(to: bench)
+        bench.wait(milliseconds: 1000)
+        #expect(bench.gateway.accepted(of: Self.first) == [1, 3])
+        #expect(bench.gateway.accepted(of: Self.second) == [2, 4])
+        #expect(try bench.outcomes().map(\.bundleID).sorted() == [Self.first, Self.first, Self.second, Self.second])
+        #expect(bench.committed()?.offset == 4 && bench.committed()?.metadata == "3;")
+    }
+
+    @Test("while one waits for its certificate the other waits behind it; then both go on, and nothing is lost")
+    func waitForEachOther() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.gateway.missing = [Self.second]
+        try bringBoth(to: bench)
+        bench.wait(milliseconds: 5000)
+        #expect(bench.gateway.accepted.map(\.token) == [1] && !bench.gateway.attempts.contains(Self.second))
+        #expect(try bench.laggards() == [Bench.hash(Self.first): 1])
+        #expect(bench.reader.begins.isEmpty, "nobody reads what may not be fed")
+
+        bench.gateway.missing = []
+        bench.wait(milliseconds: 5000)
+        #expect(bench.gateway.accepted(of: Self.first) == [1, 3])
+        #expect(bench.gateway.accepted(of: Self.second) == [2, 4])
+        #expect(bench.committed()?.offset == 4 && bench.committed()?.metadata == "3;")
+    }
+
+    @Test("one that is given up becomes dead letters, the other is sent")
+    func givenUp() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.gateway.missing = [Self.second]
+        bench.gateway.givenUp = [Self.second]
+        try bringBoth(to: bench)
+        bench.wait(milliseconds: 5000)
+        #expect(bench.gateway.accepted(of: Self.first) == [1, 3] && bench.gateway.accepted(of: Self.second).isEmpty)
+        let letters = bench.producer.messages(of: "push.dead-letters")
+        #expect(letters.map { $0.header("source-offset") } == ["1", "3"])
+        #expect(bench.committed()?.offset == 4 && bench.committed()?.metadata == "3;")
+    }
+
+    @Test("one that stops makes the other repeat at most; when it works again both have been sent, in order")
+    func oneStops() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.gateway.answers[Self.second] = { _ in .missingTopic }
+        try bringBoth(to: bench)
+        bench.wait(milliseconds: 5000)
+        #expect(bench.gateway.accepted(of: Self.second).isEmpty)
+        bench.gateway.answers = [:]
+        bench.wait(milliseconds: 20_000)
+        var seen: Set<UInt8> = []
+        #expect(bench.gateway.accepted(of: Self.first).filter { seen.insert($0).inserted } == [1, 3])
+        #expect(bench.gateway.accepted(of: Self.second) == [2, 4])
+        #expect(bench.committed()?.offset == 4 && bench.committed()?.metadata == "3;")
+    }
+
+    @Test("when their partition is gone, nothing of either is sent any more")
+    func lost() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.gateway.silent = [Self.first, Self.second]
+        bench.gateway.timeout = .seconds(2)
+        try bringBoth(to: bench)
+        bench.wait(milliseconds: 1000)
+        #expect(Set(bench.gateway.attempts) == [Self.first, Self.second])
+        bench.shard.revoke([bench.place(0)], lost: true)
+        bench.gateway.silent = []
+        bench.wait(milliseconds: 60_000)
+        #expect(bench.gateway.accepted.isEmpty && bench.gateway.attempts.count == 2)
+    }
+}
