@@ -28,6 +28,8 @@ final class ScriptedGroup: GroupConsumer {
     /// Commits are answered, with ``commitError`` if there is one.
     var answersCommits = true
     var commitError: KafkaError?
+    /// Assignments cannot be carried out.
+    var assignError: KafkaError?
     /// Set by the shard's maker.
     var eventLoop: EmbeddedEventLoop?
     private(set) var answers: [[KafkaPartitionOffset]] = []
@@ -75,6 +77,7 @@ final class ScriptedGroup: GroupConsumer {
     }
 
     func completeAssign(_ positions: [KafkaPartitionOffset]) throws(KafkaError) {
+        if let assignError { throw assignError }
         answers.append(positions)
     }
 

@@ -152,6 +152,40 @@ struct ShardGroupTests {
         #expect(try bench.laggards() == [Bench.hash(Bench.sport): 1])
     }
 
+    @Test("revocations that are carried out together are answered one by one", arguments: [true, false])
+    func severalRevocations(lost: Bool) throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.gateway.halfDead = [Bench.sport]
+        bench.assign(0, 1)
+        try bench.bring((Bench.sport, [1]), to: 0)
+        bench.wait(milliseconds: 40)
+        bench.shard.revoke([bench.place(0)], lost: false)
+        bench.wait(milliseconds: 40)
+        #expect(bench.group.revocations == 0, "what was sent may settle")
+        bench.shard.revoke([bench.place(1)], lost: lost)
+        bench.wait(milliseconds: 5000)
+        #expect(bench.group.revocations == 2 && bench.shard.stages.group.assigned.isEmpty)
+    }
+
+    @Test("partitions that could not be assigned are not held: nothing of them is sent or committed")
+    func assignmentFails() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.group.assignError = KafkaError.closed("assign")
+        bench.assign(0)
+        #expect(bench.shard.stages.group.assigned.isEmpty && !bench.shard.stages.group.hasJoined)
+        try bench.bring((Bench.news, [1]))
+        bench.wait(milliseconds: 2000)
+        #expect(bench.gateway.accepted.isEmpty && bench.group.commits.isEmpty)
+
+        bench.group.assignError = nil
+        bench.assign(0)
+        bench.group.batches.append(KafkaBatch(bench.reader.log))
+        bench.wait(milliseconds: 1000)
+        #expect(bench.gateway.accepted(of: Bench.news) == [1] && bench.shard.stages.group.hasJoined)
+    }
+
     @Test("a member that the group does not know gives its partitions back at once: it can commit nothing")
     func fencedAtRevocation() throws {
         let bench = Bench { $0.worker.revokeDeadline = .seconds(60) }

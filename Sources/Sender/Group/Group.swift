@@ -43,6 +43,8 @@ final class Group {
     private(set) var standing: Set<Int32> = []
     private var nextLookAtStanding: MonotonicTime
     private(set) var revocation: Revocation?
+    /// Revocations of the group without an answer: each needs its own, also those that are carried out together.
+    private var openRevocations = 0
     /// The first assignment, possibly empty, was answered.
     private(set) var hasJoined = false
     /// The time when partitions were given back; nil once the next assignment is answered.
@@ -144,17 +146,28 @@ final class Group {
     }
 
     private func complete(_ starts: [KafkaPartitionOffset]) {
+        defer { onEvent(.changed) }
         do throws(KafkaError) {
             try consumer.completeAssign(starts)
-            hasJoined = true
-            rejoiningSince = nil
-            let mustStand = starts.filter { standing.contains($0.partition) }.map(\.place)
-            if !mustStand.isEmpty { try consumer.pause(mustStand) }
-            logger.info("partitions assigned", metadata: ["partitions": "\(starts.map(\.partition).sorted())"])
         } catch {
-            logger.error("partitions could not be assigned", metadata: ["error": "\(error)"])
+            // They are not read here, and a commit of them would overtake whoever gets them.
+            for start in starts { standing.remove(start.partition) }
+            end(starts.compactMap { assigned[$0.partition] })
+            return logger.error("partitions could not be assigned", metadata: ["error": "\(error)"])
         }
-        onEvent(.changed)
+        hasJoined = true
+        rejoiningSince = nil
+        let mustStand = starts.filter { standing.contains($0.partition) }.map(\.place)
+        do throws(KafkaError) {
+            if !mustStand.isEmpty { try consumer.pause(mustStand) }
+        } catch {
+            // Their messages are ignored all the same.
+            logger.error(
+                "partition could not be paused or resumed",
+                metadata: ["partition": "\(mustStand.map(\.partition).sorted())", "error": "\(error)"]
+            )
+        }
+        logger.info("partitions assigned", metadata: ["partitions": "\(starts.map(\.partition).sorted())"])
     }
 
     /// Begins an assignment.
@@ -251,6 +264,7 @@ final class Group {
     ///
     /// - Parameter barriers: the ends of lanes that must be settled, asked for once nothing more is sent.
     func revoke(_ places: [KafkaTopicPartition], lost: Bool, barriers: () -> [LaneBarrier]) {
+        openRevocations += 1
         awaitingPositions.removeAll { places.contains($0) }
         for place in places { standing.remove(place.partition) }
         if lost { hasJoined = false }
@@ -329,12 +343,18 @@ final class Group {
             return whenDrained()
         }
         rejoiningSince = clock()
+        let answers = openRevocations
+        openRevocations = 0
+        for _ in 0..<answers { answerRevocation() }
+        onEvent(.changed)
+    }
+
+    private func answerRevocation() {
         do throws(KafkaError) {
             try consumer.completeRevoke()
         } catch {
             logger.error("partitions could not be given back", metadata: ["error": "\(error)"])
         }
-        onEvent(.changed)
     }
 
     private func end(_ partitions: [PartitionAssignment]) {
