@@ -155,8 +155,12 @@ extension KafkaConsumer {
             unanswered.append(.revoke(partitions))
             if let onRevoked { onRevoked(partitions, lost) } else { answer(completeRevoke) }
         case .rebalanceFailed(let error):
+            let held = assignment.partitions
             assignment.replace(by: [])
+            unanswered.removeAll(where: \.isAssign)
             onError?(error)
+            // Whoever goes by the handlers would hold them for good, and commit them beside their next owner.
+            onRevoked?(held, true)
         case .committed(let number, let error):
             guard let commit = commits.removeValue(forKey: number) else { return }
             commit.completion?(error)

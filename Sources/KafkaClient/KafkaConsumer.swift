@@ -20,7 +20,8 @@ public final class KafkaConsumer {
 
     /// The group takes these partitions back and waits for ``completeRevoke()``, which may be called later, within
     /// `max.poll.interval.ms`. Until then they can still be committed; no new messages of them come. `lost`: they may
-    /// belong to another member already, and a commit of them fails. Without a handler they are given back at once.
+    /// belong to another member already, and a commit of them fails. So it is told after a failed rebalance, too, and
+    /// an answer to that does nothing. Without a handler they are given back at once.
     public var onRevoked: (([KafkaTopicPartition], _ lost: Bool) -> Void)?
 
     /// The broker's answer to each ``commit(_:completion:)``; nil: committed.

@@ -30,6 +30,26 @@ struct KafkaMembershipTests {
         consumer.onError = nil
     }
 
+    @Test("after a failed rebalance a consumer has no partitions, and says that they are lost")
+    func failedRebalance() throws {
+        let broker = try TestBroker(.embedded, partitions: 2)
+        defer { broker.close() }
+        let consumer = try broker.consumer()
+        defer { consumer.close() }
+        serve(consumer, until: { consumer.assignedPartitions.count == 2 })
+        var lost: [[KafkaTopicPartition]] = []
+        consumer.onRevoked = { partitions, isLost in
+            if isLost { lost.append(partitions) }
+            try? consumer.completeRevoke()
+        }
+        let client = try #require(consumer.handle?.pointer)
+        let inbox = Unmanaged.passUnretained(consumer.inbox).toOpaque()
+        KafkaInbox.onRebalance(client, RD_KAFKA_RESP_ERR__FAIL, nil, inbox)
+        serve(consumer, until: { !lost.isEmpty })
+        #expect(lost == [broker.places] && consumer.assignedPartitions.isEmpty)
+        consumer.onRevoked = nil
+    }
+
     @Test("a consumer that failed permanently is closed without waiting for its group")
     func closed() throws {
         let broker = try TestBroker(.embedded)
