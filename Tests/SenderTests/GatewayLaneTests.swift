@@ -136,6 +136,26 @@ struct GatewayLaneTests {
         }
     }
 
+    @Test("When a gateway does not answer the sentinel in time, the lane goes on over the successor that is ready")
+    func unansweredSentinelBeforeSuccessor() async throws {
+        try await withGateway(limits: Self.patient) { gateway, lane in
+            try await lane.run { $0.publish(Self.many) }
+            // Nothing is read there: the sentinel waits behind megabytes.
+            _ = try await gateway.peer()
+            try await lane.run { $0.tick(after: .seconds(1000)) }
+            let new = try await gateway.peer()
+            try await new.read()
+            try await lane.until { $0.told.connects == 2 }
+            #expect(try await new.identifiers() == [], "the old one has its time")
+            try await lane.run { $0.tick(after: .seconds(3600)) }
+            let told = try await lane.told
+            #expect(told.connects == 2 && told.unknown == [] && told.resent > 0)
+            #expect(told.presumed == Array(0..<UInt32(told.presumed.count)))
+            try await new.until(identifiers: Array(UInt32(told.presumed.count) + 1...UInt32(Self.many)))
+            #expect(try await lane.told.connects == 2, "no third one was opened")
+        }
+    }
+
     @Test("While the budget allows no successor the old connection goes on, and one is opened later")
     func postponedSuccessor() async throws {
         try await withGateway(limits: Self.patient) { gateway, lane in

@@ -36,9 +36,12 @@ final class LaneDriver: GatewayLaneDelegate {
     private init() {}
 
     /// Makes a lane on the loop and runs the test with it.
+    ///
+    /// - Parameter timeout: for connecting, and again for the handshake.
     static func withLane(
         to ports: [Int],
         limits: LaneLimits = LaneLimits(),
+        timeout: TimeAmount = .seconds(10),
         _ test: (LaneRemote) async throws -> Void
     ) async throws {
         let gateways = ports.map { HostPort(host: "127.0.0.1", port: $0) }
@@ -53,7 +56,7 @@ final class LaneDriver: GatewayLaneDelegate {
                 connector: GatewayConnector(
                     addresses: GatewayAddresses(gateways, eventLoop: eventLoop),
                     firstTurn: 0,
-                    timeout: .seconds(10)
+                    timeout: timeout
                 ) { tls },
                 random: { .random(in: .min ... .max) },
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
