@@ -122,6 +122,6 @@ import Testing
             for token in 0..<100 as Range<UInt32> { frontier.markDone(number, token: token) }
         }
         #expect(frontier.recordCount == 0 && frontier.uncommitted == 0)
-        #expect(frontier.storedRecords <= 2048)
+        #expect(frontier.records.count <= 2048)
     }
 }

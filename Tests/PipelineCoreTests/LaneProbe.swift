@@ -53,7 +53,6 @@ final class LaneProbe {
     var isPeerDead: Bool { lane.isPeerDead(now: now) }
     var peerDeadAt: MonotonicTime? { lane.peerDeadAt }
     var isWaitingForBudget: Bool { lane.isWaitingForBudget }
-    var firstWaiting: NotificationReference? { lane.firstWaiting }
     var keptEntries: Int { Int(lane.log.tail - lane.log.head) }
     var storedBytes: Int { lane.log.storedBytes }
 

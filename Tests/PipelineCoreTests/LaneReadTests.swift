@@ -58,21 +58,4 @@ import Testing
         probe.open()
         #expect(probe.lane.ended(.failed, now: probe.now, random: 0).connectionOpenedAt == probe.now)
     }
-
-    @Test("The first that waits is the oldest that is neither handed over nor dropped")
-    func firstWaiting() {
-        #expect(probe.firstWaiting == nil)
-        probe.publish(1, assignment: 1)
-        probe.publish(1, assignment: 2)
-        probe.publish(1, assignment: 3)
-        #expect(probe.firstWaiting?.token == 0)
-        _ = probe.openAndSend()
-        #expect(probe.firstWaiting == nil)
-        probe.publish(1, assignment: 2)
-        probe.publish(1, assignment: 3)
-        probe.lane.stopSending(assignment: 2)
-        #expect(probe.firstWaiting?.token == 4)
-        _ = probe.end(.closedHere)
-        #expect(probe.firstWaiting?.token == 0)
-    }
 }

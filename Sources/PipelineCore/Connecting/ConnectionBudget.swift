@@ -28,14 +28,14 @@ public struct ConnectionBudget: Sendable {
         var topic: UInt64
     }
 
-    fileprivate struct Wait {
+    struct Wait {
         /// First asked.
         var since: MonotonicTime
         /// No longer waits after this time, unless it asks again.
         var until: MonotonicTime
     }
 
-    fileprivate struct Topic {
+    struct Topic {
         /// Grants within the last minute.
         var charged = 0
         /// The last one of them.
@@ -46,7 +46,7 @@ public struct ConnectionBudget: Sendable {
     }
 
     /// Purposes that may have a grant now.
-    fileprivate struct Free {
+    struct Free {
         var reconnect: Bool
         var successor: Bool
         var probe: Bool
@@ -70,7 +70,7 @@ public struct ConnectionBudget: Sendable {
     private var probes: [MonotonicTime] = []
     /// The next grant's time if the remaining grants come evenly until the oldest no longer counts.
     private var nextEven = MonotonicTime(nanoseconds: 0)
-    private var topics: [UInt64: Topic] = [:]
+    private(set) var topics: [UInt64: Topic] = [:]
     private var sweepsAt = MonotonicTime(nanoseconds: 0)
     /// The time at which the whole burst of first connections is available again.
     private var burstIsWhole = MonotonicTime(nanoseconds: 0)
@@ -99,9 +99,6 @@ public struct ConnectionBudget: Sendable {
         grant(topic, purpose, now: now)
         return nil
     }
-
-    /// Topics that wait or had a grant within the last minute, and those not forgotten yet.
-    var keptTopics: Int { topics.count }
 
     // MARK: Rules
 

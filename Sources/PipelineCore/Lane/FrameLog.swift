@@ -34,15 +34,15 @@ public struct FrameLog: ~Copyable {
 
     private var entries: UnsafeMutablePointer<Entry>
     private var mask: UInt64
-    private var chunks: [Chunk] = []
+    private(set) var chunks: [Chunk] = []
     /// Ordinal of `chunks[firstChunk]`; chunks before that index are spent.
     private var firstOrdinal: UInt32 = 0
-    private var firstChunk = 0
+    private(set) var firstChunk = 0
     private var spare: [UnsafeMutableRawPointer] = []
 
     private static let spareChunks = 64
 
-    private struct Chunk {
+    struct Chunk {
         var base: UnsafeMutableRawPointer
         var used: Int
         /// Sequence number of its first frame.
@@ -79,11 +79,6 @@ public struct FrameLog: ~Copyable {
         let modulus = UInt64(UInt32.max)
         let sequence = head + (UInt64(identifier) - 1 + modulus - head % modulus) % modulus
         return sequence < tail ? sequence : nil
-    }
-
-    /// Bytes kept in chunks, spare ones not counted.
-    public var storedBytes: Int {
-        (chunks.count - firstChunk) * Self.chunkBytes
     }
 
     /// Forgets entries before `limit`, whole chunks at a time, until at most `bytes` of them are kept.

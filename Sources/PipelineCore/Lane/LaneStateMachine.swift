@@ -137,11 +137,6 @@ public struct LaneStateMachine: ~Copyable {
         marks.first?.silentSince.map { $0 + limits.confirmationWindow }
     }
 
-    /// The oldest notification that waits for a connection; nil if none does.
-    public var firstWaiting: NotificationReference? {
-        (sentEnd..<log.tail).first { !log.entry(at: $0).isDropped }.map { log.entry(at: $0).reference }
-    }
-
     /// Some written bytes may not have reached the peer's kernel yet.
     public var awaitsAcknowledgement: Bool { marks.awaitsAcknowledgement }
 

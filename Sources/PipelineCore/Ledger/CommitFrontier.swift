@@ -16,7 +16,7 @@ public struct CommitFrontier: Sendable {
         }
     }
 
-    private struct Record {
+    struct Record {
         var offset: Int64
         var tokens: UInt32
         /// Memory of the record, bytes.
@@ -27,7 +27,7 @@ public struct CommitFrontier: Sendable {
         var done: UInt64
     }
 
-    private var records: [Record] = []
+    private(set) var records: [Record] = []
     /// Index in `records` of the first that is not done; those before are spent.
     private var start = 0
     private var firstNumber: UInt32
@@ -57,8 +57,6 @@ public struct CommitFrontier: Sendable {
 
     /// Records consumed and not behind the frontier.
     public var recordCount: Int { records.count - start }
-    /// Records held in memory, including those behind the frontier that are not cleared away yet.
-    var storedRecords: Int { records.count }
     /// Number of the oldest record that is not done.
     public var firstRecord: UInt32 { firstNumber }
 
