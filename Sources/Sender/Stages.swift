@@ -55,6 +55,7 @@ final class Stages {
             tokens: tokens,
             publisher: publisher,
             filters: clients.filters,
+            memory: memoryBudget,
             eventLoop: eventLoop,
             logger: logger
         )

@@ -211,7 +211,8 @@ final class TopicFeed {
     }
 }
 
-/// Bytes that the feeds of a shard hold together; see ``MemoryBudget``.
+/// Bytes that the feeds of a shard, and refusals whose tombstones are not written, hold together; see
+/// ``MemoryBudget``.
 final class ShardMemory {
     private(set) var budget: MemoryBudget
 

@@ -6,7 +6,9 @@ import TokenState
 /// Writes tombstones of tokens that a trusted gateway called invalid: into Redis, push.tombstones and the filter.
 ///
 /// A refusal waits here until its topic's health believes it; see ``TopicHealth``. The notification itself has its
-/// outcome by then. Bound to the shard's event loop.
+/// outcome by then. Each refusal counts towards the shard's memory until it is written or not believed: of a topic
+/// ``ShardLimits/pendingTombstones`` may wait to be believed, and all those believed wait while Redis is away. Bound to
+/// the shard's event loop.
 final class TombstoneWriter {
     /// A token that the gateway called invalid.
     struct Refused {
@@ -18,6 +20,9 @@ final class TombstoneWriter {
         var ticket: UInt64
         /// UNIX seconds.
         var refusedAt: UInt32
+
+        /// Memory until its tombstone is written, about.
+        var bytes: Int { ShardLimits.notificationBytes + token.count }
     }
 
     /// Called when every look-up finds the tombstone.
@@ -26,6 +31,7 @@ final class TombstoneWriter {
     private let tokens: TokenTable?
     private let publisher: TombstonePublisher
     private let filters: DeadTokenSets?
+    private let memory: ShardMemory
     private let eventLoop: any EventLoop
     private let logger: Logger
     private var fresh: [Refused] = []
@@ -37,12 +43,14 @@ final class TombstoneWriter {
         tokens: TokenTable?,
         publisher: TombstonePublisher,
         filters: DeadTokenSets?,
+        memory: ShardMemory,
         eventLoop: any EventLoop,
         logger: Logger
     ) {
         self.tokens = tokens
         self.publisher = publisher
         self.filters = filters
+        self.memory = memory
         self.eventLoop = eventLoop
         self.logger = logger
     }
@@ -51,6 +59,7 @@ final class TombstoneWriter {
     func close() { isClosed = true }
 
     func add(_ refused: Refused) {
+        memory.takeBytes(refused.bytes)
         fresh.append(refused)
         pending[refused.topic.index, default: []].append(refused)
     }
@@ -61,7 +70,8 @@ final class TombstoneWriter {
         return fresh
     }
 
-    /// Takes the refusals that are believed by now, or never will be, in order.
+    /// Takes the refusals that are believed by now, or never will be, in order. Those that are believed are to be
+    /// written.
     func takeSettled() -> [(refused: Refused, isBelieved: Bool)] {
         guard !pending.isEmpty else { return [] }
         var all: [(refused: Refused, isBelieved: Bool)] = []
@@ -69,7 +79,11 @@ final class TombstoneWriter {
             guard let trust = refused.first?.topic.health.trust else { continue }
             let settled = refused.prefix { $0.ticket <= max(trust.through, trust.distrusted) }
             guard !settled.isEmpty else { continue }
-            all += settled.map { ($0, isBelieved: $0.ticket > trust.distrusted && $0.ticket <= trust.through) }
+            func isBelieved(_ refused: Refused) -> Bool {
+                refused.ticket > trust.distrusted && refused.ticket <= trust.through
+            }
+            all += settled.map { ($0, isBelieved: isBelieved($0)) }
+            for other in settled where !isBelieved(other) { memory.giveBack(other.bytes) }
             pending[topic] = settled.count == refused.count ? nil : Array(refused.dropFirst(settled.count))
         }
         return all
@@ -78,7 +92,7 @@ final class TombstoneWriter {
     /// Writes a tombstone; repeated until it is written.
     func write(_ refused: Refused) {
         guard !isClosed else { return }
-        guard let tokens else { return onWritten(refused) }
+        guard let tokens else { return end(refused) }
         let change = TokenChange(
             environment: refused.topic.environment,
             bundleID: refused.topic.bundleID,
@@ -95,7 +109,7 @@ final class TombstoneWriter {
                     "tombstone was refused by Redis",
                     metadata: ["topic": "\(refused.topic.bundleID)", "error": "\(error)"]
                 )
-                onWritten(refused)
+                end(refused)
             case .failure(let error):
                 // The write may run twice.
                 logger.warning("tombstone could not be written", metadata: ["error": "\(error)"])
@@ -108,9 +122,14 @@ final class TombstoneWriter {
 
     /// Puts the tombstone into the filter before the shard's memory of the token may go.
     private func putIntoFilter(_ change: TokenChange, _ facts: TokenFacts, of refused: Refused) {
-        guard let filters else { return onWritten(refused) }
+        guard let filters else { return end(refused) }
         filters.note(change, facts, from: eventLoop) { [weak self] in
-            if let self, !isClosed { onWritten(refused) }
+            if let self, !isClosed { end(refused) }
         }
+    }
+
+    private func end(_ refused: Refused) {
+        memory.giveBack(refused.bytes)
+        onWritten(refused)
     }
 }
