@@ -184,7 +184,8 @@ final class Stages {
                 routing.forgive(refused)
                 continue
             }
-            routing.refuse(refused)
+            // Silent since it was refused, unless it has registered since: then it is not to be silenced once more, and
+            // the tombstone gives way to the registration.
             tombstones.write(refused)
         }
     }
