@@ -122,8 +122,8 @@ let package = Package(
             ]
         ),
 
-        // The benchmark: a driver in Swift, and what it shares with programs in C, which stand below. It starts those, so
-        // they are built with it.
+        // The benchmark: a driver in Swift, and what it shares with programs in C, which stand below. It starts those,
+        // so they are built with it.
         .target(name: "BenchmarkCommon", path: "Tests/Benchmarks/Common"),
         .executableTarget(
             name: "belfry-bench",
