@@ -1,10 +1,12 @@
 import PushTopics
 
 /// A role of which the run has several processes.
-enum ChaosRole: String, CaseIterable, Sendable {
+enum ChaosRole: String, CaseIterable, CustomStringConvertible, Sendable {
     case worker
     case registrar
     case harvester
+
+    var description: String { rawValue }
 
     /// The consumer groups whose members its processes are.
     var groups: [String] {

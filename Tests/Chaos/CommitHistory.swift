@@ -13,6 +13,14 @@ struct CommitHistory: Sendable {
         var metadata: PositionMetadata
         /// As the broker gave it, to see whether another one followed.
         var text: String
+
+        /// The notification is behind its topic's cursor, or marked as done.
+        func stands(_ position: DoneRanges.Position, _ topic: TopicHash) -> Bool {
+            if let laggard = metadata.laggards.first(where: { $0.topic == topic }) {
+                return position.offset < laggard.cursor || laggard.done.contains(position)
+            }
+            return position.offset < offset || metadata.doneOfAll.contains(position)
+        }
     }
 
     /// The times at which the broker could not take a commit, UNIX seconds.
@@ -65,7 +73,8 @@ struct CommitHistory: Sendable {
     ///
     /// - Parameter second: when it was accepted, UNIX seconds.
     func isDone(_ position: DoneRanges.Position, topic: TopicHash, partition: Int32, before second: UInt32) -> Bool {
-        second > delaySeconds && stands(position, topic, partition, at: second - delaySeconds - 1)
+        guard second > delaySeconds, let looks = looks(at: second - delaySeconds - 1, partition) else { return false }
+        return looks.last.stands(position, topic) && (looks.afterOutage?.stands(position, topic) ?? true)
     }
 
     /// Can a notification have been stored as done when a worker decided whether to send it?
@@ -73,22 +82,19 @@ struct CommitHistory: Sendable {
     /// - Parameter second: when one that it sent was accepted, UNIX seconds. The store is looked at a few times a
     ///   second, and what is done stays done.
     func mayBeDone(_ position: DoneRanges.Position, topic: TopicHash, partition: Int32, by second: UInt32) -> Bool {
-        stands(position, topic, partition, at: second + delaySeconds)
+        looks(at: second + delaySeconds, partition)?.last.stands(position, topic) ?? false
     }
 
-    private func stands(
-        _ position: DoneRanges.Position,
-        _ topic: TopicHash,
-        _ partition: Int32,
-        at second: UInt32
-    ) -> Bool {
-        guard entries.indices.contains(Int(partition)),
-            let entry = entries[Int(partition)].last(where: { $0.second <= second })
-        else { return false }
-        if let laggard = entry.metadata.laggards.first(where: { $0.topic == topic }) {
-            return position.offset < laggard.cursor || laggard.done.contains(position)
-        }
-        return position.offset < entry.offset || entry.metadata.doneOfAll.contains(position)
+    /// The last look by a time, and the first one after the broker was stopped and came back if it was stopped after
+    /// that: it may have forgotten what it took in its last moments.
+    private func looks(at second: UInt32, _ partition: Int32) -> (last: Entry, afterOutage: Entry?)? {
+        guard entries.indices.contains(Int(partition)) else { return nil }
+        let entries = entries[Int(partition)]
+        guard let index = entries.lastIndex(where: { $0.second <= second }) else { return nil }
+        guard index + 1 < entries.count else { return (entries[index], nil) }
+        let next = entries[index + 1]
+        let isApart = outages.contains { entries[index].second <= $0.end && $0.start <= next.second }
+        return (entries[index], isApart ? next : nil)
     }
 
     /// Was something accepted while no worker may have been sending, since the broker had answered no commit for so

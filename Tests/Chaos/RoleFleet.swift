@@ -117,7 +117,9 @@ final class RoleFleet {
         while !running.isEmpty { stop(0) }
         for member in stopping {
             let code = (try? member.process.wait(within: Self.patience)) ?? -1
-            guard code != 0 else { continue }
+            // One that was told before it could listen is ended by the signal itself, and has begun nothing.
+            let isTooYoung = code == 128 + SIGTERM && !member.process.log.contains("operations endpoint listens")
+            guard code != 0, !isTooYoung else { continue }
             complaints.append("\(member.clientID) ended with \(code) when told to; see \(member.process.logFile)")
         }
     }

@@ -18,6 +18,8 @@ struct TruthAudit {
     private(set) var violations: [String: Int] = [:]
     /// The first few, in words.
     private(set) var examples: [String] = []
+    /// The first few of those that came late, which are no violation unless they are too many.
+    private var lateExamples: [String] = []
 
     private static let exampleLimit = 10
 
@@ -64,7 +66,10 @@ struct TruthAudit {
             accepted += list.count
             if let topic = indices[index] { audit(list, topic: topic, books, commits) }
         }
-        if late > refusals { violations["late", default: 0] += late - refusals }
+        if late > refusals {
+            violations["late", default: 0] += late - refusals
+            examples += lateExamples
+        }
     }
 
     /// A notification that is not behind its cursor and not marked done may be sent again, and nothing else; nothing at
@@ -117,14 +122,20 @@ struct TruthAudit {
         excused += audit.excused
         guard !audit.isLateOnly else {
             late += audit.late
+            if audit.late > 0, lateExamples.count < Self.exampleLimit {
+                lateExamples.append("order: \(token): \(audit.late) late in \(Self.story(acceptances))")
+            }
             return
         }
         for violation in audit.violations {
             violations[violation.name, default: 0] += 1
             if examples.count < Self.exampleLimit {
-                let story = acceptances.map { "\($0.number)@\($0.unixSeconds)" }.joined(separator: " ")
-                examples.append("order: \(token): \(violation) in \(story)")
+                examples.append("order: \(token): \(violation) in \(Self.story(acceptances))")
             }
         }
+    }
+
+    private static func story(_ acceptances: [Acceptance]) -> String {
+        acceptances.map { "\($0.number)@\($0.unixSeconds)" }.joined(separator: " ")
     }
 }

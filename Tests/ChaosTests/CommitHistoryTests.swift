@@ -62,6 +62,17 @@ struct CommitHistoryTests {
         #expect(!history.isDone(.init(offset: 0, token: 0), topic: Self.topic, partition: 9, before: 200))
     }
 
+    @Test("what the broker does not have any more after a stop may be sent again, from before the stop on")
+    mutating func forgotten() {
+        for (offset, second) in [(30, 100), (20, 112)] as [(Int64, UInt32)] {
+            let stored = position([], next: offset)
+            history.note(partition: 1, offset: stored.offset, metadata: stored.metadata, second: second)
+        }
+        #expect(isDone(25, at: 110))
+        history.note(.init(start: 104, end: 110))
+        #expect(!isDone(25, at: 110) && isDone(19, at: 110))
+    }
+
     @Test("metadata that no version writes is counted, and nothing is concluded from it")
     mutating func unreadable() {
         history.note(partition: 1, offset: 20, metadata: "9;", second: 100)
