@@ -67,7 +67,7 @@ import Testing
     func messagesAreDocumented() throws {
         let explained = try Document(path: "Deploy/README.md").rows(ofTablesOf: "message:").flatMap(Document.pieces)
         let said = try Repository.sources().flatMap { source in
-            let direct = source.matches(of: /\b(?:notice|warning|error|critical)\(\s*"([^"\\]+)"/).map(\.1)
+            let direct = source.matches(of: /\.(?:notice|warning|error|critical)\(\s*"([^"\\]+)"/).map(\.1)
             return direct + source.matches(of: /\blog\(\s*level: [^"\n]*,\s*"([^"\\]+)"/).map(\.1)
         }
         #expect(said.count > 60)
