@@ -3,8 +3,8 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps program build test demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation chaos simulate \
-    fuzz lint generate clean
+.PHONY: help deps program build test demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation chaos \
+    simulate fuzz lint generate clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
 JOBS ?= 2
@@ -55,8 +55,8 @@ ALL_FILES := $(PROGRAM_FILES) $(shell find Tests -type f)
 	swift build $(SWIFT_FLAGS) --product belfry
 	@touch $@
 
-# The test bundle is made of everything, and of nothing else: --build-tests also builds the programs of our dependencies,
-# protoc in C++ among them, which are four fifths of all files.
+# The test bundle is made of everything, and of nothing else: --build-tests also builds the programs of our
+# dependencies, protoc in C++ among them, which are four fifths of all files.
 .build/all.built: $(MANIFEST) $(ALL_FILES) | deps .build/release.yaml
 	swift build $(SWIFT_FLAGS) --product belfryPackageTests
 	@touch .build/program.built $@
@@ -88,7 +88,7 @@ bench-isolation: build ## measure whether one sick topic harms a healthy one
 chaos: build ## break the pipeline's processes for five minutes and prove that nothing is lost
 	@$(BIN)/belfry-chaos $(ARGS)
 
-simulate: build ## run sender and appliers in simulated worlds under faults, SEEDS=n of the sender; SEED=s: from that seed on
+simulate: build ## run sender and appliers in simulated worlds under faults, SEEDS=n of the sender, from SEED=s on
 	@$(BIN)/belfry-simulate --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 fuzz: deps ## fuzz what reads the bytes of peers, for SECONDS=60, with the address sanitizer

@@ -23,7 +23,8 @@ struct ConfigurationTests {
                 feedback: 127.0.0.1:2196
                 trust: pki/ca.pem
             certificates: {directory: certificates}
-            worker: {shards: 2, connections-per-topic: 2, confirmation-window: 2s, unknown-fate: resend, max-uncommitted: 100000}
+            worker: {shards: 2, connections-per-topic: 2, confirmation-window: 2s, unknown-fate: resend,
+                     max-uncommitted: 100000}
             topics: {com.example.news: {unknown-fate: presume}}
             outcomes: failures
             operations: {listen: 127.0.0.1:9464}

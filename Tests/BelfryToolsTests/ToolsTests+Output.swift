@@ -106,7 +106,8 @@ struct OutputTests {
         }
         #expect(
             OutcomeLine(rejected).json.text
-                == #"{"outcome":"rejected","source":{"topic":"push.requests","partition":3,"offset":42,"token_index":7},"#
+                == #"{"outcome":"rejected","source":{"topic":"push.requests","partition":3,"#
+                + #""offset":42,"token_index":7},"#
                 + #""bundle":"com.example.news","environment":"sandbox","token":"ab01","status":8,"#
                 + #""reason":"invalid-token","request_id":"r-1","decided_at":"2013-04-23T09:30:00.250Z"}"#
         )

@@ -8,7 +8,7 @@ extension IntegrationTests {
     /// A topic that does not work, beside one that does.
     struct LaggingTests {
         @Test(
-            "a topic that does not work lags at its own cursor, across workers, and returns in order; another topic goes on",
+            "a topic that does not work lags at its own cursor, across workers, and returns in order; another goes on",
             arguments: [SIGTERM, SIGKILL]
         )
         func restart(signal: Int32) async throws {

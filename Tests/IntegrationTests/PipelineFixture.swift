@@ -40,7 +40,8 @@ let news = "com.example.news"
 
 /// One shard, and little patience: for tests in which a few notifications are sent one after the other.
 let fastWorker =
-    "{shards: 1, connections-per-topic: 1, confirmation-window: 300ms, connections-per-minute: 6000, backoff-base: 100ms}"
+    "{shards: 1, connections-per-topic: 1, confirmation-window: 300ms, connections-per-minute: 6000, "
+    + "backoff-base: 100ms}"
 
 /// Longest time for something that takes a second or two on an idle machine.
 let patienceSeconds = 90.0

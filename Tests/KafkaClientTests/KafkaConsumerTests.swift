@@ -169,7 +169,7 @@ struct KafkaConsumerTests {
     }
 
     @Test(
-        "a start that is out of range stands in place of messages; a seek goes on, and other partitions are not disturbed",
+        "a start that is out of range stands in place of messages; a seek goes on, and disturbs no other partition",
         arguments: BrokerKind.allCases,
         [Strategy.eager, .cooperative]
     )

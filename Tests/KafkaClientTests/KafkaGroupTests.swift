@@ -54,7 +54,7 @@ struct KafkaGroupTests {
     }
 
     @Test(
-        "a revocation waits for its answer, nobody else gets the partitions before, nothing is lost, and with a commit nothing is done twice",
+        "until its answer nobody gets what a revocation takes; nothing is lost, and nothing committed is done twice",
         arguments: BrokerKind.allCases,
         [Strategy.eager, .cooperative]
     )

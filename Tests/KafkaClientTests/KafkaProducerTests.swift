@@ -51,7 +51,7 @@ struct KafkaProducerTests {
     }
 
     @Test(
-        "a full queue is an error of its own; what was accepted before it is reported all the same when the client closes"
+        "a full queue is an error of its own; what was accepted before it is still reported when the client closes"
     )
     func queueFull() throws {
         let producer = try KafkaProducer(

@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(
-        "Gateway that is punctual from its kernel's acknowledgement on: nothing is presumed wrongly, however long bytes lie here",
+        "Of a gateway that is punctual from its kernel on nothing is presumed wrongly, however long bytes lie here",
         arguments: UnknownFatePolicy.allCases
     )
     func acknowledged(policy: UnknownFatePolicy) {

@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test(
-        "An unanswered sentinel ends by its limit: silence settles what arrived, and a stop waits no longer for the rest"
+        "An unanswered sentinel ends by its limit: silence settles what arrived, and a stop waits for nothing more"
     )
     func unanswered() {
         let arrived = finishing(2)
@@ -229,7 +229,7 @@ import Testing
     }
 
     @Test(
-        "A connection on which nothing was sent for the set time is idle; one with something unsettled or waiting is not"
+        "A connection on which nothing was sent for the set time is idle, unless something is unsettled or waiting"
     )
     func idle() {
         let probe = LaneProbe()

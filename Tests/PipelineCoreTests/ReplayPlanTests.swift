@@ -54,7 +54,7 @@ struct ReplayPlanTests {
     }
 
     @Test(
-        "who is assigned a partition begins where the mark says, if a server has another history since; else at the commit"
+        "an assignment begins where the mark says, if a server has another history since; else at the commit"
     )
     func restart() {
         let metadata = ReplayMark(servers: ["a", "b"], start: 40).metadata

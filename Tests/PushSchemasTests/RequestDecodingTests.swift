@@ -40,7 +40,8 @@ struct RequestDecodingTests {
     @Test("A registration is decoded from JSON as a shell script would write it")
     func registrationFromJSON() throws {
         let json =
-            #"{"token":{"hex":"00ff"},"registeredAt":"1700000000","locale":"pt-BR","kind":"REGISTRATION_KIND_REGISTER"}"#
+            #"{"token":{"hex":"00ff"},"registeredAt":"1700000000","locale":"pt-BR","#
+            + #""kind":"REGISTRATION_KIND_REGISTER"}"#
         let registration: PushRegistration = try Array(json.utf8).withUnsafeBytes {
             try RequestDecoding.decode(from: $0, as: .json)
         }

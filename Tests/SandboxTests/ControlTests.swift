@@ -236,7 +236,8 @@ struct ControlTests {
             let list = #"{"arrived":0,"taken":0,"waiting":0}"#
             let topic =
                 #"{"accepted":0,"coalesced":0,"delivered":0,"devices":\#(devices),"discarded":0,"distinct":0,"#
-                + #""evicted":0,"expired":0,"feedback":0,"feedbackList":\#(list),"held":0,"invalidJSON":0,"rejected":{},"stored":0}"#
+                + #""evicted":0,"expired":0,"feedback":0,"feedbackList":\#(list),"held":0,"invalidJSON":0,"#
+                + #""rejected":{},"stored":0}"#
             let connections = #"{"open":0,"refused":0,"total":0}"#
             let topics = #"{"com.example.a":\#(topic),"com.example.b":\#(topic)}"#
             let courier = #"{"connected":0,"dropped":0,"refused":0,"total":0}"#

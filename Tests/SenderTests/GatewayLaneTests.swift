@@ -96,7 +96,7 @@ struct GatewayLaneTests {
     }
 
     @Test(
-        "A gateway that does not answer a sentinel is given up in time, and nothing is sent again by the worker that stops"
+        "A gateway that does not answer a sentinel is given up in time, and a worker that stops sends nothing again"
     )
     func unansweredSentinel() async throws {
         try await withGateway { gateway, lane in

@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test(
-        "A long list arrives whole and in order, and never more of it is unacknowledged than one batch, at its end neither"
+        "A long list arrives whole and in order; never, at its end neither, is more than one batch unacknowledged"
     )
     func longList() async throws {
         let count = 100_000

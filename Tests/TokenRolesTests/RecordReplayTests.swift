@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(
-        "A role that restarts in the same moment does not hide it; one that finds the same servers begins where it stopped"
+        "A role that restarts in that moment does not hide it; one that finds the same servers goes on where it was"
     )
     func roleRestart() async throws {
         try await withBroker { broker in

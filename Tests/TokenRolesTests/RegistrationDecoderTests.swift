@@ -34,8 +34,9 @@ import TokenState
 
     @Test("A registration, in either form, becomes a registration with time, locale and time zone")
     func register() throws {
+        let hex = Self.token.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         let json = #"""
-            {"environment":"sandbox","token":{"hex":"\#(Self.token.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())"},
+            {"environment":"sandbox","token":{"hex":"\#(hex)"},
             "registeredAt":"1400000000","locale":"de","timeZone":"Europe/Berlin"}
             """#
         let header = ("content-type", Array("application/json".utf8))

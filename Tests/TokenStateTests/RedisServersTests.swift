@@ -85,7 +85,7 @@ import TokenState
     }
 
     @Test(
-        "without a certificate, with one that the server does not trust, or with a wrong password there is no connection"
+        "without a certificate, or with one that is not trusted, or with a wrong password, there is no connection"
     )
     func refused() async throws {
         try await withPKI { pki in

@@ -124,6 +124,18 @@ import Testing
         }
     }
 
+    @Test("A registration, or description, counts as a whole: the language or time zone that it leaves out is unknown")
+    func whole() async throws {
+        try await withTokenStore { store async throws in
+            try await apply([register(10, "de", "Europe/Berlin"), register(20, "fr")], in: store)
+            #expect(try await state(in: store) == State(registeredAt: 20, locale: "fr"))
+            try await apply([register(30)], in: store)
+            #expect(try await state(in: store) == State(registeredAt: 30))
+            try await apply([register(40, "de", "Europe/Berlin"), describe(50, "it")], in: store)
+            #expect(try await state(in: store) == State(registeredAt: 40, describedAt: 50, locale: "it"))
+        }
+    }
+
     @Test(
         "A record with flags that are not known is refused by every change, and not changed",
         arguments: [64, 128, 255]

@@ -114,9 +114,8 @@ final class TokenStateScenario {
             if isFirst { report.lookUpRate.add(try lookUp(lookups)) }
             report.rawRate.add(try lookUpRaw(lookups, file))
             if !isFirst { report.lookUpRate.add(try lookUp(lookups)) }
-            say(
-                "round \(round + 1): \(Int(report.lookUpRate.values[round]))/s, raw \(Int(report.rawRate.values[round]))/s"
-            )
+            let (rate, rawRate) = (report.lookUpRate.values[round], report.rawRate.values[round])
+            say("round \(round + 1): \(Int(rate))/s, raw \(Int(rawRate))/s")
         }
     }
 
