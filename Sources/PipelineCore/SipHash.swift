@@ -1,7 +1,11 @@
-/// SipHash-2-4 with 128 bits of output: well spread whatever the input is like, and fast for a few dozen bytes.
+/// SipHash-2-4: well spread whatever the input is like, and fast for a few dozen bytes. Who does not know the key
+/// cannot choose inputs whose digests are alike.
+///
+/// A value is a digest of 128 bits, or a key; the digest of one input can be the key for another. A digest of 64 bits
+/// is a number: ``word(of:key:)``.
 ///
 /// Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF"; the 128-bit form is that of their reference
-/// implementation. The digest of one input can be the key for another.
+/// implementation.
 public struct SipHash: Hashable, Sendable {
     /// Bytes 0–7 of the digest or key, little-endian.
     public let low: UInt64
@@ -16,17 +20,20 @@ public struct SipHash: Hashable, Sendable {
     /// The digest of `bytes` under `key`.
     public init(of bytes: UnsafeRawBufferPointer, key: SipHash) {
         var state = State(key: key)
-        let words = bytes.count / 8
-        for word in 0..<words {
-            state.compress(UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: word &* 8, as: UInt64.self)))
-        }
-        var last = UInt64(truncatingIfNeeded: bytes.count) << 56
-        for index in words * 8..<bytes.count { last |= UInt64(bytes[index]) << UInt64(8 * (index & 7)) }
-        state.compress(last)
+        state.v1 ^= 0xEE
+        state.absorb(bytes)
         state.v2 ^= 0xEE
         low = state.finalized()
         state.v1 ^= 0xDD
         high = state.finalized()
+    }
+
+    /// The digest of 64 bits of `bytes` under `key`; about 25 ns for a token.
+    public static func word(of bytes: UnsafeRawBufferPointer, key: SipHash) -> UInt64 {
+        var state = State(key: key)
+        state.absorb(bytes)
+        state.v2 ^= 0xFF
+        return state.finalized()
     }
 
     private struct State {
@@ -37,19 +44,31 @@ public struct SipHash: Hashable, Sendable {
 
         init(key: SipHash) {
             v0 = key.low ^ 0x736F_6D65_7073_6575
-            v1 = key.high ^ 0x646F_7261_6E64_6F6D ^ 0xEE
+            v1 = key.high ^ 0x646F_7261_6E64_6F6D
             v2 = key.low ^ 0x6C79_6765_6E65_7261
             v3 = key.high ^ 0x7465_6462_7974_6573
         }
 
         @inline(__always)
-        mutating func compress(_ word: UInt64) {
+        mutating func absorb(_ bytes: UnsafeRawBufferPointer) {
+            let words = bytes.count / 8
+            for word in 0..<words {
+                compress(UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: word &* 8, as: UInt64.self)))
+            }
+            var last = UInt64(truncatingIfNeeded: bytes.count) << 56
+            for index in words * 8..<bytes.count { last |= UInt64(bytes[index]) << UInt64(8 * (index & 7)) }
+            compress(last)
+        }
+
+        @inline(__always)
+        private mutating func compress(_ word: UInt64) {
             v3 ^= word
             round()
             round()
             v0 ^= word
         }
 
+        @inline(__always)
         mutating func finalized() -> UInt64 {
             for _ in 0..<4 { round() }
             return v0 ^ v1 ^ v2 ^ v3
@@ -71,7 +90,7 @@ public struct SipHash: Hashable, Sendable {
 
         @inline(__always)
         private func rotated(_ word: UInt64, by bits: UInt64) -> UInt64 {
-            word << bits | word >> (64 - bits)
+            word &<< bits | word &>> (64 &- bits)
         }
     }
 }
