@@ -40,11 +40,11 @@ final class Stages {
         let clock = { MonotonicTime(eventLoop.now) }
         let feeds = FeedTable()
         let memoryBudget = ShardMemory(settings.memory)
-        let tokens = clients.redis.map { TokenTable($0) }
+        let tokens = clients.tokens
         publisher = TombstonePublisher(producer: clients.producer, topic: settings.names.tombstones, logger: logger)
         outcomes = Outcomes(settings: settings, feeds: feeds, producer: clients.producer, logger: logger)
         memory = RequestMemory(
-            redis: clients.redis,
+            tokens: tokens,
             settings: settings,
             feeds: feeds,
             outcomes: outcomes,
@@ -72,7 +72,7 @@ final class Stages {
         self.gateway = gateway
         coalescing = Coalescing(
             settings: settings,
-            redis: clients.redis,
+            tokens: tokens,
             feeds: feeds,
             outcomes: outcomes,
             memory: memory,
@@ -88,7 +88,6 @@ final class Stages {
             coalescing: coalescing
         )
         lookup = Lookup(
-            redis: clients.redis,
             tokens: tokens,
             filters: clients.filters,
             patience: settings.redisPatience,

@@ -20,6 +20,7 @@ package final class WorkerRole: Role {
     private let certificates: CertificateStore
     private let redis: RedisCluster.Configuration?
     private let durability: RedisDurabilityCheck?
+    private let places: PlaceRuleCheck?
     private let redisLog: RedisLog
     private let shared = Mutex(Shared())
 
@@ -29,6 +30,8 @@ package final class WorkerRole: Role {
         var follower: FollowerThread?
         /// The retention of push.requests; nil: for ever, or not known.
         var retention: Duration?
+        /// Tells the shards where tokens lie, if Redis was away at their start.
+        var telling: Task<Void, Never>?
     }
 
     package init(_ context: RoleContext) throws {
@@ -46,6 +49,7 @@ package final class WorkerRole: Role {
         )
         redis = configuration.worker.tokenState ? try configuration.redis.servers(name: "belfry-worker") : nil
         durability = try Self.durability(configuration, logger: logger)
+        places = try Self.places(context, redisLog)
         for environment in configuration.environments {
             let bundles = certificates.contexts(environment: environment.name).keys.sorted()
             logger.info(
@@ -67,18 +71,27 @@ package final class WorkerRole: Role {
     private static func durability(_ configuration: BelfryConfiguration, logger: Logger) throws -> RedisDurabilityCheck?
     {
         guard configuration.worker.tokenState else { return nil }
-        let redis = configuration.redis
-        return try RedisDurabilityCheck(
-            redis,
-            patience: redis.whenAway == .send ? redis.awayAfter : nil,
-            logger: logger
+        return try RedisDurabilityCheck(configuration.redis, patience: patience(configuration), logger: logger)
+    }
+
+    private static func places(_ context: RoleContext, _ redisLog: RedisLog) throws -> PlaceRuleCheck? {
+        guard context.configuration.worker.tokenState else { return nil }
+        return try PlaceRuleCheck(
+            context,
+            patience: patience(context.configuration),
+            report: redisLog.makeClient()
         )
+    }
+
+    /// The longest wait for Redis at the start; nil: as long as it takes.
+    private static func patience(_ configuration: BelfryConfiguration) -> Duration? {
+        configuration.redis.whenAway == .send ? configuration.redis.awayAfter : nil
     }
 
     package func withChecks(_ work: () async throws -> Void) async throws {
         try await certificates.readingAgain(logger: context.logger) {
-            guard let durability else { return try await work() }
-            try await durability.run(work)
+            guard let durability, let places else { return try await work() }
+            try await durability.run { try await places.run(work) }
         }
     }
 
@@ -123,11 +136,24 @@ package final class WorkerRole: Role {
                 }.get()
             )
         }
+        guard let places else { return }
+        let telling = Task { [shards] in
+            for await rule in places.late {
+                try? await shards.onEachLoop { shard in
+                    shard.use(rule)
+                    return shard.eventLoop.makeSucceededVoidFuture()
+                }
+            }
+        }
+        shared.withLock { $0.telling = telling }
     }
 
     /// Lets notifications in flight settle, commits, and leaves the group. All have committed before the first leaves,
     /// because leaving makes the group rebalance.
     package func drain(_ shards: [NIOLoopBound<WorkerShard>]) async throws {
+        let telling = shared.withLock { $0.telling }
+        telling?.cancel()
+        await telling?.value
         try await shards.onEachLoop { $0.drain() }
         try await shards.onEachLoop { shard in
             shard.leave()
@@ -197,8 +223,9 @@ package final class WorkerRole: Role {
             topic: settings.names.requests
         )
         let redis = redis.map { RedisCluster(configuration: $0, eventLoop: eventLoop) }
+        let tokens = redis.map { TokenTable($0, places?.rule) }
         let missing = MissingCertificates(
-            redis: redis,
+            tokens: tokens,
             grace: context.configuration.worker.certificateGrace,
             eventLoop: eventLoop,
             unixMilliseconds: settings.unixMilliseconds,
@@ -211,7 +238,7 @@ package final class WorkerRole: Role {
             clients: WorkerShard.Clients(
                 consumer: member.consumer,
                 producer: member.producer,
-                redis: redis,
+                tokens: tokens,
                 connectors: TLSGatewayConnectors(
                     settings: settings,
                     certificates: certificates,

@@ -19,12 +19,14 @@ package final class WorkerShard {
         var consumer: any GroupConsumer
         var producer: any MessageProducer
         /// Nil when the worker runs without token state.
-        var redis: (any RedisPipeline)?
+        var tokens: TokenTable?
         var connectors: any GatewayConnectors
         /// Makes the client that reads the log for lagging topics; called on first need.
         var makeReader: () throws(KafkaError) -> any PartitionReader
         /// The dead tokens, as published in push.tombstones; nil: not followed.
         var filters: DeadTokenSets?
+
+        var redis: (any RedisPipeline)? { tokens?.redis }
     }
 
     enum State {
@@ -95,6 +97,7 @@ package final class WorkerShard {
             stages.coalescing.setRedisAway(isAway)
             stages.memory.setRedisAway(isAway)
         }
+        stages.lookup.tellRedisAway()
         stages.coalescing.onProgress = { [unowned self] in wake() }
         stages.coalescing.onDue = { [unowned self] in stages.routing.send($0) }
         stages.coalescing.backlog = Coalescing.Backlog { [unowned self] in
@@ -127,6 +130,14 @@ package final class WorkerShard {
 
     /// A connection to Redis came up.
     func redisConnected() { stages.lookup.redisConnected() }
+
+    /// Redis has told where tokens lie, later than the shard's start.
+    func use(_ rule: PlaceRule) {
+        guard !isStopped else { return }
+        clients.tokens?.rule = rule
+        stages.lookup.tellRedisAway()
+        if isRedisReady == true { redisConnected() }
+    }
 
     // MARK: Running
 

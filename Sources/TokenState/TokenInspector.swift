@@ -43,11 +43,12 @@ public final class TokenInspector {
 
     /// Counts by walking over all keys of all servers: not for many millions.
     public func count() throws -> Counts {
+        let layout = try rule().layout
         var counts = Counts()
         for master in try masters() {
             var cursor = "0"
             repeat {
-                let (next, keys) = try scan(master, from: cursor)
+                let (next, keys) = try scan(master, layout, from: cursor)
                 cursor = next
                 for record in try keys.flatMap({ try records(in: $0) }) {
                     if record.registeredAt > 0 { counts.registered += 1 }
@@ -80,6 +81,17 @@ public final class TokenInspector {
         try? group.syncShutdownGracefully()
     }
 
+    /// The rule by which tokens lie. Where there is none yet, at most tokens of an older version are there.
+    private func rule() throws -> PlaceRule {
+        let text = try send(
+            { redis, completion in redis.send(slot: PlaceRule.slot, { PlaceRule.writeRead(into: &$0) }, completion) },
+            read: { $0.string }
+        )
+        guard let text else { return .unkeyed }
+        guard let rule = PlaceRule(text: text) else { throw ToolError.configuration("\(PlaceRuleFault.unknownForm)") }
+        return rule
+    }
+
     /// The servers that hold tokens; waits until they are known.
     private func masters() throws -> [RedisAddress] {
         try send(
@@ -103,12 +115,13 @@ public final class TokenInspector {
         _ body: (_ page: [TokenReport], _ share: Double) throws -> Bool
     ) throws -> Int {
         let keys = TokenKeys(environment: environment, bundleID: bundleID)
-        var walk = BundleWalk()
+        let rule = try rule()
+        var walk = BundleWalk(rule)
         var unreadable = 0
         while true {
             let places = walk.next(limit: Self.pageBuckets)
             guard !places.isEmpty else { return unreadable }
-            let buckets = try read(places, keys)
+            let buckets = try read(places, keys, rule.layout)
             for (place, bucket) in zip(places, buckets) { walk.take(place, count: bucket.count) }
             var page: [TokenReport] = []
             for (place, bucket) in zip(places, buckets) {
@@ -127,8 +140,9 @@ public final class TokenInspector {
     /// Removes all data about tokens; returns for each whether there was any.
     package func forget(_ tokens: [[UInt8]], environment: String, bundleID: String) throws -> [Bool] {
         let redis = redis
+        let rule = try rule()
         return try redis.eventLoop.flatSubmit {
-            let table = TokenTable(redis.value)
+            let table = TokenTable(redis.value, rule)
             let space = table.space(environment: environment, bundleID: bundleID)
             let answers = tokens.map { token in
                 let promise = redis.eventLoop.makePromise(of: Bool.self)
@@ -142,22 +156,34 @@ public final class TokenInspector {
     /// Buckets read at once.
     private static let pageBuckets = 64
 
-    private func read(_ places: [BundleWalk.Place], _ keys: TokenKeys) throws -> [BucketContents] {
+    private func read(
+        _ places: [BundleWalk.Place],
+        _ keys: TokenKeys,
+        _ layout: TokenLayout
+    ) throws -> [BucketContents] {
         let redis = redis
         return try redis.eventLoop.flatSubmit {
             let answers = places.map { place in
                 let promise = redis.eventLoop.makePromise(of: BucketContents.self)
-                redis.value.readBucket(place, keys) { promise.completeWith($0.mapError { $0 as any Error }) }
+                redis.value.readBucket(place, keys, layout) { promise.completeWith($0.mapError { $0 as any Error }) }
                 return promise.futureResult
             }
             return EventLoopFuture.whenAllSucceed(answers, on: redis.eventLoop)
         }.wait()
     }
 
-    private func scan(_ master: RedisAddress, from cursor: String) throws -> (next: String, keys: [[UInt8]]) {
+    private func scan(
+        _ master: RedisAddress,
+        _ layout: TokenLayout,
+        from cursor: String
+    ) throws -> (next: String, keys: [[UInt8]]) {
         try send(
             { redis, completion in
-                redis.send(to: master, { TokenKeys.writeScan(from: cursor, count: 1000, into: &$0) }, completion)
+                redis.send(
+                    to: master,
+                    { TokenKeys.writeScan(from: cursor, layout, count: 1000, into: &$0) },
+                    completion
+                )
             },
             read: { TokenKeys.readScan($0) }
         )
@@ -181,10 +207,11 @@ public final class TokenInspector {
 
     private func record(of token: [UInt8], environment: String, bundleID: String) throws -> TokenRecord? {
         let redis = redis
+        let rule = try rule()
         return try redis.eventLoop.flatSubmit {
             let promise = redis.eventLoop.makePromise(of: TokenRecord?.self)
             let space = TokenTable.Space(environment: environment, bundleID: bundleID)
-            TokenTable(redis.value).read(token, in: space) { result in
+            TokenTable(redis.value, rule).read(token, in: space) { result in
                 promise.completeWith(result.mapError { $0 as any Error })
             }
             return promise.futureResult

@@ -4,8 +4,9 @@ import RedisClient
 
 /// Reads and changes the token state in Redis: finds the bucket of each token, and keeps buckets small.
 ///
-/// A token's bucket depends on the number of buckets of its hash tag. The table remembers that number per tag; the
-/// server's scripts correct it after a change. Bound to the event loop of its Redis client; not Sendable.
+/// A token's place follows from the installation's ``PlaceRule``, its bucket also from the number of buckets of its
+/// hash tag. The table remembers that number per tag; the server's scripts correct it after a change. Bound to the
+/// event loop of its Redis client; not Sendable.
 package final class TokenTable {
     /// One bundle in one environment.
     package final class Space {
@@ -19,29 +20,8 @@ package final class TokenTable {
             keys = TokenKeys(environment: environment, bundleID: bundleID)
         }
 
-        /// The key of a token's bucket, as far as is known.
-        package func key(of token: [UInt8]) -> [UInt8] {
-            let place = Place(of: token)
-            return keys.bucket(place.bucket(in: self), tag: place.tag)
-        }
-    }
-
-    /// The place of a token, as far as is known.
-    private struct Place {
-        var tag: Int
-        var hash: UInt32
-
-        init(_ token: UnsafeRawBufferPointer, checksum: UInt32) {
-            tag = TokenKeys.tag(checksum: checksum)
-            hash = TokenBuckets.hash(token)
-        }
-
-        init(of token: [UInt8]) {
-            self = token.withUnsafeBytes { Place($0, checksum: CRC32.checksum($0)) }
-        }
-
-        func bucket(in space: Space) -> Int {
-            TokenBuckets.index(hash: hash, count: space.counts[tag])
+        fileprivate func bucket(_ place: TokenPlace) -> Int {
+            TokenBuckets.index(hash: place.hash, count: counts[place.tag])
         }
     }
 
@@ -52,12 +32,15 @@ package final class TokenTable {
     /// may make bundle IDs up. One that is forgotten begins anew with one bucket a tag, which the server corrects.
     static let spaceLimit = 4096
 
-    let redis: any RedisPipeline
+    package let redis: any RedisPipeline
+    /// Gives tokens their places; nil: Redis has not told it yet, so that every call fails at once as not sent.
+    package var rule: PlaceRule?
     /// The spaces of bundles whose space the caller does not keep.
     private var spaces = RecentValues<String, Space>(limit: TokenTable.spaceLimit)
 
-    package init(_ redis: any RedisPipeline) {
+    package init(_ redis: any RedisPipeline, _ rule: PlaceRule?) {
         self.redis = redis
+        self.rule = rule
     }
 
     package func space(environment: String, bundleID: String) -> Space {
@@ -66,6 +49,20 @@ package final class TokenTable {
 
     /// Spaces kept here.
     var spaceCount: Int { spaces.count }
+
+    /// The number of a token's hash tag; any number while the rule is not known, and nothing can be asked.
+    ///
+    /// - Parameter checksum: CRC-32 of the token.
+    package func tag(of token: UnsafeRawBufferPointer, checksum: UInt32) -> Int {
+        rule?.tag(of: token, checksum: checksum) ?? 0
+    }
+
+    /// The key of a token's bucket, as far as is known.
+    package func key(of token: [UInt8], in space: Space) -> [UInt8] {
+        guard let rule else { return [] }
+        let place = rule.place(of: token)
+        return space.keys.bucket(space.bucket(place), tag: place.tag, rule.layout)
+    }
 
     /// Reads a token's record, by questions of one key each (`RedisPipeline+Buckets.swift`).
     ///
@@ -79,24 +76,29 @@ package final class TokenTable {
         in space: Space,
         _ completion: @escaping (Result<UnsafeRawBufferPointer?, RedisError>) -> Void
     ) {
-        find(token, at: Place(token, checksum: checksum), in: space, corrections: Self.corrections, completion)
+        guard let rule else { return completion(.failure(Self.unknownPlace)) }
+        let place = rule.place(of: token, checksum: checksum)
+        find(token, at: place, by: rule, in: space, corrections: Self.corrections, completion)
     }
 
     private func find(
         _ token: UnsafeRawBufferPointer,
-        at place: Place,
+        at place: TokenPlace,
+        by rule: PlaceRule,
         in space: Space,
         corrections: Int,
         _ completion: @escaping (Result<UnsafeRawBufferPointer?, RedisError>) -> Void
     ) {
         let count = space.counts[place.tag]
-        let bucket = place.bucket(in: space)
+        let bucket = space.bucket(place)
         redis.send(slot: space.keys.slot(tag: place.tag)) { writer in
             writer.command("HGET", argumentCount: 2)
             writer.argument(byteCount: space.keys.bucketBytes(bucket)) {
-                space.keys.writeBucket(bucket, tag: place.tag, into: $0)
+                space.keys.writeBucket(bucket, tag: place.tag, rule.layout, into: $0)
             }
-            writer.argument(token)
+            writer.argument(byteCount: rule.layout.fieldPrefixBytes + token.count) {
+                rule.writeField(of: token, at: place, into: $0)
+            }
         } _: { result in
             switch result {
             case .success(let reply) where !reply.isNull:
@@ -104,14 +106,14 @@ package final class TokenTable {
             case .success:
                 // The token is unknown, or its bucket was split. The number of buckets never falls: if it is still that
                 // one, it was when the bucket was asked.
-                self.redis.countBuckets(ofTag: place.tag, space.keys) { result in
+                self.redis.countBuckets(ofTag: place.tag, space.keys, rule.layout) { result in
                     switch result {
                     case .success(count):
                         completion(.success(nil))
                     case .success(let present):
                         space.counts[place.tag] = present
                         guard corrections > 0 else { return completion(.failure(Self.restless)) }
-                        self.find(token, at: place, in: space, corrections: corrections - 1, completion)
+                        self.find(token, at: place, by: rule, in: space, corrections: corrections - 1, completion)
                     case .failure(let error):
                         completion(.failure(error))
                     }
@@ -122,6 +124,7 @@ package final class TokenTable {
         }
     }
 
+    private static let unknownPlace = RedisError.notSent(reason: "Redis has not told where tokens lie")
     /// Nothing was changed, and a later call may succeed.
     private static let restless = RedisError.notSent(reason: "the buckets never stand still")
 
@@ -173,14 +176,15 @@ package final class TokenTable {
             script = TokenScripts.forgetInvalid
             arguments = [.number(Int(at))]
         }
-        let place = Place(of: change.token)
-        call(script, change.token, at: place, in: space, arguments: arguments) { result in
+        guard let rule else { return completion(.failure(Self.unknownPlace)) }
+        let place = rule.place(of: change.token)
+        call(script, change.token, at: place, by: rule, in: space, arguments: arguments) { result in
             switch result {
             case .success(let reply):
                 guard let facts = TokenFacts(reply), let tokens = reply[4].integer else {
                     return completion(.failure(.server(prefix: "BELFRY", message: "an answer without facts")))
                 }
-                if tokens > TokenBuckets.splitAbove { self.split(place.tag, of: space) }
+                if tokens > TokenBuckets.splitAbove { self.split(place.tag, by: rule, of: space) }
                 completion(.success(facts))
             case .failure(let error):
                 completion(.failure(error))
@@ -190,7 +194,8 @@ package final class TokenTable {
 
     /// Removes all data about a token; the result is true if there was any.
     func forget(_ token: [UInt8], in space: Space, _ completion: @escaping (Result<Bool, RedisError>) -> Void) {
-        call(TokenScripts.forget, token, at: Place(of: token), in: space, arguments: []) { result in
+        guard let rule else { return completion(.failure(Self.unknownPlace)) }
+        call(TokenScripts.forget, token, at: rule.place(of: token), by: rule, in: space, arguments: []) { result in
             completion(result.map { $0.string == "1" })
         }
     }
@@ -202,7 +207,9 @@ package final class TokenTable {
         in space: Space,
         _ completion: @escaping (Result<Bool, RedisError>) -> Void
     ) {
-        call(TokenScripts.sweep, token, at: Place(of: token), in: space, arguments: [.bytes(record)]) { result in
+        guard let rule else { return completion(.failure(Self.unknownPlace)) }
+        let place = rule.place(of: token)
+        call(TokenScripts.sweep, token, at: place, by: rule, in: space, arguments: [.bytes(record)]) { result in
             completion(result.map { $0.string == "1" })
         }
     }
@@ -218,7 +225,8 @@ package final class TokenTable {
     private func call(
         _ script: RedisScript,
         _ token: [UInt8],
-        at place: Place,
+        at place: TokenPlace,
+        by rule: PlaceRule,
         in space: Space,
         arguments: [ScriptArgument],
         corrections: Int = TokenTable.corrections,
@@ -231,10 +239,12 @@ package final class TokenTable {
             keyCount: 2,
             argumentCount: 2 + arguments.count
         ) { writer in
-            writer.argument(space.keys.directory(tag: place.tag))
-            writer.argument(space.keys.bucket(place.bucket(in: space), tag: place.tag))
+            writer.argument(space.keys.directory(tag: place.tag, rule.layout))
+            writer.argument(space.keys.bucket(space.bucket(place), tag: place.tag, rule.layout))
             writer.argument(count)
-            writer.argument(token)
+            writer.argument(byteCount: rule.layout.fieldPrefixBytes + token.count) { room in
+                token.withUnsafeBytes { rule.writeField(of: $0, at: place, into: room) }
+            }
             for argument in arguments {
                 switch argument {
                 case .number(let number): writer.argument(number)
@@ -249,6 +259,7 @@ package final class TokenTable {
                 script,
                 token,
                 at: place,
+                by: rule,
                 in: space,
                 arguments: arguments,
                 corrections: corrections - 1,
@@ -259,14 +270,15 @@ package final class TokenTable {
 
     /// Splits the bucket whose turn it is, unless that is under way. Goes on while the next one is too large. If it
     /// fails, the next change tries again.
-    private func split(_ tag: Int, of space: Space) {
+    private func split(_ tag: Int, by rule: PlaceRule, of space: Space) {
         guard space.splitting.insert(tag).inserted else { return }
         let count = space.counts[tag]
-        redis.evaluate(TokenScripts.split, slot: space.keys.slot(tag: tag), keyCount: 4, argumentCount: 1) { writer in
-            writer.argument(space.keys.directory(tag: tag))
-            writer.argument(space.keys.bucket(TokenBuckets.nextSplit(count: count), tag: tag))
-            writer.argument(space.keys.bucket(count, tag: tag))
-            writer.argument(space.keys.bucket(TokenBuckets.nextSplit(count: count + 1), tag: tag))
+        let (script, layout) = (TokenScripts.split(rule.layout), rule.layout)
+        redis.evaluate(script, slot: space.keys.slot(tag: tag), keyCount: 4, argumentCount: 1) { writer in
+            writer.argument(space.keys.directory(tag: tag, layout))
+            writer.argument(space.keys.bucket(TokenBuckets.nextSplit(count: count), tag: tag, layout))
+            writer.argument(space.keys.bucket(count, tag: tag, layout))
+            writer.argument(space.keys.bucket(TokenBuckets.nextSplit(count: count + 1), tag: tag, layout))
             writer.argument(count)
         } _: { result in
             space.splitting.remove(tag)
@@ -276,7 +288,7 @@ package final class TokenTable {
                 space.counts[tag] = max(1, Int(present))
             } else if reply.count == 2, let tokens = reply[1].integer {
                 space.counts[tag] = count + 1
-                if tokens > TokenBuckets.splitAbove { self.split(tag, of: space) }
+                if tokens > TokenBuckets.splitAbove { self.split(tag, by: rule, of: space) }
             }
         }
     }

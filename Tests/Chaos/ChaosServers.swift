@@ -2,6 +2,7 @@ import Foundation
 import KafkaClient
 import LocalPipeline
 import PushTopics
+import TokenState
 
 /// Broker, Redis and sandbox of a run. Its methods block.
 final class ChaosServers {
@@ -69,6 +70,15 @@ final class ChaosServers {
                 timeoutMilliseconds: timeoutMilliseconds
             )
         }
+    }
+
+    /// Writes the rule by which tokens lie, for an installation that has none.
+    func write(_ rule: PlaceRule) throws {
+        let url = pipeline.redisURL.split(separator: ",").first.map(String.init) ?? ""
+        let words = ["SET", String(decoding: PlaceRule.name, as: UTF8.self), rule.text, "NX"]
+        // Of a cluster's servers, the one that has the key.
+        let answer = try RedisNode.redisCLI(["-c", "-u", url] + words)
+        guard answer.hasPrefix("OK") else { throw ChaosError("Redis does not take the rule for tokens: \(answer)") }
     }
 
     func stopRedis() {

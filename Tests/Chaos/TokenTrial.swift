@@ -1,7 +1,7 @@
 import Foundation
 import KafkaClient
 import LocalPipeline
-import PushSchemas
+import PipelineCore
 import TokenState
 
 /// Registrations and feedback of a run: what is published, how far it was applied, and at the end the comparison with
@@ -62,11 +62,12 @@ final class TokenTrial {
         let tokens = try Self.topics.map {
             try servers.pipeline.tokens(of: $0, first: 0, count: ChaosServers.devices)
         }
+        // The first role would make one up, and nobody could tell slots before.
+        let rule = PlaceRule.keyed(SipHash(low: seed, high: ~seed))
+        try servers.write(rule)
         let slots = zip(Self.topics, tokens).map { topic, tokens in
             let keys = TokenTable.Space(environment: Self.environment, bundleID: topic).keys
-            return tokens.map { token in
-                Int(keys.slot(checksum: token.withUnsafeBytes { CRC32.checksum($0) }).number)
-            }
+            return tokens.map { Int(keys.slot(tag: rule.place(of: $0).tag).number) }
         }
         let moving = Set(slots.flatMap { $0.prefix(Self.movingDevices) })
         movingSlots = moving.sorted()

@@ -1,6 +1,7 @@
 import Foundation
 import KafkaTestSupport
 import LocalPipeline
+import TestSupport
 import Testing
 import Workbench
 
@@ -58,8 +59,7 @@ extension IntegrationTests {
             Fault(
                 testDescription: "unknown property of librdkafka",
                 command: "registrar",
-                // There is no Redis, which the role would wait for first.
-                configuration: "kafka: {properties: {no.such.property: 1}}\nredis: {durability: warn}",
+                configuration: "kafka: {properties: {no.such.property: 1}}",
                 named: ["no.such.property"]
             ),
             Fault(
@@ -93,10 +93,13 @@ extension IntegrationTests {
 
                 """
             try text.write(toFile: "\(directory)/belfry.yaml", atomically: true, encoding: .utf8)
+            // Some faults are found by who needs Redis first.
+            let redis = try RedisServerProcess()
             let role = try ChildProcess(
                 fault.command,
                 executable: try belfryExecutable(),
                 arguments: [fault.command, "--config", "\(directory)/belfry.yaml"],
+                environment: ["BELFRY_REDIS_URL": redis.url(), "BELFRY_REDIS_DURABILITY": "warn"],
                 logFile: "\(directory)/log"
             )
             defer { role.kill() }
@@ -129,18 +132,16 @@ extension IntegrationTests {
 
         @Test("a worker started before Redis names it, waits, and sends once it is there")
         func redisLater() async throws {
-            try await withPipeline { options in
-                options.redisSettings = RedisAwayTests.impatient
-            } _: { pipeline, kafka in
+            try await withPipeline { pipeline, kafka in
                 pipeline.stopRedis()
                 let worker = try pipeline.startWorker(environment: [
                     "BELFRY_WORKER_TOMBSTONE_FILTER": "false", "BELFRY_REDIS_DURABILITY": "warn",
                 ])
                 let address = try #require(pipeline.redisURL.split(separator: "/").last)
-                try worker.waitForLogLine(with: "Redis", String(address), within: patience)
+                try worker.waitForLogLine(with: "\"waiting for Redis\"", String(address), within: patience)
+                try worker.waitForLogLine(with: "no connection to Redis", String(address), within: patience)
                 var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 2))
                 try kafka.publish([try records.record(to: records.tokens)])
-                try worker.waitForLogLine(with: "token state could not be read", within: patience)
                 #expect(try await pipeline.sandbox.stats().accepted == 0, "nobody knows who is dead")
                 try pipeline.startRedis()
                 try kafka.waitForOutcomes()

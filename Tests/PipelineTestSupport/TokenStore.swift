@@ -11,17 +11,24 @@ import TestSupport
 final class TokenStore: Sendable {
     static let environment = "sandbox"
     static let bundleID = "com.example.news"
+    /// The rule by which tokens lie in the tests' servers.
+    static let rule: PlaceRule = {
+        guard let rule = PlaceRule(text: "3 000102030405060708090a0b0c0d0e0f") else { preconditionFailure("a rule") }
+        return rule
+    }()
 
     let eventLoop: any EventLoop
     private let clients: NIOLoopBoundBox<Clients>
+    private let rule: PlaceRule
 
     struct Clients {
         var redis: any RedisPipeline
         var table: TokenTable
     }
 
-    convenience init(port: Int) async throws {
-        try await self.init { eventLoop in
+    /// - Parameter rule: written where there is none, as the first role of an installation does.
+    convenience init(port: Int, _ rule: PlaceRule = TokenStore.rule) async throws {
+        try await self.init(rule) { eventLoop in
             RedisConnection(
                 configuration: .init(endpoint: RedisEndpoint(host: "127.0.0.1", port: port)),
                 eventLoop: eventLoop
@@ -31,8 +38,13 @@ final class TokenStore: Sendable {
 
     /// Its commands have a minute: a test that meets a cluster which refuses them for good does not hang.
     convenience init(cluster: RedisClusterProcess) async throws {
-        let seeds = cluster.servers.map { RedisEndpoint(host: "127.0.0.1", port: $0.port) }
-        try await self.init { eventLoop in
+        try await self.init(ports: cluster.servers.map(\.port))
+    }
+
+    /// - Parameter ports: of servers of a cluster.
+    convenience init(ports: [Int]) async throws {
+        let seeds = ports.map { RedisEndpoint(host: "127.0.0.1", port: $0) }
+        try await self.init(Self.rule) { eventLoop in
             let configuration = RedisCluster.Configuration(seeds: seeds) { endpoint in
                 var configuration = RedisConnection.Configuration(endpoint: endpoint)
                 configuration.commandTimeout = .seconds(60)
@@ -43,14 +55,26 @@ final class TokenStore: Sendable {
     }
 
     /// - Parameter connect: makes a client on its event loop.
-    private init(_ connect: @escaping @Sendable (any EventLoop) -> any RedisPipeline) async throws {
+    private init(
+        _ rule: PlaceRule,
+        _ connect: @escaping @Sendable (any EventLoop) -> any RedisPipeline
+    ) async throws {
+        self.rule = rule
         let eventLoop = MultiThreadedEventLoopGroup.singleton.any()
         self.eventLoop = eventLoop
         clients = try await eventLoop.submit {
             let redis = connect(eventLoop)
             redis.start()
-            return NIOLoopBoundBox(Clients(redis: redis, table: TokenTable(redis)), eventLoop: eventLoop)
+            return NIOLoopBoundBox(Clients(redis: redis, table: TokenTable(redis, rule)), eventLoop: eventLoop)
         }.get()
+        let written: [Result<Void, RedisError>] = try await collect(1) { clients, answer in
+            clients.redis.send(slot: PlaceRule.slot) {
+                rule.writeCreation(into: &$0)
+            } _: { result in
+                answer(0, result.map { _ in })
+            }
+        }
+        try written[0].get()
     }
 
     /// Makes the changes, all at once; returns their answers.
@@ -91,17 +115,18 @@ final class TokenStore: Sendable {
 
     /// Sets a token's value as it is, while its tag has one bucket.
     func set(_ token: [UInt8], _ value: [UInt8]) async throws {
-        _ = try await bytes(Array("HSET".utf8), Self.bucket(of: token), token, value)
+        _ = try await bytes(Array("HSET".utf8), bucket(of: token), rule.field(of: token), value)
     }
 
     /// Puts a value of another type in the place of a token's bucket, while its tag has one bucket.
     func setWrongType(_ token: [UInt8]) async throws {
-        _ = try await bytes(Array("SET".utf8), Self.bucket(of: token), Array("no hash".utf8))
+        _ = try await bytes(Array("SET".utf8), bucket(of: token), Array("no hash".utf8))
     }
 
-    private static func bucket(of token: [UInt8]) -> [UInt8] {
-        let tag = TokenKeys.tag(checksum: token.withUnsafeBytes { CRC32.checksum($0) })
-        return TokenKeys(environment: environment, bundleID: bundleID).bucket(0, tag: tag)
+    /// The key of a token's bucket, while its tag has one.
+    func bucket(of token: [UInt8]) -> [UInt8] {
+        TokenKeys(environment: Self.environment, bundleID: Self.bundleID)
+            .bucket(0, tag: rule.place(of: token).tag, rule.layout)
     }
 
     /// The raw value of a key; nil if it does not exist.

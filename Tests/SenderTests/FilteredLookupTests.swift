@@ -30,7 +30,8 @@ struct FilteredLookupTests {
             budget: ShardMemory(MemoryBudget(limitBytes: .max, topicLimitBytes: .max))
         )
 
-        init(memoryBytes: Int = .max) throws {
+        /// - Parameter rule: nil: Redis was away when the worker began, which only one does that sends without it.
+        init(memoryBytes: Int = .max, rule: PlaceRule? = .unkeyed) throws {
             redis = ScriptedRedis(on: eventLoop)
             redis.isMute = true
             filters = DeadTokenSets(
@@ -42,10 +43,12 @@ struct FilteredLookupTests {
             ) { _, _ in true }
             var configuration = BelfryConfiguration()
             configuration.environments = [EnvironmentSettings(name: TokenStore.environment, gateways: [])]
+            if rule == nil { configuration.redis.whenAway = .send }
             shard = WorkerShard.scripted(
                 ScriptedGroup(),
                 configuration: configuration,
                 redis: redis,
+                rule: rule,
                 filters: filters,
                 on: eventLoop
             )
@@ -84,6 +87,8 @@ struct FilteredLookupTests {
         }
 
         var lookup: Lookup { shard.stages.lookup }
+        /// For each stage behind the look-up.
+        var isRedisAway: [Bool] { [shard.stages.coalescing.isRedisAway, shard.stages.memory.isRedisAway] }
 
         func addTopic(_ bundleID: String) throws { topics.append(try shard.addTopic(bundleID)) }
 
@@ -216,6 +221,34 @@ struct FilteredLookupTests {
         bench.redis.room = .max
         bench.shard.redisConnected()
         #expect(bench.redis.questions == 2)
+    }
+
+    @Test("Until Redis tells where tokens lie nothing is asked, and sending goes on; then it is asked for tokens")
+    func unknownPlaces() throws {
+        let bench = try Bench(rule: nil)
+        defer { bench.shard.leave() }
+        #expect(bench.asked(for: 1, 2) == 0)
+        #expect(bench.lookup.takeKnownBatch() == nil, "it may still come")
+        bench.wait(.seconds(1))
+        bench.lookup.endLate(now: bench.now)
+        #expect(bench.lookup.takeKnownBatch()?.isWithoutState == true)
+        #expect(bench.asked(for: 3) == 0)
+        #expect(bench.lookup.takeKnownBatch()?.isWithoutState == true, "nothing waits any more")
+        // A connection alone does not help.
+        bench.shard.redisConnected()
+        #expect(bench.isRedisAway == [true, true] && bench.asked(for: 4) == 0)
+        #expect(bench.lookup.takeKnownBatch()?.isWithoutState == true)
+        bench.shard.use(.unkeyed)
+        #expect(bench.isRedisAway == [false, false] && bench.asked(for: 5) == 1)
+    }
+
+    @Test("Until Redis tells where tokens lie it counts as away for all stages, also if no look-up waited for it")
+    func unknownPlacesDownstream() throws {
+        let bench = try Bench(rule: nil)
+        defer { bench.shard.leave() }
+        #expect(bench.isRedisAway == [true, true])
+        bench.shard.use(.unkeyed)
+        #expect(bench.isRedisAway == [false, false])
     }
 
     @Test("A bundle whose filter was given up is asked for like one without")

@@ -201,6 +201,7 @@ extension WorkerShard {
         configuration: BelfryConfiguration = BelfryConfiguration(),
         producer: ScriptedProducer = ScriptedProducer(),
         redis: (any RedisPipeline)? = nil,
+        rule: PlaceRule? = .unkeyed,
         filters: DeadTokenSets? = nil,
         gateways: (any GatewayConnectors)? = nil,
         reader: ScriptedReader = ScriptedReader(),
@@ -216,7 +217,7 @@ extension WorkerShard {
             clients: Clients(
                 consumer: group,
                 producer: producer,
-                redis: redis,
+                tokens: redis.map { TokenTable($0, rule) },
                 connectors: gateways ?? MemoryGateway(eventLoop),
                 makeReader: { reader },
                 filters: filters

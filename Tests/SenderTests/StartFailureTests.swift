@@ -33,7 +33,7 @@ struct StartFailureTests {
                 clients: WorkerShard.Clients(
                     consumer: consumer,
                     producer: producer,
-                    redis: redis,
+                    tokens: TokenTable(redis, .unkeyed),
                     connectors: MemoryGateway(eventLoop),
                     makeReader: { () throws(KafkaError) in try KafkaReader(properties: properties) },
                     filters: nil

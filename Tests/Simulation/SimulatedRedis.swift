@@ -4,7 +4,7 @@ import NIOCore
 @testable import Sender
 @testable import TokenState
 
-/// The Redis server of a world: what is known of each token, by its bucket and the token. No bundle is large enough for
+/// The Redis server of a world: what is known of each token, by its bucket and field. No bundle is large enough for
 /// a second bucket.
 final class SimulatedRedis {
     private unowned let world: World
@@ -57,7 +57,7 @@ final class SimulatedRedis {
             record.reason = .none
         }
         tokens[key] = record
-        registeredBuckets.insert(Array(key.dropLast(World.tokenBytes)))
+        registeredBuckets.insert(Array(key.dropLast(World.fieldBytes)))
         if !record.isDead { world.auditor.registered(key) }
     }
 
@@ -164,7 +164,7 @@ final class SimulatedRedis {
     }
 
     /// The script's rule: only if the last registration is older. Arguments: EVALSHA, digest, 2, directory, bucket,
-    /// buckets, token, time, reason.
+    /// buckets, field, time, reason.
     private func tombstone(_ arguments: [[UInt8]], by worker: SimulatedWorker) -> TokenRecord {
         let key = arguments[4] + arguments[6]
         var record = tokens[key] ?? TokenRecord()

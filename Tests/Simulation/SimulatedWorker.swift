@@ -1,5 +1,6 @@
 import Logging
 import PushSchemas
+import TokenState
 
 @testable import KafkaClient
 @testable import Sender
@@ -46,6 +47,7 @@ final class SimulatedWorker {
         world.note(.started, slot, number, "\(name) starts")
         let pipeline = SimulatedPipeline(worker: self, loop: loop)
         self.pipeline = pipeline
+        let tokens = TokenTable(pipeline, World.rule)
         if world.plan.options.filterMaxAge > 0 { follower = SimulatedFollower(world: world, shard: loop) }
         let shard = WorkerShard(
             world.settings(wallClock: wallClock, dice: Dice(seed: world.plan.seed, stream: UInt64(number) + 100)),
@@ -54,8 +56,8 @@ final class SimulatedWorker {
             clients: WorkerShard.Clients(
                 consumer: consumer,
                 producer: producer,
-                redis: pipeline,
-                connectors: SimulatedConnectors(worker: self, loop: loop, missing: missingCertificates(pipeline)),
+                tokens: tokens,
+                connectors: SimulatedConnectors(worker: self, loop: loop, missing: missingCertificates(tokens)),
                 makeReader: { [unowned world, consumer] in SimulatedReader(world: world, consumer: consumer) },
                 filters: follower?.filters
             ),
@@ -71,10 +73,10 @@ final class SimulatedWorker {
         consumer.hear(after: world.dice.time(5...100)) { [unowned self] in world.broker.group.join(consumer) }
     }
 
-    private func missingCertificates(_ redis: SimulatedPipeline) -> MissingCertificates? {
+    private func missingCertificates(_ tokens: TokenTable) -> MissingCertificates? {
         guard !world.plan.options.certificateGaps.isEmpty else { return nil }
         return MissingCertificates(
-            redis: redis,
+            tokens: tokens,
             grace: .nanoseconds(Int64(world.plan.options.certificateGrace)),
             eventLoop: loop,
             unixMilliseconds: { [wallClock] in wallClock.unixMilliseconds },

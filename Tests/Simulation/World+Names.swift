@@ -19,10 +19,14 @@ extension World {
         + (WorldPlan.plainTopics..<WorldPlan.mostTopics).map { "com.example.app\($0)" }
     /// A bundle without certificate.
     static let stranger = "com.example.stranger"
+    /// The rule by which tokens lie in Redis.
+    static let rule = PlaceRule.keyed(SipHash(low: 1, high: 2))
     static let logger = Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
     /// Shortest wait after a failed connection.
     static let backoffFloor = VirtualTime.milliseconds(100)
     static let tokenBytes = 32
+    /// Of a token's field in its bucket.
+    static let fieldBytes = rule.layout.fieldPrefixBytes + tokenBytes
     /// Answers of a topic before its gateway is judged.
     static let tokenSample = 6
 
@@ -82,8 +86,9 @@ extension World {
 
     static func redisKey(of token: [UInt8], ordinal: Int) -> [UInt8] {
         let topic = place(ofToken: ordinal).topic
-        let tag = TokenKeys.tag(checksum: token.withUnsafeBytes { CRC32.checksum($0) })
-        return TokenKeys(environment: environment, bundleID: bundles[topic]).bucket(0, tag: tag) + token
+        let bucket = TokenKeys(environment: environment, bundleID: bundles[topic])
+            .bucket(0, tag: rule.place(of: token).tag, rule.layout)
+        return bucket + rule.field(of: token)
     }
 
     static func token(_ bytes: UnsafeRawBufferPointer) -> Int { Int(bytes[0]) << 8 | Int(bytes[1]) }

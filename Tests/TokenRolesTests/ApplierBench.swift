@@ -23,7 +23,7 @@ final class ApplierBench {
         redis = ScriptedState(on: eventLoop)
         applier = RecordApplier(
             eventLoop: eventLoop,
-            clients: .init(consumer: member, producer: producer, redis: redis),
+            clients: .init(consumer: member, producer: producer, redis: redis, rule: .unkeyed),
             source: ScriptedMember.topic,
             names: TopicNames(),
             batchLimit: 100,

@@ -89,7 +89,7 @@ final class ApplierProbe: Sendable {
             )
             let applier = RecordApplier(
                 eventLoop: eventLoop,
-                clients: .init(consumer: consumer, producer: producer, redis: redis),
+                clients: .init(consumer: consumer, producer: producer, redis: redis, rule: TokenStore.rule),
                 source: topic,
                 names: TopicNames(),
                 batchLimit: 100,

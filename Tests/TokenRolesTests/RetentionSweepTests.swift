@@ -65,6 +65,7 @@ import Testing
                 let sweep = RetentionSweep(
                     eventLoop: eventLoop,
                     redis: redis,
+                    places: TokenStore.rule,
                     tombstones: tombstones,
                     settings: settings,
                     limits: .init(lease: .seconds(3), pause: .hours(1), retry: .milliseconds(20)),
@@ -140,7 +141,7 @@ import Testing
             }
         }
         for answer in try await store.make(changes) { _ = try answer.get() }
-        _ = try await store.command(Array("SET".utf8), Array("t2:of-others".utf8), [1])
+        _ = try await store.command(Array("SET".utf8), Array("t3:of-others".utf8), [1])
         let probe = try await Probe(on: store.eventLoop, port: server.port, settings: Self.settings())
         try await probe.wait { try await $0.counters.completed == 1 }
         let counters = try await probe.counters
@@ -226,23 +227,12 @@ import Testing
         let cluster = try RedisClusterProcess()
         let port = cluster.servers[0].port
         let tokens = Self.tokens(300)
-        let eventLoop = MultiThreadedEventLoopGroup.singleton.any()
-        let written = try await eventLoop.flatSubmit {
-            let seeds = [RedisEndpoint(host: "127.0.0.1", port: port)]
-            let redis = RedisCluster(configuration: .init(seeds: seeds), eventLoop: eventLoop)
-            redis.start()
-            let table = TokenTable(redis)
-            let answers = tokens.enumerated().map { index, token in
-                let promise = eventLoop.makePromise(of: TokenFacts.self)
-                let change = TokenChange.of(token, .tombstone(at: index % 3 == 0 ? UInt32(Self.now) : 1, .feedback))
-                table.make(change) { promise.completeWith($0.mapError { $0 as any Error }) }
-                return promise.futureResult
-            }
-            let bound = NIOLoopBound(redis, eventLoop: eventLoop)
-            return EventLoopFuture.whenAllSucceed(answers, on: eventLoop).always { _ in bound.value.close() }
-        }.get()
-        #expect(written.count == 300)
-        let probe = try await Probe(on: eventLoop, port: port, settings: Self.settings())
+        let store = try await TokenStore(cluster: cluster)
+        let changes = tokens.enumerated().map { index, token in
+            TokenChange.of(token, .tombstone(at: index % 3 == 0 ? UInt32(Self.now) : 1, .feedback))
+        }
+        for answer in try await store.make(changes) { _ = try answer.get() }
+        let probe = try await Probe(on: store.eventLoop, port: port, settings: Self.settings())
         try await probe.wait { try await $0.counters.completed == 1 }
         #expect(try await probe.counters.lookedAt == 300)
         #expect(try await probe.counters.swept == [.tombstone: 200])
@@ -256,6 +246,7 @@ import Testing
         }
         #expect(found == Set(stride(from: 0, to: 300, by: 3).map { tokens[$0] }))
         inspector.close()
+        try await store.close()
         withExtendedLifetime(cluster) {}
     }
 

@@ -4,6 +4,7 @@ import NIOPosix
 import PushTopics
 import RedisClient
 import Testing
+import TokenState
 
 @testable import TokenRoles
 
@@ -32,7 +33,7 @@ struct StartFailureTests {
             let consumer = try KafkaConsumer(properties: Self.properties, group: "g", topics: ["t"])
             let producer = try KafkaProducer(properties: Self.properties)
             let redis = Self.redis(on: eventLoop)
-            let clients = RecordApplier.Clients(consumer: consumer, producer: producer, redis: redis)
+            let clients = RecordApplier.Clients(consumer: consumer, producer: producer, redis: redis, rule: .unkeyed)
             redis.start()
             // The only failure that can be had at will: a closed client does not start.
             producer.close()

@@ -1,5 +1,4 @@
 import PipelineCore
-import PushSchemas
 import RedisClient
 import TestSupport
 import Testing
@@ -34,7 +33,7 @@ import TokenState
             [UInt8](unsafeUninitializedCapacity: key.count) { room, count in
                 key.write(
                     RequestFingerprint(token: token, key: coalescing),
-                    checksum: CRC32.checksum(token),
+                    tag: 0xCB,
                     into: UnsafeMutableRawBufferPointer(room)
                 )
                 count = key.count

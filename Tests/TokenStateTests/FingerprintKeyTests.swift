@@ -1,5 +1,4 @@
 import PipelineCore
-import PushSchemas
 import Testing
 import TokenState
 
@@ -12,7 +11,7 @@ import TokenState
             return [UInt8](unsafeUninitializedCapacity: key.count) { room, count in
                 key.write(
                     RequestFingerprint(token: bytes, key: shared),
-                    checksum: CRC32.checksum(bytes),
+                    tag: 0xCB,
                     into: UnsafeMutableRawBufferPointer(room)
                 )
                 count = key.count
@@ -22,7 +21,6 @@ import TokenState
 
     @Test("The key is d:, the hash tag of the token's key, and twelve bytes")
     func layout() {
-        // The check value of CRC-32/ISO-HDLC: "123456789" has 0xCBF43926.
         let key = key("request-1", Array("123456789".utf8))
         #expect(key.starts(with: Array("d:{sandbox:com.example.news:cb}:".utf8)))
         #expect(key.count == "d:{sandbox:com.example.news:cb}:".utf8.count + 12)

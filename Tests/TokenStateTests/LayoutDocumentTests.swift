@@ -1,6 +1,5 @@
 import APNsProtocol
 import Foundation
-import PushSchemas
 import TestSupport
 import Testing
 
@@ -14,17 +13,19 @@ import Testing
         var tombstoned_at: UInt32
     }
 
-    @Test("The reader that the documentation shows finds every token, and what it says of it, in many buckets")
-    func reader() async throws {
+    @Test(
+        "The reader that the documentation shows finds every token, and what it says of it, in many buckets",
+        arguments: [TokenStore.rule, .unkeyed]
+    )
+    func reader(rule: PlaceRule) async throws {
         let server = try RedisServerProcess()
-        let store = try await TokenStore(port: server.port)
+        let store = try await TokenStore(port: server.port, rule)
         var random = SeededGenerator(seed: 21)
         // Of few tags, so that they have many buckets.
         var tokens: [[UInt8]] = []
         while tokens.count < 1500 {
-            let token = random.bytes(random.chance(10) ? 64 : 32)
-            let tag = token.withUnsafeBytes { TokenKeys.tag(checksum: CRC32.checksum($0)) }
-            if tag < 2 { tokens.append(token) }
+            let token = random.bytes(random.chance(10) ? 61 : 32)
+            if rule.place(of: token).tag < 2 { tokens.append(token) }
         }
         let texts = TokenTexts(locale: "de", timeZone: "Europe/Berlin")
         var changes: [TokenChange] = []
@@ -55,7 +56,8 @@ import Testing
             let part = Array(changes[start..<min(start + 100, changes.count)])
             for answer in try await store.make(part) { _ = try answer.get() }
         }
-        let directory = TokenKeys(environment: TokenStore.environment, bundleID: TokenStore.bundleID).directory(tag: 0)
+        let keys = TokenKeys(environment: TokenStore.environment, bundleID: TokenStore.bundleID)
+        let directory = keys.directory(tag: 0, rule.layout)
         let buckets = Int(try await store.command(Array("GET".utf8), directory) ?? "") ?? 1
         #expect(buckets > 3)
         let answer = try run(port: server.port, tokens: tokens)

@@ -1,4 +1,3 @@
-import PushSchemas
 import RedisClient
 import Synchronization
 import TestSupport
@@ -17,7 +16,7 @@ import Testing
         var tokens: [[UInt8]] = []
         while tokens.count < count {
             let token = generator.bytes(32)
-            if TokenKeys.tag(checksum: token.withUnsafeBytes { CRC32.checksum($0) }) == tag { tokens.append(token) }
+            if TokenStore.rule.place(of: token).tag == tag { tokens.append(token) }
         }
         return tokens
     }

@@ -1,4 +1,3 @@
-import PushSchemas
 import Testing
 
 @testable import PipelineTestSupport
@@ -8,7 +7,7 @@ import Testing
 @Suite struct TokenDirectoryTests {
     private static let token = [UInt8](1...32)
     private static let key = TokenKeys(environment: TokenStore.environment, bundleID: TokenStore.bundleID)
-        .directory(tag: TokenKeys.tag(checksum: token.withUnsafeBytes { CRC32.checksum($0) }))
+        .directory(tag: TokenStore.rule.place(of: token).tag, .keyed)
 
     private func directory(in store: TokenStore) async throws -> String? {
         try await store.command(Array("GET".utf8), Self.key)

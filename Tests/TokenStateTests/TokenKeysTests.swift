@@ -1,4 +1,3 @@
-import PushSchemas
 import RedisClient
 import Testing
 
@@ -10,15 +9,14 @@ import Testing
 
     private func text(_ key: [UInt8]) -> String { String(decoding: key, as: UTF8.self) }
 
-    @Test("A bucket is t2:{environment:bundle:xx}:number, its directory n2:{environment:bundle:xx}")
+    @Test("A bucket is t2:{environment:bundle:xx}:number, its directory n2:{environment:bundle:xx}; or t3:, n3:")
     func layout() {
-        // The check value of CRC-32/ISO-HDLC: "123456789" has 0xCBF43926.
-        let checksum = Array("123456789".utf8).withUnsafeBytes { CRC32.checksum($0) }
-        let tag = TokenKeys.tag(checksum: checksum)
-        #expect(text(keys.bucket(0, tag: tag)) == "t2:{sandbox:com.example.news:cb}:0")
-        #expect(text(keys.bucket(1_048_576, tag: tag)) == "t2:{sandbox:com.example.news:cb}:1048576")
-        #expect(text(keys.directory(tag: tag)) == "n2:{sandbox:com.example.news:cb}")
-        #expect(text(keys.bucket(10, tag: 5)) == "t2:{sandbox:com.example.news:05}:10")
+        let tag = 0xCB
+        #expect(text(keys.bucket(0, tag: tag, .unkeyed)) == "t2:{sandbox:com.example.news:cb}:0")
+        #expect(text(keys.bucket(1_048_576, tag: tag, .unkeyed)) == "t2:{sandbox:com.example.news:cb}:1048576")
+        #expect(text(keys.directory(tag: tag, .unkeyed)) == "n2:{sandbox:com.example.news:cb}")
+        #expect(text(keys.bucket(10, tag: 5, .keyed)) == "t3:{sandbox:com.example.news:05}:10")
+        #expect(text(keys.directory(tag: 5, .keyed)) == "n3:{sandbox:com.example.news:05}")
     }
 
     @Test("All keys of a tag lie in one slot, which is the one announced, for each of the 256 tags")
@@ -26,9 +24,12 @@ import Testing
         var seen: Set<RedisSlot> = []
         for tag in 0..<TokenKeys.tags {
             let slot = keys.slot(tag: tag)
-            #expect(slot == keys.slot(checksum: UInt32(tag) << 24 | 0xABCDEF))
-            #expect(RedisSlot(key: keys.directory(tag: tag)) == slot)
-            for bucket in [0, 9, 10, 12_345] { #expect(RedisSlot(key: keys.bucket(bucket, tag: tag)) == slot) }
+            for layout in TokenLayout.allCases {
+                #expect(RedisSlot(key: keys.directory(tag: tag, layout)) == slot)
+                for bucket in [0, 9, 10, 12_345] {
+                    #expect(RedisSlot(key: keys.bucket(bucket, tag: tag, layout)) == slot)
+                }
+            }
             seen.insert(slot)
         }
         #expect(seen.count > 240)
@@ -37,10 +38,10 @@ import Testing
     @Test("A bucket's key has the announced length and is written where it is told")
     func lengths() {
         for bucket in [0, 1, 9, 10, 99, 100, 16_777_215] {
-            let key = keys.bucket(bucket, tag: 255)
+            let key = keys.bucket(bucket, tag: 255, .keyed)
             #expect(keys.bucketBytes(bucket) == key.count)
             var buffer = [UInt8](repeating: 0xFF, count: key.count + 1)
-            buffer.withUnsafeMutableBytes { keys.writeBucket(bucket, tag: 255, into: $0) }
+            buffer.withUnsafeMutableBytes { keys.writeBucket(bucket, tag: 255, .keyed, into: $0) }
             #expect(Array(buffer.dropLast()) == key)
             #expect(buffer.last == 0xFF)
         }
@@ -65,9 +66,9 @@ import Testing
         }
     }
 
-    @Test("The hash is the polynomial 65599 of the bytes, modulo 2^24")
+    @Test("The hash of layout 2 is the polynomial 65599 of the bytes, modulo 2^24")
     func hash() {
-        func hash(_ bytes: [UInt8]) -> UInt32 { bytes.withUnsafeBytes { TokenBuckets.hash($0) } }
+        func hash(_ bytes: [UInt8]) -> UInt32 { bytes.withUnsafeBytes { TokenBuckets.polynomial($0) } }
         #expect(hash([]) == 0)
         #expect(hash([7]) == 7)
         #expect(hash([1, 2]) == 65_601)

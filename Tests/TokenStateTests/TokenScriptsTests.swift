@@ -244,6 +244,7 @@ import Testing
             try await setBadge(4, in: store)
             try await apply([register(1), .of(Self.token, .describe(at: 2, texts)), tombstone(3)], in: store)
             #expect(try await value(in: store)?.count == 64)
+            let bucket = store.bucket(of: Self.token)
             #expect(try await store.command(Array("OBJECT".utf8), Array("ENCODING".utf8), bucket) == "listpack")
         }
     }
@@ -269,19 +270,16 @@ import Testing
         try await store.records([Self.token])[0].map { State($0) }
     }
 
-    /// The bucket of the token while there is one.
-    private var bucket: [UInt8] {
-        let checksum = Self.token.withUnsafeBytes { CRC32.checksum($0) }
-        return TokenKeys(environment: TokenStore.environment, bundleID: TokenStore.bundleID)
-            .bucket(0, tag: TokenKeys.tag(checksum: checksum))
-    }
-
     private func value(in store: TokenStore) async throws -> [UInt8]? {
-        try await store.bytes(Array("HGET".utf8), bucket, Self.token)
+        try await store.bytes(
+            Array("HGET".utf8),
+            store.bucket(of: Self.token),
+            TokenStore.rule.field(of: Self.token)
+        )
     }
 
     private func setValue(_ value: [UInt8], in store: TokenStore) async throws {
-        _ = try await store.bytes(Array("HSET".utf8), bucket, Self.token, value)
+        try await store.set(Self.token, value)
     }
 }
 

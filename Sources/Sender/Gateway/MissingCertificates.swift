@@ -28,7 +28,7 @@ final class MissingCertificates {
         var machine: MissingCertificate
     }
 
-    private let redis: (any RedisPipeline)?
+    private let tokens: TokenTable?
     private let grace: Duration
     private let eventLoop: any EventLoop
     private let unixMilliseconds: () -> Int64
@@ -54,17 +54,17 @@ final class MissingCertificates {
     )
 
     /// - Parameters:
-    ///   - redis: nil: there is no token state, so that it is never known that a bundle has no tokens.
+    ///   - tokens: nil: there is no token state, so that it is never known that a bundle has no tokens.
     ///   - grace: see ``WorkerSettings/certificateGrace``.
     ///   - unixMilliseconds: UNIX milliseconds now.
     init(
-        redis: (any RedisPipeline)?,
+        tokens: TokenTable?,
         grace: Duration,
         eventLoop: any EventLoop,
         unixMilliseconds: @escaping () -> Int64,
         logger: Logger
     ) {
-        self.redis = redis
+        self.tokens = tokens
         self.grace = grace
         self.eventLoop = eventLoop
         self.unixMilliseconds = unixMilliseconds
@@ -155,7 +155,9 @@ final class MissingCertificates {
     }
 
     private func askSince(_ name: Name, _ number: UInt64) {
-        guard let redis else { return hear(name, number) { $0.heardSince(nil, unixMilliseconds: 0, now: $1) } }
+        guard let redis = tokens?.redis else {
+            return hear(name, number) { $0.heardSince(nil, unixMilliseconds: 0, now: $1) }
+        }
         let key = name.key
         let life = grace + Self.keyLife
         // A count that could not be ended yet does not count: it begins anew.
@@ -177,9 +179,18 @@ final class MissingCertificates {
     private func searchNext() {
         while !isSearching, !searches.isEmpty {
             let (name, number) = searches.removeFirst()
-            guard let redis, entries[name]?.number == number else { continue }
+            guard let tokens, entries[name]?.number == number else { continue }
+            guard let layout = tokens.rule?.layout else {
+                hear(name, number) { $0.heardTokens(nil, now: $1) }
+                continue
+            }
             isSearching = true
-            RegisteredTokenSearch(redis, environment: name.environment, bundleID: name.bundleID) { [weak self] isAny in
+            RegisteredTokenSearch(
+                tokens.redis,
+                layout,
+                environment: name.environment,
+                bundleID: name.bundleID
+            ) { [weak self] isAny in
                 guard let self else { return }
                 isSearching = false
                 hear(name, number) { $0.heardTokens(isAny, now: $1) }
@@ -202,7 +213,7 @@ final class MissingCertificates {
     }
 
     private func end(_ name: Name) {
-        guard let redis else { return }
+        guard let redis = tokens?.redis else { return }
         let key = name.key
         // A count beyond the limit is not tried again: it expires.
         if endings.count < Self.limit || endings[name] != nil { endings[name] = .some(nil) }

@@ -12,10 +12,10 @@ import TokenState
 final class Lookup {
     /// A batch can go on, or may be asked about again.
     var onProgress: () -> Void = {}
-    /// Redis is away, and sending goes on without it; or it is back.
+    /// Redis is away, and sending goes on without it; or it is back. It counts as away until it has told where tokens
+    /// lie.
     var onRedisAway: (_ isAway: Bool) -> Void = { _ in }
 
-    private let redis: (any RedisPipeline)?
     private let tokens: TokenTable?
     private let filters: DeadTokenSets?
     private let routing: Routing
@@ -71,7 +71,6 @@ final class Lookup {
 
     /// - Parameter patience: the longest wait of sending for Redis; nil: without limit.
     init(
-        redis: (any RedisPipeline)?,
         tokens: TokenTable?,
         filters: DeadTokenSets?,
         patience: Duration?,
@@ -79,7 +78,6 @@ final class Lookup {
         logger: Logger,
         clock: @escaping () -> MonotonicTime
     ) {
-        self.redis = redis
         self.tokens = tokens
         self.filters = filters
         self.patience = TokenStorePatience(limit: patience)
@@ -90,6 +88,12 @@ final class Lookup {
 
     /// The number of batches in the stage.
     var count: Int { entries.count }
+
+    /// Redis was away when the worker began, and has not told where tokens lie.
+    private var isPlaceUnknown: Bool { tokens.map { $0.rule == nil } ?? false }
+
+    /// Says whether Redis is away. To be called at the start, and when Redis has told where tokens lie.
+    func tellRedisAway() { onRedisAway(patience.isAway || isPlaceUnknown) }
 
     /// Ends the stage: no answer counts any more.
     func close() { isClosed = true }
@@ -114,7 +118,7 @@ final class Lookup {
         let now = clock()
         for entry in entries {
             guard case .needed = entry.state, entry.askAgainAt.map({ $0 <= now }) ?? true else { continue }
-            guard let redis else {
+            guard let tokens else {
                 entry.state = .known
                 continue
             }
@@ -124,11 +128,15 @@ final class Lookup {
                 continue
             }
             if entry.due == nil { entry.due = now }
+            if isPlaceUnknown {
+                if patience.isAway { entry.goOnWithoutState() }
+                continue
+            }
             switch patience.decide(now: now) {
             case .ask:
-                ask(redis, questions, of: entry)
+                ask(tokens, questions, of: entry)
             case .probe:
-                ask(redis, questions, of: entry)
+                ask(tokens, questions, of: entry)
                 entry.goOnWithoutState()
             case .goOn:
                 entry.goOnWithoutState()
@@ -138,6 +146,7 @@ final class Lookup {
 
     /// A connection to Redis came up, which counts as an answer.
     func redisConnected() {
+        guard !isPlaceUnknown else { return }
         noteAnswer()
         for entry in entries { entry.askAgainAt = nil }
         ask()
@@ -221,7 +230,7 @@ final class Lookup {
     /// Most probes at once: they must fit on the stack.
     private static let probesAtOnce = 64
 
-    private func ask(_ redis: any RedisPipeline, _ questions: Questions, of entry: Entry) {
+    private func ask(_ tokens: TokenTable, _ questions: Questions, of entry: Entry) {
         entry.state = .asked(pendingReplies: questions.tokens.count + questions.requests.count)
         counters.lookUps += questions.tokens.count
         entry.unanswered = Questions()
@@ -231,28 +240,24 @@ final class Lookup {
             batch.verdicts[index] = .sends
             let topic = batch.records[Int(batch.rows[index])].topic
             // The entry's batch, which keeps the token's bytes, lives until the answer.
-            tokens?.look(up: batch.tokens[index], checksum: batch.checksums[index], in: topic.tokens) {
+            tokens.look(up: batch.tokens[index], checksum: batch.checksums[index], in: topic.tokens) {
                 [weak self] result in
                 self?.tokenStateArrived(result, of: entry, index, topic)
             }
         }
-        for index in questions.requests { askForRepetition(redis, of: entry, index) }
+        for index in questions.requests { askForRepetition(tokens, of: entry, index) }
     }
 
-    private func askForRepetition(_ redis: any RedisPipeline, of entry: Entry, _ index: Int) {
+    private func askForRepetition(_ tokens: TokenTable, of entry: Entry, _ index: Int) {
         let batch = entry.batch
         let record = batch.records[Int(batch.rows[index])]
         guard let requestKey = record.requestKey else { return }
-        let checksum = batch.checksums[index]
+        let tag = tokens.tag(of: batch.tokens[index], checksum: batch.checksums[index])
         let key = record.topic.requestKey
-        redis.send(slot: record.topic.tokens.keys.slot(checksum: checksum)) { writer in
+        tokens.redis.send(slot: record.topic.tokens.keys.slot(tag: tag)) { writer in
             writer.command("GET", argumentCount: 1)
             writer.argument(byteCount: key.count) { room in
-                key.write(
-                    RequestFingerprint(token: batch.tokens[index], key: requestKey),
-                    checksum: checksum,
-                    into: room
-                )
+                key.write(RequestFingerprint(token: batch.tokens[index], key: requestKey), tag: tag, into: room)
             }
         } _: { [weak self] result in
             switch result {
@@ -285,11 +290,12 @@ final class Lookup {
             break
         case .failure(let error) where error.isAboutOneKey:
             counters.unreadable += 1
+            let key = tokens?.key(of: Array(batch.tokens[index]), in: topic.tokens) ?? []
             logger.error(
                 "token state cannot be understood; the token is sent to without it",
                 metadata: [
                     "topic": "\(topic.bundleID)", "environment": "\(topic.environment)", "error": "\(error)",
-                    "key": "\(String(decoding: topic.tokens.key(of: Array(batch.tokens[index])), as: UTF8.self))",
+                    "key": "\(String(decoding: key, as: UTF8.self))",
                 ]
             )
         case .failure:

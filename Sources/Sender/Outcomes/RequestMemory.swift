@@ -14,15 +14,15 @@ final class RequestMemory {
     /// A request that arrived.
     struct Entry {
         var fingerprint: RequestFingerprint
-        /// CRC-32 of the token.
-        var checksum: UInt32
+        /// The number of the token's hash tag.
+        var tag: Int
         var reference: NotificationReference
     }
 
     /// Called when Redis has a request, or sending goes on without it.
     var onRemembered: (RequestFingerprint) -> Void = { _ in }
 
-    private let redis: (any RedisPipeline)?
+    private let tokens: TokenTable?
     private let window: Duration
     private let mostAtOnce: Int
     private let feeds: FeedTable
@@ -33,7 +33,7 @@ final class RequestMemory {
     private var writes: [UInt64: Write] = [:]
     private var lastWrite: UInt64 = 0
     /// Redis is away and sending goes on without it.
-    private var isRedisAway = false
+    private(set) var isRedisAway = false
     private var isClosed = false
 
     /// Entries on their way into Redis together.
@@ -55,14 +55,14 @@ final class RequestMemory {
     }
 
     init(
-        redis: (any RedisPipeline)?,
+        tokens: TokenTable?,
         settings: ShardSettings,
         feeds: FeedTable,
         outcomes: Outcomes,
         eventLoop: any EventLoop,
         logger: Logger
     ) {
-        self.redis = redis
+        self.tokens = tokens
         window = settings.dedupeWindow
         mostAtOnce = settings.batchRecords
         self.feeds = feeds
@@ -92,7 +92,11 @@ final class RequestMemory {
             guard !feed.isDone(reference.record, token: reference.token) else { return }
             guard let key = feed.requestKeys[reference.record] else { return outcomes.settle(reference, outcome) }
             write.entries.append(
-                Entry(fingerprint: RequestFingerprint(token: token, key: key), checksum: checksum, reference: reference)
+                Entry(
+                    fingerprint: RequestFingerprint(token: token, key: key),
+                    tag: tokens?.tag(of: token, checksum: checksum) ?? 0,
+                    reference: reference
+                )
             )
             feed.publicationBegun()
             if write.entries.count == mostAtOnce {
@@ -118,18 +122,16 @@ final class RequestMemory {
     }
 
     private func send(_ write: Write) {
-        guard let redis, !isClosed, isOpen(write) else { return }
+        guard let redis = tokens?.redis, !isClosed, isOpen(write) else { return }
         guard !isRedisAway else { return goOnWithoutRedis() }
         let key = write.topic.requestKey
         let milliseconds = Int(window.wholeNanoseconds / 1_000_000)
         write.pending = write.entries.count
         write.failure = nil
         for entry in write.entries {
-            redis.send(slot: write.topic.tokens.keys.slot(checksum: entry.checksum)) { writer in
+            redis.send(slot: write.topic.tokens.keys.slot(tag: entry.tag)) { writer in
                 writer.command("SET", argumentCount: 4)
-                writer.argument(byteCount: key.count) {
-                    key.write(entry.fingerprint, checksum: entry.checksum, into: $0)
-                }
+                writer.argument(byteCount: key.count) { key.write(entry.fingerprint, tag: entry.tag, into: $0) }
                 writer.argument("1")
                 writer.argument("PX")
                 writer.argument(milliseconds)

@@ -33,7 +33,7 @@ final class Coalescing {
     var backlog = Backlog(end: { _ in nil }, position: { _ in .max })
 
     private let settings: ShardSettings
-    private let redis: (any RedisPipeline)?
+    private let tokens: TokenTable?
     private let feeds: FeedTable
     private let outcomes: Outcomes
     private let memory: RequestMemory
@@ -45,14 +45,14 @@ final class Coalescing {
     /// Requests that are sent as soon as Redis allows it.
     private var asked: [Coalescer.Subject: UInt64] = [:]
     /// Redis is away and sending goes on without it.
-    private var isRedisAway = false
+    private(set) var isRedisAway = false
     /// Redis did not answer for a window, and that was logged.
     private var isUnanswered = false
     private var isClosed = false
 
     init(
         settings: ShardSettings,
-        redis: (any RedisPipeline)?,
+        tokens: TokenTable?,
         feeds: FeedTable,
         outcomes: Outcomes,
         memory: RequestMemory,
@@ -61,7 +61,7 @@ final class Coalescing {
         lanes: @escaping (Int32) -> TopicLanes?
     ) {
         self.settings = settings
-        self.redis = redis
+        self.tokens = tokens
         self.feeds = feeds
         self.outcomes = outcomes
         self.memory = memory
@@ -264,8 +264,8 @@ final class Coalescing {
         var topic: Topic
         var fingerprint: RequestFingerprint
         var stamp: Coalescer.Stamp
-        /// CRC-32 of the token.
-        var checksum: UInt32
+        /// The number of the token's hash tag.
+        var tag: Int
         var askedAt: MonotonicTime
     }
 
@@ -277,7 +277,7 @@ final class Coalescing {
                 topic: request.topic,
                 fingerprint: request.fingerprint,
                 stamp: request.stamp,
-                checksum: request.checksum,
+                tag: request.token.withUnsafeBytes { tokens?.tag(of: $0, checksum: request.checksum) ?? 0 },
                 askedAt: now
             )
         )
@@ -285,13 +285,11 @@ final class Coalescing {
 
     private func ask(_ question: Question) {
         guard !isClosed, isOpen(question) else { return }
-        guard let redis, !mayGoOnWithoutRedis(since: question.askedAt) else { return goOn(question) }
+        guard let redis = tokens?.redis, !mayGoOnWithoutRedis(since: question.askedAt) else { return goOn(question) }
         let key = question.topic.windowKey
-        let slot = question.topic.tokens.keys.slot(checksum: question.checksum)
+        let slot = question.topic.tokens.keys.slot(tag: question.tag)
         redis.evaluate(CoalesceScript.coalesce, slot: slot, keyCount: 1, argumentCount: 5) { writer in
-            writer.argument(byteCount: key.count) {
-                key.write(question.fingerprint, checksum: question.checksum, into: $0)
-            }
+            writer.argument(byteCount: key.count) { key.write(question.fingerprint, tag: question.tag, into: $0) }
             writer.argument(Int(settings.unixMilliseconds()))
             writer.argument(Int(question.topic.coalescingWindow.wholeNanoseconds / 1_000_000))
             writer.argument(Int(min(question.stamp.milliseconds, CoalesceScript.largestNumber)))

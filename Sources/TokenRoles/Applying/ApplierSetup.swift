@@ -42,15 +42,18 @@ struct ApplierSetup: Sendable {
     }
 
     /// Starts an applier on the first of `threads`; it is stopped if the start fails further on.
+    ///
+    /// - Parameter rule: gives tokens their places in Redis.
     func start(
         on threads: RoleThreads,
+        _ rule: PlaceRule,
         decode: @escaping @Sendable (KafkaMessageView) throws(RecordRefusal) -> [TokenChange]
     ) async throws -> NIOLoopBound<RecordApplier> {
         try await KafkaReadiness(context.configuration.kafka, logger: context.logger).waitForTopics([
             topic, TopicNames().tombstones, TopicNames().deadLetters,
         ])
         let eventLoop = threads.eventLoop
-        let applier = try await eventLoop.submit { try make(on: eventLoop, decode: decode) }.get()
+        let applier = try await eventLoop.submit { try make(on: eventLoop, rule, decode: decode) }.get()
         threads.onFailure(on: eventLoop) { applier.value.stop() }
         return applier
     }
@@ -63,11 +66,17 @@ struct ApplierSetup: Sendable {
 
     private func make(
         on eventLoop: any EventLoop,
+        _ rule: PlaceRule,
         decode: @escaping @Sendable (KafkaMessageView) throws(RecordRefusal) -> [TokenChange]
     ) throws -> NIOLoopBound<RecordApplier> {
         let kafka = try context.configuration.kafka.makeMember(clientID: clientID, group: groupID, topic: topic)
         let servers = RedisCluster(configuration: redis, eventLoop: eventLoop)
-        let clients = RecordApplier.Clients(consumer: kafka.consumer, producer: kafka.producer, redis: servers)
+        let clients = RecordApplier.Clients(
+            consumer: kafka.consumer,
+            producer: kafka.producer,
+            redis: servers,
+            rule: rule
+        )
         let applier = RecordApplier(
             eventLoop: eventLoop,
             clients: clients,

@@ -40,7 +40,7 @@ final class BatchWriter {
     init(
         eventLoop: any EventLoop,
         producer: any MessageProducer,
-        redis: any RedisPipeline,
+        tokens: TokenTable,
         source: String,
         names: TopicNames,
         publishes: Bool,
@@ -54,7 +54,7 @@ final class BatchWriter {
         self.logger = logger
         self.decode = decode
         deadLetters = names.deadLetters
-        tokens = TokenTable(redis)
+        self.tokens = tokens
         tombstones = TombstonePublisher(producer: producer, topic: names.tombstones, logger: logger)
     }
 

@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import PipelineCore
 import PushTopics
+import TokenState
 
 /// Applies the records of a Kafka topic to the token state in Redis, one batch after the other.
 ///
@@ -17,6 +18,8 @@ final class RecordApplier {
         var consumer: any GroupConsumer
         var producer: any MessageProducer
         var redis: any RedisPipeline
+        /// Gives tokens their places in Redis.
+        var rule: PlaceRule
 
         /// Runs the last steps of a start. If they fail all clients are closed: nobody else would do it.
         func closedOnFailure(_ start: () throws(KafkaError) -> Void) throws(KafkaError) {
@@ -111,7 +114,7 @@ final class RecordApplier {
         writer = BatchWriter(
             eventLoop: eventLoop,
             producer: clients.producer,
-            redis: clients.redis,
+            tokens: TokenTable(clients.redis, clients.rule),
             source: source,
             names: names,
             publishes: publishes,

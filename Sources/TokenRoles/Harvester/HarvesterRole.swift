@@ -19,6 +19,7 @@ package struct HarvesterRole: Role {
     private let applier: ApplierSetup
     private let sources: [FeedbackConnection.Source]
     private let durability: RedisDurabilityCheck
+    private let places: PlaceRuleCheck
 
     private static let readerID = "belfry-harvester-reader"
     /// The consumer group that applies tuples.
@@ -28,15 +29,17 @@ package struct HarvesterRole: Role {
     package init(_ context: RoleContext) throws {
         self.context = context
         let (configuration, logger) = (context.configuration, context.logger)
+        let redisLog = RedisLog(logger: logger)
         applier = try ApplierSetup(
             context,
-            RedisLog(logger: logger),
+            redisLog,
             clientID: "belfry-harvester",
             groupID: Self.groupID,
             topic: TopicNames().feedback,
             batch: Self.batch
         )
         durability = try RedisDurabilityCheck(configuration.redis, logger: logger)
+        places = try PlaceRuleCheck(context, report: redisLog.makeClient())
         let certificates = try CertificateDirectory(path: configuration.certificates.directory)
         for fault in certificates.faults { logger.report(fault) }
         logger.report(locked: certificates.locked)
@@ -60,12 +63,12 @@ package struct HarvesterRole: Role {
     }
 
     package func withChecks(_ work: () async throws -> Void) async throws {
-        try await durability.run(work)
+        try await durability.run { try await places.run(work) }
     }
 
     package func start(on threads: RoleThreads, _ parts: inout [NIOLoopBound<Part>]) async throws {
         let decoder = FeedbackTupleDecoder(environments: context.configuration.environments)
-        let applying = try await applier.start(on: threads) { message throws(RecordRefusal) in
+        let applying = try await applier.start(on: threads, places.knownRule) { message throws(RecordRefusal) in
             try decoder.changes(for: message)
         }
         let eventLoop = threads.eventLoop

@@ -19,6 +19,7 @@ package struct RegistrarRole: Role {
     private let keeper: ApplierSetup?
     private let decoder: RegistrationDecoder
     private let durability: RedisDurabilityCheck
+    private let places: PlaceRuleCheck
     private let redisLog: RedisLog
 
     private static let sweepID = "belfry-registrar-sweep"
@@ -50,6 +51,7 @@ package struct RegistrarRole: Role {
             keeper = nil
         }
         durability = try RedisDurabilityCheck(configuration.redis, logger: context.logger)
+        places = try PlaceRuleCheck(context, report: redisLog.makeClient())
         decoder = RegistrationDecoder(
             environments: configuration.environments.map(\.name),
             tokenBytes: 32...(configuration.environments.map(\.tokenLimitBytes).max() ?? 32)
@@ -57,15 +59,16 @@ package struct RegistrarRole: Role {
     }
 
     package func withChecks(_ work: () async throws -> Void) async throws {
-        try await durability.run(work)
+        try await durability.run { try await places.run(work) }
     }
 
     package func start(on threads: RoleThreads, _ parts: inout [NIOLoopBound<Part>]) async throws {
-        let applying = try await applier.start(on: threads) { [decoder] message throws(RecordRefusal) in
+        let rule = places.knownRule
+        let applying = try await applier.start(on: threads, rule) { [decoder] message throws(RecordRefusal) in
             try decoder.changes(for: message)
         }
         let tombstones = TombstoneDecoder(environments: context.configuration.environments.map(\.name))
-        let keeping = try await keeper?.start(on: threads) { message throws(RecordRefusal) in
+        let keeping = try await keeper?.start(on: threads, rule) { message throws(RecordRefusal) in
             try tombstones.changes(for: message)
         }
         let eventLoop = threads.eventLoop
@@ -165,6 +168,7 @@ package struct RegistrarRole: Role {
         let sweep = RetentionSweep(
             eventLoop: eventLoop,
             redis: redis,
+            places: places.knownRule,
             tombstones: tombstones,
             settings: configuration.retention,
             owner: UUID().uuidString,

@@ -49,6 +49,7 @@ final class RetentionSweep {
     private let eventLoop: any EventLoop
     private let redis: RedisCluster
     private let tokens: TokenTable
+    private let layout: TokenLayout
     private let tombstones: TombstonePublisher
     private let rule: RetentionRule
     private let limits: Limits
@@ -73,11 +74,13 @@ final class RetentionSweep {
     }
 
     /// - Parameters:
+    ///   - places: where tokens lie.
     ///   - owner: of the lease; nobody else's.
     ///   - now: UNIX seconds.
     init(
         eventLoop: any EventLoop,
         redis: RedisCluster,
+        places: PlaceRule,
         tombstones: TombstonePublisher,
         settings: RetentionSettings,
         limits: Limits = Limits(),
@@ -91,7 +94,8 @@ final class RetentionSweep {
         self.limits = limits
         self.logger = logger
         self.now = now
-        tokens = TokenTable(redis)
+        tokens = TokenTable(redis, places)
+        layout = places.layout
         rule = settings.rule
         pace = SweepPace(rate: settings.rate)
         // A step looks at about a tenth of a second's worth of tokens, which lie in buckets of about 64.
@@ -167,7 +171,7 @@ final class RetentionSweep {
         guard number == generation, let position else { return }
         guard let server = position.servers.first else { return complete() }
         redis.send(to: server) {
-            TokenKeys.writeScan(from: position.cursor, count: scanKeys, into: &$0)
+            TokenKeys.writeScan(from: position.cursor, layout, count: scanKeys, into: &$0)
         } _: { [weak self] result in
             guard let self, number == generation else { return }
             switch result {
@@ -208,7 +212,7 @@ final class RetentionSweep {
     private func look(into keys: [[UInt8]], _ number: Int, _ done: @escaping (Int) -> Void) {
         let work = Work(done)
         for key in keys {
-            guard let place = TokenKeys.Parsed(bucket: key) else { continue }
+            guard let place = TokenKeys.Parsed(bucket: key, layout) else { continue }
             work.begin()
             redis.send(slot: RedisSlot(key: key)) { writer in
                 writer.command("HGETALL", argumentCount: 1)
@@ -242,7 +246,7 @@ final class RetentionSweep {
                 now: seconds
             )
             if let verdict {
-                remove(Array(reply[index].bytes), record: Array(value), verdict, place, space, work)
+                remove(layout.token(ofField: reply[index].bytes), record: Array(value), verdict, place, space, work)
             }
         }
         counters.lookedAt += reply.count / 2

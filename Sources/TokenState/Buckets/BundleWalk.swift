@@ -20,13 +20,16 @@ struct BundleWalk {
         var counts: [Int32] = []
     }
 
+    private let rule: PlaceRule
     private var active: [Tag] = []
     private var nextTag = 0
 
     /// The number of finished tags.
     private(set) var finishedTags = 0
 
-    init() {}
+    init(_ rule: PlaceRule) {
+        self.rule = rule
+    }
 
     /// The buckets to read next, `limit` at most; none: all are read. Called when the former ones were taken, or are to
     /// be asked for again.
@@ -62,7 +65,7 @@ struct BundleWalk {
     /// The token was not seen in a bucket from which it was split off.
     func isNew(_ token: [UInt8], at place: Place) -> Bool {
         guard let tag = active.first(where: { $0.number == place.tag }) else { return true }
-        let hash = token.withUnsafeBytes { TokenBuckets.hash($0) }
+        let hash = rule.place(of: token).hash
         var mask = 0
         while mask < place.bucket {
             let ancestor = Int(hash) & mask

@@ -13,10 +13,15 @@ struct BucketContents: Sendable {
 
 extension RedisPipeline {
     /// Reads the number of a tag's buckets, at least 1.
-    func countBuckets(ofTag tag: Int, _ keys: TokenKeys, _ completion: @escaping (Result<Int, RedisError>) -> Void) {
+    func countBuckets(
+        ofTag tag: Int,
+        _ keys: TokenKeys,
+        _ layout: TokenLayout,
+        _ completion: @escaping (Result<Int, RedisError>) -> Void
+    ) {
         send(slot: keys.slot(tag: tag)) { writer in
             writer.command("GET", argumentCount: 1)
-            writer.argument(keys.directory(tag: tag))
+            writer.argument(keys.directory(tag: tag, layout))
         } _: { result in
             completion(
                 result.flatMap { reply in
@@ -35,11 +40,12 @@ extension RedisPipeline {
     func readBucket(
         _ place: BundleWalk.Place,
         _ keys: TokenKeys,
+        _ layout: TokenLayout,
         _ completion: @escaping (Result<BucketContents, RedisError>) -> Void
     ) {
-        countBuckets(ofTag: place.tag, keys) { result in
+        countBuckets(ofTag: place.tag, keys, layout) { result in
             switch result {
-            case .success(let count): self.readBucket(place, keys, count: count, completion)
+            case .success(let count): self.readBucket(place, keys, layout, count: count, completion)
             case .failure(let error): completion(.failure(error))
             }
         }
@@ -48,26 +54,27 @@ extension RedisPipeline {
     private func readBucket(
         _ place: BundleWalk.Place,
         _ keys: TokenKeys,
+        _ layout: TokenLayout,
         count: Int,
         _ completion: @escaping (Result<BucketContents, RedisError>) -> Void
     ) {
         send(slot: keys.slot(tag: place.tag)) { writer in
             writer.command("HGETALL", argumentCount: 1)
-            writer.argument(keys.bucket(place.bucket, tag: place.tag))
+            writer.argument(keys.bucket(place.bucket, tag: place.tag, layout))
         } _: { result in
             let tokens: [(token: [UInt8], record: [UInt8])]
             switch result {
             case .success(let reply):
                 tokens = stride(from: 0, to: reply.count - 1, by: 2).map {
-                    (Array(reply[$0].bytes), Array(reply[$0 + 1].bytes))
+                    (layout.token(ofField: reply[$0].bytes), Array(reply[$0 + 1].bytes))
                 }
             case .failure(let error):
                 return completion(.failure(error))
             }
-            self.countBuckets(ofTag: place.tag, keys) { result in
+            self.countBuckets(ofTag: place.tag, keys, layout) { result in
                 switch result {
                 case .success(count): completion(.success(BucketContents(count: count, tokens: tokens)))
-                case .success(let other): self.readBucket(place, keys, count: other, completion)
+                case .success(let other): self.readBucket(place, keys, layout, count: other, completion)
                 case .failure(let error): completion(.failure(error))
                 }
             }

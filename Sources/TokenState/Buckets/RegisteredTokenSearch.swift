@@ -14,6 +14,7 @@ package final class RegisteredTokenSearch {
 
     private let redis: any RedisPipeline
     private let keys: TokenKeys
+    private let layout: TokenLayout
     private var answered: ((Bool?) -> Void)?
     private var nextTag = 0
     /// Tags under way.
@@ -34,9 +35,15 @@ package final class RegisteredTokenSearch {
     )
 
     /// - Parameter answered: called once: true if a token is registered; nil: not known.
-    package init(_ redis: any RedisPipeline, environment: String, bundleID: String, answered: @escaping (Bool?) -> Void)
-    {
+    package init(
+        _ redis: any RedisPipeline,
+        _ layout: TokenLayout,
+        environment: String,
+        bundleID: String,
+        answered: @escaping (Bool?) -> Void
+    ) {
         self.redis = redis
+        self.layout = layout
         keys = TokenKeys(environment: environment, bundleID: bundleID)
         self.answered = answered
     }
@@ -55,7 +62,7 @@ package final class RegisteredTokenSearch {
         guard asked < Self.limit else { return finish(nil) }
         asked += 1
         redis.evaluate(Self.script, slot: keys.slot(tag: place.tag), keyCount: 1, argumentCount: 0) { writer in
-            writer.argument(keys.bucket(place.bucket, tag: place.tag))
+            writer.argument(keys.bucket(place.bucket, tag: place.tag, layout))
         } _: { result in
             guard self.answered != nil else { return }
             guard case .success(let reply) = result, let found = reply.integer else { return self.finish(nil) }
@@ -66,7 +73,7 @@ package final class RegisteredTokenSearch {
 
     private func goOn(to place: BundleWalk.Place, of known: Int) {
         if place.bucket < known { return ask(place, of: known) }
-        redis.countBuckets(ofTag: place.tag, keys) { result in
+        redis.countBuckets(ofTag: place.tag, keys, layout) { result in
             guard self.answered != nil else { return }
             guard case .success(let count) = result else { return self.finish(nil) }
             if place.bucket < count { return self.ask(place, of: count) }

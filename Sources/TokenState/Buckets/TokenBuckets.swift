@@ -9,9 +9,8 @@ enum TokenBuckets {
     /// Redis keeps hashes of up to 512 fields (128 in some versions) in the compact form.
     static let splitAbove = 112
 
-    /// The hash that decides a token's bucket. A polynomial of its bytes, modulo 2²⁴, so that a script of the server
-    /// can compute it too.
-    static func hash(_ token: UnsafeRawBufferPointer) -> UInt32 {
+    /// The hash of layout 2: a polynomial of the token's bytes, modulo 2²⁴. Anyone can find tokens of one hash.
+    static func polynomial(_ token: UnsafeRawBufferPointer) -> UInt32 {
         var hash: UInt32 = 0
         for byte in token { hash = (hash &* 65_599 &+ UInt32(byte)) & 0xFF_FFFF }
         return hash

@@ -11,9 +11,9 @@ extension TokenKeys {
         var bucket: Int
 
         /// Nil: the key is not of this layout.
-        package init?(bucket key: [UInt8]) {
+        package init?(bucket key: [UInt8], _ layout: TokenLayout) {
             let text = String(decoding: key, as: UTF8.self)
-            guard text.hasPrefix("t2:{"), let end = text.lastIndex(of: "}") else { return nil }
+            guard text.hasPrefix("t\(layout.rawValue):{"), let end = text.lastIndex(of: "}") else { return nil }
             let parts = text[text.index(text.startIndex, offsetBy: 4)..<end].split(
                 separator: ":",
                 omittingEmptySubsequences: false
@@ -31,15 +31,25 @@ extension TokenKeys {
 
     /// Writes the command that asks a server for buckets' keys.
     ///
-    /// - Parameter count: about how many keys, of any kind, the server looks at.
-    package static func writeScan(from cursor: String, count: Int, into writer: inout RedisCommandWriter) {
+    /// - Parameters:
+    ///   - layout: nil: of any.
+    ///   - count: about how many keys, of any kind, the server looks at.
+    package static func writeScan(
+        from cursor: String,
+        _ layout: TokenLayout?,
+        count: Int,
+        into writer: inout RedisCommandWriter
+    ) {
         writer.command("SCAN", argumentCount: 5)
         writer.argument(cursor)
         writer.argument("MATCH")
-        writer.argument("t2:*")
+        writer.argument(layout.map { "t\($0.rawValue):*" } ?? "t[0-9]:{*")
         writer.argument("COUNT")
         writer.argument(count)
     }
+
+    /// The digit of the layout in the key of a bucket, of whatever layout.
+    static func layoutDigit(_ key: [UInt8]) -> UInt8? { key.count > layoutIndex ? key[layoutIndex] : nil }
 
     /// Reads the answer to a scan; `next` is "0" at the end.
     package static func readScan(_ reply: RedisReply) -> (next: String, keys: [[UInt8]]) {

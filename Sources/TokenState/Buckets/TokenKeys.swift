@@ -1,30 +1,31 @@
-import PushSchemas
 import RedisClient
 
-/// The Redis keys of one bundle in one environment; layout version 2, which is part of the keys' names.
+/// The Redis keys of one bundle in one environment. The version of the ``TokenLayout`` is part of their names.
 ///
-/// All keys about a token share the hash tag `{<environment>:<bundle>:<xx>}`, `xx` being the top eight bits of the
-/// token's CRC-32 as two hexadecimal digits, so that they lie in one slot of a Redis Cluster:
+/// All keys about a token share the hash tag `{<environment>:<bundle>:<xx>}`, so that they lie in one slot of a Redis
+/// Cluster. `xx` is the number of the token's tag (``PlaceRule``) as two hexadecimal digits. In layout 3:
 ///
-/// - `t2:<tag>:<bucket>`: a hash of about 64 tokens; the field is the token as raw bytes, the value a ``TokenRecord``.
-/// - `n2:<tag>`: the number of the tag's buckets (``TokenBuckets``), in decimal; missing: one.
+/// - `t3:<tag>:<bucket>`: a hash of about 64 tokens; the field is the hash and the token, the value a ``TokenRecord``.
+/// - `n3:<tag>`: the number of the tag's buckets (``TokenBuckets``), in decimal; missing: one.
 package struct TokenKeys: Sendable {
-    /// The number of hash tags of a bundle, numbered by ``tag(checksum:)``.
-    static let tags = 256
+    /// The number of hash tags of a bundle.
+    package static let tags = 256
 
-    /// `t2:{<environment>:<bundle>:`
+    /// `t?:{<environment>:<bundle>:`, with room for the layout.
     private let bucketPrefix: [UInt8]
-    /// `n2:{<environment>:<bundle>:`
+    /// `n?:{<environment>:<bundle>:`
     private let directoryPrefix: [UInt8]
     private let slots: [RedisSlot]
 
     private static let hexadecimal = Array("0123456789abcdef".utf8)
+    /// The place of the layout's digit.
+    static let layoutIndex = 1
     /// Length of `<xx>}`.
     private static let tagEndBytes = 3
 
     init(environment: String, bundleID: String) {
-        bucketPrefix = Array("t2:{\(environment):\(bundleID):".utf8)
-        directoryPrefix = Array("n2:{\(environment):\(bundleID):".utf8)
+        bucketPrefix = Array("t?:{\(environment):\(bundleID):".utf8)
+        directoryPrefix = Array("n?:{\(environment):\(bundleID):".utf8)
         let prefix = directoryPrefix
         slots = (0..<Self.tags).map { tag in
             var key = prefix + [0, 0, 0]
@@ -33,34 +34,25 @@ package struct TokenKeys: Sendable {
         }
     }
 
-    /// The number of a token's hash tag.
-    ///
-    /// - Parameter checksum: CRC-32 of the token.
-    static func tag(checksum: UInt32) -> Int { Int(checksum >> 24) }
-
-    /// The slot of a tag's keys in a Redis Cluster.
-    func slot(tag: Int) -> RedisSlot { slots[tag] }
-
-    /// The slot of all keys about a token in a Redis Cluster.
-    ///
-    /// - Parameter checksum: CRC-32 of the token.
-    package func slot(checksum: UInt32) -> RedisSlot { slots[Self.tag(checksum: checksum)] }
+    /// The slot of a tag's keys in a Redis Cluster, whatever the layout.
+    package func slot(tag: Int) -> RedisSlot { slots[tag] }
 
     /// The key of the directory.
-    func directory(tag: Int) -> [UInt8] {
+    func directory(tag: Int, _ layout: TokenLayout) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: directoryPrefix.count + Self.tagEndBytes) { buffer, initialized in
             let room = UnsafeMutableRawBufferPointer(buffer)
             room.copyBytes(from: directoryPrefix)
+            room[Self.layoutIndex] = layout.digit
             Self.writeTagEnd(tag: tag, into: room, at: directoryPrefix.count)
             initialized = directoryPrefix.count + Self.tagEndBytes
         }
     }
 
     /// The key of a bucket.
-    func bucket(_ number: Int, tag: Int) -> [UInt8] {
+    func bucket(_ number: Int, tag: Int, _ layout: TokenLayout) -> [UInt8] {
         let count = bucketBytes(number)
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            writeBucket(number, tag: tag, into: UnsafeMutableRawBufferPointer(buffer))
+            writeBucket(number, tag: tag, layout, into: UnsafeMutableRawBufferPointer(buffer))
             initialized = count
         }
     }
@@ -71,8 +63,9 @@ package struct TokenKeys: Sendable {
     }
 
     /// Writes a bucket's key into `room`, which has ``bucketBytes(_:)`` bytes.
-    func writeBucket(_ number: Int, tag: Int, into room: UnsafeMutableRawBufferPointer) {
+    func writeBucket(_ number: Int, tag: Int, _ layout: TokenLayout, into room: UnsafeMutableRawBufferPointer) {
         room.copyBytes(from: bucketPrefix)
+        room[Self.layoutIndex] = layout.digit
         Self.writeTagEnd(tag: tag, into: room, at: bucketPrefix.count)
         var end = bucketBytes(number)
         var rest = number

@@ -26,11 +26,10 @@ package struct FingerprintKey: Sendable {
 
     /// Writes the key into `buffer`, which has room for ``count``.
     ///
-    /// - Parameter checksum: CRC-32 of the token.
-    package func write(_ fingerprint: RequestFingerprint, checksum: UInt32, into buffer: UnsafeMutableRawBufferPointer)
-    {
+    /// - Parameter tag: the number of the token's hash tag.
+    package func write(_ fingerprint: RequestFingerprint, tag: Int, into buffer: UnsafeMutableRawBufferPointer) {
         buffer.copyBytes(from: prefix)
-        TokenKeys.writeTagEnd(tag: TokenKeys.tag(checksum: checksum), into: buffer, at: prefix.count)
+        TokenKeys.writeTagEnd(tag: tag, into: buffer, at: prefix.count)
         buffer[prefix.count + 3] = UInt8(ascii: ":")
         fingerprint.write(into: UnsafeMutableRawBufferPointer(rebasing: buffer[(prefix.count + 4)...]))
     }

@@ -5,8 +5,9 @@ import RedisClient
 /// Timestamps only ever move forward, so late, repeated and reordered messages lead to the same state.
 ///
 /// Every script that touches a token has KEYS[1], the directory of the token's tag, KEYS[2], the bucket of the token,
-/// and ARGV[1], the number of buckets by which the caller chose that bucket. If the directory has another number, the
-/// script changes nothing and answers with that number, an integer; else it answers with an array (``TokenFacts``).
+/// ARGV[1], the number of buckets by which the caller chose that bucket, and ARGV[2], the token's field in it. If the
+/// directory has another number, the script changes nothing and answers with that number, an integer; else it answers
+/// with an array (``TokenFacts``). No script works out where a token lies: that takes a key that servers do not have.
 ///
 /// All keys are named, because only then does a Redis Cluster run a script whole or not at all while their slot moves
 /// to another master. It puts off a script (TRYAGAIN) of whose keys one is missing, until the slot has moved. A key
@@ -15,7 +16,7 @@ import RedisClient
 /// directory is there as long as the tag has tokens, and what only reads is no script: see ``RedisPipeline``'s
 /// questions about buckets. Put off until the slot has moved are a tag's first token, and splits.
 enum TokenScripts {
-    /// ARGV: buckets, token, registered at, flags of the texts, texts. Moves the registration forward only; clears an
+    /// ARGV: buckets, field, registered at, flags of the texts, texts. Moves the registration forward only; clears an
     /// older tombstone, keeps a newer one.
     static let register = RedisScript(
         change(
@@ -32,7 +33,7 @@ enum TokenScripts {
         )
     )
 
-    /// ARGV: buckets, token, described at, flags of the texts, texts. An app's description of its device without
+    /// ARGV: buckets, field, described at, flags of the texts, texts. An app's description of its device without
     /// registering.
     static let describe = RedisScript(
         change(
@@ -43,7 +44,7 @@ enum TokenScripts {
         )
     )
 
-    /// ARGV: buckets, token, tombstoned at, reason. Written only if the last registration is older (same second: the
+    /// ARGV: buckets, field, tombstoned at, reason. Written only if the last registration is older (same second: the
     /// token lives).
     static let tombstone = RedisScript(
         change(
@@ -59,10 +60,10 @@ enum TokenScripts {
         )
     )
 
-    /// ARGV: buckets, token. Removes everything about the token; answers with a string, the number of removed records.
+    /// ARGV: buckets, field. Removes everything about the token; answers with a string, the number of removed records.
     static let forget = RedisScript(agreed + removal + "return tostring((remove()))")
 
-    /// ARGV: buckets, token, forgotten at. Removes everything about a token that is dead because a gateway called it
+    /// ARGV: buckets, field, forgotten at. Removes everything about a token that is dead because a gateway called it
     /// invalid no later than that. Another tombstone, or a token that lives, is newer and stays.
     static let forgetInvalid = RedisScript(
         change(
@@ -76,7 +77,7 @@ enum TokenScripts {
         )
     )
 
-    /// ARGV: buckets, token, the record as it was read. Removes the record if it has not changed since; answers with a
+    /// ARGV: buckets, field, the record as it was read. Removes the record if it has not changed since; answers with a
     /// string, the number of removed records.
     static let sweep = RedisScript(
         agreed + removal + """
@@ -87,35 +88,62 @@ enum TokenScripts {
 
     /// KEYS: directory, the bucket to divide, the new one, the one to divide next; ARGV: buckets. Answers with an
     /// array: the number of buckets afterwards, and the number of tokens in the next one. See ``TokenBuckets``.
-    static let split = RedisScript(
-        agreed + """
-            local size = 1
-            while size * 2 <= count do size = size * 2 end
-            local source = count - size
-            local all = redis.call('HGETALL', KEYS[2])
-            local moved, left = {}, {}
-            for index = 1, #all, 2 do
-              local hash = 0
-              for _, byte in ipairs({string.byte(all[index], 1, -1)}) do hash = (hash * 65599 + byte) % 16777216 end
-              local target = hash % (size * 2) == source and left or moved
-              target[#target + 1] = all[index]
-              target[#target + 1] = all[index + 1]
-            end
-            local function put(key, pairs)
-              for first = 1, #pairs, 1000 do
-                redis.call('HSET', key, unpack(pairs, first, math.min(first + 999, #pairs)))
-              end
-            end
-            if #moved > 0 then
-              -- First the new one: if that is refused, nothing is lost.
-              put(KEYS[3], moved)
-              redis.call('DEL', KEYS[2])
-              put(KEYS[2], left)
-            end
-            redis.call('SET', KEYS[1], count + 1)
-            return {count + 1, redis.call('HLEN', KEYS[4])}
-            """
+    static func split(_ layout: TokenLayout) -> RedisScript {
+        switch layout {
+        case .unkeyed: splitUnkeyed
+        case .keyed: splitKeyed
+        }
+    }
+
+    private static let splitUnkeyed = splitting(
+        """
+        local hash = 0
+        for _, byte in ipairs({string.byte(field, 1, -1)}) do hash = (hash * 65599 + byte) % 16777216 end
+        return hash
+        """
     )
+
+    /// The hash stands in the field: the server needs no key.
+    private static let splitKeyed = splitting(
+        """
+        local low, middle, high = string.byte(field, 1, 3)
+        return low + middle * 256 + high * 65536
+        """
+    )
+
+    /// - Parameter hash: the body of a function that returns the hash of `field`.
+    private static func splitting(_ hash: String) -> RedisScript {
+        RedisScript(
+            agreed + """
+                local function hash(field)
+                \(hash)
+                end
+                local size = 1
+                while size * 2 <= count do size = size * 2 end
+                local source = count - size
+                local all = redis.call('HGETALL', KEYS[2])
+                local moved, left = {}, {}
+                for index = 1, #all, 2 do
+                  local target = hash(all[index]) % (size * 2) == source and left or moved
+                  target[#target + 1] = all[index]
+                  target[#target + 1] = all[index + 1]
+                end
+                local function put(key, pairs)
+                  for first = 1, #pairs, 1000 do
+                    redis.call('HSET', key, unpack(pairs, first, math.min(first + 999, #pairs)))
+                  end
+                end
+                if #moved > 0 then
+                  -- First the new one: if that is refused, nothing is lost.
+                  put(KEYS[3], moved)
+                  redis.call('DEL', KEYS[2])
+                  put(KEYS[2], left)
+                end
+                redis.call('SET', KEYS[1], count + 1)
+                return {count + 1, redis.call('HLEN', KEYS[4])}
+                """
+        )
+    }
 
     /// Compares the caller's number of buckets with the directory's; if they differ, answers with the latter.
     private static let agreed = """

@@ -1,5 +1,6 @@
 import BelfrySupport
 import PushTopics
+import TokenState
 
 @testable import KafkaClient
 @testable import TokenRoles
@@ -39,7 +40,7 @@ final class ApplyingPart {
     func start() {
         let applier = RecordApplier(
             eventLoop: loop,
-            clients: .init(consumer: member, producer: producer, redis: pipeline),
+            clients: .init(consumer: member, producer: producer, redis: pipeline, rule: World.rule),
             source: source.topic,
             names: World.names,
             batchLimit: Self.batchLimit,
