@@ -36,14 +36,25 @@ extension IntegrationTests {
         }
 
         /// Tokens that nobody minted, in one bucket until it is split.
-        private static func crowd(_ count: Int) -> [[UInt8]] {
+        private static func crowd(_ count: Int, _ rule: PlaceRule) -> [[UInt8]] {
             var random = SeededGenerator(seed: 5)
             var tokens: [[UInt8]] = []
             while tokens.count < count {
                 let token = random.bytes(32)
-                if TokenKeys.tag(checksum: token.withUnsafeBytes { CRC32.checksum($0) }) == 7 { tokens.append(token) }
+                if rule.place(of: token).tag == 7 { tokens.append(token) }
             }
             return tokens
+        }
+
+        /// The rule that a role has made.
+        private func rule(_ server: RedisServerProcess, _ kafka: PipelineClient) throws -> PlaceRule {
+            var rule: PlaceRule?
+            try kafka.wait(for: "the first role") {
+                let text = try server.command("GET", "k:tokens").split(whereSeparator: \.isNewline).first ?? ""
+                rule = PlaceRule(text: String(text))
+                return rule != nil
+            }
+            return try #require(rule)
         }
 
         @Test("All that roles and tools do is allowed to their users; only the settings of Redis are kept from them")
@@ -66,7 +77,7 @@ extension IntegrationTests {
                     let inspector = try TokenInspector(redisURL: pipeline.redisURL)
                     defer { inspector.close() }
                     let tokens = try pipeline.tokens(of: news, first: 0, count: 4)
-                    let crowd = Self.crowd(130)
+                    let crowd = Self.crowd(130, try rule(server, kafka))
                     // More than a bucket holds, of which one is idle.
                     try kafka.register(tokens + crowd.dropLast(), bundleID: news, at: unixSeconds() - 600)
                     try kafka.register([crowd[129]], bundleID: news, at: unixSeconds() - 7200)
@@ -119,10 +130,15 @@ extension IntegrationTests {
                     try expect(
                         user,
                         allowed: [
-                            ["ASKING"], ["CLUSTER", "SLOTS"], ["HGETALL", "t2:{a:b:00}:1"], ["DEL", "n2:{a:b:00}"],
+                            ["ASKING"], ["CLUSTER", "SLOTS"], ["HGETALL", "t3:{a:b:00}:1"], ["DEL", "n3:{a:b:00}"],
+                            ["HGETALL", "t2:{a:b:00}:1"], ["DEL", "n2:{a:b:00}"], ["GET", "k:tokens"],
+                            ["SCAN", "0", "MATCH", "t[0-9]:{*", "COUNT", "1000"],
                         ],
                         refused: [["FLUSHALL"], ["CONFIG", "GET", "requirepass"], ["GET", "other"]]
                     )
+                }
+                for user in ["worker", "registrar", "harvester"] {
+                    try expect(user, allowed: [["SET", "k:tokens", "2", "NX"]])
                 }
                 try expect("worker", refused: [["SET", "l:retention", "me"]])
                 try expect(
@@ -130,7 +146,10 @@ extension IntegrationTests {
                     allowed: [["SET", "l:{sandbox:com.example}:feedback", "me"]],
                     refused: [["GET", "d:{a:b:00}:x"]]
                 )
-                try expect("tools", refused: [["HSET", "t2:{a:b:00}:0", "token", "record"]])
+                try expect(
+                    "tools",
+                    refused: [["HSET", "t3:{a:b:00}:0", "token", "record"], ["SET", "k:tokens", "2"]]
+                )
             }
         }
     }
