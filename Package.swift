@@ -252,7 +252,8 @@ let package = Package(
         .testTarget(
             name: "BenchmarkDriverTests",
             dependencies: [
-                "APNsProtocol", "BenchmarkCommon", "PushSchemas", "belfry-bench", "belfry-bench-isolation", protobuf,
+                "APNsProtocol", "BenchmarkCommon", "PushSchemas", "TokenState", "belfry-bench",
+                "belfry-bench-isolation", protobuf,
             ]
         ),
         .testTarget(

@@ -3,6 +3,8 @@ import BenchmarkCommon
 import PushSchemas
 import Testing
 
+@testable import TokenState
+
 @Suite("The benchmark's hand-written layouts")
 struct LayoutTests {
     private let token: [UInt8] = {
@@ -21,6 +23,27 @@ struct LayoutTests {
     func checksum(count: Int) {
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37) }
         #expect(bench_crc32(bytes, bytes.count) == bytes.withUnsafeBytes { CRC32.checksum($0) })
+    }
+
+    @Test("A token lies where the pipeline looks for it")
+    func place() throws {
+        let rule = try #require(PlaceRule(text: BENCH_RULE))
+        #expect(PlaceRule.name == Array(BENCH_RULE_KEY.utf8))
+        let keys = TokenKeys(environment: "sandbox", bundleID: "com.example")
+        for index in 0..<100 {
+            var token = [UInt8](repeating: 0, count: BENCH_TOKEN_BYTES)
+            bench_token(UInt64(index), &token)
+            var key = [UInt8](repeating: 0, count: BENCH_KEY_LIMIT_BYTES)
+            var field = [UInt8](repeating: 0, count: BENCH_FIELD_BYTES)
+            let prefix = bench_state_key_prefix("sandbox", "com.example", &key)
+            let count = bench_state_key(&key, prefix, token, &field)
+            let place = rule.place(of: token)
+            let bucket = TokenBuckets.index(hash: place.hash, count: BENCH_BUCKETS)
+            #expect(Array(key[..<count]) == keys.bucket(bucket, tag: place.tag, rule.layout))
+            #expect(field == rule.field(of: token))
+            let length = bench_directory_key("sandbox", "com.example", UInt32(place.tag), &key)
+            #expect(Array(key[..<length]) == keys.directory(tag: place.tag, rule.layout))
+        }
     }
 
     @Test("A record is a SendRequest of one packed token and a payload of 110 bytes", arguments: [0, 1, 12_345_678])

@@ -51,29 +51,65 @@ uint32_t bench_crc32(const uint8_t *bytes, size_t count) {
 // MARK: token state in Redis
 
 size_t bench_state_key_prefix(const char *environment, const char *bundle, uint8_t *key) {
-    return (size_t)snprintf((char *)key, BENCH_KEY_LIMIT_BYTES / 2, "t2:{%s:%s:", environment, bundle);
+    return (size_t)snprintf((char *)key, BENCH_KEY_LIMIT_BYTES / 2, "t3:{%s:%s:", environment, bundle);
 }
 
 size_t bench_directory_key(const char *environment, const char *bundle, unsigned tag, uint8_t *key) {
-    return (size_t)snprintf((char *)key, BENCH_KEY_LIMIT_BYTES, "n2:{%s:%s:%02x}", environment, bundle, tag);
+    return (size_t)snprintf((char *)key, BENCH_KEY_LIMIT_BYTES, "n3:{%s:%s:%02x}", environment, bundle, tag);
 }
 
-// A polynomial modulo 2^24, whose low bits choose the bucket.
-static uint32_t bucket_hash(const uint8_t *token) {
-    uint32_t hash = 0;
-    for (int i = 0; i < BENCH_TOKEN_BYTES; i++) hash = (hash * 65599u + token[i]) & 0xFFFFFFu;
-    return hash;
+struct sip_state {
+    uint64_t v0, v1, v2, v3;
+};
+
+static uint64_t rotate(uint64_t word, int bits) { return word << bits | word >> (64 - bits); }
+
+static void sip_rounds(struct sip_state *v, int count) {
+    while (count-- > 0) {
+        v->v0 += v->v1;
+        v->v1 = rotate(v->v1, 13) ^ v->v0;
+        v->v0 = rotate(v->v0, 32);
+        v->v2 += v->v3;
+        v->v3 = rotate(v->v3, 16) ^ v->v2;
+        v->v0 += v->v3;
+        v->v3 = rotate(v->v3, 21) ^ v->v0;
+        v->v2 += v->v1;
+        v->v1 = rotate(v->v1, 17) ^ v->v2;
+        v->v2 = rotate(v->v2, 32);
+    }
 }
 
-size_t bench_state_key(uint8_t *key, size_t prefix, const uint8_t token[BENCH_TOKEN_BYTES]) {
+// SipHash-2-4 with 64 bits under the key of BENCH_RULE.
+static uint64_t digest(const uint8_t token[BENCH_TOKEN_BYTES]) {
+    const uint64_t low = 0x0706050403020100u, high = 0x0F0E0D0C0B0A0908u;
+    struct sip_state v = {low ^ 0x736F6D6570736575u, high ^ 0x646F72616E646F6Du, low ^ 0x6C7967656E657261u,
+                          high ^ 0x7465646279746573u};
+    for (int i = 0; i <= BENCH_TOKEN_BYTES; i += 8) {
+        // Behind the whole words of a token there is its length.
+        uint64_t word = (uint64_t)BENCH_TOKEN_BYTES << 56;
+        if (i < BENCH_TOKEN_BYTES) memcpy(&word, token + i, 8);
+        v.v3 ^= word;
+        sip_rounds(&v, 2);
+        v.v0 ^= word;
+    }
+    v.v2 ^= 0xFF;
+    sip_rounds(&v, 4);
+    return v.v0 ^ v.v1 ^ v.v2 ^ v.v3;
+}
+
+size_t bench_state_key(
+    uint8_t *key, size_t prefix, const uint8_t token[BENCH_TOKEN_BYTES], uint8_t field[BENCH_FIELD_BYTES]) {
     static const char digits[] = "0123456789abcdef";
-    uint32_t slot = bench_crc32(token, BENCH_TOKEN_BYTES) >> 24;
+    uint64_t hash = digest(token);
+    memcpy(field, &hash, BENCH_HASH_BYTES);
+    memcpy(field + BENCH_HASH_BYTES, token, BENCH_TOKEN_BYTES);
+    unsigned tag = (unsigned)(hash >> 56);
     uint8_t *end = key + prefix;
-    *end++ = (uint8_t)digits[slot >> 4];
-    *end++ = (uint8_t)digits[slot & 15];
+    *end++ = (uint8_t)digits[tag >> 4];
+    *end++ = (uint8_t)digits[tag & 15];
     *end++ = '}';
     *end++ = ':';
-    unsigned bucket = bucket_hash(token) % BENCH_BUCKETS;
+    unsigned bucket = (unsigned)(hash % BENCH_BUCKETS);
     if (bucket >= 10) *end++ = (uint8_t)('0' + bucket / 10);
     *end++ = (uint8_t)('0' + bucket % 10);
     return (size_t)(end - key);

@@ -18,6 +18,9 @@ final class TokenStateScenario {
     /// Look-ups that are sent at a time; four times as many are under way.
     private static let window = 512
 
+    /// The rule by which the tokens lie; the programs in C have the same.
+    private static let rule = PlaceRule(text: BENCH_RULE)
+
     private let servers: Servers
     private let address: String
     private let count: Int
@@ -39,7 +42,7 @@ final class TokenStateScenario {
         clients = try eventLoop.submit {
             let connection = RedisConnection(configuration: .init(endpoint: endpoint), eventLoop: eventLoop)
             connection.start()
-            let table = TokenTable(connection)
+            let table = TokenTable(connection, Self.rule)
             let spaces = Self.bundles.map { table.space(environment: Self.environment, bundleID: $0) }
             return NIOLoopBound(Clients(connection: connection, table: table, spaces: spaces), eventLoop: eventLoop)
         }.wait()
@@ -189,10 +192,10 @@ final class TokenStateScenario {
             var data = Data()
             for index in indices {
                 let token = Self.token(index)
-                let key = clients.value.spaces[index % 10].key(of: token)
+                let key = clients.value.table.key(of: token, in: clients.value.spaces[index % 10])
                 data.append(contentsOf: [UInt8(key.count & 255), UInt8(key.count >> 8)])
                 data.append(contentsOf: key)
-                data.append(contentsOf: token)
+                data.append(contentsOf: Self.rule?.field(of: token) ?? token)
             }
             return data
         }.wait()

@@ -124,6 +124,7 @@ struct floor {
     size_t key_bytes[BATCH];
     struct bench_request requests[BATCH];
     uint8_t keys[BATCH][BENCH_KEY_LIMIT_BYTES];
+    uint8_t fields[BATCH][BENCH_FIELD_BYTES];
     uint8_t frames[BATCH * BENCH_FRAME_LIMIT_BYTES];
 };
 
@@ -134,8 +135,8 @@ static size_t decode(struct floor *floor, rd_kafka_message_t **messages, size_t 
         const rd_kafka_message_t *message = messages[i];
         if (message->err) bench_fail("kafka: %s", rd_kafka_message_errstr(message));
         if (!bench_read_record(message->payload, message->len, &floor->requests[requests])) continue;
-        floor->key_bytes[requests] =
-            bench_state_key(floor->keys[requests], floor->prefix_bytes, floor->requests[requests].token);
+        floor->key_bytes[requests] = bench_state_key(
+            floor->keys[requests], floor->prefix_bytes, floor->requests[requests].token, floor->fields[requests]);
         requests++;
     }
     return requests;
@@ -144,8 +145,8 @@ static size_t decode(struct floor *floor, rd_kafka_message_t **messages, size_t 
 // Looks the tokens up, and sends the frames of those that are alive.
 static void send_batch(struct floor *floor, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        const char *words[] = {"HGET", (const char *)floor->keys[i], (const char *)floor->requests[i].token};
-        size_t bytes[] = {4, floor->key_bytes[i], BENCH_TOKEN_BYTES};
+        const char *words[] = {"HGET", (const char *)floor->keys[i], (const char *)floor->fields[i]};
+        size_t bytes[] = {4, floor->key_bytes[i], BENCH_FIELD_BYTES};
         redisAppendCommandArgv(floor->redis, 3, words, bytes);
     }
     uint8_t *end = floor->frames;

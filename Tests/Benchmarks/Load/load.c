@@ -38,7 +38,10 @@ static void register_tokens(const char *redis, const char *environment, const ch
     bench_host_port(redis, host, port);
     redisContext *context = redisConnect(host, atoi(port));
     if (context == NULL || context->err) bench_fail("redis %s: %s", redis, context ? context->errstr : "no memory");
-    uint8_t key[BENCH_KEY_LIMIT_BYTES], token[BENCH_TOKEN_BYTES], state[BENCH_STATE_BYTES];
+    uint8_t key[BENCH_KEY_LIMIT_BYTES], token[BENCH_TOKEN_BYTES], field[BENCH_FIELD_BYTES], state[BENCH_STATE_BYTES];
+    redisReply *rule = redisCommand(context, "SET %s %s", BENCH_RULE_KEY, BENCH_RULE);
+    if (rule == NULL || rule->type == REDIS_REPLY_ERROR) bench_fail("redis %s: %s", redis, context->errstr);
+    freeReplyObject(rule);
     for (unsigned tag = 0; tag < BENCH_TAGS; tag++) {
         size_t key_bytes = bench_directory_key(environment, bundle, tag, key);
         redisReply *reply = redisCommand(context, "SET %b %d", key, key_bytes, BENCH_BUCKETS);
@@ -52,8 +55,8 @@ static void register_tokens(const char *redis, const char *environment, const ch
         uint64_t end = first + PIPELINE < tokens ? first + PIPELINE : tokens;
         for (uint64_t i = first; i < end; i++) {
             bench_token(i, token);
-            size_t key_bytes = bench_state_key(key, prefix, token);
-            redisAppendCommand(context, "HSET %b %b %b", key, key_bytes, token, sizeof token, state, sizeof state);
+            size_t key_bytes = bench_state_key(key, prefix, token, field);
+            redisAppendCommand(context, "HSET %b %b %b", key, key_bytes, field, sizeof field, state, sizeof state);
         }
         for (uint64_t i = first; i < end; i++) {
             redisReply *reply;

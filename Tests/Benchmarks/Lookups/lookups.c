@@ -2,7 +2,7 @@
 //
 //   --redis HOST:PORT --file F --window N
 //
-// The file holds, one after the other: length of the key (2 bytes, little-endian), key, field (32 bytes). At most four
+// The file holds, one after the other: length of the key (2 bytes, little-endian), key, field (35 bytes). At most four
 // times N commands are under way; N are sent and N replies read at a time. Prints one JSON line. Exit codes: 0, 1
 // (failed), 64 (usage).
 #include <hiredis/hiredis.h>
@@ -21,9 +21,9 @@ static int append(redisContext *redis, struct input *input) {
     if (input->at == input->end) return 0;
     size_t key_bytes = input->at[0] | (size_t)input->at[1] << 8;
     const char *words[] = {"HGET", (const char *)input->at + 2, (const char *)input->at + 2 + key_bytes};
-    size_t bytes[] = {4, key_bytes, BENCH_TOKEN_BYTES};
+    size_t bytes[] = {4, key_bytes, BENCH_FIELD_BYTES};
     if (redisAppendCommandArgv(redis, 3, words, bytes) != REDIS_OK) bench_fail("redis: %s", redis->errstr);
-    input->at += 2 + key_bytes + BENCH_TOKEN_BYTES;
+    input->at += 2 + key_bytes + BENCH_FIELD_BYTES;
     return 1;
 }
 

@@ -10,6 +10,9 @@
 
 enum {
     BENCH_TOKEN_BYTES = 32,
+    // Of a token's digest, before the token in its field.
+    BENCH_HASH_BYTES = 3,
+    BENCH_FIELD_BYTES = BENCH_HASH_BYTES + BENCH_TOKEN_BYTES,
     BENCH_PAYLOAD_BYTES = 110,
     // Upper bounds of what the functions below write.
     BENCH_RECORD_LIMIT_BYTES = 256,
@@ -27,15 +30,20 @@ enum {
 // The token of a device: 32 bytes that look random and depend on the index alone.
 void bench_token(uint64_t index, uint8_t token[BENCH_TOKEN_BYTES]);
 
-// CRC-32 (IEEE 802.3), which places a token on a shard and in a Redis slot.
+// CRC-32 (IEEE 802.3), which places a token on a shard.
 uint32_t bench_crc32(const uint8_t *bytes, size_t count);
 
-// Writes `t2:{<environment>:<bundle>:` once; returns its length.
+// The rule by which tokens lie, as it stands in Redis under BENCH_RULE_KEY.
+#define BENCH_RULE_KEY "k:tokens"
+#define BENCH_RULE "3 000102030405060708090a0b0c0d0e0f"
+
+// Writes `t3:{<environment>:<bundle>:` once; returns its length.
 size_t bench_state_key_prefix(const char *environment, const char *bundle, uint8_t *key);
 
-// Appends `<xx>}:<bucket>` to a prefix of `prefix` bytes at `key`, xx being the top 8 bits of the token's CRC-32 in
-// hex: the hash that has the token's state. Returns the length of the whole key.
-size_t bench_state_key(uint8_t *key, size_t prefix, const uint8_t token[BENCH_TOKEN_BYTES]);
+// Appends `<xx>}:<bucket>` to a prefix of `prefix` bytes at `key`: the hash that has the token's state. Writes the
+// token's field in it, too. Returns the length of the whole key.
+size_t bench_state_key(
+    uint8_t *key, size_t prefix, const uint8_t token[BENCH_TOKEN_BYTES], uint8_t field[BENCH_FIELD_BYTES]);
 
 // Writes the key that says how many buckets a hash tag has; returns its length.
 size_t bench_directory_key(const char *environment, const char *bundle, unsigned tag, uint8_t *key);
