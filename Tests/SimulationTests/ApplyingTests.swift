@@ -16,6 +16,11 @@ import Testing
         }
     }
 
+    @Test("Seeds of the auditor's mistakes pass", arguments: [19_726] as [UInt64])
+    func knownSeeds(seed: UInt64) {
+        #expect(ApplyingWorld(ApplyingPlan(seed: seed)).run().violation == nil)
+    }
+
     @Test("The same seed does the same, event by event", arguments: [1, 2, 3, 40] as [UInt64])
     func determinism(seed: UInt64) {
         let report = ApplyingWorld(ApplyingPlan(seed: seed)).run()

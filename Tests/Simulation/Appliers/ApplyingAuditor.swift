@@ -131,6 +131,12 @@ final class ApplyingAuditor {
         let stored = log[partition]
         let open = (stored.low..<stored.high).first { !isSettled(log, .init(partition: partition, offset: $0)) }
         if let open { return "\(log.name(of: .init(partition: partition, offset: open))) is neither applied nor dead" }
+        // A position that somebody has set need not be committed again before the end: what is applied may still be on
+        // its way to push.tombstones.
+        let deaths = (stored.low..<stored.high).lazy.compactMap {
+            self.untold(log, .init(partition: partition, offset: $0))
+        }
+        if let death = deaths.first { return "push.tombstones does not tell of token \(death.token)" }
         guard !stored.isTampered, stored.low < stored.high, stored.committed ?? 0 < stored.high else { return nil }
         return "\(log.source.topic)/\(partition) is committed up to \(stored.committed ?? 0) of \(stored.high)"
     }
