@@ -39,11 +39,11 @@ struct OrderAudit: Equatable, Sendable {
     /// Older ones were accepted behind newer ones, for the first time or again, but all that is newer came again after
     /// each: as if the older had been sent in its turn and not been accepted.
     private(set) var isLateOnly = true
-    /// Number of those that came late, and of resends that left out what was done.
+    /// Number of those that came late.
     private(set) var late = 0
     /// Acceptances of what was accepted before.
     private(set) var duplicates = 0
-    /// Times that a resend left out only what is excused.
+    /// Times that a resend left out only what had another outcome, or was stored as done.
     private(set) var excused = 0
 
     /// - Parameters:
@@ -68,7 +68,7 @@ struct OrderAudit: Equatable, Sendable {
             let unexcused = (last + 1..<end).filter { !isExcused(numbers[$0]) }
             let missing = unexcused.filter { !isDone(numbers[$0], time - 1) }
             missed += missing.map { ($0, time) }
-            if unexcused.isEmpty { excused += 1 } else if missing.isEmpty { late += 1 }
+            if missing.isEmpty { excused += 1 }
             return !missing.isEmpty
         }
         for number in accepted {
