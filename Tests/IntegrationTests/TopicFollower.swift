@@ -29,25 +29,29 @@ final class TopicFollower {
 
     /// Takes what is ready.
     func poll() {
-        while let batch = readers.lazy.compactMap({ $0.read(max: 1000) }).first {
-            for index in 0..<batch.count {
-                let message = batch[index]
-                guard message.error == nil else { continue }
-                var headers: [String: String] = [:]
-                for name in Self.headerNames {
-                    if let value = message.header(name) { headers[name] = String(decoding: value, as: UTF8.self) }
-                }
-                messages.append(
-                    Message(
-                        topic: message.topic,
-                        partition: message.partition,
-                        offset: message.offset,
-                        key: Array(message.key),
-                        value: Array(message.value),
-                        headers: headers
-                    )
-                )
+        for reader in readers {
+            while let batch = reader.read(max: 1000) { append(batch) }
+        }
+    }
+
+    private func append(_ batch: KafkaBatch) {
+        for index in 0..<batch.count {
+            let message = batch[index]
+            guard message.error == nil else { continue }
+            var headers: [String: String] = [:]
+            for name in Self.headerNames {
+                if let value = message.header(name) { headers[name] = String(decoding: value, as: UTF8.self) }
             }
+            messages.append(
+                Message(
+                    topic: message.topic,
+                    partition: message.partition,
+                    offset: message.offset,
+                    key: Array(message.key),
+                    value: Array(message.value),
+                    headers: headers
+                )
+            )
         }
     }
 

@@ -85,6 +85,9 @@ final class CoalescingBench {
             .map(\.reference.record)
     }
 
+    /// First bytes of the tokens whose notifications the gateway has accepted; none while it is silent.
+    var accepted: [UInt8] { gateway.accepted(of: Self.bundleID) }
+
     /// Notifications that wait for newer ones of their coalescing key.
     var waiting: Int { shard.stages.coalescing.count }
 

@@ -179,13 +179,16 @@ struct CoalescingShardTests {
     func windowsWhileRedisIsAway() throws {
         let (bench, redis) = goingOnWithoutRedis()
         defer { bench.shard.leave() }
+        // What waits in a lane for a connection would hold up what follows.
+        bench.gateway.isSilent = false
         redis.window = 2000
         redis.isAway = true
         try bench.bring((1, "score"))
         bench.wait(milliseconds: 8000)
         try bench.bring((2, "score"))
         bench.wait(milliseconds: 3000)
-        #expect(bench.sent == [0, 1] && redis.windowQuestions == 0)
+        #expect(bench.accepted == [1, 2])
+        #expect(redis.windowQuestions == 0)
 
         redis.isAway = false
         bench.wait(milliseconds: 6000)
@@ -194,7 +197,8 @@ struct CoalescingShardTests {
         bench.wait(milliseconds: 100)
         try bench.bring((4, "score"))
         bench.wait(milliseconds: 100)
-        #expect(bench.sent == [0, 1, 2] && bench.waiting == 1 && redis.windowQuestions == 1)
+        #expect(bench.accepted == [1, 2, 3])
+        #expect(bench.waiting == 1 && redis.windowQuestions == 1)
     }
 
     @Test("a request that Redis does not answer for is superseded by a newer one that is due before the answer")
