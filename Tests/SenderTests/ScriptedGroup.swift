@@ -52,8 +52,14 @@ final class ScriptedGroup: GroupConsumer {
 
     /// Answers the commits that were not.
     func answerCommits() {
-        let completions = unanswered
+        answerCommits(unanswered)
         unanswered = []
+    }
+
+    /// Answers the latest commit before the others.
+    func answerLastCommit() { answerCommits(unanswered.popLast().map { [$0] } ?? []) }
+
+    private func answerCommits(_ completions: [(KafkaError?) -> Void]) {
         eventLoop?.execute { [commitError] in
             for completion in completions { completion(commitError) }
         }

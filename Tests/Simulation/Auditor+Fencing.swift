@@ -18,7 +18,8 @@ extension Auditor {
 
     func commitAnswered(_ member: SimulatedConsumer, _ error: KafkaError?, sentAt: VirtualTime) {
         var known = memberships[member.number] ?? .init()
-        if !known.unanswered.isEmpty { known.unanswered.removeFirst() }
+        // The answer to a commit from before an assignment is not that to one of it.
+        if let index = known.unanswered.firstIndex(of: sentAt) { known.unanswered.remove(at: index) }
         known.answeredAt = now
         // A cooperative group may move on without a word to a member that keeps what it has.
         if error == nil { known.isFenced = false }

@@ -24,10 +24,8 @@ final class PartitionAssignment {
     /// End of the live reader's routed records, while requests are coalesced; and the tick at which it last moved.
     private(set) var routedLive: Int64 = 0
     private(set) var movedAt: UInt64 = 0
-    /// The last position that the broker has acknowledged.
-    private(set) var committed: PositionMetadata.Position?
-    /// The position on its way to the broker.
-    private(set) var committing: PositionMetadata.Position?
+    /// The last position that the broker has acknowledged in this assignment; nil: not known.
+    var committed: PositionMetadata.Position?
 
     private let doneOfAll: DoneRanges
     private let table: FeedTable
@@ -160,13 +158,5 @@ final class PartitionAssignment {
         }
         if isHeld { position.unnamed += 1 }
         return position
-    }
-
-    func beginCommit(_ position: PositionMetadata.Position) { committing = position }
-
-    /// - Parameter isStored: the broker stored the commit; otherwise it is unknown.
-    func endCommit(isStored: Bool) {
-        if isStored { committed = committing }
-        committing = nil
     }
 }

@@ -13,12 +13,16 @@ final class Commits {
     private let clock: () -> MonotonicTime
     private var permit: SendPermit
     private var nextCommit: MonotonicTime
-    /// A commit is on its way.
-    private(set) var isUnderWay = false
+    /// Number of the commit on its way in the present assignment; nil: none. One of a former assignment may be on its
+    /// way beside it: its answer can take a minute, and is not waited for.
+    private var underWay: UInt64?
+    /// Partitions whose stored position is not known: a commit of a former assignment may have come after later ones.
+    private var doubted: Set<Int32> = []
     private(set) var count = 0
     /// Topics that did not fit into the metadata of the last commits, by partition.
     private(set) var unnamed: [Int32: Int] = [:]
-    private var afterNext: [() -> Void] = []
+    /// Calls that wait for the answer to a commit, by its number.
+    private var afterAnswer: [UInt64: [() -> Void]] = [:]
     /// A commit was answered, or the group has assigned partitions.
     var onAnswer: () -> Void = {}
 
@@ -46,62 +50,75 @@ final class Commits {
     func loopStoodStill(for time: Duration) { permit.loopStoodStill(for: time) }
     func assigned() {
         permit.assigned()
+        underWay = nil
         onAnswer()
     }
     func lostAll() { permit.lostAll() }
 
     /// Commits changed positions, at intervals.
     func commitIfDue(_ partitions: [PartitionAssignment], now: MonotonicTime) {
-        guard nextCommit <= now, !isUnderWay else { return }
+        guard nextCommit <= now, underWay == nil else { return }
         nextCommit = now + ShardLimits.commitInterval
         commit(partitions, evenIfUnchanged: permit.wantsCommit)
     }
 
     /// Commits partitions that are given back. Calls `body` after the answer, or when the allowed time is over.
     ///
-    /// An earlier commit is waited for first, so that the newest position is the last to arrive.
+    /// An earlier commit of the same assignment is waited for first, so that the newest position is the last to arrive.
     func commitLast(_ partitions: [PartitionAssignment], then body: @escaping () -> Void) {
-        guard !isUnderWay else {
-            afterNext.append { [self] in commitLast(partitions, then: body) }
+        if let underWay {
+            afterAnswer[underWay, default: []].append { [self] in commitLast(partitions, then: body) }
             return
         }
-        guard commit(partitions, evenIfUnchanged: false) else { return body() }
-        afterNext.append(body)
+        guard let number = commit(partitions, evenIfUnchanged: false) else { return body() }
+        afterAnswer[number, default: []].append(body)
     }
 
-    /// - Returns: true if a commit was sent.
+    /// A position on its way to the broker.
+    private struct Sent {
+        var partition: PartitionAssignment
+        var position: PositionMetadata.Position
+    }
+
+    /// - Returns: the number of the commit; nil: none was sent.
     @discardableResult
-    private func commit(_ partitions: [PartitionAssignment], evenIfUnchanged: Bool) -> Bool {
+    private func commit(_ partitions: [PartitionAssignment], evenIfUnchanged: Bool) -> UInt64? {
         var offsets: [KafkaPartitionOffset] = []
-        var changed: [PartitionAssignment] = []
+        var sent: [Sent] = []
         for partition in partitions.sorted(by: { $0.number < $1.number }) {
             guard let position = partition.position(metadataLimitBytes: metadataBytes) else { continue }
+            if doubted.remove(partition.number) != nil { partition.committed = nil }
             guard evenIfUnchanged || position != partition.committed else { continue }
             unnamed[partition.number] = position.unnamed
-            partition.beginCommit(position)
-            changed.append(partition)
+            sent.append(Sent(partition: partition, position: position))
             offsets.append(
                 KafkaPartitionOffset(partition.place, offset: position.offset, metadata: position.metadata)
             )
         }
-        guard !offsets.isEmpty else { return false }
+        guard !offsets.isEmpty else { return nil }
         let number = permit.commitSent(now: clock())
         do throws(KafkaError) {
-            isUnderWay = true
-            try consumer.commit(offsets) { [weak self] error in self?.answered(number, changed, error) }
-            return true
+            underWay = number
+            try consumer.commit(offsets) { [weak self] error in self?.answered(number, sent, error) }
+            return number
         } catch {
-            isUnderWay = false
-            for partition in changed { partition.endCommit(isStored: false) }
+            underWay = nil
             logger.warning("commit failed", metadata: ["error": "\(error)"])
-            return false
+            return nil
         }
     }
 
-    private func answered(_ number: UInt64, _ partitions: [PartitionAssignment], _ error: KafkaError?) {
-        isUnderWay = false
-        for partition in partitions { partition.endCommit(isStored: error == nil) }
-        permit.commitAnswered(number, SendPermit.Answer(error))
+    private func answered(_ number: UInt64, _ sent: [Sent], _ error: KafkaError?) {
+        let answer = SendPermit.Answer(error)
+        if underWay == number {
+            underWay = nil
+            if answer == .stored {
+                for commit in sent { commit.partition.committed = commit.position }
+            }
+        } else if answer == .stored || answer == .unknown {
+            doubted.formUnion(sent.map(\.partition.number))
+        }
+        permit.commitAnswered(number, answer)
         if let error {
             // Positions that were not committed are committed by the next attempt, or their records sent again by the
             // next owner: a repetition, no loss.
@@ -110,13 +127,14 @@ final class Commits {
             count += 1
         }
         onAnswer()
-        let bodies = afterNext
-        afterNext = []
-        for body in bodies { body() }
+        for body in afterAnswer.removeValue(forKey: number) ?? [] { body() }
     }
 
     /// Forgets a partition: nothing of it is committed any more, and no answer is awaited.
-    func forget(_ partition: Int32) { unnamed[partition] = nil }
+    func forget(_ partition: Int32) {
+        unnamed[partition] = nil
+        doubted.remove(partition)
+    }
 }
 
 extension SendPermit.Answer {

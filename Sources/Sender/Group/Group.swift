@@ -43,6 +43,7 @@ final class Group {
     private(set) var standing: Set<Int32> = []
     private var nextLookAtStanding: MonotonicTime
     private(set) var revocation: Revocation?
+    private var revocationsBegun: UInt64 = 0
     /// Revocations of the group without an answer: each needs its own, also those that are carried out together.
     private var openRevocations = 0
     /// The first assignment, possibly empty, was answered.
@@ -52,25 +53,6 @@ final class Group {
     private(set) var isStopping = false
     /// Called at a stop when everything is committed, or cannot be.
     private var whenDrained: (() -> Void)?
-
-    /// Partitions being given back.
-    struct Revocation {
-        enum Step {
-            /// Notifications in flight settle.
-            case settling
-            /// The last position is being committed.
-            case committing
-        }
-
-        var partitions: [PartitionAssignment]
-        /// The ends of the lanes that must be settled.
-        var barriers: [LaneBarrier]
-        /// Until then notifications in flight may settle. Those of topics that work have by then.
-        var settlesUntil: MonotonicTime
-        /// Until then the broker may acknowledge what was published.
-        var deadline: MonotonicTime
-        var step = Step.settling
-    }
 
     init(
         consumer: any GroupConsumer,
@@ -295,7 +277,9 @@ final class Group {
         onEvent(.leaving(partitions.flatMap(\.sortedFeeds)))
         // A rebalance inside a drain adds nothing: all partitions are leaving already.
         let former = revocation
+        revocationsBegun += 1
         revocation = Revocation(
+            number: revocationsBegun,
             partitions: partitions.filter { partition in
                 !(former?.partitions.contains { $0 === partition } ?? false)
             } + (former?.partitions ?? []),
@@ -325,7 +309,10 @@ final class Group {
             self.revocation?.step = .committing
             self.revocation?.deadline = now + ShardLimits.lastCommitPatience
             commits.commitLast(revocation.partitions) { [weak self] in
-                guard case .committing = self?.revocation?.step else { return }
+                // The answer may be that to a former revocation's commit, which was not waited for any longer.
+                guard let present = self?.revocation, present.number == revocation.number,
+                    case .committing = present.step
+                else { return }
                 self?.finishRevocation()
             }
         case .committing:
