@@ -27,6 +27,11 @@ final class Stages {
 
     private let settings: ShardSettings
     private let connectors: any GatewayConnectors
+    /// Topics whose records waited for a probe at the last turn, while such records left no room.
+    private var holders: Set<Int32> = []
+    /// The topic that leaves the room to others until the next turn.
+    private var givingWay: Int32?
+    private var nextProbeTurn = MonotonicTime(nanoseconds: 0)
 
     init(
         _ settings: ShardSettings,
@@ -165,8 +170,30 @@ final class Stages {
                 continue
             }
             account.feeding = gateway.feeding(of: topic)
+            if account.isProbed, givingWay == topic.index { account.feeding = .nothing }
             if gateway.isIdleProber(topic), !group.hasWork(topic) { gateway.endProbe(of: topic) }
         }
+    }
+
+    /// Counts the bytes of topics that are only probed. While they leave no room, one of those whose records wait for a
+    /// probe gives way at each turn, so that all are probed in the end.
+    func shareProbeRoom(now: MonotonicTime) {
+        let accounts = group.directory.accounts
+        group.memory.setProbed(accounts.reduce(0) { $0 + ($1.isProbed ? $1.bytes : 0) })
+        guard nextProbeTurn <= now else { return }
+        nextProbeTurn = now + ShardLimits.probeTurn
+        givingWay = nil
+        let former = holders
+        holders = []
+        guard !group.memory.budget.admitsProbe else { return }
+        let probed = accounts.filter(\.isProbed)
+        let held = probed.filter { $0.bytes > 0 }.compactMap(\.topic)
+            .compactMap { gateway.lanes(ofTopic: $0.index) }.filter { $0.sending == .held }
+        holders = Set(held.map(\.topic.index))
+        let isWaitedFor = probed.contains { $0.bytes == 0 && $0.topic.map(group.hasWork) == true }
+        guard isWaitedFor, let next = held.first(where: { former.contains($0.topic.index) }) else { return }
+        givingWay = next.topic.index
+        next.giveWay()
     }
 
     /// Lets time pass for bundles that wait for a certificate, and makes room for others as certificates come.

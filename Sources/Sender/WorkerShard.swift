@@ -237,6 +237,7 @@ package final class WorkerShard {
         stages.memory.goOnWithoutRedis()
         stages.routing.expireProbes()
         stages.updateFeeding()
+        stages.shareProbeRoom(now: now)
         if nextRetry <= now {
             nextRetry = now + ShardLimits.retryInterval
             retry(now: now)

@@ -161,6 +161,17 @@ import Testing
         #expect(budget.usedBytes == 40 && budget.admits(topicBytes: 40))
     }
 
+    @Test("Topics that are only probed share a quarter, and one may take a record though the others have left no room")
+    func probes() {
+        var budget = MemoryBudget(limitBytes: 100, topicLimitBytes: 100)
+        budget.takeBytes(100)
+        #expect(!budget.admits(topicBytes: 0) && budget.admitsProbe)
+        budget.probedBytes = 24
+        #expect(budget.admitsProbe)
+        budget.probedBytes = 25
+        #expect(!budget.admitsProbe)
+    }
+
     @Test("A record is admitted whole while there is any room; a budget that is overdrawn admits nothing")
     func whole() {
         var budget = MemoryBudget(limitBytes: 100, topicLimitBytes: 100)

@@ -36,23 +36,27 @@ extension Auditor {
         guard memory[worker, default: .init()].taken < taken else { return }
         memory[worker, default: .init()].taken = taken
         var topics: [TopicHash: Held] = [:]
+        var probing = Held()
         for partition in shard.stages.group.assigned.values {
             for feed in partition.feeds.values where feed.ledger.frontier.recordCount > 0 {
                 count(feed, in: partition.number, &topics[feed.hash, default: Held()])
                 if case .notifications = feed.account.feeding {
                     memory[worker, default: .init()].probed.insert(feed.hash)
+                    // What leaves with its partition may have been taken before the topic stopped.
+                    if partition.phase == .active { count(feed, in: partition.number, &probing) }
                 }
             }
         }
         var all = Held()
         for (topic, held) in topics {
             check(held.bytesBefore < options.memoryBytes / 2, 7, "a topic holds \(held.bytes) bytes")
-            // What is needed for a probe is taken, whatever the others hold.
+            // One record for a probe is taken, whatever the others hold.
             guard memory[worker]?.probed.contains(topic) == false else { continue }
             all.bytes += held.bytes
             all.largest = max(all.largest, held.largest)
         }
         check(all.bytesBefore < options.memoryBytes, 7, "a shard holds \(all.bytes) bytes")
+        check(probing.bytesBefore < options.memoryBytes / 4, 7, "a shard holds \(probing.bytes) bytes for probes")
     }
 
     private func count(_ feed: TopicFeed, in partition: Int32, _ held: inout Held) {

@@ -135,8 +135,8 @@ extension WorldPlan {
         if dice.chance(50) { makeSick(&dice) }
     }
 
-    /// Little room. A topic that does not work keeps a record to probe with, or a sample of them, however large: the
-    /// others need room beside that.
+    /// Little room. Topics that do not work share a quarter of it for the records that they are probed with: it is
+    /// enough for most, because one that waits for its turn could wait longer than the world lasts.
     private mutating func tighten(_ dice: inout Dice) {
         let largest = records.lazy.map(\.tokens.count).max() ?? 0
         let room = largest > Self.tokensPerKey ? 400_000 : 10_000 * options.sick.count

@@ -27,6 +27,11 @@ final class TopicAccount {
         self.topic = topic
     }
 
+    /// The topic is only probed.
+    var isProbed: Bool {
+        if case .notifications = feeding { true } else { false }
+    }
+
     /// Adds a change of the ledger of one of its feeds.
     func addChange(records: Int, notifications: Int, bytes: Int) {
         self.records += records

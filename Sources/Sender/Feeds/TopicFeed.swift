@@ -130,7 +130,7 @@ final class TopicFeed {
             notifications: ledger.frontier.uncommitted - notifications,
             bytes: added
         )
-        if added > 0 { budget.takeBytes(added) } else if added < 0 { budget.giveBack(-added) }
+        if added > 0 { budget.takeBytes(added, forProbe: account.isProbed) } else if added < 0 { budget.giveBack(-added) }
         return result
     }
 
@@ -220,7 +220,15 @@ final class ShardMemory {
         self.budget = budget
     }
 
-    func takeBytes(_ bytes: Int) { budget.takeBytes(bytes) }
+    /// - Parameter forProbe: for a topic that is only probed.
+    func takeBytes(_ bytes: Int, forProbe: Bool = false) {
+        budget.takeBytes(bytes)
+        if forProbe { budget.probedBytes += bytes }
+    }
+
     func giveBack(_ bytes: Int) { budget.giveBack(bytes) }
     func admits(_ account: TopicAccount) -> Bool { budget.admits(topicBytes: account.bytes) }
+
+    /// Sets the bytes of topics that are only probed. In between only those that they take are added.
+    func setProbed(_ bytes: Int) { budget.probedBytes = bytes }
 }

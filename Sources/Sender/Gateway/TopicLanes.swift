@@ -79,6 +79,11 @@ final class TopicLanes {
         }
     }
 
+    /// Gives back the record that waits for a probe, which is fed again later.
+    func giveWay() {
+        if sending == .held { sending = .suspending }
+    }
+
     /// Encodes a notification into the lane of its token.
     ///
     /// - Parameter checksum: CRC-32 of the token.

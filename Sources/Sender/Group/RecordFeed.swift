@@ -33,7 +33,7 @@ final class RecordFeed {
     private func allows(_ feeding: TopicAccount.Feeding, _ feed: TopicFeed) -> Bool {
         switch feeding {
         case .all: hasRoom(feed)
-        case .notifications(let limit): feed.account.notifications < limit
+        case .notifications(let limit): feed.account.notifications < limit && memory.budget.admitsProbe
         case .deadLetters(let records): records > 0 && hasRoom(feed)
         case .nothing: false
         }

@@ -25,6 +25,8 @@ enum ShardLimits {
     static let nearRecords: Int64 = 10_000
     /// Judged notifications in a probe of a gateway doubted for its refusals of tokens.
     static let probeSample = 20
+    /// Time between two turns in the room for probes, while records that wait for theirs fill it.
+    static let probeTurn = Duration.seconds(10)
     /// Most refused tokens of a topic that wait until the gateway is trusted.
     static let pendingTombstones = 65_536
     /// Memory of a notification beside its record's value, in bytes: its frame without the payload, its entry and its
