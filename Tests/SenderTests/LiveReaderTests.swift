@@ -22,6 +22,21 @@ struct LiveReaderTests {
         #expect(bench.committed()?.offset == 3 && bench.committed()?.metadata == "3;")
     }
 
+    @Test("a small record that waits does not keep a batch of which the rest was passed over", arguments: [true, false])
+    func sparse(isSparse: Bool) throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.gateway.missing = [Bench.sport]
+        bench.gateway.halfDead = [Bench.news]
+        bench.assign(0)
+        try bench.bring((Bench.news, [1]), (isSparse ? Bench.sport : Bench.news, Array(1...100)))
+        weak let batch = bench.group.batches.last
+        bench.wait(milliseconds: 100)
+        #expect(bench.shard.stages.gateway.inFlightCount >= 1)
+        #expect((batch == nil) == isSparse)
+        bench.gateway.halfDead = []
+    }
+
     @Test("messages fetched while partitions are given back are kept, and fed afterwards")
     func keptAtRevocation() throws {
         let bench = Bench()

@@ -149,6 +149,19 @@ import Testing
         for number in firstCount..<UInt32(Self.count) { #expect(bench.text(number) == "\(number)") }
     }
 
+    @Test("What is copied out of the latest batch does not keep older batches from being let go when their time comes")
+    func copiesOfLatest() throws {
+        let bench = try Bench()
+        weak let oldest = bench.batches[0]
+        weak let latest = bench.batches.last
+        bench.batches.last.map(bench.feed.unpinSources(of:))
+        bench.batches.removeAll()
+        #expect(oldest != nil && latest == nil)
+        bench.feed.unpinSources(takenBefore: MonotonicTime(nanoseconds: .max))
+        #expect(oldest == nil)
+        for number in 0..<UInt32(Self.count) { #expect(bench.text(number) == "\(number)") }
+    }
+
     @Test("A feed counts for its topic and its shard until its records are done, or it is over")
     func memory() throws {
         let bench = try Bench()

@@ -174,10 +174,20 @@ final class TopicFeed {
     /// Copies records taken in before a time out of their fetch buffers, which hold records of other topics, too.
     func unpinSources(takenBefore time: MonotonicTime) {
         trimSources()
-        let late = runs.prefix { $0.takenAt < time }
-        guard let last = late.last, !last.isCopied else { return }
+        copySources(runs.prefix { $0.takenAt < time }.indices)
+    }
+
+    /// Copies the latest records out of the fetch buffers of their batch.
+    func unpinSources(of batch: KafkaBatch) {
+        trimSources()
+        let others = runs.lastIndex { $0.batch !== batch }.map { $0 + 1 } ?? 0
+        copySources(others..<runs.count)
+    }
+
+    private func copySources(_ indices: Range<Int>) {
+        guard runs[indices].contains(where: { !$0.isCopied }) else { return }
         var copied: [SourceRun] = []
-        for run in late {
+        for run in runs[indices] {
             if run.isCopied {
                 copied.append(run)
                 continue
@@ -195,7 +205,7 @@ final class TopicFeed {
                 )
             }
         }
-        runs.replaceSubrange(late.indices, with: copied)
+        runs.replaceSubrange(indices, with: copied)
     }
 
     /// The source of a record; nil once the cursor has passed it.

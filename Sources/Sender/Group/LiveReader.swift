@@ -62,6 +62,7 @@ final class LiveReader {
                 if let error = message.error { report(error, of: message) }
                 continue
             }
+            intake.see(message)
             guard let partition = leftover.partitions[message.partition], partition.phase == .active else { continue }
             feed.feedLive(message, at: index, of: partition)
         }

@@ -100,6 +100,7 @@ final class RecordFeed {
                 stop = .enough(next: index)
                 break
             }
+            intake.see(message)
             position = message.offset
             // Nothing from there on was passed over.
             if let next = partition.liveNext, position >= next {

@@ -26,6 +26,10 @@ final class Intake {
     private var source: KafkaBatch?
     private var unixSeconds: Int64 = 0
     private var now = MonotonicTime(nanoseconds: 0)
+    /// Bytes of the records of `source` looked at and of those taken in, and the feeds of the latter.
+    private var seenBytes = 0
+    private var takenBytes = 0
+    private var takers: [TopicFeed] = []
     private(set) var counters = IntakeCounters()
     /// Batches made so far, which is the number of the last one.
     private(set) var batchesMade: UInt64 = 0
@@ -47,6 +51,9 @@ final class Intake {
         unixSeconds = unixMilliseconds() / 1000
     }
 
+    /// Counts a record that is being looked at, taken in or not.
+    func see(_ message: KafkaMessageView) { seenBytes += message.value.count }
+
     /// Notifications of the batch being made.
     var preparedCount: Int { batch?.count ?? 0 }
 
@@ -55,9 +62,34 @@ final class Intake {
         defer {
             batch = nil
             source = nil
+            seenBytes = 0
+            takenBytes = 0
+            takers.removeAll(keepingCapacity: true)
         }
+        unpinIfSparse()
         guard let batch, !batch.isEmpty else { return nil }
         return batch
+    }
+
+    /// Copies records out of a batch of which little was taken in: only what is taken in counts towards the limits, and
+    /// one small record would keep the others' memory until it is done, or late.
+    private func unpinIfSparse() {
+        guard let source, takenBytes < seenBytes / ShardLimits.pinnedShare else { return }
+        for feed in takers { feed.unpinSources(of: source) }
+    }
+
+    /// Enters a record into its feed.
+    private func add(
+        _ message: KafkaMessageView,
+        at index: Int,
+        to feed: TopicFeed,
+        of source: KafkaBatch,
+        tokens: Int,
+        payloadBytes: Int = 0
+    ) -> UInt32 {
+        takenBytes += message.value.count
+        if takers.last !== feed { takers.append(feed) }
+        return feed.addRecord(message, at: index, of: source, tokens: tokens, payloadBytes: payloadBytes, now: now)
     }
 
     // MARK: Records
@@ -68,7 +100,7 @@ final class Intake {
         counters.records += 1
         counters.undecodable += 1
         counters.notifications += tokens
-        let record = feed.addRecord(message, at: index, of: source, tokens: tokens, now: now)
+        let record = add(message, at: index, to: feed, of: source, tokens: tokens)
         outcomes.deadLetter(record: record, of: feed, tokens: UInt32(tokens), refusal)
     }
 
@@ -80,14 +112,14 @@ final class Intake {
         let feed = fed.feed
         counters.records += 1
         counters.notifications += request.tokenCount
-        let record = feed.addRecord(
+        let record = add(
             fed.message,
             at: fed.index,
+            to: feed,
             of: source,
             tokens: request.tokenCount,
             // A longer one is white space, or refused.
-            payloadBytes: min(request.payload.count, topic.payloadLimitBytes),
-            now: now
+            payloadBytes: min(request.payload.count, topic.payloadLimitBytes)
         )
         let prepared = openBatch(source)
         let payload: (offset: Int, bytes: Int)

@@ -29,6 +29,8 @@ enum ShardLimits {
     static let probeTurn = Duration.seconds(10)
     /// Most refused tokens of a topic that wait until the gateway is trusted.
     static let pendingTombstones = 65_536
+    /// A batch is pinned by records that make up at least one in so many of its bytes; fewer are copied out.
+    static let pinnedShare = 4
     /// Memory of a notification beside its record's value, in bytes: its frame without the payload, its entry and its
     /// marks.
     static let notificationBytes = 128
