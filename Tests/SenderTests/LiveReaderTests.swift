@@ -1,3 +1,4 @@
+import PipelineCore
 import Testing
 
 @testable import KafkaClient
@@ -35,6 +36,30 @@ struct LiveReaderTests {
         #expect(bench.shard.stages.gateway.inFlightCount >= 1)
         #expect((batch == nil) == isSparse)
         bench.gateway.halfDead = []
+    }
+
+    @Test("a stretch that is near in offsets and long in bytes is left to the catch-up reader, as far as it is long")
+    func longStretch() throws {
+        let position = PositionMetadata.choose(
+            [(Bench.hash(Bench.sport), 90)],
+            liveNext: 110,
+            limitBytes: 4096
+        ) { _, _ in DoneRanges() }
+        let bench = Bench(committed: 110, metadata: position.metadata)
+        defer { bench.shard.leave() }
+        let many = [UInt8](repeating: 7, count: 30_000)
+        let large = Int64(ShardLimits.nearBytes / (32 * many.count)) + 1
+        try bench.keep(Bench.sport, [1], at: 90)
+        for offset in 91...90 + large { try bench.keep(Bench.news, many, at: offset) }
+        try bench.keep(Bench.sport, [2], at: 109)
+        bench.assign(0)
+        #expect(bench.group.answers.map { $0.map(\.offset) } == [[90]])
+        bench.group.batches.append(KafkaBatch(bench.reader.log))
+        try bench.bring((Bench.news, [50]))
+        bench.wait(milliseconds: 2000)
+        #expect(bench.group.seeks.map(\.offset) == [110] && bench.reader.begins == [91 + large])
+        #expect(bench.gateway.accepted(of: Bench.sport) == [1, 2] && bench.gateway.accepted(of: Bench.news) == [50])
+        #expect(bench.committed()?.offset == 111 && bench.committed()?.metadata == "3;")
     }
 
     @Test("messages fetched while partitions are given back are kept, and fed afterwards")

@@ -18,6 +18,8 @@ final class PartitionAssignment {
     private(set) var liveNext: Int64?
     /// Everything below this offset is done for topics without a feed.
     let doneBelow: Int64
+    /// Bytes that the live reader has read of the stretch before `doneBelow`, if it began at a near cursor.
+    private var rereadBytes = 0
     /// Feeds by topic.
     private(set) var feeds: [TopicHash: TopicFeed] = [:]
     var catchUp = CatchUp()
@@ -52,6 +54,22 @@ final class PartitionAssignment {
 
     /// The live reader goes on from an offset.
     func moveLive(to offset: Int64) { liveNext = offset }
+
+    /// Counts a record that the live reader has passed.
+    ///
+    /// - Returns: the near stretch turned out long: the live reader is to go on at `doneBelow`, because what is new
+    ///   waits behind it. Topics that lag in the rest are behind from now on.
+    func endsNearStretch(bytes: Int) -> Bool {
+        guard let next = liveNext, next < doneBelow else { return false }
+        rereadBytes += bytes
+        guard rereadBytes > ShardLimits.nearBytes else { return false }
+        for feed in feeds.values where feed.ledger.doneBelow < doneBelow {
+            feed.passOver(max(next, feed.ledger.doneBelow))
+            feed.passOver(doneBelow - 1)
+        }
+        moveLive(to: doneBelow)
+        return true
+    }
 
     /// Notes that all records of the live reader below an offset were routed.
     func noteRouted(upTo offset: Int64, tick: UInt64) {

@@ -65,6 +65,7 @@ final class LiveReader {
             intake.see(message)
             guard let partition = leftover.partitions[message.partition], partition.phase == .active else { continue }
             feed.feedLive(message, at: index, of: partition)
+            if partition.endsNearStretch(bytes: message.value.count) { jump(in: partition) }
         }
         let prepared = intake.end()
         if index < batch.count {
@@ -90,6 +91,16 @@ final class LiveReader {
 
     private func consume() -> KafkaBatch? {
         consumer.consumeBatch(max: batchRecords, timeoutMilliseconds: 0)
+    }
+
+    /// Leaves out what remains before the committed offset. The catch-up reader reads it for those who lag there.
+    private func jump(in partition: PartitionAssignment) {
+        do throws(KafkaError) {
+            try consumer.seekWithoutWaiting(to: [KafkaPartitionOffset(partition.place, offset: partition.doneBelow)])
+        } catch {
+            // The records in between come all the same. They are passed, not fed.
+            logger.info("near stretch is read to its end", metadata: ["error": "\(error)"])
+        }
     }
 
     /// Handles an error in place of a message.

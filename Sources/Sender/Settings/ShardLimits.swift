@@ -23,6 +23,8 @@ enum ShardLimits {
     /// The longest distance of a near cursor from the committed offset, in offsets. A take-over reads and skips a near
     /// stretch. Beyond it the topic is read apart.
     static let nearRecords: Int64 = 10_000
+    /// Most bytes of a near stretch: what is new waits behind it. The rest of a longer one is read apart.
+    static let nearBytes = 16 << 20
     /// Judged notifications in a probe of a gateway doubted for its refusals of tokens.
     static let probeSample = 20
     /// Time between two turns in the room for probes, while records that wait for theirs fill it.
