@@ -187,8 +187,8 @@ final class Stages {
         holders = []
         guard !group.memory.budget.admitsProbe else { return }
         let probed = accounts.filter(\.isProbed)
-        let held = probed.filter { $0.bytes > 0 }.compactMap(\.topic)
-            .compactMap { gateway.lanes(ofTopic: $0.index) }.filter { $0.sending == .held }
+        let holding = probed.filter { $0.bytes > 0 }.compactMap(\.topic)
+        let held = holding.compactMap { gateway.lanes(ofTopic: $0.index) }.filter { $0.sending == .held }
         holders = Set(held.map(\.topic.index))
         let isWaitedFor = probed.contains { $0.bytes == 0 && $0.topic.map(group.hasWork) == true }
         guard isWaitedFor, let next = held.first(where: { former.contains($0.topic.index) }) else { return }

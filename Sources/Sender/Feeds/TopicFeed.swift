@@ -130,7 +130,11 @@ final class TopicFeed {
             notifications: ledger.frontier.uncommitted - notifications,
             bytes: added
         )
-        if added > 0 { budget.takeBytes(added, forProbe: account.isProbed) } else if added < 0 { budget.giveBack(-added) }
+        if added > 0 {
+            budget.takeBytes(added, forProbe: account.isProbed)
+        } else if added < 0 {
+            budget.giveBack(-added)
+        }
         return result
     }
 
