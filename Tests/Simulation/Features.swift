@@ -51,6 +51,9 @@ struct Features: OptionSet, Sendable, Hashable {
     /// Workers follow push.tombstones, and ask Redis only for tokens that may be dead. Some register again.
     static let filter = Features(rawValue: 1 << 27)
 
+    /// Who takes a partition over begins at its offset, or soon goes on from there; laggards are read apart.
+    static let farLaggards = Features(rawValue: 1 << 28)
+
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
         ("half-dead", .halfDead), ("receive-buffers", .receiveBuffers), ("poison", .poison), ("slow", .slow),
@@ -62,6 +65,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("broken-keys", .brokenKeys), ("without-redis", .withoutRedis), ("dedupe", .dedupe), ("windows", .windows),
         ("for-good", .forGood), ("tight-memory", .tightMemory), ("deferred-commits", .deferredCommits),
         ("certificates", .certificates), ("filter", .filter),
+        ("far-laggards", .farLaggards),
     ]
 
     static let all = Features(named.map(\.feature))

@@ -260,6 +260,10 @@ final class World {
             shared.next()
         }
         settings.metadataBytes = plan.options.metadataBytes
+        if let near = plan.options.near {
+            settings.nearRecords = near.records
+            settings.nearBytes = near.bytes
+        }
         // Worlds have few tokens, and to clear room for many takes longer than the rest of a world.
         settings.acceptedTokenBits = 6
         return settings

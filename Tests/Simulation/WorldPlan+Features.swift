@@ -78,6 +78,9 @@ extension WorldPlan {
         case .deferredCommits: deferCommits(&dice)
         case .certificates: loseCertificate(&dice)
         case .filter: followTombstones(&dice)
+        case .farLaggards:
+            let records = dice.chance(50) ? 10_000 : Int64(dice.pick(0...30))
+            options.near = Near(records: records, bytes: dice.pick(0...5000))
         default: break
         }
     }

@@ -29,6 +29,8 @@ struct WorldPlan: Sendable, Equatable {
         var batch = 64
         /// Most bytes of metadata in a commit.
         var metadataBytes = 4096
+        /// The longest stretch that a take-over rereads; nil: by default, which is all of it.
+        var near: Near?
         /// Acknowledged bytes are told.
         var tellsAcknowledgements = true
         /// Bytes of our kernel's and the channel's buffers.
@@ -69,6 +71,12 @@ struct WorldPlan: Sendable, Equatable {
         var certificateGrace = VirtualTime.seconds(3)
         /// Bundles with such a gap have registered tokens.
         var hasRegistrations = false
+    }
+
+    /// Records and bytes of a near stretch.
+    struct Near: Sendable, Equatable {
+        var records: Int64
+        var bytes: Int
     }
 
     /// A time in which the directory of certificates has none for a topic.

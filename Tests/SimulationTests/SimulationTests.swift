@@ -140,6 +140,23 @@ import Testing
         }
     }
 
+    @Test(
+        "Who takes over far from the laggards, or soon leaves them behind, reads for them apart and breaks nothing",
+        arguments: [0, 10_000] as [Int64]
+    )
+    func farLaggards(records: Int64) {
+        var readings = 0
+        for seed in 1...6 as ClosedRange<UInt64> {
+            var plan = WorldPlan(seed: seed, features: [])
+            plan.options.near = .init(records: records, bytes: 500)
+            plan.faults = [Fault(.crash, at: .seconds(2), lasting: .milliseconds(500))]
+            let report = World(plan, tells: true).run()
+            #expect(report.violation == nil)
+            readings += report.story.count { $0.contains("records again") }
+        }
+        #expect(readings > 0)
+    }
+
     @Test("A feature that a seed does not choose changes nothing, and plain worlds have none")
     func features() {
         for seed in 1...40 as ClosedRange<UInt64> {

@@ -32,16 +32,26 @@ final class PartitionAssignment {
     private let doneOfAll: DoneRanges
     private let table: FeedTable
     private let budget: ShardMemory
+    private let nearBytes: Int
 
     /// - Parameters:
     ///   - doneBelow: the committed offset.
     ///   - doneOfAll: done ranges of all topics, as written by an earlier version.
-    init(place: KafkaTopicPartition, doneBelow: Int64, doneOfAll: DoneRanges, table: FeedTable, budget: ShardMemory) {
+    ///   - nearBytes: most bytes that the live reader reads of the stretch before `doneBelow`.
+    init(
+        place: KafkaTopicPartition,
+        doneBelow: Int64,
+        doneOfAll: DoneRanges,
+        table: FeedTable,
+        budget: ShardMemory,
+        nearBytes: Int = ShardLimits.nearBytes
+    ) {
         self.place = place
         self.doneBelow = max(0, doneBelow)
         self.doneOfAll = doneOfAll
         self.table = table
         self.budget = budget
+        self.nearBytes = nearBytes
         if doneBelow >= 0 { liveNext = doneBelow }
     }
 
@@ -62,7 +72,7 @@ final class PartitionAssignment {
     func endsNearStretch(bytes: Int) -> Bool {
         guard let next = liveNext, next < doneBelow else { return false }
         rereadBytes += bytes
-        guard rereadBytes > ShardLimits.nearBytes else { return false }
+        guard rereadBytes > nearBytes else { return false }
         for feed in feeds.values where feed.ledger.doneBelow < doneBelow {
             feed.passOver(max(next, feed.ledger.doneBelow))
             feed.passOver(doneBelow - 1)

@@ -26,7 +26,8 @@ final class Group {
     let directory: TopicDirectory
     private let consumer: any GroupConsumer
     let logger: Logger
-    private let metadataBytes: Int
+    private let nearRecords: Int64
+    private let nearBytes: Int
     private let revokeDeadline: Duration
     private let settlePatience: Duration
     private let requestsTopic: String
@@ -71,7 +72,8 @@ final class Group {
         self.commits = commits
         self.logger = logger
         self.clock = clock
-        metadataBytes = settings.metadataBytes
+        nearRecords = settings.nearRecords
+        nearBytes = settings.nearBytes
         revokeDeadline = settings.revokeDeadline
         settlePatience = settings.settlePatience
         requestsTopic = settings.names.requests
@@ -185,7 +187,7 @@ final class Group {
         }
         // With a near cursor the live reader starts there and skips finished records.
         let lowest = metadata.laggards.map(\.cursor).min() ?? position.offset
-        let isNear = position.offset - lowest <= ShardLimits.nearRecords
+        let isNear = position.offset - lowest <= nearRecords
         let start = isNear ? min(lowest, position.offset) : position.offset
         add(position.place, metadata, offset: position.offset, start: start)
         return KafkaPartitionOffset(position.place, offset: start)
@@ -197,7 +199,8 @@ final class Group {
             doneBelow: offset,
             doneOfAll: metadata.doneOfAll,
             table: feeds,
-            budget: memory
+            budget: memory,
+            nearBytes: nearBytes
         )
         if start >= 0 { partition.moveLive(to: start) }
         for laggard in metadata.laggards {

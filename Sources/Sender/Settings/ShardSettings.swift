@@ -39,6 +39,9 @@ struct ShardSettings: Sendable {
     var batchRecords: Int
     /// Most bytes of metadata in a commit.
     var metadataBytes: Int
+    /// Longest near stretch at a take-over; see ``ShardLimits/nearRecords``.
+    var nearRecords = ShardLimits.nearRecords
+    var nearBytes = ShardLimits.nearBytes
     /// Room for tokens that the gateway accepted, of a topic with invalid ones: the logarithm of its buckets of eight.
     var acceptedTokenBits = 16
     /// UNIX milliseconds now.
