@@ -86,7 +86,7 @@ final class Outcomes {
     /// Notes that the gateway refused a notification because of its content.
     ///
     /// Other notifications of its record are mostly refused for the same reason, so the dead letter waits for them:
-    /// until nothing else of the record is open, or for ``RefusedContent/patience``.
+    /// until nothing else of the record is open, or, if it is the first, for ``RefusedContent/patience``.
     func deadLetter(_ reference: NotificationReference, status: UInt8, _ refusal: RecordRefusal, now: MonotonicTime) {
         guard let feed = feeds[reference.assignment], !feed.isDone(reference.record, token: reference.token) else {
             return
@@ -99,8 +99,9 @@ final class Outcomes {
         }
     }
 
-    private func publishRefusals(now: MonotonicTime) {
-        let due = refusals.takeDue(now: now) { [feeds] feed, record in
+    private func publishRefusals(now: MonotonicTime, isHurried: Bool) {
+        guard !refusals.isEmpty else { return }
+        let due = refusals.takeDue(now: now, isHurried: isHurried) { [feeds] feed, record in
             feeds[feed]?.ledger.frontier.remaining(of: record)
         }
         for refused in due { publish(refused) }
@@ -133,14 +134,14 @@ final class Outcomes {
 
     /// Publishes dead letters that wait for others of their records.
     func hurry(now: MonotonicTime) {
-        if !refusals.isEmpty { publishRefusals(now: now + RefusedContent.patience) }
+        publishRefusals(now: now, isHurried: true)
     }
 
     /// Tries failed publications again, and publishes dead letters that have waited for others long enough.
     ///
     /// - Parameter isHurried: a partition is being given back: dead letters do not wait for others.
     func retry(now: MonotonicTime, isHurried: Bool = false) {
-        if isHurried { hurry(now: now) } else if !refusals.isEmpty { publishRefusals(now: now) }
+        publishRefusals(now: now, isHurried: isHurried)
         for number in publications.takeWaiting() { hand(over: number) }
     }
 

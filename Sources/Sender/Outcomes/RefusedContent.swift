@@ -3,7 +3,8 @@ import PushTopics
 
 /// Notifications that the gateway refused because of their content, collected by record, status and reason.
 ///
-/// A record whose five hundred tokens are refused one after the other so becomes one dead letter. Pure.
+/// A record whose five hundred tokens are refused one after the other so becomes one dead letter, or two if that takes
+/// long: each refusal costs a connection, of which there are few. Pure.
 struct RefusedContent {
     /// Refusals of one record for one reason.
     struct Refused {
@@ -14,35 +15,41 @@ struct RefusedContent {
         var refusal: RecordRefusal
     }
 
-    /// The longest wait of a refusal for others of its record.
+    /// The longest wait of a record's first dead letter for further refusals. A second one waits for all of them.
     static let patience = Duration.seconds(5)
 
-    private struct Key: Hashable {
+    fileprivate struct Place: Hashable {
         var feed: UInt32
         var record: UInt32
+    }
+
+    fileprivate struct Key: Hashable {
+        var place: Place
         var reason: String
     }
 
-    private struct Entry {
+    fileprivate struct Entry {
         var tokens: Set<UInt32>
         var status: UInt8
         var refusal: RecordRefusal
         var since: MonotonicTime
+        /// Former refusals of the record are in a dead letter.
+        var hasLetter = false
     }
 
     private var entries: [Key: Entry] = [:]
 
     var isEmpty: Bool { entries.isEmpty }
 
-    /// - Returns: true if it is the first of its record and reason.
+    /// - Returns: true if no other of its record and reason waits.
     mutating func add(
         _ reference: NotificationReference,
         status: UInt8,
         _ refusal: RecordRefusal,
         now: MonotonicTime
     ) -> Bool {
-        let key = Key(feed: reference.assignment, record: reference.record, reason: refusal.reason)
-        let isFirst = entries[key] == nil
+        let key = Key(reference, refusal.reason)
+        let isFirst = entries[key]?.tokens.isEmpty ?? true
         entries[key, default: Entry(tokens: [], status: status, refusal: refusal, since: now)].tokens
             .insert(reference.token)
         return isFirst
@@ -50,40 +57,65 @@ struct RefusedContent {
 
     /// Takes the refusals of one record if none of its other notifications is open.
     mutating func takeRecord(of reference: NotificationReference, reason: String, ifComplete open: Int) -> Refused? {
-        let key = Key(feed: reference.assignment, record: reference.record, reason: reason)
+        let key = Key(reference, reason)
         guard let entry = entries[key], open <= entry.tokens.count else { return nil }
-        return takeEntry(key, entry)
+        entries[key] = nil
+        return Refused(key, entry)
     }
 
     /// Takes the refusals that no longer wait.
     ///
-    /// - Parameter remaining: notifications of a record that are not done; nil: the feed is over.
+    /// - Parameters:
+    ///   - isHurried: none waits.
+    ///   - remaining: notifications of a record that are not done; nil: the feed is over.
     mutating func takeDue(
         now: MonotonicTime,
+        isHurried: Bool,
         remaining: (_ feed: UInt32, _ record: UInt32) -> Int?
     ) -> [Refused] {
         var due: [Refused] = []
+        // Refusals of one record for several reasons do not wait for each other.
+        let waiting = Dictionary(entries.map { ($0.key.place, $0.value.tokens.count) }, uniquingKeysWith: +)
         for (key, entry) in entries {
-            guard let open = remaining(key.feed, key.record) else {
+            guard let open = remaining(key.place.feed, key.place.record) else {
                 entries[key] = nil
                 continue
             }
-            guard open <= entry.tokens.count || entry.since + Self.patience <= now else { continue }
-            due.append(takeEntry(key, entry))
+            let isComplete = open <= waiting[key.place, default: 0]
+            let isLate = !entry.hasLetter && entry.since + Self.patience <= now
+            guard isComplete || isLate || isHurried else { continue }
+            if !entry.tokens.isEmpty { due.append(Refused(key, entry)) }
+            entries[key]?.tokens = []
+            entries[key]?.hasLetter = true
+            if isComplete { entries[key] = nil }
         }
         return due.sorted { ($0.feed, $0.record, $0.refusal.reason) < ($1.feed, $1.record, $1.refusal.reason) }
-    }
-
-    private mutating func takeEntry(_ key: Key, _ entry: Entry) -> Refused {
-        entries[key] = nil
-        var tokens = TokenRuns()
-        for token in entry.tokens.sorted() { tokens.append(token) }
-        return Refused(feed: key.feed, record: key.record, tokens: tokens, status: entry.status, refusal: entry.refusal)
     }
 
     /// Forgets feeds that are over.
     mutating func forget(_ feeds: Set<UInt32>) {
         guard !entries.isEmpty else { return }
-        entries = entries.filter { !feeds.contains($0.key.feed) }
+        entries = entries.filter { !feeds.contains($0.key.place.feed) }
+    }
+}
+
+extension RefusedContent.Key {
+    fileprivate init(_ reference: NotificationReference, _ reason: String) {
+        place = RefusedContent.Place(feed: reference.assignment, record: reference.record)
+        self.reason = reason
+    }
+}
+
+extension RefusedContent.Refused {
+    fileprivate init(_ key: RefusedContent.Key, _ entry: RefusedContent.Entry) {
+        var tokens = TokenRuns()
+        for token in entry.tokens.sorted() { tokens.append(token) }
+        self.init(
+            feed: key.place.feed,
+            record: key.place.record,
+            tokens: tokens,
+            status: entry.status,
+            refusal: entry.refusal
+        )
     }
 }
