@@ -175,7 +175,7 @@ package final class WorkerShard {
             // The stages are full most of the time when there is a backlog; only a standstill counts as blocked.
             blockedSince = nil
         }
-        // After live batches, with room of their own: at least one batch in nine is of lagging topics.
+        // After live batches, with room of their own: at least one batch in eight is of lagging topics.
         var hasRead = false
         if canTakeBatch(lanes: ShardLimits.preparedBatches) {
             let read = stages.catchUp.read(stages.group.active, now: now)

@@ -56,6 +56,8 @@ extension Auditor {
             all.largest = max(all.largest, held.largest)
         }
         check(all.bytesBefore < options.memoryBytes, 7, "a shard holds \(all.bytes) bytes")
+        // A topic may have dead letters under way when its certificate comes and it is probed.
+        guard options.certificateGaps.isEmpty else { return }
         check(probing.bytesBefore < options.memoryBytes / 4, 7, "a shard holds \(probing.bytes) bytes for probes")
     }
 

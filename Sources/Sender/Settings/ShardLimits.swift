@@ -3,7 +3,7 @@ import NIOCore
 /// The fixed limits of a shard's stages. Those that operators need to change are settings instead.
 enum ShardLimits {
     /// Batches taken in before other channels of the event loop get their turn.
-    static let batchesPerTurn = 8
+    static let batchesPerTurn = 7
     /// Most notifications prepared at once: a record may carry tens of thousands.
     static let notificationsPerBatch = 8192
     /// Batches that wait for token state; the next is looked up while one is encoded.
