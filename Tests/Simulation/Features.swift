@@ -51,7 +51,7 @@ struct Features: OptionSet, Sendable, Hashable {
     /// Workers follow push.tombstones, and ask Redis only for tokens that may be dead. Some register again.
     static let filter = Features(rawValue: 1 << 27)
 
-    /// Who takes a partition over begins at its offset, or soon goes on from there; laggards are read apart.
+    /// A take-over begins at the committed offset, or soon goes on from there; laggards are read apart.
     static let farLaggards = Features(rawValue: 1 << 28)
 
     /// New ones come at the end: the dice of a feature are told by its place.
