@@ -1,4 +1,4 @@
-/// One atomic change of a token's state; its script in ``TokenScripts`` defines its effect.
+/// One atomic change of a token's state, or a question about it; its script in ``TokenScripts`` defines its effect.
 ///
 /// A change may be repeated, and changes of one token may come in any order; only `forgetInvalid` must follow the
 /// change that it takes back.
@@ -12,6 +12,8 @@ package struct TokenChange: Equatable, Sendable {
         case tombstone(at: UInt32, TokenRecord.Reason)
         /// The token was forgotten at this time, UNIX seconds: removes a gateway's tombstone that is not later.
         case forgetInvalid(at: UInt32)
+        /// Changes nothing: asks for the facts.
+        case ask
     }
 
     package var environment: String

@@ -175,6 +175,10 @@ package final class TokenTable {
         case .forgetInvalid(let at):
             script = TokenScripts.forgetInvalid
             arguments = [.number(Int(at))]
+        case .ask:
+            // No token registered before that: nothing is written.
+            script = TokenScripts.tombstone
+            arguments = [.number(0), .number(0)]
         }
         guard let rule else { return completion(.failure(Self.unknownPlace)) }
         let place = rule.place(of: change.token)

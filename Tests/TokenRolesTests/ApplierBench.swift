@@ -55,12 +55,13 @@ final class ApplierBench {
     func end() {
         redis.isAway = false
         redis.errors = [:]
+        producer.isSilent = false
         _ = applier.stop()
         pass(.minutes(1))
     }
 }
 
-/// Takes dead letters, and reports on them when it is polled.
+/// Takes dead letters and tombstones, and reports on them when it is polled.
 final class LetterBox: MessageProducer {
     struct Letter: Equatable {
         var value: String
@@ -70,6 +71,10 @@ final class LetterBox: MessageProducer {
 
     var onDelivery: (UInt64) -> Void = { _ in }
     private(set) var letters: [Letter] = []
+    /// The values of tombstones.
+    private(set) var tombstones: [[UInt8]] = []
+    /// Nothing is reported for now.
+    var isSilent = false
     private var unreported: [UInt64] = []
 
     func produce(
@@ -98,10 +103,12 @@ final class LetterBox: MessageProducer {
         headers: [(String, [UInt8])],
         opaque: UInt64
     ) throws(KafkaError) {
+        tombstones.append(value ?? [])
         unreported.append(opaque)
     }
 
     func poll(timeoutMilliseconds: Int32) {
+        guard !isSilent else { return }
         let numbers = unreported
         unreported = []
         for number in numbers { onDelivery(number) }

@@ -4,11 +4,15 @@ import PortTestSupport
 import PushTopics
 
 @testable import RedisClient
+@testable import TokenState
 
 /// Token state that takes every change, or answers as it is told. Commands are answered when the event loop runs.
 final class ScriptedState: RedisPipeline {
     /// Answers to changes of single tokens.
     var errors: [String: RedisError] = [:]
+    /// The facts with which changes of single tokens are answered, one after the other; then, and of other tokens, that
+    /// the token has registered.
+    var facts: [String: [TokenFacts]] = [:]
     /// Nothing is answered in time.
     var isAway = false
     /// The tokens that were changed, in order.
@@ -57,8 +61,16 @@ final class ScriptedState: RedisPipeline {
         eventLoop.execute { [self] in
             if let error = errors[token] { return completion(.failure(error)) }
             changed.append(token)
-            // The facts about the token, and the number of its bucket's tokens.
-            ScriptedReply.integers([1, 0, 0, 0, 1]).hand(to: completion)
+            ScriptedReply.integers(answer(about: token)).hand(to: completion)
         }
+    }
+
+    /// The facts about the token, and the number of its bucket's tokens.
+    private func answer(about token: String) -> [Int64] {
+        guard let next = facts[token]?.first else { return [1, 0, 0, 0, 1] }
+        facts[token]?.removeFirst()
+        return [
+            Int64(next.registeredAt), Int64(next.tombstonedAt), Int64(next.reason.rawValue), next.wasRevived ? 1 : 0, 1,
+        ]
     }
 }

@@ -30,6 +30,21 @@ import Testing
         }
     }
 
+    @Test("A question about a token makes nothing, and is answered with what is known")
+    func question() async throws {
+        try await withTokenStore { store async throws in
+            let ask = [TokenChange.of(Self.token, .ask)]
+            let unknown = try await store.make(ask)[0].get()
+            #expect(unknown == TokenFacts(registeredAt: 0, tombstonedAt: 0, reason: .none, wasRevived: false))
+            #expect(try await directory(in: store) == nil)
+            try await make(.tombstone(at: 5, .invalid), in: store)
+            let before = try await store.records([Self.token])
+            let known = try await store.make(ask)[0].get()
+            #expect(known == TokenFacts(registeredAt: 0, tombstonedAt: 5, reason: .invalid, wasRevived: false))
+            #expect(try await store.records([Self.token]) == before)
+        }
+    }
+
     @Test("It comes with the next change where the first record was written without it")
     func mended() async throws {
         try await withTokenStore { store async throws in

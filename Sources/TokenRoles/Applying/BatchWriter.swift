@@ -142,13 +142,26 @@ final class BatchWriter {
             guard let self, !isClosed else { return }
             switch result {
             case .success(let facts):
-                counters.applied += 1
+                if item.change.kind != .ask { counters.applied += 1 }
                 guard publishes else { return finishOne(of: item.batch) }
-                tombstones.publish(item.change, facts) { [weak self] in self?.finishOne(of: item.batch) }
+                tombstones.publish(item.change, facts) { [weak self] in self?.told(item, facts) }
             case .failure(let error) where error.isLastingRefusal: refuse(item, error)
             case .failure(let error): postpone(item, error)
             }
         }
+    }
+
+    /// Readers of push.tombstones have been told of a change, or need not be.
+    ///
+    /// A later death of the token may have been told before its revival: merged by maximum it counts, but compaction
+    /// keeps the last record alone, so that whoever starts later would know of the revival only. Therefore Redis is
+    /// asked once more, and if the token is dead by now, its death is told again, behind the revival. So too if the
+    /// partition has gone meanwhile: its next owner need not know of this revival.
+    private func told(_ item: BatchInHand.Item, _ facts: TokenFacts) {
+        guard facts.wasRevived else { return finishOne(of: item.batch) }
+        var question = item
+        question.change.kind = .ask
+        make(question)
     }
 
     private func postpone(_ item: BatchInHand.Item, _ error: RedisError) {

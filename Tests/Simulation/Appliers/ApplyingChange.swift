@@ -13,6 +13,9 @@ struct ApplyingChange: Hashable, Sendable {
     var code: UInt8
     var texts: [UInt8] = []
 
+    /// A death before everything, which changes nothing: somebody asks for the facts.
+    var isQuestion: Bool { kind == .tombstone && at == 0 }
+
     /// The texts of a description in the order in which the scripts prefer them.
     func precedes(_ other: ApplyingChange) -> Bool {
         code != other.code ? code < other.code : texts.lexicographicallyPrecedes(other.texts)

@@ -25,15 +25,17 @@ final class ApplyingRedis {
     func make(_ change: ApplyingChange) -> Result<[Int64], RedisError> {
         if world.clock.now < refusal.until { return .failure(.server(prefix: refusal.prefix, message: "for now")) }
         guard !world.options.refused.contains(change.token) else { return .failure(Self.lasting(change.token)) }
+        guard !change.isQuestion else { return .success(facts(of: change.token, wasRevived: false)) }
         world.auditor.making(change)
-        var state = states[change.token] ?? ApplyingState()
-        let wasRevived = state.make(change)
-        states[change.token] = state
+        let wasRevived = states[change.token, default: ApplyingState()].make(change)
         made.insert(change)
         world.note(.changed, change.token, Int(change.at), "token \(change.token): \(change.kind) at \(change.at)")
-        return .success([
-            Int64(state.registered), Int64(state.tombstoned), Int64(state.reason), wasRevived ? 1 : 0, 1,
-        ])
+        return .success(facts(of: change.token, wasRevived: wasRevived))
+    }
+
+    private func facts(of token: Int, wasRevived: Bool) -> [Int64] {
+        let state = states[token] ?? ApplyingState()
+        return [Int64(state.registered), Int64(state.tombstoned), Int64(state.reason), wasRevived ? 1 : 0, 1]
     }
 
     /// The error of a token whose key, or record, Redis cannot take a change to.
