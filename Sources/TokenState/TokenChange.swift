@@ -14,6 +14,11 @@ package struct TokenChange: Equatable, Sendable {
         case forgetInvalid(at: UInt32)
         /// Changes nothing: asks for the facts.
         case ask
+
+        /// It takes back what another change has made, so that it must come after that.
+        package var takesBack: Bool {
+            if case .forgetInvalid = self { true } else { false }
+        }
     }
 
     package var environment: String

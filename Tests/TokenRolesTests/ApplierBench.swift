@@ -8,8 +8,7 @@ import TokenState
 @testable import PipelineTestSupport
 @testable import TokenRoles
 
-/// A ``RecordApplier`` on an embedded event loop, between a scripted group, broker and Redis. Its records register the
-/// token that their value names. The test ends it.
+/// A ``RecordApplier`` on an embedded event loop, between a scripted group, broker and Redis. The test ends it.
 final class ApplierBench {
     let eventLoop = EmbeddedEventLoop()
     let member: ScriptedMember
@@ -18,7 +17,8 @@ final class ApplierBench {
     let lines = LogLines()
     let applier: RecordApplier
 
-    init() {
+    /// - Parameter kind: the change that a record means, by its value, the name of the token; by default it registers.
+    init(_ kind: @escaping (String) -> TokenChange.Kind = { _ in .register(at: 1, TokenTexts()) }) {
         member = ScriptedMember(on: eventLoop)
         redis = ScriptedState(on: eventLoop)
         applier = RecordApplier(
@@ -29,7 +29,7 @@ final class ApplierBench {
             batchLimit: 100,
             logger: lines.logger
         ) { message throws(RecordRefusal) in
-            [.of(Array(message.value), .register(at: 1, TokenTexts()))]
+            [.of(Array(message.value), kind(String(decoding: message.value, as: UTF8.self)))]
         }
         member.onAssigned = { [unowned self] in applier.assign($0) }
         member.onRevoked = { [unowned self] in applier.revoke($0, lost: $1) }
@@ -55,6 +55,7 @@ final class ApplierBench {
     func end() {
         redis.isAway = false
         redis.errors = [:]
+        redis.scriptErrors = [:]
         producer.isSilent = false
         _ = applier.stop()
         pass(.minutes(1))

@@ -5,6 +5,7 @@ import Testing
 @testable import PipelineTestSupport
 @testable import RedisClient
 @testable import TokenRoles
+@testable import TokenState
 
 @Suite("What an applier does for its group")
 struct ApplierGroupTests {
@@ -295,5 +296,21 @@ struct ApplierGroupTests {
         #expect(bench.redis.changed == ["a", "c", "b"])
         #expect(bench.producer.letters.isEmpty)
         #expect(bench.member.committed == [0: 3])
+    }
+
+    @Test("What takes another change back is made after it, though that was refused for the moment")
+    func takenBack() {
+        let bench = ApplierBench { $0 == "gone" ? .forgetInvalid(at: 9) : .tombstone(at: 7, .invalid) }
+        defer { bench.end() }
+        bench.redis.scriptErrors[TokenScripts.tombstone] = .server(prefix: "TRYAGAIN", message: "")
+        bench.member.publish("dead", "gone")
+        bench.member.give(0)
+        bench.pass(.seconds(30))
+        #expect(bench.redis.changed.isEmpty && bench.member.commits.isEmpty)
+        bench.redis.scriptErrors = [:]
+        bench.pass(.seconds(2))
+        #expect(bench.redis.changed == ["dead", "gone"])
+        #expect(bench.redis.scripts == [TokenScripts.tombstone, TokenScripts.forgetInvalid])
+        #expect(bench.member.committed == [0: 2])
     }
 }

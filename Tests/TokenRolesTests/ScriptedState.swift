@@ -10,6 +10,8 @@ import PushTopics
 final class ScriptedState: RedisPipeline {
     /// Answers to changes of single tokens.
     var errors: [String: RedisError] = [:]
+    /// Answers to all calls of a script.
+    var scriptErrors: [RedisScript: RedisError] = [:]
     /// The facts with which changes of single tokens are answered, one after the other; then, and of other tokens, that
     /// the token has registered.
     var facts: [String: [TokenFacts]] = [:]
@@ -17,6 +19,8 @@ final class ScriptedState: RedisPipeline {
     var isAway = false
     /// The tokens that were changed, in order.
     private(set) var changed: [String] = []
+    /// The scripts that made these changes.
+    private(set) var scripts: [RedisScript] = []
     /// Changes that were asked for.
     private(set) var calls = 0
     private(set) var isClosed = false
@@ -59,8 +63,9 @@ final class ScriptedState: RedisPipeline {
             return
         }
         eventLoop.execute { [self] in
-            if let error = errors[token] { return completion(.failure(error)) }
+            if let error = errors[token] ?? scriptErrors[script] { return completion(.failure(error)) }
             changed.append(token)
+            scripts.append(script)
             ScriptedReply.integers(answer(about: token)).hand(to: completion)
         }
     }

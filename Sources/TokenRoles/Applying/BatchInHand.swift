@@ -20,8 +20,10 @@ struct BatchInHand {
     private(set) var ends: [Int32: Int64] = [:]
     /// By partition, the first record.
     private(set) var starts: [Int32: Int64] = [:]
-    /// Changes in the order of their records.
+    /// Changes in the order of their records, without ``removals``.
     private(set) var items: [Item] = []
+    /// Changes that take others back, in the order of their records.
+    private var removals: [Item] = []
     /// Why records cannot be used, by index.
     private(set) var refusals: [Int: RecordRefusal] = [:]
     /// Changes and dead letters without an acknowledgement.
@@ -43,7 +45,10 @@ struct BatchInHand {
         ends[message.partition] = message.offset + 1
         switch changes {
         case .success(let changes):
-            items += changes.map { Item(batch: number, index: index, change: $0) }
+            for change in changes {
+                let item = Item(batch: number, index: index, change: change)
+                if change.kind.takesBack { removals.append(item) } else { items.append(item) }
+            }
             pending += changes.count
         case .failure(let refusal):
             refusals[index] = refusal
@@ -53,6 +58,14 @@ struct BatchInHand {
 
     /// Something of the batch was acknowledged.
     mutating func finishOne() { pending -= 1 }
+
+    /// The changes that take others back, once nothing else is pending: one of the others may have been refused for the
+    /// moment, and made again after its successors. Each is returned once.
+    mutating func takeRemovals() -> [Item] {
+        guard pending == removals.count else { return [] }
+        defer { removals = [] }
+        return removals
+    }
 
     /// A change of the record is refused for good: its dead letter takes the place of the change. One is enough for a
     /// record.

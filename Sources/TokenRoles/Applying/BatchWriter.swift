@@ -7,8 +7,8 @@ import TokenState
 
 /// Brings one batch at a time into Redis, and what is to be told of it to the broker, for as long as that takes.
 ///
-/// A change that Redis refuses for good turns its record into a dead letter. Bound to the event loop of its
-/// ``RecordApplier``.
+/// A change that Redis refuses for good turns its record into a dead letter. Changes that take others back are made
+/// after all others of the batch. Bound to the event loop of its ``RecordApplier``.
 final class BatchWriter {
     /// Decodes a record into changes; throws if it cannot be used.
     typealias Decode = (KafkaMessageView) throws(RecordRefusal) -> [TokenChange]
@@ -130,6 +130,7 @@ final class BatchWriter {
     }
 
     private func finishIfDone() {
+        for item in current?.takeRemovals() ?? [] { makeUnlessForeign(item) }
         guard current?.pending == 0, let batch = current else { return }
         current = nil
         onDone(batch.ends)
@@ -176,15 +177,18 @@ final class BatchWriter {
         guard !isClosed else { return }
         let again = failed.filter { $0.batch == current?.number }
         failed = []
-        guard let batch = current, !again.isEmpty else { return }
+        guard !again.isEmpty else { return }
         logger.warning(
             "token state could not be changed; trying again",
             metadata: ["source": "\(source)", "count": "\(again.count)", "first": "\(first)"]
         )
-        for item in again {
-            if batch.isForeign(item.index) { current?.finishOne() } else { make(item) }
-        }
+        for item in again { makeUnlessForeign(item) }
         finishIfDone()
+    }
+
+    /// Makes a change of the batch in hand, or leaves it to the next owner of its partition.
+    private func makeUnlessForeign(_ item: BatchInHand.Item) {
+        if current?.isForeign(item.index) ?? true { current?.finishOne() } else { make(item) }
     }
 
     /// Redis will not take the change, now or later: the record becomes a dead letter, and its partition goes on.
