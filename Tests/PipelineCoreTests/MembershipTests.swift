@@ -56,6 +56,19 @@ import Testing
         #expect(machine.positionsArrived([1: 10], question: 2) == [.completeAssign([1])])
     }
 
+    @Test("Partitions that the client could not begin are not held, and those that it has go on")
+    func notAssigned() {
+        var machine = machine(holding: [3: 7])
+        _ = machine.assigned([4])
+        _ = machine.positionsArrived([4: 8], question: 2)
+        #expect(machine.notAssigned([4]) == [.end([4])])
+        #expect(machine.positions == [3: 7] && !machine.isInGroup(now: start))
+        #expect(machine.assigned([]) == [.completeAssign([])])
+        #expect(machine.isInGroup(now: start))
+        #expect(machine.notAssigned([]) == [], "an empty assignment may fail, too")
+        #expect(!machine.isInGroup(now: start))
+    }
+
     @Test("A question that failed is asked again, and one under way is not")
     func askingAgain() {
         var machine = machine()

@@ -207,6 +207,22 @@ struct ApplierGroupTests {
         #expect(bench.member.committed == [0: 1])
     }
 
+    @Test("Partitions that could not be assigned are not held, and the member has no place until the next assignment")
+    func assignmentFails() {
+        let bench = ApplierBench()
+        defer { bench.end() }
+        bench.member.assignError = ScriptedMember.failure
+        bench.member.publish("a")
+        bench.member.give(0)
+        bench.pass(.seconds(1))
+        #expect(bench.applier.partitions.isEmpty && !bench.applier.isInGroup)
+        bench.member.assignError = nil
+        bench.member.give(0)
+        bench.pass(.seconds(1))
+        #expect(bench.applier.isInGroup && bench.redis.changed == ["a"])
+        #expect(bench.member.committed == [0: 1])
+    }
+
     // MARK: The log
 
     @Test("Where retention has overtaken the position, what is lost is counted, and the rest is applied")

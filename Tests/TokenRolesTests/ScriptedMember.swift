@@ -46,6 +46,8 @@ final class ScriptedMember: GroupConsumer {
     var isAway = false
     /// Commits are refused.
     var refusesCommits = false
+    /// Assignments cannot be carried out.
+    var assignError: KafkaError?
     /// Records of a paused partition that come all the same, once: they were fetched before.
     var fetchedBeforePause: Int32?
 
@@ -182,6 +184,7 @@ final class ScriptedMember: GroupConsumer {
     }
 
     func completeAssign(_ positions: [KafkaPartitionOffset]) throws(KafkaError) {
+        if let assignError { throw assignError }
         let starts = Dictionary(uniqueKeysWithValues: positions.map { ($0.partition, $0.offset) })
         answers.append(starts)
         self.positions.merge(starts) { $1 }

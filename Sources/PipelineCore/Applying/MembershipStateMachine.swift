@@ -144,6 +144,13 @@ public struct MembershipStateMachine: Sendable {
         return (former.isEmpty ? [] : [.abandon(former)]) + [.completeAssign(starts.keys.sorted())]
     }
 
+    /// The client could not begin partitions when their assignment was answered: the member has no place, and they are
+    /// not held. Nobody reads them here, and a commit of them would overtake whoever gets them.
+    public mutating func notAssigned(_ partitions: [Int32]) -> [Action] {
+        hasJoined = false
+        return end(Set(partitions).intersection(positions.keys))
+    }
+
     // MARK: Work
 
     /// A record is to be applied. False for one of a partition that is not held, and for one that librdkafka delivers a

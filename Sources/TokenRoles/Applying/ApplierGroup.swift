@@ -231,7 +231,8 @@ final class ApplierGroup {
             try consumer.completeAssign(starts)
             logger.info("partitions assigned", metadata: ["source": "\(source)", "partitions": "\(partitions)"])
         } catch {
-            logger.error("partitions could not be assigned", metadata: ["error": "\(error)"])
+            logger.error("partitions could not be assigned", metadata: ["source": "\(source)", "error": "\(error)"])
+            carryOut(machine.notAssigned(partitions))
         }
         if isPaused { pause(true) }
         onEvent(.changed)
@@ -256,7 +257,7 @@ final class ApplierGroup {
         do throws(KafkaError) {
             try consumer.completeRevoke()
         } catch {
-            logger.error("partitions could not be given back", metadata: ["error": "\(error)"])
+            logger.error("partitions could not be given back", metadata: ["source": "\(source)", "error": "\(error)"])
         }
         onEvent(.changed)
     }

@@ -10,8 +10,8 @@ import TokenState
 ///
 /// A batch's offsets are committed when every change in it was acknowledged by Redis, and what readers of
 /// push.tombstones need to know of it, and every dead letter, by the broker. Changes are idempotent and their order
-/// does not matter (but for ``TokenChange/Kind/takesBack``), so that a batch may be applied again after a crash. While a
-/// batch takes long the group is served all the same, with paused partitions. Runs on `eventLoop`.
+/// does not matter, but for ``TokenChange/Kind/takesBack``, so that a batch may be applied again after a crash. While
+/// a batch takes long the group is served all the same, with paused partitions. Runs on `eventLoop`.
 final class RecordApplier {
     /// The clients of an applier.
     struct Clients {
