@@ -1,3 +1,5 @@
+@testable import TokenState
+
 /// Holds a world of appliers to its rules, at every commit and at the end.
 final class ApplyingAuditor {
     enum Rule: String, Sendable {
@@ -9,6 +11,7 @@ final class ApplyingAuditor {
         case needed = "only what cannot be applied is a dead letter"
         case meant = "nothing is applied that no record means"
         case told = "push.tombstones tells of a death before its record is committed"
+        case compacted = "the last record about a dead token says that it is dead"
         case state = "changes end in the state of the permutation rule"
         case progress = "soon after the last fault everything is settled"
         case takeOver = "those who are left go on in the place of one that ends"
@@ -149,6 +152,7 @@ final class ApplyingAuditor {
             let expected = ApplyingState(after: changes[token] ?? [])
             let state = world.redis.states[token] ?? ApplyingState()
             if state != expected { fail(.state, "token \(token) is \(state), not \(expected)") }
+            checkLastWord(token, state)
         }
         for log in world.broker.logs where world.options.sources.contains(log.source) {
             for partition in log.numbers {
@@ -156,5 +160,14 @@ final class ApplyingAuditor {
             }
         }
         world.follower?.check()
+    }
+
+    /// Whoever reads push.tombstones after compaction knows of a death that was told, whatever overtook its record.
+    private func checkLastWord(_ token: Int, _ state: ApplyingState) {
+        // A worker's own tombstones come from the plan, and the keeper tells nothing.
+        guard state.isDead, state.reason != TokenRecord.Reason.invalid.rawValue, !world.plan.hasRetention,
+            let word = world.broker.words[token], word.told >= Int64(state.tombstoned)
+        else { return }
+        if !word.endsDead { fail(.compacted, "token \(token), dead since \(state.tombstoned)") }
     }
 }

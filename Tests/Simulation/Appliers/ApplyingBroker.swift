@@ -13,6 +13,10 @@ final class ApplyingBroker {
         var tombstoned: Int64 = 0
         /// The time since which the token is dead by these records; nil: it is not.
         var deadSince: VirtualTime?
+        /// The last of them says that it is dead: compaction leaves that one alone.
+        var endsDead = false
+        /// The latest death of which an applier has told, UNIX seconds; 0: none.
+        var told: Int64 = 0
     }
 
     private unowned let world: ApplyingWorld
@@ -71,6 +75,7 @@ final class ApplyingBroker {
             let token = ApplyingRecord.number(of: message.token)
         else { return world.auditor.foundUnreadableTombstone() }
         note(token, registered: message.registeredAt, tombstoned: message.tombstonedAt)
+        words[token]?.told = max(words[token]?.told ?? 0, message.tombstonedAt)
         world.note(
             .tombstone,
             token,
@@ -95,6 +100,7 @@ final class ApplyingBroker {
         var word = words[token] ?? Word()
         word.registered = max(word.registered, registered)
         word.tombstoned = max(word.tombstoned, tombstoned)
+        word.endsDead = tombstoned > registered
         word.deadSince = word.tombstoned > word.registered ? word.deadSince ?? world.clock.now : nil
         words[token] = word
     }

@@ -66,6 +66,13 @@ struct ApplyingPlan: Sendable, Equatable {
         faults = (0..<dice.pick(3...10)).map { _ in ApplyingFault(options, &dice) }.sorted { $0.time < $1.time }
     }
 
+    /// Records may be deleted before they are applied, or looked after.
+    var hasRetention: Bool {
+        faults.contains { fault in
+            if case .retention = fault.kind { true } else { false }
+        }
+    }
+
     /// The world's age when the last record is published and the last fault is over.
     var calm: VirtualTime {
         max(records.last?.time ?? 0, faults.map(\.end).max() ?? 0)
