@@ -10,7 +10,7 @@ import TokenState
 /// Keeps an eye on the servers' replication IDs, and tells a ``RecordApplier`` which records to apply again when one
 /// has changed. Runs on the event loop of both.
 final class RecordReplay {
-    private let redis: RedisCluster
+    private let redis: any ReplicationSource
     private let logger: Logger
     private let topic: String
     private let now: () -> MonotonicTime
@@ -29,7 +29,7 @@ final class RecordReplay {
     private static let timeoutMilliseconds: Int32 = 5_000
 
     init(
-        redis: RedisCluster,
+        redis: any ReplicationSource,
         window: Duration,
         topic: String,
         logger: Logger,
