@@ -16,9 +16,19 @@ import Testing
         }
     }
 
-    @Test("Seeds of the auditor's mistakes pass", arguments: [19_726] as [UInt64])
-    func knownSeeds(seed: UInt64) {
-        #expect(ApplyingWorld(ApplyingPlan(seed: seed)).run().violation == nil)
+    @Test("A fail-over that loses changes is noticed where nothing is applied again")
+    func failOver() {
+        let plans = (0..<60 as Range<UInt64>).map { ApplyingPlan(seed: $0) }.filter { plan in
+            plan.faults.contains { fault in
+                if case .redisFailOver = fault.kind { true } else { false }
+            }
+        }
+        let rules = plans.map { plan in
+            var plan = plan
+            plan.options.replays = false
+            return ApplyingWorld(plan).run().violation?.rule
+        }
+        #expect(rules.contains(.progress))
     }
 
     @Test("The same seed does the same, event by event", arguments: [1, 2, 3, 40] as [UInt64])
@@ -71,9 +81,10 @@ import Testing
         #expect(options.contains { !$0.isStatic && $0.isCooperative })
         #expect(options.contains { $0.isStatic && $0.isCooperative })
         #expect(options.contains { $0.isStatic && !$0.isCooperative })
+        #expect(options.contains { $0.replays } && options.contains { !$0.replays })
         #expect(options.contains { $0.hasFollower } && options.contains { !$0.refused.isEmpty })
         let faults = Set(plans.flatMap(\.faults).map { "\($0.kind)".prefix { $0 != "(" } })
-        #expect(faults.count == 11)
+        #expect(faults.count == 12)
         for source in ApplyingSource.allCases {
             #expect(plans.contains { $0.records.contains { $0.source == source } })
         }

@@ -1,3 +1,6 @@
+import PipelineCore
+
+@testable import KafkaClient
 @testable import TokenState
 
 /// Holds a world of appliers to its rules, at every commit and at the end.
@@ -5,7 +8,7 @@ final class ApplyingAuditor {
     enum Rule: String, Sendable {
         case served = "a process that runs serves its groups"
         case answered = "every assignment and every revocation is answered"
-        case forward = "a position does not go back"
+        case forward = "a position does not go back, but to apply again what a fail-over may have lost"
         case present = "a position beyond the end is not committed"
         case settled = "what is committed is applied, or a dead letter"
         case needed = "only what cannot be applied is a dead letter"
@@ -54,35 +57,52 @@ final class ApplyingAuditor {
         let now = world.clock.now
         if since + Self.longestSilence < now { fail(.served, member.title) }
         guard let unansweredSince else { return }
-        if max(unansweredSince, world.broker.awayUntil) + Self.longestQuestion < now { fail(.answered, member.title) }
+        // Nobody begins before Redis has told the history of its data.
+        let begin = max(unansweredSince, world.broker.awayUntil, world.options.replays ? world.redis.awayUntil : 0)
+        if begin + Self.longestQuestion < now { fail(.answered, member.title) }
     }
 
     /// The broker is about to store a position.
-    func committed(_ log: ApplyingLog, _ partition: Int32, _ offset: Int64) {
+    func committed(_ log: ApplyingLog, _ position: KafkaPartitionOffset) {
+        let (partition, offset) = (position.partition, position.offset)
         let stored = log[partition]
         let place = ApplyingLog.Place(partition: partition, offset: offset)
         if offset > stored.high { fail(.present, log.name(of: place)) }
-        if let former = stored.committed, offset < former, !stored.isTampered {
+        let isSameHistory = ReplayMark(position.metadata)?.servers == ReplayMark(stored.metadata)?.servers
+        if let former = stored.committed, offset < former, isSameHistory, !stored.isTampered {
             fail(.forward, "\(log.name(of: place)) after \(former)")
         }
         // What is below the former position was looked at then.
         let first = stored.isTampered ? 0 : stored.committed ?? 0
-        for settled in first..<max(first, min(offset, stored.high)) { checkSettled(log, partition, settled) }
+        for settled in first..<max(first, min(offset, stored.high)) {
+            let place = ApplyingLog.Place(partition: partition, offset: settled)
+            // What a fail-over has lost is applied again, and told again, which the end shows.
+            checkSettled(log, place, among: world.redis.everMade)
+            if world.redis.history == 1 { checkTold(log, place) }
+        }
     }
 
-    private func checkSettled(_ log: ApplyingLog, _ partition: Int32, _ offset: Int64) {
-        let place = ApplyingLog.Place(partition: partition, offset: offset)
-        if !isSettled(log, place) { fail(.settled, log.name(of: place)) }
+    private func checkSettled(_ log: ApplyingLog, _ place: ApplyingLog.Place, among made: Set<ApplyingChange>) {
+        if !isSettled(log, place, among: made) { fail(.settled, log.name(of: place)) }
+    }
+
+    private func checkTold(_ log: ApplyingLog, _ place: ApplyingLog.Place) {
         if let death = untold(log, place) { fail(.told, "\(log.name(of: place)), token \(death.token)") }
     }
 
     // MARK: Records
 
     /// The record was applied, is a dead letter, or was deleted before.
-    private func isSettled(_ log: ApplyingLog, _ place: ApplyingLog.Place) -> Bool {
+    ///
+    /// - Parameter made: the changes that count as applied.
+    private func isSettled(
+        _ log: ApplyingLog,
+        _ place: ApplyingLog.Place,
+        among made: Set<ApplyingChange>
+    ) -> Bool {
         guard let entry = log.entry(place.partition, place.offset) else { return true }
         if log.deadLetters.contains(place) { return true }
-        return entry.isReadable && entry.changes.allSatisfy(world.redis.made.contains)
+        return entry.isReadable && entry.changes.allSatisfy(made.contains)
     }
 
     /// A death that the record means and readers of push.tombstones do not know of. Those of push.tombstones itself
@@ -132,7 +152,10 @@ final class ApplyingAuditor {
     private func unsettled(_ log: ApplyingLog, _ partition: Int32) -> String? {
         guard world.options.sources.contains(log.source) else { return nil }
         let stored = log[partition]
-        let open = (stored.low..<stored.high).first { !isSettled(log, .init(partition: partition, offset: $0)) }
+        let made = world.redis.made
+        let open = (stored.low..<stored.high).first {
+            !isSettled(log, .init(partition: partition, offset: $0), among: made)
+        }
         if let open { return "\(log.name(of: .init(partition: partition, offset: open))) is neither applied nor dead" }
         // A position that somebody has set need not be committed again before the end: what is applied may still be on
         // its way to push.tombstones.
@@ -156,7 +179,11 @@ final class ApplyingAuditor {
         }
         for log in world.broker.logs where world.options.sources.contains(log.source) {
             for partition in log.numbers {
-                for offset in log[partition].low..<log[partition].high { checkSettled(log, partition, offset) }
+                for offset in log[partition].low..<log[partition].high {
+                    let place = ApplyingLog.Place(partition: partition, offset: offset)
+                    checkSettled(log, place, among: world.redis.made)
+                    checkTold(log, place)
+                }
             }
         }
         world.follower?.check()

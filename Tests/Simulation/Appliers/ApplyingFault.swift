@@ -5,6 +5,8 @@ struct ApplyingFault: Sendable, Equatable {
         case redisAway
         /// Redis refuses every change, with this first word.
         case redisRefuses(String)
+        /// A replica of Redis takes over that lacks what was acknowledged in so long a time before.
+        case redisFailOver(losing: VirtualTime)
         /// A process' connections to Redis are lost.
         case redisCut(slot: Int)
         /// The broker answers nobody.
@@ -35,6 +37,10 @@ struct ApplyingFault: Sendable, Equatable {
     private static let longestHoldSeconds = 20
     /// Longest time from SIGTERM to the end: the process may stand still, and waits for batch and commit.
     private static let longestStop = VirtualTime.seconds(40)
+    /// Milliseconds.
+    private static let longestLoss = 3000
+    /// A fail-over is noticed within this time.
+    private static let noticing = VirtualTime.seconds(10)
     private static let refusals = ["OOM", "NOPERM", "LOADING", "READONLY", "MISCONF"]
 
     init(_ options: ApplyingPlan.Options, _ dice: inout Dice) {
@@ -47,7 +53,7 @@ struct ApplyingFault: Sendable, Equatable {
         // The first process of each kind comes back, so that somebody is there in the end.
         let isNeeded = ApplyingSource.allCases.contains { options.slots(of: $0).first == slot }
         let backAfter = isNeeded || dice.chance(60) ? dice.time(100...20_000) : nil
-        switch dice.pick(0...11) {
+        switch dice.pick(0...12) {
         case 0: kind = .redisAway
         case 1: kind = .redisRefuses(Self.refusals[dice.pick(0...Self.refusals.count - 1)])
         case 2: kind = .redisCut(slot: slot)
@@ -62,6 +68,8 @@ struct ApplyingFault: Sendable, Equatable {
             kind = .holdUp(slot: slot)
             lasting = .seconds(min(seconds, Self.longestHoldSeconds))
         case 9...10: kind = .kill(slot: slot, backAfter: backAfter)
+        case 11 where options.replays: kind = .redisFailOver(losing: dice.time(0...Self.longestLoss))
+        case 11: kind = .redisCut(slot: slot)
         default: kind = .stop(slot: slot, backAfter: backAfter)
         }
     }
@@ -70,6 +78,7 @@ struct ApplyingFault: Sendable, Equatable {
     var end: VirtualTime {
         switch kind {
         case .redisCut, .rebalance, .retention, .beyondEnd: time
+        case .redisFailOver: time + Self.noticing
         case .redisAway, .redisRefuses, .brokerAway, .commitsLost: time + lasting
         case .holdUp: time + lasting + ApplyingGroup.sessionTimeout
         case .kill(_, let backAfter): time + ApplyingGroup.sessionTimeout + (backAfter ?? 0)

@@ -25,6 +25,8 @@ final class ApplyingLog {
         var low: Int64 = 0
         /// The group's position; nil: none is stored.
         var committed: Int64?
+        /// The text that was stored with it.
+        var metadata = ""
         /// Somebody has set the position.
         var isTampered = false
 
@@ -76,8 +78,9 @@ final class ApplyingLog {
                 Int(offset.offset),
                 "commit: \(name(of: .init(partition: offset.partition, offset: offset.offset)))"
             )
-            world.auditor.committed(self, offset.partition, offset.offset)
+            world.auditor.committed(self, offset)
             partitions[index].committed = offset.offset
+            partitions[index].metadata = offset.metadata
             partitions[index].isTampered = false
         }
     }
@@ -96,6 +99,7 @@ final class ApplyingLog {
     /// Somebody sets the group's position beyond any end that the log will have.
     func moveBeyondEnd(_ partition: Int32) {
         partitions[Int(partition)].committed = 1_000_000
+        partitions[Int(partition)].metadata = ""
         partitions[Int(partition)].isTampered = true
     }
 }

@@ -273,7 +273,14 @@ final class ApplyingMember: GroupConsumer {
         completion: @escaping (Result<[KafkaPartitionOffset], KafkaError>) -> Void
     ) {
         ask(completion) { [log] in
-            partitions.map { KafkaPartitionOffset($0, offset: log[$0.partition].committed ?? KafkaOffset.none) }
+            partitions.map { place in
+                let stored = log[place.partition]
+                return KafkaPartitionOffset(
+                    place,
+                    offset: stored.committed ?? KafkaOffset.none,
+                    metadata: stored.metadata
+                )
+            }
         }
     }
 

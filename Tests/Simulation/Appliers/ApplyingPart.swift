@@ -1,4 +1,5 @@
 import BelfrySupport
+import PipelineCore
 import PushTopics
 import TokenState
 
@@ -18,6 +19,8 @@ final class ApplyingPart {
     private var applier: RecordApplier?
 
     private static let batchLimit = 50
+    /// Longer than what is lost in a fail-over, and the time until somebody notices.
+    private static let replayWindow = Duration.seconds(60)
 
     init(world: ApplyingWorld, loop: SimulatedEventLoop, source: ApplyingSource, slot: Int) {
         self.source = source
@@ -45,6 +48,7 @@ final class ApplyingPart {
             names: World.names,
             batchLimit: Self.batchLimit,
             logger: World.logger,
+            replay: makeReplay(),
             // The keeper of push.tombstones publishes nothing: what it reads stands there.
             publishes: source != .tombstones,
             decode: Self.decoder(of: source)
@@ -57,6 +61,17 @@ final class ApplyingPart {
         producer.onReadable = { [unowned applier] in applier.turn() }
         applier.start()
         member.hear(after: world.dice.time(5...100)) { [unowned self] in member.log.group.join(member) }
+    }
+
+    private func makeReplay() -> RecordReplay? {
+        guard world.options.replays else { return nil }
+        return RecordReplay(
+            redis: pipeline,
+            window: Self.replayWindow,
+            topic: source.topic,
+            logger: World.logger,
+            now: { [clock = world.clock] in MonotonicTime(nanoseconds: clock.now) }
+        )
     }
 
     private static func decoder(of source: ApplyingSource) -> BatchWriter.Decode {

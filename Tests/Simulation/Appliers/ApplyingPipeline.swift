@@ -3,17 +3,22 @@ import PortTestSupport
 import PushTopics
 
 @testable import RedisClient
+@testable import TokenRoles
+@testable import TokenState
 
 /// An applier's connection to Redis. What was sent may be carried out though no answer comes, and after the process is
 /// gone.
-final class ApplyingPipeline: RedisPipeline {
+final class ApplyingPipeline: RedisPipeline, ReplicationSource {
+    var onMasters: (() -> Void)?
     private unowned let world: ApplyingWorld
     private let loop: SimulatedEventLoop
     /// Counts connections, so that a reply to a former one is not taken for one of this.
     private var connection = 0
     private var isClosed = false
 
-    private static let timeoutMilliseconds = 1000
+    private static let master = RedisAddress(host: "simulated", port: 1)
+    private static let patience = VirtualTime.seconds(1)
+    private static let timedOut = RedisError.timeout(after: .seconds(1))
     private static let lost = RedisError.maybeExecuted(reason: "connection lost")
 
     init(world: ApplyingWorld, loop: SimulatedEventLoop) {
@@ -27,7 +32,11 @@ final class ApplyingPipeline: RedisPipeline {
 
     func close() { isClosed = true }
 
-    func lose() { connection += 1 }
+    /// The connection is lost, and made again.
+    func lose() {
+        connection += 1
+        loop.deliver(after: world.dice.time(1...1000)) { [weak self] in self?.onMasters?() }
+    }
 
     func send(
         slot: RedisSlot,
@@ -57,9 +66,9 @@ final class ApplyingPipeline: RedisPipeline {
 
     private func timeOut(_ change: ApplyingChange, _ completion: @escaping RedisConnection.Completion) {
         if world.dice.chance(30) { _ = world.redis.make(change) }
-        loop.deliver(after: .milliseconds(Self.timeoutMilliseconds)) { [weak self] in
+        loop.deliver(after: Self.patience) { [weak self] in
             guard let self, !isClosed else { return }
-            completion(.failure(.timeout(after: .milliseconds(Int64(Self.timeoutMilliseconds)))))
+            completion(.failure(Self.timedOut))
         }
     }
 
@@ -77,6 +86,36 @@ final class ApplyingPipeline: RedisPipeline {
             case .success(let numbers): ScriptedReply.integers(numbers).hand(to: completion)
             case .failure(let error): completion(.failure(error))
             }
+        }
+    }
+
+    // MARK: ReplicationSource
+
+    var eventLoop: any EventLoop { loop }
+
+    var masterAddresses: [RedisAddress] { [Self.master] }
+
+    func info(
+        _ section: String,
+        _ completion: @escaping ([(RedisAddress, Result<RedisInfo, RedisError>)]) -> Void
+    ) {
+        guard !world.redis.isAway else { return tell(.failure(Self.timedOut), Self.patience, completion) }
+        let connection = connection
+        world.clock.after(world.dice.time(0...5)) { [weak self, world] in
+            guard let self else { return }
+            let info = RedisInfo("role:master\r\nmaster_replid:\(world.redis.history)\r\n")
+            let isLost = connection != self.connection
+            tell(isLost ? .failure(Self.lost) : .success(info), world.dice.time(0...4), completion)
+        }
+    }
+
+    private func tell(
+        _ result: Result<RedisInfo, RedisError>,
+        _ delay: VirtualTime,
+        _ completion: @escaping ([(RedisAddress, Result<RedisInfo, RedisError>)]) -> Void
+    ) {
+        loop.deliver(after: delay) { [weak self] in
+            if let self, !isClosed { completion([(Self.master, result)]) }
         }
     }
 }

@@ -14,6 +14,8 @@ struct ApplyingPlan: Sendable, Equatable {
         var isStatic: Bool
         /// A worker's filter of dead tokens follows push.tombstones.
         var hasFollower: Bool
+        /// What was applied lately is applied again after a fail-over of Redis. Without, there is none.
+        var replays: Bool
         var tokens: Int
         /// Tokens whose changes Redis refuses for good.
         var refused: Set<Int>
@@ -56,6 +58,7 @@ struct ApplyingPlan: Sendable, Equatable {
             isCooperative: dice.chance(40),
             isStatic: dice.chance(30),
             hasFollower: dice.chance(25),
+            replays: dice.chance(70),
             tokens: tokens,
             refused: Set((0..<tokens).filter { _ in dice.chance(6) })
         )

@@ -8,9 +8,15 @@ final class ApplyingRedis {
     private unowned let world: ApplyingWorld
     /// By token.
     private(set) var states: [Int: ApplyingState] = [:]
-    /// The changes that were made at least once.
+    /// The changes that were made at least once, and not lost since.
     private(set) var made: Set<ApplyingChange> = []
-    private var awayUntil: VirtualTime = 0
+    /// The changes that were made at least once.
+    private(set) var everMade: Set<ApplyingChange> = []
+    /// The number of the data's history, which is the replication ID: a fail-over begins the next one.
+    private(set) var history = 1
+    /// Everything that was made and not lost, in order.
+    private var journal: [(time: VirtualTime, change: ApplyingChange)] = []
+    private(set) var awayUntil: VirtualTime = 0
     private var refusal: (prefix: String, until: VirtualTime) = ("", 0)
 
     init(world: ApplyingWorld) {
@@ -27,10 +33,17 @@ final class ApplyingRedis {
         guard !world.options.refused.contains(change.token) else { return .failure(Self.lasting(change.token)) }
         guard !change.isQuestion else { return .success(facts(of: change.token, wasRevived: false)) }
         world.auditor.making(change)
-        let wasRevived = states[change.token, default: ApplyingState()].make(change)
-        made.insert(change)
+        journal.append((world.clock.now, change))
+        everMade.insert(change)
+        let wasRevived = keep(change)
         world.note(.changed, change.token, Int(change.at), "token \(change.token): \(change.kind) at \(change.at)")
         return .success(facts(of: change.token, wasRevived: wasRevived))
+    }
+
+    /// - Returns: true: it took a tombstone away.
+    private func keep(_ change: ApplyingChange) -> Bool {
+        made.insert(change)
+        return states[change.token, default: ApplyingState()].make(change)
     }
 
     private func facts(of token: Int, wasRevived: Bool) -> [Int64] {
@@ -49,6 +62,15 @@ final class ApplyingRedis {
 
     /// Nobody is answered.
     func goAway(for time: VirtualTime) { awayUntil = max(awayUntil, world.clock.now + time) }
+
+    /// A replica takes over that lacks what was acknowledged in the last `time`.
+    func failOver(losing time: VirtualTime) {
+        history += 1
+        journal.removeAll { $0.time + time > world.clock.now }
+        states = [:]
+        made = []
+        for (_, change) in journal { _ = keep(change) }
+    }
 
     /// Every change is refused, for now.
     func refuse(with prefix: String, for time: VirtualTime) {
