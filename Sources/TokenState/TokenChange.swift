@@ -42,7 +42,7 @@ package struct TokenFacts: Equatable, Sendable {
     var tombstonedAt: UInt32
     var reason: TokenRecord.Reason
     /// This change removed a tombstone.
-    var wasRevived: Bool
+    package var wasRevived: Bool
 
     /// A dead token stays silent until it registers again.
     var isDead: Bool { tombstonedAt > registeredAt }

@@ -19,8 +19,13 @@ final class World {
         var ended: VirtualTime
     }
 
-    /// Longest life of a world after its last fault; who is not done by then never will be.
-    private static let patience = VirtualTime.seconds(1500)
+    /// Longest life of a world after its last fault; who is not done by then never will be. A topic whose notifications
+    /// go one by one has the time for each besides.
+    private var patience: VirtualTime {
+        let notifications = Dictionary(plan.records.map { ($0.topic, $0.tokens.count) }, uniquingKeysWith: +)
+        let turns = (notifications.values.max() ?? 0) / max(1, plan.options.inFlight)
+        return .seconds(1500) + VirtualTime(turns) * plan.options.window
+    }
 
     let plan: WorldPlan
     let clock = VirtualClock(start: World.start)
@@ -107,7 +112,7 @@ final class World {
         let end = max(plan.records.last?.time ?? 0, plan.faults.map { $0.time + $0.lasting }.max() ?? 0)
         clock.at(Self.start + end + .seconds(1)) { [self] in heal() }
         watch()
-        let limit = Self.start + end + Self.patience
+        let limit = Self.start + end + patience
         while auditor.violation == nil, !isOver, clock.step() {
             guard clock.now < limit else {
                 auditor.check(false, 1, "\(auditor.waiting) notifications wait for ever")

@@ -16,6 +16,11 @@ import Testing
         }
     }
 
+    @Test("Seeds of mistakes pass", arguments: [2968, 4208] as [UInt64])
+    func knownSeeds(seed: UInt64) {
+        #expect(ApplyingWorld(ApplyingPlan(seed: seed)).run().violation == nil)
+    }
+
     @Test("A fail-over that loses changes is noticed where nothing is applied again")
     func failOver() {
         let plans = (0..<60 as Range<UInt64>).map { ApplyingPlan(seed: $0) }.filter { plan in

@@ -68,9 +68,10 @@ final class ApplyingAuditor {
         let stored = log[partition]
         let place = ApplyingLog.Place(partition: partition, offset: offset)
         if offset > stored.high { fail(.present, log.name(of: place)) }
-        let isSameHistory = ReplayMark(position.metadata)?.servers == ReplayMark(stored.metadata)?.servers
-        if let former = stored.committed, offset < former, isSameHistory, !stored.isTampered {
-            fail(.forward, "\(log.name(of: place)) after \(former)")
+        if let former = stored.committed, !stored.isTampered {
+            // Who has not heard of a fail-over yet cannot tell whether the former owner had.
+            let restart = world.redis.history == 1 ? nil : ReplayMark(stored.metadata)?.start
+            if offset < min(former, restart ?? former) { fail(.forward, "\(log.name(of: place)) after \(former)") }
         }
         // What is below the former position was looked at then.
         let first = stored.isTampered ? 0 : stored.committed ?? 0

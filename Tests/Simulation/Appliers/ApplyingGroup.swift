@@ -37,8 +37,11 @@ final class ApplyingGroup {
             members.append(member)
             return rebalance()
         }
-        assignments[member.number] = assignments.removeValue(forKey: members[place].number)
+        let assignment = assignments.removeValue(forKey: members[place].number)
         members[place] = member
+        // Who was giving something up under cooperative assignment has not done so: only a rebalance settles that.
+        guard !world.options.isCooperative else { return rebalance() }
+        assignments[member.number] = assignment
         if isPreparing { invite(member) } else { give(member) }
     }
 
