@@ -1,3 +1,5 @@
+import APNsProtocol
+
 /// The bytes of a payload, and where the things in it end (RFC 8259). Functions that search for an end return -1 when
 /// what they find is invalid.
 struct PayloadText {
@@ -110,26 +112,7 @@ extension PayloadText {
     /// - Parameter hasEscapes: whether there are any in it; they are valid.
     @inline(__always)
     func isKey(_ start: Int, _ end: Int, _ name: StaticString, _ hasEscapes: Bool) -> Bool {
-        if hasEscapes { return isEscapedKey(start, end, name) }
+        if hasEscapes { return characters.isEscapedKey(start, end, name) }
         return end &- start == name.utf8CodeUnitCount && begins(start, name)
-    }
-
-    @inline(never)
-    private func isEscapedKey(_ start: Int, _ end: Int, _ name: StaticString) -> Bool {
-        var offset = start
-        for index in 0..<name.utf8CodeUnitCount {
-            guard offset < end else { return false }
-            let letter = name.utf8Start[index]
-            if byte(offset) == letter {
-                offset += 1
-            } else if byte(offset) == UInt8(ascii: "\\"), byte(offset + 1) == UInt8(ascii: "u"),
-                codeUnit(offset + 2) == UInt16(letter)
-            {
-                offset += 6
-            } else {
-                return false
-            }
-        }
-        return offset == end
     }
 }
