@@ -53,6 +53,11 @@ ASSERTION = re.compile(r"#expect|#require|Issue\.record|confirmation\(")
 COMMENT_MARKS = {".swift": "//", ".c": "//", ".h": "//", ".js": "//", ".proto": "//", ".py": "#"}
 DOC_COMMENT = re.compile(r"^\s*///(?!/)")
 NAMELESS = re.compile(r"^\s*///\s*(What|Whether|Where|Which|Who|How)\b")
+# Explains the marks in brackets by which comments cite the source of a rule.
+RULE_SOURCES = "Sources/APNsProtocol/RuleSource.swift"
+RULE_SOURCE = re.compile(r'\bcase \w+ = "(\w+)"')
+# Neither a subscript nor a link.
+MARK = re.compile(r"(?<![\w`])\[(\d\d|[a-z]+)\](?!\()")
 # What of a Swift file is no code. Whatever stands in the brackets of a string counts as string.
 NO_CODE = re.compile(r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 TYPE = re.compile(
@@ -182,6 +187,16 @@ def nameless_comments(tree):
     return findings
 
 
+def unknown_marks(tree):
+    """Marks that comments cite as the source of a rule and that stand for none."""
+    known = RULE_SOURCE.findall(tree.text(RULE_SOURCES)) if RULE_SOURCES in tree.paths else []
+    return [
+        Finding(path, number, f"cites [{mark}], which {RULE_SOURCES} does not have")
+        for path in swift_files(tree) for number, line in tree.lines(path) if line.lstrip().startswith("//")
+        for mark in MARK.findall(line) if mark not in known
+    ]
+
+
 def folder_uses(tree, target):
     """Which folder of a target uses a type of which, with the first example: {(user, used): (path, line, type)}.
 
@@ -294,7 +309,7 @@ def scripts_run(tree):
 
 RULES = [
     long_files, imports, unfinished, sleeps, machine_paths, tests_assert, long_comments, nameless_comments,
-    folder_circles, top_level, dead_targets, placeholders, dead_links, scripts_run,
+    unknown_marks, folder_circles, top_level, dead_targets, placeholders, dead_links, scripts_run,
 ]
 
 

@@ -113,6 +113,19 @@ class HouseRules(unittest.TestCase):
         self.write("Sources/PushSchemas/Generated/Schema.pb.swift", "/// Which token it is.\n")
         self.assertEqual(self.found(), [])
 
+    def test_a_mark_that_a_comment_cites_is_explained(self):
+        self.write("Package.swift", 'let names = ["APNsProtocol", "PipelineCore"]\n')
+        self.write("Sources/APNsProtocol/RuleSource.swift", 'enum RuleSource {\n    case talk2009 = "talk"\n}\n')
+        self.write(
+            "Sources/PipelineCore/Silence.swift",
+            "/// Cut silently [talk]. See [here](../there), `a[b]` and c[d].\nlet urls = [\"redis://[host]\"]\n"
+        )
+        self.assertEqual(self.found(), [])
+        for mark in ["11", "lecture"]:
+            with self.subTest(mark):
+                self.write("Sources/PipelineCore/Rule.swift", f"let a = 1\n    // ([{mark}]: an object).\n")
+                self.expect_one("Sources/PipelineCore/Rule.swift", 2, f"cites [{mark}]")
+
     def test_two_folders_do_not_use_each_other(self):
         self.write("Sources/belfry/Doors/Door.swift", "// why\nfinal class Door { var ledger: Ledger? }\n")
         self.write(
