@@ -1,4 +1,5 @@
 import APNsProtocol
+import Foundation
 
 /// `GET /accepted?topic=A`: what was accepted. With `&token=HEX` or `&device=I`: for that one, in order.
 struct AcceptedRequest: Equatable {
@@ -21,7 +22,7 @@ struct AcceptedRequest: Equatable {
             guard ["topic", "token", "device"].contains(name) else {
                 throw ControlError(field: name, error: "is not a field of this request")
             }
-            guard sides.count == 2, let value = Self.decode(sides[1]) else {
+            guard sides.count == 2, let value = sides[1].removingPercentEncoding else {
                 throw ControlError(field: name, error: "has no value that can be read")
             }
             guard fields.updateValue(value, forKey: name) == nil else {
@@ -49,23 +50,6 @@ struct AcceptedRequest: Equatable {
         case (_?, _?):
             throw ControlError(field: "device", error: "is there besides \"token\", one of them is expected")
         }
-    }
-
-    /// Resolves `%41` (RFC 3986 §2.1); `nil` when that is cut or not hexadecimal.
-    private static func decode(_ text: String) -> String? {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let decoded = try? Hex.decode(String(decoding: rest.prefix(2), as: UTF8.self)), decoded.count == 1
-            else { return nil }
-            bytes.append(decoded[0])
-            rest = rest.dropFirst(2)
-        }
-        return String(validating: bytes, as: UTF8.self)
     }
 }
 
