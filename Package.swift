@@ -226,6 +226,13 @@ let package = Package(
             ] + nio
         ),
         .testTarget(
+            name: "PushTopicsTests",
+            dependencies: [
+                "BelfrySupport", "CRdKafka", "KafkaClient", "PipelineCore", "PipelineTestSupport", "PushTopics",
+                logging,
+            ]
+        ),
+        .testTarget(
             name: "TokenStateTests",
             dependencies: role + ["BelfryTools", "PipelineTestSupport", "TestSupport", "TokenState", nioEmbedded]
         ),
@@ -245,8 +252,8 @@ let package = Package(
         .testTarget(
             name: "BelfryToolsTests",
             dependencies: [
-                "APNsProtocol", "BelfrySupport", "BelfryTools", "CRdKafka", "KafkaClient", "PipelineCore",
-                "PipelineTestSupport", "PushSchemas", "PushTopics", "TestSupport", "TokenState", logging, protobuf,
+                "APNsProtocol", "BelfrySupport", "BelfryTools", "KafkaClient", "PipelineCore", "PipelineTestSupport",
+                "PushSchemas", "PushTopics", "TestSupport", "TokenState", logging, protobuf,
             ]
         ),
         .testTarget(
