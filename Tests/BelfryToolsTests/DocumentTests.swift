@@ -1,4 +1,5 @@
 import Foundation
+import PipelineCore
 import PushSchemas
 import Testing
 
@@ -61,6 +62,20 @@ import Testing
     func outcomes() throws {
         let documented = try Document(path: "Schemas/README.md").names(inTablesOf: "outcome")
         #expect(documented.sorted() == OutcomeKind.allCases.map(\.name).sorted())
+    }
+
+    @Test("The reasons of dead letters that Schemas/README.md explains are those that roles give")
+    func reasons() throws {
+        let spelled = try Repository.sources().flatMap { source in
+            source.matches(of: /\b(?:reason: |refusalReason = )"([a-z]+(?:-[a-z]+)+)"/).map { String($0.1) }
+        }
+        let listed = RecordFault.allCases.map(\.rawValue) + FeedbackTupleRule.Refusal.allCases.map(\.rawValue)
+        let given = Set(spelled + listed)
+        let documented = try Document(path: "Schemas/README.md").names(inTablesOf: "reason")
+        #expect(given.count > 25, "\(given.sorted())")
+        // Behind this one stands what the gateway answered.
+        #expect(documented.subtracting(given).sorted() == ["gateway-status-<n>"], "documented, but given by nobody")
+        #expect(given.subtracting(documented).sorted() == [], "given, but not documented")
     }
 
     @Test("Every log message that wants somebody's attention is explained in Deploy/README.md")
