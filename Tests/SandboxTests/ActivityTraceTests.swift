@@ -13,7 +13,7 @@ struct ActivityTraceTests {
         }
 
         func note(_ kind: ActivityTrace.Kind, _ devices: Range<UInt32>) {
-            for device in devices { trace.note(kind, device: device) }
+            for device in devices { trace.noteEvent(kind, device: device) }
         }
 
         func drain() -> ActivityTrace.Sample { trace.drain() }

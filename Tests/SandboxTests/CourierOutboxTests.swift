@@ -47,12 +47,12 @@ struct CourierOutboxTests {
         outbox.append(delivery(2))
         let second = outbox.takeCalls()
         #expect(second == [])
-        let some = outbox.take(2, connection: 2, limit: 3)
+        let some = outbox.takeParcel(2, connection: 2, limit: 3)
         #expect(some.deliveries.count == 3)
         outbox.append(delivery(2))
         let third = outbox.takeCalls()
         #expect(third == [], "it has not fetched all")
-        let rest = outbox.take(2, connection: 2, limit: 3)
+        let rest = outbox.takeParcel(2, connection: 2, limit: 3)
         #expect(rest.deliveries.count == 2)
         outbox.append(delivery(2))
         let fourth = outbox.takeCalls()
@@ -63,10 +63,10 @@ struct CourierOutboxTests {
     func order() {
         var outbox = attached(1)
         for byte in 0..<10 as Range<UInt8> { outbox.append(delivery(1, byte)) }
-        let stranger = outbox.take(1, connection: 7, limit: 10)
+        let stranger = outbox.takeParcel(1, connection: 7, limit: 10)
         #expect(stranger == CourierOutbox.Parcel())
-        let first = outbox.take(1, connection: 1, limit: 4).deliveries.map { $0.payload[0] }
-        let second = outbox.take(1, connection: 1, limit: 100).deliveries.map { $0.payload[0] }
+        let first = outbox.takeParcel(1, connection: 1, limit: 4).deliveries.map { $0.payload[0] }
+        let second = outbox.takeParcel(1, connection: 1, limit: 100).deliveries.map { $0.payload[0] }
         #expect(first + second == Array(0..<10))
     }
 
@@ -95,9 +95,9 @@ struct CourierOutboxTests {
         outbox.append(delivery(1, 3, bytes: limit / 2))
         #expect(outbox.dropped == 1)
         outbox.append(delivery(2))
-        let slow = outbox.take(1, connection: 1, limit: 10)
+        let slow = outbox.takeParcel(1, connection: 1, limit: 10)
         #expect(slow == CourierOutbox.Parcel(isOverrun: true))
-        let other = outbox.take(2, connection: 2, limit: 10)
+        let other = outbox.takeParcel(2, connection: 2, limit: 10)
         #expect(other.deliveries.count == 1, "another device is not concerned")
         let left = outbox.detach(1, connection: 1)
         #expect(left?.map { $0.payload[0] } == [2, 3])

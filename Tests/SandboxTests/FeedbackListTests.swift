@@ -13,7 +13,7 @@ struct FeedbackListTests {
         list.add(AppInstance(device: 3), timestamp: 5)
         list.add(AppInstance(device: 1), timestamp: 6)
         #expect(list.count == 2)
-        let (first, second) = (list.take(), list.take())
+        let (first, second) = (list.takeEntries(), list.takeEntries())
         #expect(first == [entry(3, 5), entry(1, 6)])
         #expect(second == [])
         #expect(list.count == 0)
@@ -25,7 +25,7 @@ struct FeedbackListTests {
         list.add(AppInstance(device: 9), timestamp: 5)
         list.add(AppInstance(device: 0), timestamp: 6)
         list.add(AppInstance(device: 9), timestamp: 7)
-        let taken = list.take()
+        let taken = list.takeEntries()
         #expect(taken == [entry(9, 7), entry(0, 6)])
     }
 
@@ -33,10 +33,10 @@ struct FeedbackListTests {
     func onlySinceTheLast() {
         var list = FeedbackList(devices: 10)
         list.add(AppInstance(device: 9), timestamp: 5)
-        _ = list.take()
+        _ = list.takeEntries()
         list.add(AppInstance(device: 9), timestamp: 8)
         list.add(AppInstance(device: 2), timestamp: 8)
-        let taken = list.take()
+        let taken = list.takeEntries()
         #expect(taken == [entry(9, 8), entry(2, 8)])
     }
 }

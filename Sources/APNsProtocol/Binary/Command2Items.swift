@@ -13,7 +13,7 @@ struct Command2Items {
     ///
     /// - Returns: the status to refuse the frame with, or `nil`.
     @inline(__always)
-    mutating func take(_ id: UInt8, _ data: UnsafeRawBufferPointer, limits: GatewayLimits) -> APNsStatus? {
+    mutating func takeItem(_ id: UInt8, _ data: UnsafeRawBufferPointer, limits: GatewayLimits) -> APNsStatus? {
         guard let item = Command2Item(rawValue: id) else {
             // Skipping unknown items would hide a provider's fault from its tests.
             return limits.protocolErrorStatus

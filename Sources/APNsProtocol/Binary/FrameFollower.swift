@@ -37,12 +37,12 @@ struct FrameFollower: Sendable {
                 wholeFrames += 1
             }
             guard step != .lost, offset < bytes.count else { return }
-            take(bytes[offset])
+            followByte(bytes[offset])
             offset += 1
         }
     }
 
-    private mutating func take(_ byte: UInt8) {
+    private mutating func followByte(_ byte: UInt8) {
         guard step != .command else {
             beginFrame(command: byte)
             return

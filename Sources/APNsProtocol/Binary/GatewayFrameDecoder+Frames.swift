@@ -65,7 +65,7 @@ extension GatewayFrameDecoder {
             guard end - item - NotificationFrame.itemHeaderBytes >= data.count else {
                 return refuse(limits.protocolErrorStatus, items)
             }
-            if let status = items.take(item.byte(at: 0), data, limits: limits) {
+            if let status = items.takeItem(item.byte(at: 0), data, limits: limits) {
                 return refuse(status, items)
             }
             item += NotificationFrame.itemHeaderBytes + data.count

@@ -1,7 +1,7 @@
 extension ControlFields {
     /// A field that may be left out: an integer or a decimal.
     mutating func number(_ field: String, in range: ClosedRange<Double>) throws(ControlError) -> Double? {
-        guard let value = take(field) else { return nil }
+        guard let value = takeField(field) else { return nil }
         let number: Double? =
             switch value {
             case .integer(let integer): Double(integer)
@@ -23,7 +23,7 @@ extension ControlFields {
 
     /// A field that may be left out: an object.
     mutating func object(_ field: String) throws(ControlError) -> ControlFields? {
-        guard let value = take(field) else { return nil }
+        guard let value = takeField(field) else { return nil }
         guard case .object(let fields) = value else {
             throw ControlError(field: field, error: "is \(value.text), an object is expected")
         }
@@ -32,7 +32,7 @@ extension ControlFields {
 
     /// A field that must be there: an array of objects.
     mutating func requiredObjects(_ field: String, limit: Int) throws(ControlError) -> [ControlFields] {
-        guard let value = take(field) else { throw missing(field) }
+        guard let value = takeField(field) else { throw missing(field) }
         guard case .array(let elements) = value else {
             throw ControlError(field: field, error: "is \(value.text), an array of objects is expected")
         }

@@ -37,7 +37,7 @@ struct ControlFields {
     }
 
     /// A field of any type, which may be left out.
-    mutating func take(_ field: String) -> JSONValue? {
+    mutating func takeField(_ field: String) -> JSONValue? {
         fields.removeValue(forKey: field)
     }
 

@@ -42,7 +42,7 @@ struct FaultsRequest: Equatable, Sendable {
     init(_ given: ControlFields) throws(ControlError) {
         var fields = given
         topic = try fields.string("topic")
-        if let value = fields.take("clear") {
+        if let value = fields.takeField("clear") {
             change = .clear(try Self.cleared(value))
         } else if let seed = try fields.integer("seed", in: 0...Int.max) {
             change = .seed(UInt64(seed))

@@ -148,7 +148,7 @@ struct CourierSession: Sendable {
     mutating func collect(topic: Int, desk: some CourierDesk) -> Output {
         guard !isFinished else { return Output() }
         let parcel = desk.withLedger(of: topic) {
-            $0.outbox.take(device, connection: connection, limit: SandboxLimits.courierBatch)
+            $0.outbox.takeParcel(device, connection: connection, limit: SandboxLimits.courierBatch)
         }
         guard !parcel.isOverrun else { return stalled() }
         let name = desk.name(of: topic)

@@ -54,7 +54,7 @@ struct ActivityTrace: Sendable {
 
     /// Notes an event.
     @inline(__always)
-    mutating func note(_ kind: Kind, device: UInt32) {
+    mutating func noteEvent(_ kind: Kind, device: UInt32) {
         guard isWatched else { return }
         let index = Int(kind.rawValue)
         countdowns[index] -= 1

@@ -38,7 +38,7 @@ struct FeedbackList: Sendable {
     }
 
     /// Empties the list and hands out what was in it: it is cleared by reading [13].
-    mutating func take() -> [Entry] {
+    mutating func takeEntries() -> [Entry] {
         let taken = entries
         entries = []
         for entry in taken {

@@ -90,7 +90,7 @@ struct CourierOutbox: Sendable {
     }
 
     /// Hands the oldest notifications to their connection. When it gets all there are it will be called again.
-    mutating func take(_ device: UInt32, connection: UInt64, limit: Int) -> Parcel {
+    mutating func takeParcel(_ device: UInt32, connection: UInt64, limit: Int) -> Parcel {
         guard var attachment = attached[device], attachment.connection == connection else { return Parcel() }
         // What is left is taken back by the ledger when the connection ends.
         guard !attachment.isOverrun else { return Parcel(isOverrun: true) }

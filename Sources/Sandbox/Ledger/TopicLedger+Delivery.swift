@@ -105,7 +105,7 @@ extension TopicLedger {
     private mutating func countDelivery(_ instance: AppInstance, isValid: Bool) {
         counters.delivered += 1
         if !isValid { counters.invalidJSON += 1 }
-        trace.note(.delivered, device: instance.device)
+        trace.noteEvent(.delivered, device: instance.device)
     }
 
     /// Delivers what waits for an online device, unless it is out of date.
@@ -159,6 +159,6 @@ extension TopicLedger {
         counters.evicted += outcome.evicted
         counters.expired += outcome.expired
         if isHeld { heldDevices.append(instance.device) }
-        trace.note(.stored, device: instance.device)
+        trace.noteEvent(.stored, device: instance.device)
     }
 }

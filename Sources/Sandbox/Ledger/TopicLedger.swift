@@ -76,7 +76,7 @@ struct TopicLedger: Sendable {
         guard let instance, let reachability = population.reachability(of: instance) else { return .invalidToken }
         let reading = PayloadReading.read(notification.payload)
         if reading.isContentAvailableOnly, notification.priority == .immediate {
-            trace.note(.refused, device: instance.device)
+            trace.noteEvent(.refused, device: instance.device)
             return protocolErrorStatus
         }
         counters.accepted += 1
@@ -92,13 +92,13 @@ struct TopicLedger: Sendable {
     /// Lists an app as missing, now.
     mutating func reportMissing(_ instance: AppInstance, now: UInt32) {
         counters.feedback += 1
-        trace.note(.feedback, device: instance.device)
+        trace.noteEvent(.feedback, device: instance.device)
         feedback.add(instance, timestamp: now)
     }
 
     /// Empties the feedback list into the hands of a reader.
     mutating func takeFeedback() -> [FeedbackList.Entry] {
-        let taken = feedback.take()
+        let taken = feedback.takeEntries()
         feedbackTaken += taken.count
         return taken
     }
@@ -121,7 +121,7 @@ struct TopicLedger: Sendable {
     /// Shows those who watch that a fault refuses a notification for a device of the topic.
     mutating func noteRefusal(of instance: AppInstance) {
         guard population.reachability(of: instance) != nil else { return }
-        trace.note(.refused, device: instance.device)
+        trace.noteEvent(.refused, device: instance.device)
     }
 
     /// Counts a notification that was answered with a status.
