@@ -84,7 +84,7 @@ final class DurabilityInquiry {
             self?.redis.info("replication") { [weak self] replication in
                 self?.redis.info("persistence") { [weak self] persistence in
                     self?.redis.info("memory") { [weak self] memory in
-                        self?.take(syncing, replication, persistence, memory)
+                        self?.takeAnswers(syncing, replication, persistence, memory)
                     }
                 }
             }
@@ -94,7 +94,7 @@ final class DurabilityInquiry {
     private typealias Infos = [(RedisAddress, Result<RedisInfo, RedisError>)]
     private typealias Settings = [(RedisAddress, Result<String?, RedisError>)]
 
-    private func take(_ syncing: Settings, _ replication: Infos, _ persistence: Infos, _ memory: Infos) {
+    private func takeAnswers(_ syncing: Settings, _ replication: Infos, _ persistence: Infos, _ memory: Infos) {
         guard !isClosed else { return }
         isAsking = false
         let masters = redis.masterAddresses

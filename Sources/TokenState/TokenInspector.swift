@@ -122,7 +122,7 @@ public final class TokenInspector {
             let places = walk.next(limit: Self.pageBuckets)
             guard !places.isEmpty else { return unreadable }
             let buckets = try read(places, keys, rule.layout)
-            for (place, bucket) in zip(places, buckets) { walk.take(place, count: bucket.count) }
+            for (place, bucket) in zip(places, buckets) { walk.markRead(place, count: bucket.count) }
             var page: [TokenReport] = []
             for (place, bucket) in zip(places, buckets) {
                 for (token, value) in bucket.tokens where walk.isNew(token, at: place) {

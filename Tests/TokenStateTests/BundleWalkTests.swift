@@ -54,7 +54,7 @@ import Testing
                     tags[random.chance(50) ? place.tag : random.pick(0...255)]?.split()
                 }
             }
-            for answer in answers { walk.take(answer.place, count: answer.count) }
+            for answer in answers { walk.markRead(answer.place, count: answer.count) }
             for answer in answers {
                 for token in answer.tokens where walk.isNew(token, at: answer.place) { seen[token, default: 0] += 1 }
             }
@@ -71,7 +71,7 @@ import Testing
         var read = 0
         while case let places = walk.next(limit: 64), !places.isEmpty {
             read += places.count
-            for place in places { walk.take(place, count: 1) }
+            for place in places { walk.markRead(place, count: 1) }
         }
         #expect(read == 256)
     }

@@ -76,7 +76,7 @@ struct DeadTokenSetsTests {
     func noting() {
         let sets = sets()
         var isNoted = false
-        sets.note(.death(1), .dead(at: 1), from: reader) { isNoted = true }
+        sets.noteChange(.death(1), .dead(at: 1), from: reader) { isNoted = true }
         reader.run()
         #expect(!isNoted && !sets.holds(1))
         eventLoop.run()

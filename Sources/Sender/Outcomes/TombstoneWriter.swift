@@ -123,7 +123,7 @@ final class TombstoneWriter {
     /// Puts the tombstone into the filter before the shard's memory of the token may go.
     private func putIntoFilter(_ change: TokenChange, _ facts: TokenFacts, of refused: Refused) {
         guard let filters else { return end(refused) }
-        filters.note(change, facts, from: eventLoop) { [weak self] in
+        filters.noteChange(change, facts, from: eventLoop) { [weak self] in
             if let self, !isClosed { end(refused) }
         }
     }

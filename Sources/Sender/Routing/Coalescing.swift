@@ -202,11 +202,11 @@ final class Coalescing {
         let settled = machine.takeDue(now: now, unixSeconds: settings.unixMilliseconds() / 1000)
         end(settled.superseded, .superseded)
         end(settled.expired, .expired)
-        for due in settled.due { goOn(with: due) }
+        for due in settled.due { askOrSend(due) }
         return !settled.due.isEmpty
     }
 
-    private func goOn(with due: Coalescer.Due) {
+    private func askOrSend(_ due: Coalescer.Due) {
         // The answer for a request that was due before may come after this one is sent.
         if let other = asked[due.subject], let before = waiting[other] {
             let isNewer = before.stamp < due.stamp
@@ -285,7 +285,9 @@ final class Coalescing {
 
     private func ask(_ question: Question) {
         guard !isClosed, isOpen(question) else { return }
-        guard let redis = tokens?.redis, !mayGoOnWithoutRedis(since: question.askedAt) else { return goOn(question) }
+        guard let redis = tokens?.redis, !mayGoOnWithoutRedis(since: question.askedAt) else {
+            return decideWithoutRedis(question)
+        }
         let key = question.topic.windowKey
         let slot = question.topic.tokens.keys.slot(tag: question.tag)
         redis.evaluate(CoalesceScript.coalesce, slot: slot, keyCount: 1, argumentCount: 5) { writer in
@@ -317,7 +319,7 @@ final class Coalescing {
             onProgress()
         case .failure(let error) where error.isAboutOneKey:
             logger.error("coalescing window was refused by Redis", metadata: ["error": "\(error)"])
-            goOn(question)
+            decideWithoutRedis(question)
         case .failure(let error):
             // Thousands may wait for their windows.
             if !isUnanswered { logger.warning("coalescing windows cannot be read", metadata: ["error": "\(error)"]) }
@@ -347,7 +349,7 @@ final class Coalescing {
     }
 
     /// Goes on without Redis: a window begins now, or is over.
-    private func goOn(_ question: Question) {
+    private func decideWithoutRedis(_ question: Question) {
         switch question.purpose {
         case .open(let group): machine.windowEnds(group, at: now + question.topic.coalescingWindow)
         case .end(let ticket): release(ticket)

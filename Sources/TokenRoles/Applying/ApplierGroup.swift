@@ -61,7 +61,7 @@ final class ApplierGroup {
         offsetsOutOfRange.position = { [unowned self] in machine.positions[$0] }
         offsetsOutOfRange.onMoved = { [unowned self] partition, offset in
             moved([partition: offset])
-            commits.note([partition])
+            commits.notePartitions([partition])
         }
     }
 
@@ -126,7 +126,7 @@ final class ApplierGroup {
     /// - Parameter ends: one past its last offsets, by partition.
     func applied(_ ends: [Int32: Int64]) {
         machine.moved(ends)
-        commits.note(ends.keys)
+        commits.notePartitions(ends.keys)
         if machine.mayTake { commits.commit() }
         proceed()
     }

@@ -39,7 +39,7 @@ struct BatchInHand {
     }
 
     /// Takes the next record of the batch in.
-    mutating func take(_ index: Int, _ changes: Result<[TokenChange], RecordRefusal>) {
+    mutating func takeRecord(_ index: Int, _ changes: Result<[TokenChange], RecordRefusal>) {
         let message = records[index]
         starts[message.partition] = starts[message.partition] ?? message.offset
         ends[message.partition] = message.offset + 1

@@ -81,7 +81,7 @@ final class BatchWriter {
             if let error = message.error {
                 onError(error, message)
             } else if wants(message) {
-                batch.take(index, changes(of: message))
+                batch.takeRecord(index, changes(of: message))
             }
         }
         return batch.ends.isEmpty ? nil : batch

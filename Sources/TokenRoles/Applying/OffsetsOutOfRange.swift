@@ -33,7 +33,7 @@ final class OffsetsOutOfRange {
     }
 
     /// The next offset of a partition is not in the log.
-    func note(_ partition: Int32) {
+    func noteStandstill(of partition: Int32) {
         // The error may have been fetched before the partition was given back.
         if position(partition) != nil { standing.insert(partition) }
     }

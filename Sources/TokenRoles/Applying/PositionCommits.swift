@@ -23,7 +23,7 @@ final class PositionCommits {
     }
 
     /// The positions of partitions have changed.
-    func note(_ partitions: some Sequence<Int32>) { changed.formUnion(partitions) }
+    func notePartitions(_ partitions: some Sequence<Int32>) { changed.formUnion(partitions) }
 
     /// Commits what has changed. While a commit is on its way nothing is sent: its answer brings the next one.
     func commit() {

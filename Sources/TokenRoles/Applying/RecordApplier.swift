@@ -195,11 +195,11 @@ final class RecordApplier {
     private func takeNext() {
         blockedSince = nil
         group.pause(false)
-        if !leftovers.isEmpty { return take(leftovers.removeFirst()) }
+        if !leftovers.isEmpty { return applyLeftover(leftovers.removeFirst()) }
         group.offsetsOutOfRange.mend()
         guard let leftover = consume() else { return }
         // The group may have taken partitions back just now.
-        if group.mayTake { take(leftover) } else { leftovers.append(leftover) }
+        if group.mayTake { applyLeftover(leftover) } else { leftovers.append(leftover) }
     }
 
     /// Serves the group while nothing can be taken: a member that is not polled for `max.poll.interval.ms` is thrown
@@ -220,7 +220,7 @@ final class RecordApplier {
         clients.consumer.consumeBatch(max: batchLimit, timeoutMilliseconds: 0).map { LeftoverBatch(records: $0) }
     }
 
-    private func take(_ leftover: LeftoverBatch) {
+    private func applyLeftover(_ leftover: LeftoverBatch) {
         let batch = writer.read(leftover.records) { message in
             !leftover.dropped.contains(message.partition) && group.wants(message.partition, offset: message.offset)
         } onError: { error, message in
@@ -234,7 +234,7 @@ final class RecordApplier {
     /// Handles an error in place of a message.
     private func report(_ error: KafkaError, of message: KafkaMessageView) {
         if error.isPartitionEnd { return }
-        if error.isOffsetOutOfRange { return group.offsetsOutOfRange.note(message.partition) }
+        if error.isOffsetOutOfRange { return group.offsetsOutOfRange.noteStandstill(of: message.partition) }
         logger.error("consuming failed", metadata: ["source": "\(source)", "error": "\(error)"])
     }
 

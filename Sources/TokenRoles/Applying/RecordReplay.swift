@@ -61,11 +61,11 @@ final class RecordReplay {
         redis.info("replication") { [weak self] answers in
             guard let self else { return }
             isAsking = false
-            if !isClosed { take(answers) }
+            if !isClosed { takeAnswers(answers) }
         }
     }
 
-    private func take(_ answers: [(RedisAddress, Result<RedisInfo, RedisError>)]) {
+    private func takeAnswers(_ answers: [(RedisAddress, Result<RedisInfo, RedisError>)]) {
         var identifiers: [String] = []
         for (server, answer) in answers {
             switch answer {

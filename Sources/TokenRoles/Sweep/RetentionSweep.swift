@@ -178,7 +178,7 @@ final class RetentionSweep {
             case .success(let reply):
                 let (next, keys) = TokenKeys.readScan(reply)
                 look(into: keys, number) { [weak self] lookedAt in
-                    self?.goOn(from: next, after: max(lookedAt, self?.scanKeys ?? 0), number)
+                    self?.scanNext(from: next, after: max(lookedAt, self?.scanKeys ?? 0), number)
                 }
             case .failure(let error):
                 // A server that is none any more has given its buckets to others: the next sweep finds what this one
@@ -192,7 +192,7 @@ final class RetentionSweep {
         }
     }
 
-    private func goOn(from cursor: String, after lookedAt: Int, _ number: Int) {
+    private func scanNext(from cursor: String, after lookedAt: Int, _ number: Int) {
         guard number == generation else { return }
         if cursor == "0" { position?.servers.removeFirst() }
         position?.cursor = cursor

@@ -56,7 +56,7 @@ struct BundleWalk {
     }
 
     /// A bucket was read when its tag had `count` of them.
-    mutating func take(_ place: Place, count: Int) {
+    mutating func markRead(_ place: Place, count: Int) {
         guard let index = active.firstIndex(where: { $0.number == place.tag }) else { return }
         active[index].known = max(active[index].known, count)
         active[index].counts[place.bucket] = Int32(clamping: count)

@@ -67,11 +67,11 @@ package final class RegisteredTokenSearch {
             guard self.answered != nil else { return }
             guard case .success(let reply) = result, let found = reply.integer else { return self.finish(nil) }
             if found == 1 { return self.finish(true) }
-            self.goOn(to: BundleWalk.Place(tag: place.tag, bucket: place.bucket + 1), of: known)
+            self.askNext(BundleWalk.Place(tag: place.tag, bucket: place.bucket + 1), of: known)
         }
     }
 
-    private func goOn(to place: BundleWalk.Place, of known: Int) {
+    private func askNext(_ place: BundleWalk.Place, of known: Int) {
         if place.bucket < known { return ask(place, of: known) }
         redis.countBuckets(ofTag: place.tag, keys, layout) { result in
             guard self.answered != nil else { return }

@@ -88,7 +88,7 @@ package final class DeadTokenSets: Sendable {
     /// Merges a change that a shard knows before push.tombstones brings it here.
     ///
     /// - Parameter noted: called on `eventLoop`, the caller's, once every reader will find the change.
-    package func note(
+    package func noteChange(
         _ change: TokenChange,
         _ facts: TokenFacts,
         from eventLoop: any EventLoop,

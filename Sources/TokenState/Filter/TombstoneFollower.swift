@@ -72,7 +72,7 @@ package final class TombstoneFollower {
         var hasRead = false
         for partition in 0..<partitions {
             guard let batch = reader.read(place(partition), max: Self.recordsAtOnce) else { continue }
-            take(batch, partition)
+            mergeRecords(of: batch, partition)
             batch.release()
             hasRead = true
         }
@@ -117,7 +117,7 @@ package final class TombstoneFollower {
         }
     }
 
-    private func take(_ batch: KafkaBatch, _ partition: Int) {
+    private func mergeRecords(of batch: KafkaBatch, _ partition: Int) {
         for index in 0..<batch.count {
             let message = batch[index]
             if let error = message.error {

@@ -79,7 +79,7 @@ final class PlaceRuleInquiry {
             redis.send(slot: PlaceRule.slot) {
                 PlaceRule.writeRead(into: &$0)
             } _: { [weak self] result in
-                self?.take(result.map(\.string)) { $0.read($1) }
+                self?.takeReply(result.map(\.string)) { $0.read($1) }
             }
         case .search:
             search(redis.masterAddresses[...], from: "0", isUnkeyedThere: false)
@@ -88,7 +88,7 @@ final class PlaceRuleInquiry {
             redis.send(slot: PlaceRule.slot) {
                 rule.writeCreation(into: &$0)
             } _: { [weak self] result in
-                self?.take(result.map { _ in }) { machine, _ in machine.wrote() }
+                self?.takeReply(result.map { _ in }) { machine, _ in machine.wrote() }
             }
         case .use(let rule):
             isAsking = false
@@ -101,7 +101,7 @@ final class PlaceRuleInquiry {
         }
     }
 
-    private func take<Value>(
+    private func takeReply<Value>(
         _ result: Result<Value, RedisError>,
         _ input: (inout PlaceRuleStateMachine, Value) -> PlaceRuleStateMachine.Action
     ) {
