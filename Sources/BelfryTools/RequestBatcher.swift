@@ -42,12 +42,12 @@ struct RequestBatcher {
         for index in 0..<tokens.count {
             let shard = Int(tokens.withToken(at: index) { RecordKey.shard(of: $0, spread: template.spread) })
             waiting[shard].append(index)
-            if waiting[shard].count == template.tokensPerRecord { try emit(take(shard, of: tokens)) }
+            if waiting[shard].count == template.tokensPerRecord { try emit(takeRecord(shard, of: tokens)) }
         }
-        for shard in waiting.indices where !waiting[shard].isEmpty { try emit(take(shard, of: tokens)) }
+        for shard in waiting.indices where !waiting[shard].isEmpty { try emit(takeRecord(shard, of: tokens)) }
     }
 
-    private mutating func take(_ shard: Int, of tokens: TokenList) throws -> OutgoingRecord {
+    private mutating func takeRecord(_ shard: Int, of tokens: TokenList) throws -> OutgoingRecord {
         let indices = waiting[shard]
         waiting[shard].removeAll(keepingCapacity: true)
         let request = request(for: indices, of: tokens)

@@ -67,7 +67,7 @@ final class KafkaQuestions {
         thread.async { [wayBack] in
             guard !wayBack.isCut else { return }
             let result = client.answer(question)
-            wayBack.take { owner.value.finish(number, result) }
+            wayBack.carryAnswer { owner.value.finish(number, result) }
         }
     }
 
@@ -123,7 +123,7 @@ private final class WayBack: Sendable {
     }
 
     /// Called on the helper thread, so nothing runs under the lock.
-    func take(_ answer: @escaping @Sendable () -> Void) {
+    func carryAnswer(_ answer: @escaping @Sendable () -> Void) {
         isOpen.withLock { isOpen in
             if isOpen { eventLoop.execute(answer) }
         }

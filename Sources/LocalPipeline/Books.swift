@@ -28,7 +28,7 @@ public struct Books: Sendable {
         published += notifications
     }
 
-    public mutating func note(_ outcome: PushOutcome) {
+    public mutating func noteOutcome(_ outcome: PushOutcome) {
         let coordinates = Coordinates(
             partition: outcome.sourcePartition,
             offset: outcome.sourceOffset,

@@ -168,7 +168,7 @@ public final class PipelineClient {
             guard
                 let outcome = try? RequestDecoding.decode(PushOutcome.self, from: message.value, as: .protobuf)
             else { continue }
-            books.note(outcome)
+            books.noteOutcome(outcome)
         }
     }
 }

@@ -45,15 +45,15 @@ struct ParkedCommands {
 
     /// Hands out the commands that are due, those whose time is over apart.
     mutating func takeDue(now: NIODeadline) -> (expired: [ClusterCommand], others: [ClusterCommand]) {
-        take(now: now) { $0 <= now + Self.slack }
+        takeCommands(now: now) { $0 <= now + Self.slack }
     }
 
     /// Hands out all commands, those whose time is over apart.
     mutating func takeAll(now: NIODeadline) -> (expired: [ClusterCommand], others: [ClusterCommand]) {
-        take(now: now) { _ in true }
+        takeCommands(now: now) { _ in true }
     }
 
-    private mutating func take(
+    private mutating func takeCommands(
         now: NIODeadline,
         where isTaken: (_ due: NIODeadline) -> Bool
     ) -> (expired: [ClusterCommand], others: [ClusterCommand]) {

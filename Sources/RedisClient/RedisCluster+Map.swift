@@ -41,11 +41,11 @@ extension RedisCluster {
             writer.argument("SLOTS")
         } _: { [weak self] result in
             guard let self, !isClosed, refresh.isAwaiting(question) else { return }
-            take(result, from: connection.configuration.endpoint.node)
+            takeMap(result, from: connection.configuration.endpoint.node)
         }
     }
 
-    private func take(_ result: Result<RedisReply, RedisError>, from node: RedisAddress) {
+    private func takeMap(_ result: Result<RedisReply, RedisError>, from node: RedisAddress) {
         do {
             adopt(try ranges(in: result, from: node))
             refresh.succeeded(isSettled: isReady, now: .now())

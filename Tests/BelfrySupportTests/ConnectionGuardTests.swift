@@ -103,14 +103,14 @@ import Testing
     @Test("Heads are measured from one empty line to the next; empty lines before a request begin none")
     func meter() {
         var meter = RequestHeadMeter(limitBytes: 8)
-        #expect(meter.take("GET\n\n".utf8) == .init(heads: 1, isTooLong: false))
-        #expect(meter.take("\r\n\r\nG\r".utf8) == .init(heads: 0, isTooLong: false))
-        #expect(meter.take("\n".utf8) == .init(heads: 0, isTooLong: false))
-        #expect(meter.take("\n".utf8) == .init(heads: 1, isTooLong: false), "the eighth byte is its end")
+        #expect(meter.readPiece("GET\n\n".utf8) == .init(heads: 1, isTooLong: false))
+        #expect(meter.readPiece("\r\n\r\nG\r".utf8) == .init(heads: 0, isTooLong: false))
+        #expect(meter.readPiece("\n".utf8) == .init(heads: 0, isTooLong: false))
+        #expect(meter.readPiece("\n".utf8) == .init(heads: 1, isTooLong: false), "the eighth byte is its end")
         meter = RequestHeadMeter(limitBytes: 8)
-        #expect(meter.take("GET\r\n\r\nGET\r\n\r\n".utf8) == .init(heads: 2, isTooLong: false))
-        #expect(meter.take("\n\n\n\n\n\n\n\n".utf8) == .init(heads: 0, isTooLong: false))
-        #expect(meter.take("\n".utf8) == .init(heads: 0, isTooLong: true))
+        #expect(meter.readPiece("GET\r\n\r\nGET\r\n\r\n".utf8) == .init(heads: 2, isTooLong: false))
+        #expect(meter.readPiece("\n\n\n\n\n\n\n\n".utf8) == .init(heads: 0, isTooLong: false))
+        #expect(meter.readPiece("\n".utf8) == .init(heads: 0, isTooLong: true))
     }
 
     // MARK: Number

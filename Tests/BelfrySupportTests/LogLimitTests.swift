@@ -147,10 +147,10 @@ struct LogLimitTests {
         queue.append([1, 2, 3])
         queue.append([4, 5])
         queue.append([6])
-        #expect(queue.take() == ([1, 2, 3], 2))
+        #expect(queue.takeLines() == ([1, 2, 3], 2))
         #expect(queue.isEmpty)
         queue.append([7])
-        #expect(queue.take() == ([7], 0))
+        #expect(queue.takeLines() == ([7], 0))
     }
 
     @Test("A reader who stands still holds no writer up; what did not fit is told when it goes on")

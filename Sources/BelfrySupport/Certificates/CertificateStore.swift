@@ -171,7 +171,7 @@ public final class CertificateStore: Sendable {
                 files.directory = try files.directory.again()
                 change.newLocked = files.directory.locked.filter { !known.contains($0) }
                 refreshTrusts(&files.trusts, &faults)
-                take(&files, &change, &faults)
+                takeFiles(&files, &change, &faults)
             } catch {
                 faults.append(error)
             }
@@ -194,7 +194,7 @@ public final class CertificateStore: Sendable {
         }
     }
 
-    private func take(_ files: inout Files, _ change: inout Change, _ faults: inout [CertificateDirectoryError]) {
+    private func takeFiles(_ files: inout Files, _ change: inout Change, _ faults: inout [CertificateDirectoryError]) {
         faults += files.directory.faults
         let before = held.withLock { $0 }
         let chosen = Self.choose(from: files.directory, for: environments)

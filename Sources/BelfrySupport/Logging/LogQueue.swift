@@ -21,7 +21,7 @@ struct LogQueue {
     }
 
     /// Empties the queue: the lines in their order, and the number of those that should follow them.
-    mutating func take() -> (bytes: [UInt8], leftOut: Int) {
+    mutating func takeLines() -> (bytes: [UInt8], leftOut: Int) {
         defer {
             bytes = []
             leftOut = 0

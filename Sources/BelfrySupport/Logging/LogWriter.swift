@@ -82,7 +82,7 @@ final class LogWriter: @unchecked Sendable {
             while queue.isEmpty, !isClosed, condition.wait(until: deadline) {}
             guard !queue.isEmpty || !isClosed else { return nil }
             isWriting = true
-            return queue.take()
+            return queue.takeLines()
         }
     }
 }

@@ -54,7 +54,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isRefused else { return }
-        let reading = meter.take(unwrapInboundIn(data).readableBytesView)
+        let reading = meter.readPiece(unwrapInboundIn(data).readableBytesView)
         if reading.heads > 0 { spoke(context) }
         guard !reading.isTooLong else { return refuse(context) }
         context.fireChannelRead(data)

@@ -20,7 +20,7 @@ struct RequestHeadMeter {
         self.limitBytes = limitBytes
     }
 
-    mutating func take(_ piece: some Sequence<UInt8>) -> Reading {
+    mutating func readPiece(_ piece: some Sequence<UInt8>) -> Reading {
         var reading = Reading()
         for byte in piece {
             bytes += 1

@@ -17,13 +17,13 @@ package struct KafkaReports: Sendable {
 
     /// - Parameter name: a constant that names the client.
     package func watch(_ consumer: KafkaConsumer, named name: String = "consumer") {
-        consumer.onError = { take($0, of: name) }
+        consumer.onError = { takeError($0, of: name) }
         consumer.onLog = { logger.report($0, of: name) }
     }
 
     /// - Parameter name: a constant that names the client.
     package func watch(_ reader: KafkaReader, named name: String) {
-        reader.onError = { take($0, of: name) }
+        reader.onError = { takeError($0, of: name) }
         reader.onLog = { logger.report($0, of: name) }
     }
 
@@ -37,7 +37,7 @@ package struct KafkaReports: Sendable {
         producer.onLog = { logger.report($0, of: name) }
     }
 
-    private func take(_ error: KafkaError, of client: String) {
+    private func takeError(_ error: KafkaError, of client: String) {
         if error.isFatal { fail(error, of: client) } else { logger.report(error, of: client) }
     }
 
