@@ -49,7 +49,7 @@ extension CertificateAuthority {
                 (NID_authority_key_identifier, "keyid"),
             ],
             validity: validity ?? Self.defaultValidity()
-        ).issue(by: self.root)
+        ).issue(by: root)
     }
 }
 
@@ -57,7 +57,7 @@ extension DevelopmentPKI {
     /// Path of a virtual device's certificate and key, mode 0600; written when it is first asked for.
     public func deviceFile(_ device: UInt32) -> String {
         let name = "\(DeviceSubject.commonName(device)).pem"
-        return self.directory.hasSuffix("/") ? self.directory + name : "\(self.directory)/\(name)"
+        return directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)"
     }
 
     /// Reads a virtual device's certificate and key; the directory's authority makes missing ones.
@@ -67,9 +67,9 @@ extension DevelopmentPKI {
     /// - Throws: the fault of the device's file, the authority's, or the directory.
     @discardableResult
     public func deviceIdentity(_ device: UInt32) throws(TLSConfigurationError) -> TLSIdentity {
-        let file = self.deviceFile(device)
+        let file = deviceFile(device)
         if FileAccess.exists(file) { return try TLSIdentity(pemFile: file) }
-        let authority = CertificateAuthority(root: try TLSIdentity(pemFile: self.authorityKeyFile))
+        let authority = CertificateAuthority(root: try TLSIdentity(pemFile: authorityKeyFile))
         let identity = try authority.issueDevice(device)
         try identity.writePEM(to: file)
         return identity

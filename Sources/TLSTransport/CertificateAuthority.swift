@@ -15,7 +15,7 @@ public struct CertificateAuthority: Sendable {
 
     /// Makes a new root, valid from now.
     public init(commonName: String = "Belfry Development CA") throws(TLSConfigurationError) {
-        self.root = try CertificateBuilder(
+        root = try CertificateBuilder(
             subject: [(NID_commonName, commonName)],
             extensions: [
                 (NID_basic_constraints, "critical,CA:TRUE"),
@@ -35,7 +35,7 @@ public struct CertificateAuthority: Sendable {
     public func rootPEM() throws(TLSConfigurationError) -> [UInt8] {
         OpenSSLError.clearQueue()
         let output = MemoryBIO()
-        guard PEM_write_bio_X509(output.pointer, self.root.leaf.pointer) == 1 else {
+        guard PEM_write_bio_X509(output.pointer, root.leaf.pointer) == 1 else {
             throw .fromQueue("the root certificate cannot be written as PEM")
         }
         return output.bytes
@@ -66,7 +66,7 @@ public struct CertificateAuthority: Sendable {
                 (NID_subject_alt_name, alternatives.joined(separator: ",")),
             ],
             validity: validity ?? Self.defaultValidity()
-        ).issue(by: self.root)
+        ).issue(by: root)
     }
 
     /// A provider's certificate for one bundle ID, shaped like Apple's [10][field]. It has the bundle ID as UID, the
@@ -113,7 +113,7 @@ public struct CertificateAuthority: Sendable {
             ],
             markings: markings,
             validity: validity ?? Self.defaultValidity()
-        ).issue(by: self.root)
+        ).issue(by: root)
     }
 
     /// The text can safely stand in a certificate, a file name and an extension.

@@ -36,12 +36,12 @@ struct CertificateBuilder {
         guard
             X509_set_version(certificate.pointer, Int(X509_VERSION_3)) == 1,
             Self.setRandomSerial(of: certificate.pointer),
-            ASN1_TIME_set(X509_getm_notBefore(certificate.pointer), Int(self.validity.lowerBound)) != nil,
-            ASN1_TIME_set(X509_getm_notAfter(certificate.pointer), Int(self.validity.upperBound)) != nil,
+            ASN1_TIME_set(X509_getm_notBefore(certificate.pointer), Int(validity.lowerBound)) != nil,
+            ASN1_TIME_set(X509_getm_notAfter(certificate.pointer), Int(validity.upperBound)) != nil,
             X509_set_pubkey(certificate.pointer, key.pointer) == 1,
-            self.addSubject(to: certificate.pointer),
+            addSubject(to: certificate.pointer),
             X509_set_issuer_name(certificate.pointer, X509_get_subject_name(issuerCertificate.pointer)) == 1,
-            self.addExtensions(to: certificate.pointer, issuer: issuerCertificate.pointer),
+            addExtensions(to: certificate.pointer, issuer: issuerCertificate.pointer),
             X509_sign(certificate.pointer, issuer?.key.pointer ?? key.pointer, EVP_sha256()) > 0
         else { throw .fromQueue("the certificate cannot be made") }
         return try TLSIdentity(leaf: certificate, key: key, intermediates: [])
@@ -58,7 +58,7 @@ struct CertificateBuilder {
 
     private func addSubject(to certificate: OpaquePointer) -> Bool {
         let name = X509_get_subject_name(certificate)
-        return self.subject.allSatisfy { attribute in
+        return subject.allSatisfy { attribute in
             // Given as UTF8String rather than as MBSTRING_UTF8: OpenSSL then does not cut common names at the 64
             // characters of X.520, which bundle IDs exceed in Apple's own certificates.
             let bytes = Array(attribute.text.utf8)
@@ -75,8 +75,8 @@ struct CertificateBuilder {
     }
 
     private func addExtensions(to certificate: OpaquePointer, issuer: OpaquePointer) -> Bool {
-        self.extensions.allSatisfy { belfry_X509_add_extension(certificate, issuer, $0.nid, $0.value) == 1 }
-            && self.markings.allSatisfy { Self.add($0, to: certificate) }
+        extensions.allSatisfy { belfry_X509_add_extension(certificate, issuer, $0.nid, $0.value) == 1 }
+            && markings.allSatisfy { Self.add($0, to: certificate) }
     }
 
     private static func add(_ marking: Marking, to certificate: OpaquePointer) -> Bool {

@@ -16,7 +16,7 @@ final class CertificateHandle: @unchecked Sendable {
     }
 
     deinit {
-        X509_free(self.pointer)
+        X509_free(pointer)
     }
 }
 
@@ -30,7 +30,7 @@ final class PrivateKeyHandle: @unchecked Sendable {
     }
 
     deinit {
-        EVP_PKEY_free(self.pointer)
+        EVP_PKEY_free(pointer)
     }
 }
 
@@ -44,6 +44,6 @@ final class RevocationListHandle: @unchecked Sendable {
     }
 
     deinit {
-        X509_CRL_free(self.pointer)
+        X509_CRL_free(pointer)
     }
 }

@@ -34,7 +34,7 @@ public struct CertificateInfo: Sendable, Equatable {
 
     /// The certificate is valid at a time (UNIX seconds UTC). Both ends are included (RFC 5280 §4.1.2.5).
     public func isValid(at seconds: Int64) -> Bool {
-        self.notBefore <= seconds && seconds <= self.notAfter
+        notBefore <= seconds && seconds <= notAfter
     }
 }
 
@@ -93,22 +93,22 @@ private struct DERReader {
     private var rest: ArraySlice<UInt8>
 
     init(_ bytes: ArraySlice<UInt8>) {
-        self.rest = bytes
+        rest = bytes
     }
 
     mutating func next() -> (tag: UInt8, content: ArraySlice<UInt8>)? {
-        guard let tag = self.rest.popFirst(), let first = self.rest.popFirst() else { return nil }
+        guard let tag = rest.popFirst(), let first = rest.popFirst() else { return nil }
         var count = Int(first)
         if first >= 0x80 {
             // Long form. Extensions here are short: two length bytes (64 KiB) are plenty.
             let lengthBytes = Int(first & 0x7F)
-            guard (1...2).contains(lengthBytes), self.rest.count >= lengthBytes else { return nil }
-            count = self.rest.prefix(lengthBytes).reduce(0) { $0 << 8 | Int($1) }
-            self.rest = self.rest.dropFirst(lengthBytes)
+            guard (1...2).contains(lengthBytes), rest.count >= lengthBytes else { return nil }
+            count = rest.prefix(lengthBytes).reduce(0) { $0 << 8 | Int($1) }
+            rest = rest.dropFirst(lengthBytes)
         }
-        guard count <= self.rest.count else { return nil }
-        defer { self.rest = self.rest.dropFirst(count) }
-        return (tag, self.rest.prefix(count))
+        guard count <= rest.count else { return nil }
+        defer { rest = rest.dropFirst(count) }
+        return (tag, rest.prefix(count))
     }
     /// Encodes one element, of at most 64 KiB, the limit of reading.
     static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {

@@ -17,17 +17,17 @@ extension DevelopmentPKI {
         isUndone: Bool = false,
         now: Int64 = Int64(time(nil))
     ) throws(TLSConfigurationError) {
-        let authority = CertificateAuthority(root: try TLSIdentity(pemFile: self.authorityKeyFile))
+        let authority = CertificateAuthority(root: try TLSIdentity(pemFile: authorityKeyFile))
         var serials: Set<String> = []
         for bundleID in bundleIDs {
             guard CertificateAuthority.isBundleID(bundleID) else {
                 throw TLSConfigurationError(.invalidName(bundleID))
             }
-            serials.insert(try TLSIdentity(pemFile: self.pemFile(bundleID: bundleID)).certificate.serialHex)
+            serials.insert(try TLSIdentity(pemFile: pemFile(bundleID: bundleID)).certificate.serialHex)
         }
         let old: RevocationList? =
-            if FileAccess.exists(self.revocationFile) {
-                try RevocationList(pemFile: self.revocationFile, issuedBy: .file(self.authorityFile))
+            if FileAccess.exists(revocationFile) {
+                try RevocationList(pemFile: revocationFile, issuedBy: .file(authorityFile))
             } else {
                 nil
             }
@@ -40,6 +40,6 @@ extension DevelopmentPKI {
         }
         // Numbers only have to grow; lists made by hand never use them up.
         let new = try authority.issueRevocationList(of: entries, number: (old?.number ?? 0) &+ 1)
-        try FileAccess.write(new.pem(), to: self.revocationFile, mode: 0o644)
+        try FileAccess.write(new.pem(), to: revocationFile, mode: 0o644)
     }
 }

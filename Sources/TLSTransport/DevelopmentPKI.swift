@@ -31,33 +31,33 @@ public struct DevelopmentPKI: Sendable, Equatable {
         self.environments = environments
     }
 
-    public var authorityFile: String { self.path("ca.pem") }
-    public var authorityKeyFile: String { self.path("ca.key") }
-    public var serverFile: String { self.path("server.pem") }
-    public var revocationFile: String { self.path("crl.pem") }
-    public var tokenKeyFile: String { self.path("token\(self.infix).key") }
+    public var authorityFile: String { path("ca.pem") }
+    public var authorityKeyFile: String { path("ca.key") }
+    public var serverFile: String { path("server.pem") }
+    public var revocationFile: String { path("crl.pem") }
+    public var tokenKeyFile: String { path("token\(infix).key") }
 
-    public func pemFile(bundleID: String) -> String { self.path("\(bundleID)\(self.infix).pem") }
-    public func pkcs12File(bundleID: String) -> String { self.path("\(bundleID)\(self.infix).p12") }
+    public func pemFile(bundleID: String) -> String { path("\(bundleID)\(infix).pem") }
+    public func pkcs12File(bundleID: String) -> String { path("\(bundleID)\(infix).p12") }
 
     /// Reads the token key: ``TokenCipher/keyBytes`` bytes.
     ///
     /// - Throws: `unreadable` or `invalidTokenKey`, with the file's name.
     public func tokenKey() throws(TLSConfigurationError) -> [UInt8] {
-        var text = try FileAccess.read(self.tokenKeyFile)
+        var text = try FileAccess.read(tokenKeyFile)
         if text.last == UInt8(ascii: "\n") { text.removeLast() }
         let digits = text.compactMap { Character(UnicodeScalar($0)).hexDigitValue.map(UInt8.init) }
         guard text.count == 2 * TokenCipher.keyBytes, digits.count == text.count else {
-            throw TLSConfigurationError(.invalidTokenKey, file: self.tokenKeyFile)
+            throw TLSConfigurationError(.invalidTokenKey, file: tokenKeyFile)
         }
         return (0..<TokenCipher.keyBytes).map { digits[2 * $0] << 4 | digits[2 * $0 + 1] }
     }
 
     /// Part of the file names before the ending, for files that differ between environments.
-    private var infix: String { self.environments == .production ? ".production" : "" }
+    private var infix: String { environments == .production ? ".production" : "" }
 
     private func path(_ name: String) -> String {
-        self.directory.hasSuffix("/") ? self.directory + name : "\(self.directory)/\(name)"
+        directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)"
     }
 }
 

@@ -18,7 +18,7 @@ struct MemoryBIO: ~Copyable {
         var offset = 0
         while offset < bytes.count {
             let written = bytes.withUnsafeBytes {
-                BIO_write(self.pointer, $0.baseAddress! + offset, Int32(clamping: $0.count - offset))
+                BIO_write(pointer, $0.baseAddress! + offset, Int32(clamping: $0.count - offset))
             }
             guard written > 0 else { preconditionFailure("out of memory") }
             offset += Int(written)
@@ -26,13 +26,13 @@ struct MemoryBIO: ~Copyable {
     }
 
     deinit {
-        BIO_free(self.pointer)
+        BIO_free(pointer)
     }
 
     /// The bytes written so far.
     var bytes: [UInt8] {
         var start: UnsafeMutablePointer<CChar>?
-        let count = belfry_BIO_get_memory(self.pointer, &start)
+        let count = belfry_BIO_get_memory(pointer, &start)
         return [UInt8](UnsafeRawBufferPointer(start: start, count: count))
     }
 }

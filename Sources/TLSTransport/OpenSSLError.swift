@@ -37,11 +37,11 @@ struct OpenSSLError: Sendable, Equatable {
 
     /// Copies `detail`, which is valid only until the queue is next used.
     private init(code: UInt, detail: UnsafePointer<CChar>?) {
-        self.library = ERR_GET_LIB(code)
-        self.reason = ERR_GET_REASON(code)
-        var text = ERR_lib_error_string(code).map { String(cString: $0) } ?? "library \(self.library)"
+        library = ERR_GET_LIB(code)
+        reason = ERR_GET_REASON(code)
+        var text = ERR_lib_error_string(code).map { String(cString: $0) } ?? "library \(library)"
         text += ": "
-        text += ERR_reason_error_string(code).map { String(cString: $0) } ?? "reason \(self.reason)"
+        text += ERR_reason_error_string(code).map { String(cString: $0) } ?? "reason \(reason)"
         if let detail, detail.pointee != 0 {
             text += " (\(String(cString: detail)))"
         }

@@ -74,13 +74,13 @@ enum PEM {
 extension OpenSSLError {
     /// The error is that of a wrong passphrase: bad padding, or a PKCS#12 cipher that fails to finish.
     fileprivate var isFailedDecryption: Bool {
-        [ERR_LIB_PROV, ERR_LIB_EVP, ERR_LIB_PKCS12].contains(self.library)
+        [ERR_LIB_PROV, ERR_LIB_EVP, ERR_LIB_PKCS12].contains(library)
     }
 
     /// The PEM reader, or the decoder beneath it, found no such object.
     fileprivate var isNoObject: Bool {
-        (self.library == ERR_LIB_PEM && self.reason == PEM_R_NO_START_LINE)
-            || (self.library == ERR_LIB_OSSL_DECODER && self.reason == ERR_R_UNSUPPORTED)
+        (library == ERR_LIB_PEM && reason == PEM_R_NO_START_LINE)
+            || (library == ERR_LIB_OSSL_DECODER && reason == ERR_R_UNSUPPORTED)
     }
 }
 

@@ -31,18 +31,18 @@ public struct RevocationList: Sendable {
     var pointer: OpaquePointer { handle.pointer }
 
     init(owning pointer: OpaquePointer) {
-        self.handle = RevocationListHandle(owning: pointer)
+        handle = RevocationListHandle(owning: pointer)
         // Sorts as well; a list without entries has no stack.
         X509_CRL_sort(pointer)
         let stack = X509_CRL_get_REVOKED(pointer)
-        self.entries = (0..<max(0, belfry_X509_REVOKED_stack_count(stack))).map { index in
+        entries = (0..<max(0, belfry_X509_REVOKED_stack_count(stack))).map { index in
             let revoked = belfry_X509_REVOKED_stack_value(stack, index)
             return Entry(
                 serialHex: CertificateInfo.hex(of: X509_REVOKED_get0_serialNumber(revoked)),
                 revokedAt: CertificateInfo.seconds(X509_REVOKED_get0_revocationDate(revoked))
             )
         }
-        self.number = Self.readNumber(pointer)
+        number = Self.readNumber(pointer)
     }
 
     /// Reads PEM: exactly one list, signed by one of the roots.
@@ -83,7 +83,7 @@ public struct RevocationList: Sendable {
     public func pem() throws(TLSConfigurationError) -> [UInt8] {
         OpenSSLError.clearQueue()
         let output = MemoryBIO()
-        guard PEM_write_bio_X509_CRL(output.pointer, self.pointer) == 1 else {
+        guard PEM_write_bio_X509_CRL(output.pointer, pointer) == 1 else {
             throw .fromQueue("the revocation list cannot be written as PEM")
         }
         return output.bytes
@@ -123,17 +123,17 @@ extension CertificateAuthority {
         let validity = validity ?? Self.defaultValidity()
         guard
             X509_CRL_set_version(pointer, 1) == 1,
-            X509_CRL_set_issuer_name(pointer, X509_get_subject_name(self.root.leaf.pointer)) == 1,
+            X509_CRL_set_issuer_name(pointer, X509_get_subject_name(root.leaf.pointer)) == 1,
             Self.setDates(of: pointer, validity),
             belfry_X509_CRL_add_extension(
                 pointer,
-                self.root.leaf.pointer,
+                root.leaf.pointer,
                 NID_authority_key_identifier,
                 "keyid:always"
             ) == 1,
             Self.setNumber(of: pointer, number),
             X509_CRL_sort(pointer) == 1,
-            X509_CRL_sign(pointer, self.root.key.pointer, EVP_sha256()) > 0
+            X509_CRL_sign(pointer, root.key.pointer, EVP_sha256()) > 0
         else { throw .fromQueue("the revocation list cannot be signed") }
         // The value takes a reference of its own.
         X509_CRL_up_ref(pointer)

@@ -36,7 +36,7 @@ public struct TLSAlert: RawRepresentable, Hashable, Sendable, CustomStringConver
 
     /// OpenSSL's text for the alert, and its number, as in `certificate revoked (alert 44)`.
     public var description: String {
-        let words = SSL_alert_desc_string_long(Int32(self.rawValue)).map { String(cString: $0) } ?? "unknown"
-        return "\(words) (alert \(self.rawValue))"
+        let words = SSL_alert_desc_string_long(Int32(rawValue)).map { String(cString: $0) } ?? "unknown"
+        return "\(words) (alert \(rawValue))"
     }
 }

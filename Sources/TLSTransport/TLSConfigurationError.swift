@@ -55,7 +55,7 @@ public struct TLSConfigurationError: Error, Equatable, Sendable {
 
     /// The same error with the file's name.
     func inFile(_ file: String) -> TLSConfigurationError {
-        TLSConfigurationError(self.reason, file: file, openSSLErrors: self.openSSLErrors)
+        TLSConfigurationError(reason, file: file, openSSLErrors: openSSLErrors)
     }
 }
 
@@ -63,7 +63,7 @@ extension TLSConfigurationError: CustomStringConvertible {
     /// A sentence for people. OpenSSL's words are in it where it is OpenSSL that objects; elsewhere they add nothing.
     public var description: String {
         let text =
-            switch self.reason {
+            switch reason {
             case .unreadable(let why): "cannot be read: \(why)"
             case .unwritable(let why): "cannot be written: \(why)"
             case .noCertificate: "holds no certificate in PEM form"
@@ -72,12 +72,12 @@ extension TLSConfigurationError: CustomStringConvertible {
             case .wrongPassphrase: "the passphrase is wrong"
             case .keyDoesNotMatchCertificate: "the private key does not belong to the certificate"
             case .notPKCS12: "is not a PKCS#12 container"
-            case .rejected(let why): OpenSSLError.describe(why, self.openSSLErrors)
+            case .rejected(let why): OpenSSLError.describe(why, openSSLErrors)
             case .invalidName(let name): "\"\(name)\" cannot be the name of a certificate"
             case .invalidTokenKey: "is not a token key: 64 hex digits are expected"
             case .noRevocationList: "holds no certificate revocation list in PEM form"
             case .foreignRevocationList: "the revocation list is not signed by the authority that is trusted"
             }
-        return self.file.map { "\($0): \(text)" } ?? text
+        return file.map { "\($0): \(text)" } ?? text
     }
 }

@@ -13,7 +13,7 @@ extension TLSContext {
     ) throws(TLSConfigurationError) {
         try self.init(server: identity, clientTrust: clientTrust, requireClientCertificate: true)
         SSL_CTX_set_cert_verify_callback(
-            self.pointer,
+            pointer,
             { store, _ in
                 X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REVOKED)
                 return 0

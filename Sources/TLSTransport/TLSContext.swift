@@ -34,10 +34,10 @@ public final class TLSContext: @unchecked Sendable {
         minimumVersion: MinimumVersion = .tls12
     ) throws(TLSConfigurationError) {
         try self.init(role: .client, method: TLS_client_method(), minimumVersion: minimumVersion)
-        if let identity { try self.use(identity) }
-        try self.use(trust, announced: false)
-        if let revocations { try self.use(revocations, judge: judgeServer) }
-        SSL_CTX_set_verify(self.pointer, SSL_VERIFY_PEER, nil)
+        if let identity { try use(identity) }
+        try use(trust, announced: false)
+        if let revocations { try use(revocations, judge: judgeServer) }
+        SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
     }
 
     /// A server.
@@ -57,12 +57,12 @@ public final class TLSContext: @unchecked Sendable {
         precondition(clientTrust != nil || !requireClientCertificate, "certificates are judged by roots")
         precondition(clientTrust != nil || revocations == nil, "who is not asked for a certificate has none revoked")
         try self.init(role: .server, method: TLS_server_method(), minimumVersion: minimumVersion)
-        try self.use(identity)
+        try use(identity)
         if let clientTrust {
-            try self.use(clientTrust, announced: true)
-            if let revocations { try self.use(revocations, judge: judgeClient) }
+            try use(clientTrust, announced: true)
+            if let revocations { try use(revocations, judge: judgeClient) }
             SSL_CTX_set_verify(
-                self.pointer,
+                pointer,
                 SSL_VERIFY_PEER | (requireClientCertificate ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
                 nil
             )
@@ -93,19 +93,19 @@ public final class TLSContext: @unchecked Sendable {
     }
 
     deinit {
-        SSL_CTX_free(self.pointer)
+        SSL_CTX_free(pointer)
     }
 
     private func use(_ identity: TLSIdentity) throws(TLSConfigurationError) {
         OpenSSLError.clearQueue()
         guard
-            SSL_CTX_use_certificate(self.pointer, identity.leaf.pointer) == 1,
-            SSL_CTX_use_PrivateKey(self.pointer, identity.key.pointer) == 1
+            SSL_CTX_use_certificate(pointer, identity.leaf.pointer) == 1,
+            SSL_CTX_use_PrivateKey(pointer, identity.key.pointer) == 1
         else {
             throw .fromQueue("the certificate \"\(identity.certificate.commonName)\" is not usable")
         }
         for certificate in identity.intermediates {
-            guard belfry_SSL_CTX_add1_chain_cert(self.pointer, certificate.pointer) == 1 else {
+            guard belfry_SSL_CTX_add1_chain_cert(pointer, certificate.pointer) == 1 else {
                 throw .fromQueue("an intermediate of \"\(identity.certificate.commonName)\" is not usable")
             }
         }
@@ -115,16 +115,16 @@ public final class TLSContext: @unchecked Sendable {
     private func use(_ trust: TLSTrust, announced: Bool) throws(TLSConfigurationError) {
         OpenSSLError.clearQueue()
         guard let roots = try trust.loadRoots() else {
-            guard SSL_CTX_set_default_verify_paths(self.pointer) == 1 else {
+            guard SSL_CTX_set_default_verify_paths(pointer) == 1 else {
                 throw .fromQueue("the system's root certificates cannot be loaded")
             }
             return
         }
-        guard let store = SSL_CTX_get_cert_store(self.pointer) else { preconditionFailure("a context has a store") }
+        guard let store = SSL_CTX_get_cert_store(pointer) else { preconditionFailure("a context has a store") }
         for root in roots {
             guard
                 X509_STORE_add_cert(store, root.pointer) == 1,
-                !announced || SSL_CTX_add_client_CA(self.pointer, root.pointer) == 1
+                !announced || SSL_CTX_add_client_CA(pointer, root.pointer) == 1
             else {
                 throw .fromQueue("a root certificate is not usable")
             }
@@ -136,7 +136,7 @@ public final class TLSContext: @unchecked Sendable {
         judge: @convention(c) (Int32, OpaquePointer?) -> Int32
     ) throws(TLSConfigurationError) {
         OpenSSLError.clearQueue()
-        guard let store = SSL_CTX_get_cert_store(self.pointer) else { preconditionFailure("a context has a store") }
+        guard let store = SSL_CTX_get_cert_store(pointer) else { preconditionFailure("a context has a store") }
         guard
             X509_STORE_add_crl(store, revocations.pointer) == 1,
             X509_STORE_set_flags(store, UInt(X509_V_FLAG_CRL_CHECK)) == 1

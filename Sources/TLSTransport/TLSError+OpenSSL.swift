@@ -27,12 +27,12 @@ extension TLSError {
 
 extension OpenSSLError {
     func isSSL(_ reason: Int32) -> Bool {
-        self.library == ERR_LIB_SSL && self.reason == reason
+        library == ERR_LIB_SSL && self.reason == reason
     }
 
     /// The peer's alert, queued as reason 1000 + its number (`SSL_AD_REASON_OFFSET`).
     fileprivate var receivedAlert: TLSAlert? {
-        guard self.library == ERR_LIB_SSL else { return nil }
-        return UInt8(exactly: self.reason - SSL_AD_REASON_OFFSET).map(TLSAlert.init(rawValue:))
+        guard library == ERR_LIB_SSL else { return nil }
+        return UInt8(exactly: reason - SSL_AD_REASON_OFFSET).map(TLSAlert.init(rawValue:))
     }
 }

@@ -59,40 +59,40 @@ public final class TLSHandler: ChannelDuplexHandler {
             (serverName != nil) == (context.role == .client),
             "a client names the host it wants to reach, a server does not"
         )
-        self.tls = context
+        tls = context
         self.serverName = serverName
         self.closeTimeout = closeTimeout
     }
 
     public func handlerAdded(context: ChannelHandlerContext) {
         if context.channel.isActive {
-            self.begin(context)
+            begin(context)
         }
     }
 
     public func handlerRemoved(context: ChannelHandlerContext) {
-        self.closeTimer?.cancel()
-        self.closeTimer = nil
-        self.queue.fail(ChannelError.ioOnClosedChannel)
-        self.session = nil
+        closeTimer?.cancel()
+        closeTimer = nil
+        queue.fail(ChannelError.ioOnClosedChannel)
+        session = nil
     }
 
     // MARK: Inbound
 
     public func channelActive(context: ChannelHandlerContext) {
         context.fireChannelActive()
-        self.begin(context)
+        begin(context)
     }
 
     public func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard let session = self.session else { return }
-        switch self.state.ciphertextUse {
+        guard let session else { return }
+        switch state.ciphertextUse {
         case .handshake:
-            session.feed(self.unwrapInboundIn(data))
-            self.shakeHands(context, session)
+            session.feed(unwrapInboundIn(data))
+            shakeHands(context, session)
         case .decrypt:
-            session.feed(self.unwrapInboundIn(data))
-            self.decrypt(context, session)
+            session.feed(unwrapInboundIn(data))
+            decrypt(context, session)
         case .discard:
             break
         }
@@ -101,16 +101,16 @@ public final class TLSHandler: ChannelDuplexHandler {
     public func channelReadComplete(context: ChannelHandlerContext) {
         context.fireChannelReadComplete()
         // With autoRead off nobody else requests the bytes that complete a record, or a handshake.
-        if self.readIsDue || self.state.needsInputForItself {
+        if readIsDue || state.needsInputForItself {
             context.read()
         }
     }
 
     public func channelInactive(context: ChannelHandlerContext) {
-        self.closeTimer?.cancel()
-        self.closeTimer = nil
-        let error = self.state.deactivated()
-        self.queue.fail(error ?? ChannelError.ioOnClosedChannel)
+        closeTimer?.cancel()
+        closeTimer = nil
+        let error = state.deactivated()
+        queue.fail(error ?? ChannelError.ioOnClosedChannel)
         if let error { context.fireErrorCaught(error) }
         context.fireChannelInactive()
     }
@@ -121,13 +121,13 @@ public final class TLSHandler: ChannelDuplexHandler {
             context.fireUserInboundEventTriggered(event)
             return
         }
-        let (error, closes) = self.state.inputEnded()
+        let (error, closes) = state.inputEnded()
         if let error { context.fireErrorCaught(error) }
         if closes { context.close(promise: nil) }
     }
 
     public func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if self.state.transportFailed(connectionProblem(error)) {
+        if state.transportFailed(connectionProblem(error)) {
             context.fireErrorCaught(error)
         }
     }
@@ -135,25 +135,25 @@ public final class TLSHandler: ChannelDuplexHandler {
     // MARK: Outbound
 
     public func read(context: ChannelHandlerContext) {
-        self.readIsDue = true
+        readIsDue = true
         context.read()
     }
 
     public func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        switch self.state.writeUse {
+        switch state.writeUse {
         case .queue, .encrypt:
-            self.queue.append(self.unwrapOutboundIn(data), promise: promise)
+            queue.append(unwrapOutboundIn(data), promise: promise)
         case .refuse:
             promise?.fail(ChannelError.outputClosed)
         }
     }
 
     public func flush(context: ChannelHandlerContext) {
-        switch self.state.writeUse {
+        switch state.writeUse {
         case .queue:
-            self.flushIsDue = true
+            flushIsDue = true
         case .encrypt:
-            self.encryptAndSend(context)
+            encryptAndSend(context)
         case .refuse:
             break
         }
@@ -165,19 +165,19 @@ public final class TLSHandler: ChannelDuplexHandler {
             // TLS has no way to tell the peer.
             promise?.fail(ChannelError.operationUnsupported)
         case .output:
-            switch self.state.closeRequested(.output) {
+            switch state.closeRequested(.output) {
             case .refuse, .none:
                 promise?.fail(ChannelError.outputClosed)
             case let action:
-                self.end(context, action, promise: promise)
+                end(context, action, promise: promise)
             }
         case .all:
-            switch self.state.closeRequested(.all) {
+            switch state.closeRequested(.all) {
             case .closeNow, .refuse:
                 context.close(promise: promise)
             case let action:
                 context.channel.closeFuture.cascade(to: promise)
-                self.end(context, action, promise: nil)
+                end(context, action, promise: nil)
             }
         }
     }
@@ -187,38 +187,38 @@ public final class TLSHandler: ChannelDuplexHandler {
 
 extension TLSHandler {
     private func begin(_ context: ChannelHandlerContext) {
-        guard self.state.activated() else { return }
+        guard state.activated() else { return }
         do throws(TLSError) {
-            let session = try TLSSession(context: self.tls, serverName: self.serverName)
+            let session = try TLSSession(context: tls, serverName: serverName)
             self.session = session
-            self.shakeHands(context, session)
+            shakeHands(context, session)
             // Also with autoRead off.
-            if self.state.needsInputForItself { context.read() }
+            if state.needsInputForItself { context.read() }
         } catch {
-            self.fail(context, error)
+            fail(context, error)
         }
     }
 
     private func shakeHands(_ context: ChannelHandlerContext, _ session: TLSSession) {
         switch session.handshake() {
         case .needsInput:
-            self.send(context, promise: nil)
+            send(context, promise: nil)
         case .failed(let error):
-            self.fail(context, error)
+            fail(context, error)
         case .completed:
-            self.state.handshakeCompleted()
+            state.handshakeCompleted()
             // The event comes before anything is sent: sending may find the socket dead and end the channel.
             context.fireUserInboundEventTriggered(
                 TLSHandshakeCompleted(version: session.version, cipher: session.cipher, peer: session.peer)
             )
-            if self.flushIsDue, self.state.writeUse == .encrypt {
-                self.encryptAndSend(context)
+            if flushIsDue, state.writeUse == .encrypt {
+                encryptAndSend(context)
             } else {
-                self.send(context, promise: nil)
+                send(context, promise: nil)
             }
             // Bytes that came with the peer's last handshake message are inside OpenSSL already.
-            if self.state.ciphertextUse == .decrypt {
-                self.decrypt(context, session)
+            if state.ciphertextUse == .decrypt {
+                decrypt(context, session)
             }
         }
     }
@@ -227,48 +227,48 @@ extension TLSHandler {
         var plaintext = context.channel.allocator.buffer(capacity: session.incoming.readableBytes)
         let step = session.read(into: &plaintext)
         if plaintext.readableBytes > 0 {
-            self.readIsDue = false
-            context.fireChannelRead(self.wrapInboundOut(plaintext))
+            readIsDue = false
+            context.fireChannelRead(wrapInboundOut(plaintext))
         }
         switch step {
         case .needsInput:
             // OpenSSL may have answered by itself (a key update).
-            self.send(context, promise: nil)
+            send(context, promise: nil)
         case .closeNotify:
             let halfClosure = try? context.channel.syncOptions?.getOption(.allowRemoteHalfClosure)
-            let (tells, end) = self.state.closeNotifyReceived(allowsHalfClosure: halfClosure ?? false)
+            let (tells, end) = state.closeNotifyReceived(allowsHalfClosure: halfClosure ?? false)
             if tells { context.fireUserInboundEventTriggered(ChannelEvent.inputClosed) }
             self.end(context, end, promise: nil)
         case .failed(let error):
-            self.fail(context, error)
+            fail(context, error)
         }
     }
 
     private func encryptAndSend(_ context: ChannelHandlerContext) {
-        guard let session = self.session else { return }
-        self.flushIsDue = false
-        if let error = self.queue.encrypt(with: session) {
-            self.fail(context, error)
+        guard let session else { return }
+        flushIsDue = false
+        if let error = queue.encrypt(with: session) {
+            fail(context, error)
         } else {
-            self.send(context, promise: self.queue.takePromise())
+            send(context, promise: queue.takePromise())
         }
     }
 
     /// Hands OpenSSL's output to the socket. May re-enter this handler, see "An answer before a reset".
     private func send(_ context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
-        guard let session = self.session, let ciphertext = session.takeOutgoing() else {
+        guard let session, let ciphertext = session.takeOutgoing() else {
             promise?.succeed()
             return
         }
-        self.ciphertextBytes += UInt64(ciphertext.readableBytes)
-        context.write(self.wrapOutboundOut(ciphertext), promise: promise)
+        ciphertextBytes += UInt64(ciphertext.readableBytes)
+        context.write(wrapOutboundOut(ciphertext), promise: promise)
         context.flush()
         session.recycle(ciphertext)
     }
 
     private func fail(_ context: ChannelHandlerContext, _ error: TLSError) {
-        guard case .report(let end) = self.state.failed() else { return }
-        self.queue.fail(error)
+        guard case .report(let end) = state.failed() else { return }
+        queue.fail(error)
         // Reported before the alert goes out, for the same reason as the end of the handshake.
         context.fireErrorCaught(error)
         self.end(context, end, promise: nil, saysGoodbye: false)
@@ -284,26 +284,26 @@ extension TLSHandler {
         switch action {
         case .none:
             // A failure may have left an alert.
-            self.send(context, promise: nil)
+            send(context, promise: nil)
         case .closeNow, .refuse:
             context.close(promise: promise)
         case .sendEnd, .sendEndAndLinger:
-            self.queue.fail(ChannelError.outputClosed)
-            if saysGoodbye { self.session?.closeNotify() }
-            self.send(context, promise: nil)
+            queue.fail(ChannelError.outputClosed)
+            if saysGoodbye { session?.closeNotify() }
+            send(context, promise: nil)
             // The channel keeps the order: it ends its stream after the waiting writes.
             context.close(mode: .output, promise: promise)
-            if action == .sendEndAndLinger { self.startCloseTimer(context) }
+            if action == .sendEndAndLinger { startCloseTimer(context) }
         case .linger:
-            self.send(context, promise: nil)
-            self.startCloseTimer(context)
+            send(context, promise: nil)
+            startCloseTimer(context)
         }
     }
 
     private func startCloseTimer(_ context: ChannelHandlerContext) {
-        guard self.closeTimer == nil, context.channel.isActive else { return }
+        guard closeTimer == nil, context.channel.isActive else { return }
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        self.closeTimer = context.eventLoop.scheduleTask(in: self.closeTimeout) {
+        closeTimer = context.eventLoop.scheduleTask(in: closeTimeout) {
             bound.value.close(promise: nil)
         }
         // Only an end of stream is awaited, and with autoRead off it would stay unseen.

@@ -34,7 +34,7 @@ struct TLSHandlerStateMachine {
 
     /// The use of arriving bytes.
     var ciphertextUse: CiphertextUse {
-        switch self.state {
+        switch state {
         case .handshaking: .handshake
         case .open(input: .open, output: _), .lingering(discarding: false): .decrypt
         case .idle, .open(input: .closed, output: _), .lingering(discarding: true), .closed: .discard
@@ -50,7 +50,7 @@ struct TLSHandlerStateMachine {
     }
 
     var writeUse: WriteUse {
-        switch self.state {
+        switch state {
         case .idle, .handshaking: .queue
         case .open(input: _, output: .open): .encrypt
         case .open(input: _, output: .closed), .lingering, .closed: .refuse
@@ -59,7 +59,7 @@ struct TLSHandlerStateMachine {
 
     /// The socket must be read although no handler asked for plaintext.
     var needsInputForItself: Bool {
-        switch self.state {
+        switch state {
         case .handshaking, .lingering: true
         case .idle, .open, .closed: false
         }
@@ -71,14 +71,14 @@ struct TLSHandlerStateMachine {
 extension TLSHandlerStateMachine {
     /// The channel is active. Returns true if the handshake is to begin.
     mutating func activated() -> Bool {
-        guard case .idle = self.state else { return false }
-        self.state = .handshaking
+        guard case .idle = state else { return false }
+        state = .handshaking
         return true
     }
 
     mutating func handshakeCompleted() {
-        guard case .handshaking = self.state else { preconditionFailure("no handshake is under way") }
-        self.state = .open(input: .open, output: .open)
+        guard case .handshaking = state else { preconditionFailure("no handshake is under way") }
+        state = .open(input: .open, output: .open)
     }
 
     /// The way to end the connection.
@@ -103,17 +103,17 @@ extension TLSHandlerStateMachine {
 
     /// Our side asks for a close.
     mutating func closeRequested(_ mode: CloseMode) -> EndAction {
-        switch (self.state, mode) {
+        switch (state, mode) {
         case (.idle, _), (.handshaking, _):
-            self.state = .lingering(discarding: true)
+            state = .lingering(discarding: true)
             return .closeNow
         case (.open(input: .open, output: .open), .output):
-            self.state = .open(input: .open, output: .closed)
+            state = .open(input: .open, output: .closed)
             return .sendEnd
         case (.open(input: _, output: .closed), .output), (.lingering, .output):
             return .refuse
         case (.open(let input, let output), _):
-            self.state = .lingering(discarding: input == .closed)
+            state = .lingering(discarding: input == .closed)
             return output == .open ? .sendEndAndLinger : .linger
         case (.lingering, .all):
             return .none
@@ -127,12 +127,12 @@ extension TLSHandlerStateMachine {
     /// - Returns: whether to tell the next handlers, and how the connection goes on. Without half-closure an end of the
     ///   input is the end of the connection, as for NIO's channels.
     mutating func closeNotifyReceived(allowsHalfClosure: Bool) -> (tellsInputClosed: Bool, end: EndAction) {
-        guard case .open(.open, let output) = self.state else { return (false, .none) }
+        guard case .open(.open, let output) = state else { return (false, .none) }
         if allowsHalfClosure, output == .open {
-            self.state = .open(input: .closed, output: .open)
+            state = .open(input: .closed, output: .open)
             return (true, .none)
         }
-        self.state = .lingering(discarding: true)
+        state = .lingering(discarding: true)
         return (allowsHalfClosure, output == .open ? .sendEndAndLinger : .linger)
     }
 
@@ -144,16 +144,16 @@ extension TLSHandlerStateMachine {
 
     /// OpenSSL failed, in the handshake or after.
     mutating func failed() -> FailureAction {
-        switch self.state {
+        switch state {
         case .idle, .handshaking, .open(input: _, output: .open):
-            self.state = .lingering(discarding: true)
+            state = .lingering(discarding: true)
             return .report(.sendEndAndLinger)
         case .open(input: _, output: .closed):
-            self.state = .lingering(discarding: true)
+            state = .lingering(discarding: true)
             return .report(.linger)
         case .lingering(discarding: false):
             // Closing already, but a refused certificate is still worth reporting.
-            self.state = .lingering(discarding: true)
+            state = .lingering(discarding: true)
             return .report(.none)
         case .lingering(discarding: true), .closed:
             return .ignore
@@ -162,15 +162,15 @@ extension TLSHandlerStateMachine {
 
     /// The socket reported an error. Returns true if the next handlers are to see it.
     mutating func transportFailed(_ description: String) -> Bool {
-        switch self.state {
+        switch state {
         case .idle:
             return true
         case .handshaking:
-            self.handshakeFailure = description
+            handshakeFailure = description
             return false
         case .open(_, let output):
             // Reported once: the end of the stream that follows is no news.
-            self.state = .open(input: .closed, output: output)
+            state = .open(input: .closed, output: output)
             return true
         case .lingering, .closed:
             return false
@@ -181,10 +181,10 @@ extension TLSHandlerStateMachine {
     ///
     /// - Returns: an error to report; whether to close the socket.
     mutating func inputEnded() -> (error: TLSError?, closes: Bool) {
-        let error = self.errorAtEnd()
-        switch self.state {
+        let error = errorAtEnd()
+        switch state {
         case .idle, .handshaking, .open(input: .open, output: _):
-            self.state = .lingering(discarding: true)
+            state = .lingering(discarding: true)
             return (error, true)
         case .open(.closed, let output):
             return (nil, output == .closed)
@@ -196,15 +196,15 @@ extension TLSHandlerStateMachine {
 
     /// The channel is gone. Returns an error to report.
     mutating func deactivated() -> TLSError? {
-        let error = self.errorAtEnd()
-        self.state = .closed
+        let error = errorAtEnd()
+        state = .closed
         return error
     }
 
     /// The error for an end of the stream in the present state, if any.
     private func errorAtEnd() -> TLSError? {
-        switch self.state {
-        case .handshaking: .closedDuringHandshake(cause: self.handshakeFailure)
+        switch state {
+        case .handshaking: .closedDuringHandshake(cause: handshakeFailure)
         case .open(input: .open, output: _): .uncleanShutdown
         case .idle, .open(input: .closed, output: _), .lingering, .closed: nil
         }

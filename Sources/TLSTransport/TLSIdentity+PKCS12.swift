@@ -56,9 +56,9 @@ extension TLSIdentity {
         guard
             let container = PKCS12_create(
                 passphrase,
-                self.certificate.commonName,
-                self.key.pointer,
-                self.leaf.pointer,
+                certificate.commonName,
+                key.pointer,
+                leaf.pointer,
                 nil,
                 0,
                 0,
@@ -77,7 +77,7 @@ extension TLSIdentity {
 
     /// Writes ``pkcs12(passphrase:)`` to a file that only its owner can read (mode 0600).
     public func writePKCS12(to path: String, passphrase: String) throws(TLSConfigurationError) {
-        try FileAccess.write(self.pkcs12(passphrase: passphrase), to: path, mode: 0o600)
+        try FileAccess.write(pkcs12(passphrase: passphrase), to: path, mode: 0o600)
     }
 }
 
@@ -102,7 +102,7 @@ private struct Contents {
         for index in 0..<belfry_X509_stack_count(stack) {
             guard let certificate = belfry_X509_stack_value(stack, index) else { continue }
             X509_up_ref(certificate)
-            self.others.append(CertificateHandle(owning: certificate))
+            others.append(CertificateHandle(owning: certificate))
         }
     }
 }

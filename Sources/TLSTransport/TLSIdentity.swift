@@ -28,7 +28,7 @@ public struct TLSIdentity: Sendable {
         self.leaf = leaf
         self.key = key
         self.intermediates = intermediates
-        self.certificate = CertificateInfo(x509: leaf.pointer)
+        certificate = CertificateInfo(x509: leaf.pointer)
     }
 }
 
@@ -67,9 +67,9 @@ extension TLSIdentity {
     public func pem() throws(TLSConfigurationError) -> [UInt8] {
         OpenSSLError.clearQueue()
         let output = MemoryBIO()
-        var written = PEM_write_bio_X509(output.pointer, self.leaf.pointer) == 1
-        written = written && PEM_write_bio_PrivateKey(output.pointer, self.key.pointer, nil, nil, 0, nil, nil) == 1
-        for certificate in self.intermediates {
+        var written = PEM_write_bio_X509(output.pointer, leaf.pointer) == 1
+        written = written && PEM_write_bio_PrivateKey(output.pointer, key.pointer, nil, nil, 0, nil, nil) == 1
+        for certificate in intermediates {
             written = written && PEM_write_bio_X509(output.pointer, certificate.pointer) == 1
         }
         guard written else { throw .fromQueue("the identity cannot be written as PEM") }
@@ -78,6 +78,6 @@ extension TLSIdentity {
 
     /// Writes ``pem()`` to a file that only its owner can read (mode 0600); an existing file is replaced at once.
     public func writePEM(to path: String) throws(TLSConfigurationError) {
-        try FileAccess.write(self.pem(), to: path, mode: 0o600)
+        try FileAccess.write(pem(), to: path, mode: 0o600)
     }
 }

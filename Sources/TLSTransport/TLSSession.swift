@@ -60,7 +60,7 @@ final class TLSSession {
     }
 
     deinit {
-        SSL_free(self.ssl)
+        SSL_free(ssl)
     }
 
     /// Sets the expected name of the peer's certificate, and requests it (SNI, RFC 6066 §3: no IP addresses).
@@ -83,69 +83,69 @@ final class TLSSession {
 extension TLSSession {
     /// Takes ciphertext of the peer, for ``handshake()`` or ``read(into:)``.
     func feed(_ ciphertext: ByteBuffer) {
-        if self.incoming.readableBytes == 0 {
-            self.incoming = ciphertext
+        if incoming.readableBytes == 0 {
+            incoming = ciphertext
         } else {
-            self.incoming.writeImmutableBuffer(ciphertext)
+            incoming.writeImmutableBuffer(ciphertext)
         }
     }
 
     func handshake() -> HandshakeStep {
         OpenSSLError.clearQueue()
-        let result = SSL_do_handshake(self.ssl)
-        self.releaseIncoming()
+        let result = SSL_do_handshake(ssl)
+        releaseIncoming()
         if result == 1 { return .completed }
-        switch SSL_get_error(self.ssl, result) {
+        switch SSL_get_error(ssl, result) {
         case SSL_ERROR_WANT_READ:
             return .needsInput
         case SSL_ERROR_ZERO_RETURN:
             return .failed(.closedDuringHandshake(cause: "the peer sent close_notify"))
         default:
-            return .failed(self.takeError())
+            return .failed(takeError())
         }
     }
 
     /// Decrypts everything fed and appends it to `plaintext`, also the part before a close or a failure.
     func read(into plaintext: inout ByteBuffer) -> ReadStep {
         OpenSSLError.clearQueue()
-        defer { self.releaseIncoming() }
+        defer { releaseIncoming() }
         while true {
             if plaintext.writableBytes == 0 {
                 // Decrypting never grows the data: at first there is as much as was fed, later a record's worth.
                 plaintext.reserveCapacity(
-                    minimumWritableBytes: max(self.incoming.readableBytes, Self.recordBytes)
+                    minimumWritableBytes: max(incoming.readableBytes, Self.recordBytes)
                 )
             }
             var result: Int32 = 0
             plaintext.writeWithUnsafeMutableBytes(minimumWritableBytes: 1) { target in
                 var count = 0
-                result = SSL_read_ex(self.ssl, target.baseAddress, target.count, &count)
+                result = SSL_read_ex(ssl, target.baseAddress, target.count, &count)
                 return result == 1 ? count : 0
             }
             if result == 1 { continue }
-            switch SSL_get_error(self.ssl, result) {
+            switch SSL_get_error(ssl, result) {
             case SSL_ERROR_WANT_READ:
                 return .needsInput
             case SSL_ERROR_ZERO_RETURN:
                 return .closeNotify
             default:
-                return .failed(self.takeError())
+                return .failed(takeError())
             }
         }
     }
 
     /// Releases the reader's buffer, so that the channel can reuse its memory for the next read.
     private func releaseIncoming() {
-        if self.incoming.readableBytes == 0 {
-            self.incoming = ByteBuffer()
+        if incoming.readableBytes == 0 {
+            incoming = ByteBuffer()
         }
     }
 
     private func takeError() -> TLSError {
         TLSError(
             queue: OpenSSLError.drainQueue(),
-            verifyResult: SSL_get_verify_result(self.ssl),
-            serverName: self.serverName
+            verifyResult: SSL_get_verify_result(ssl),
+            serverName: serverName
         )
     }
 }
@@ -160,9 +160,9 @@ extension TLSSession {
         guard let bytes = plaintext.baseAddress, plaintext.count > 0 else { return nil }
         OpenSSLError.clearQueue()
         let records = (plaintext.count + Self.recordBytes - 1) / Self.recordBytes
-        self.outgoing.reserveCapacity(minimumWritableBytes: plaintext.count + records * Self.recordOverheadBytes)
+        outgoing.reserveCapacity(minimumWritableBytes: plaintext.count + records * Self.recordOverheadBytes)
         var written = 0
-        guard SSL_write_ex(self.ssl, bytes, plaintext.count, &written) == 1 else { return self.takeError() }
+        guard SSL_write_ex(ssl, bytes, plaintext.count, &written) == 1 else { return takeError() }
         assert(written == plaintext.count, "partial writes are not enabled")
         return nil
     }
@@ -171,24 +171,24 @@ extension TLSSession {
     func closeNotify() {
         OpenSSLError.clearQueue()
         // 0: the peer's close_notify is still to come, and `read` will find it; a failure is the end anyway.
-        _ = SSL_shutdown(self.ssl)
+        _ = SSL_shutdown(ssl)
         OpenSSLError.clearQueue()
     }
 
     /// Moves the ciphertext out. Give the buffer back with ``recycle(_:)`` once it is written.
     func takeOutgoing() -> ByteBuffer? {
-        guard self.outgoing.readableBytes > 0 else { return nil }
-        let buffer = self.outgoing
-        self.outgoing = ByteBuffer()
+        guard outgoing.readableBytes > 0 else { return nil }
+        let buffer = outgoing
+        outgoing = ByteBuffer()
         return buffer
     }
 
     /// Keeps the memory of a written buffer for the next flush, unless it is still held elsewhere or big.
     func recycle(_ buffer: consuming ByteBuffer) {
-        guard self.outgoing.capacity == 0, buffer.capacity <= Self.keptCapacityBytes else { return }
-        self.outgoing = consume buffer
+        guard outgoing.capacity == 0, buffer.capacity <= Self.keptCapacityBytes else { return }
+        outgoing = consume buffer
         // Allocates anew when the socket has not taken all of it.
-        self.outgoing.clear()
+        outgoing.clear()
     }
 }
 
@@ -197,15 +197,15 @@ extension TLSSession {
 extension TLSSession {
     /// The version agreed on, e.g. `TLSv1.3`.
     var version: String {
-        SSL_get_version(self.ssl).map { String(cString: $0) } ?? "unknown"
+        SSL_get_version(ssl).map { String(cString: $0) } ?? "unknown"
     }
 
     /// The cipher agreed on, e.g. `TLS_AES_256_GCM_SHA384`.
     var cipher: String {
-        SSL_CIPHER_get_name(SSL_get_current_cipher(self.ssl)).map { String(cString: $0) } ?? "unknown"
+        SSL_CIPHER_get_name(SSL_get_current_cipher(ssl)).map { String(cString: $0) } ?? "unknown"
     }
 
     var peer: CertificateInfo? {
-        SSL_get0_peer_certificate(self.ssl).map(CertificateInfo.init(x509:))
+        SSL_get0_peer_certificate(ssl).map(CertificateInfo.init(x509:))
     }
 }

@@ -40,7 +40,7 @@ extension TLSTrust {
     /// - Throws: ``TLSConfigurationError`` when the file cannot be read or holds no certificate.
     public func inMemory() throws(TLSConfigurationError) -> TLSTrust {
         guard case .file(let path) = self else { return self }
-        _ = try self.loadRoots()
+        _ = try loadRoots()
         return .pem(try FileAccess.read(path))
     }
 }

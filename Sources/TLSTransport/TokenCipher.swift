@@ -29,24 +29,24 @@ public final class TokenCipher {
     /// - Parameter key: 32 bytes, see ``DevelopmentPKI/tokenKey()``.
     public init(key: [UInt8]) {
         precondition(key.count == Self.keyBytes, "an AES-256 key has 32 bytes")
-        self.encryption = Self.makeContext(key, encrypts: true)
-        self.decryption = Self.makeContext(key, encrypts: false)
+        encryption = Self.makeContext(key, encrypts: true)
+        decryption = Self.makeContext(key, encrypts: false)
     }
 
     deinit {
-        EVP_CIPHER_CTX_free(self.encryption)
-        EVP_CIPHER_CTX_free(self.decryption)
+        EVP_CIPHER_CTX_free(encryption)
+        EVP_CIPHER_CTX_free(decryption)
     }
 
     /// Encrypts 32 bytes in place.
     public func encrypt(_ bytes: UnsafeMutableRawBufferPointer) {
         let (first, second) = Self.halves(bytes)
-        self.run(self.encryption, first, Self.blockBytes)
+        run(encryption, first, Self.blockBytes)
         Self.xor(second, with: first)
-        self.run(self.encryption, second, Self.blockBytes)
-        self.run(self.encryption, second, Self.blockBytes)
+        run(encryption, second, Self.blockBytes)
+        run(encryption, second, Self.blockBytes)
         Self.xor(first, with: second)
-        self.run(self.encryption, first, Self.blockBytes)
+        run(encryption, first, Self.blockBytes)
     }
 
     /// Decrypts 32 bytes in place. Succeeds for any bytes: the caller checks the result.
@@ -54,10 +54,10 @@ public final class TokenCipher {
         let (first, second) = Self.halves(bytes)
         // C2 is needed after it has been overwritten.
         let c2 = second.loadUnaligned(as: SIMD16<UInt8>.self)
-        self.run(self.decryption, first, Self.tokenBytes)
+        run(decryption, first, Self.tokenBytes)
         let x1 = first.loadUnaligned(as: SIMD16<UInt8>.self) ^ c2
         first.storeBytes(of: x1, as: SIMD16<UInt8>.self)
-        self.run(self.decryption, first, Self.tokenBytes)
+        run(decryption, first, Self.tokenBytes)
         second.storeBytes(of: second.loadUnaligned(as: SIMD16<UInt8>.self) ^ x1, as: SIMD16<UInt8>.self)
     }
 
@@ -73,7 +73,7 @@ public final class TokenCipher {
             guard let scratch = scratch.baseAddress else { return }
             while left > 0 {
                 let count = min(left, Self.batchTokens)
-                self.decryptBatch(tokens, count, scratch)
+                decryptBatch(tokens, count, scratch)
                 tokens += count * Self.tokenBytes
                 left -= count
             }
@@ -87,13 +87,13 @@ public final class TokenCipher {
             let c2 = (tokens + index * Self.tokenBytes + Self.blockBytes).loadUnaligned(as: SIMD16<UInt8>.self)
             (scratch + index * Self.blockBytes).storeBytes(of: c2, as: SIMD16<UInt8>.self)
         }
-        self.run(self.decryption, tokens, count * Self.tokenBytes)
+        run(decryption, tokens, count * Self.tokenBytes)
         for index in 0..<count {
             let (first, saved) = (tokens + index * Self.tokenBytes, scratch + index * Self.blockBytes)
             Self.xor(first, with: saved)
             saved.copyMemory(from: first, byteCount: Self.blockBytes)
         }
-        self.run(self.decryption, tokens, count * Self.tokenBytes)
+        run(decryption, tokens, count * Self.tokenBytes)
         for index in 0..<count {
             let second = tokens + index * Self.tokenBytes + Self.blockBytes
             Self.xor(second, with: scratch + index * Self.blockBytes)
