@@ -43,6 +43,7 @@ deps: ## install what is missing (Debian packages, .venv) and say what
 # In a checkout the build tool plans twice, in its first build and in its second, and with each plan it compiles a
 # dependency anew. So the first one is of next to nothing.
 .build/release.yaml: | deps
+	@echo 'the first build: some minutes for the program and its libraries, and some more for tests and benchmarks'
 	swift build $(SWIFT_FLAGS) --target BenchmarkCommon
 
 # Asking the build tool whether there is something to do takes it half a minute: the files' ages tell as well.
@@ -51,7 +52,6 @@ PROGRAM_FILES := $(shell find Sources -type f)
 ALL_FILES := $(PROGRAM_FILES) $(shell find Tests -type f)
 
 .build/program.built: $(MANIFEST) $(PROGRAM_FILES) | deps .build/release.yaml
-	@test -e $@ || echo 'building the program: some minutes the first time, for its libraries are built as well'
 	swift build $(SWIFT_FLAGS) --product belfry
 	@touch $@
 
