@@ -58,6 +58,9 @@ RULE_SOURCES = "Sources/APNsProtocol/RuleSource.swift"
 RULE_SOURCE = re.compile(r'\bcase \w+ = "(\w+)"')
 # Neither a subscript nor a link.
 MARK = re.compile(r"(?<![\w`])\[(\d\d|[a-z]+)\](?!\()")
+# The title of a test, and its beginning where that is a name in code (`stall-after`, `close_notify`, `murmur2`).
+TITLE = re.compile(r'@Test\(\s*"([^"]*)')
+CODE_NAME = re.compile(r"[a-z]\w*[-_:0-9]")
 # What of a Swift file is no code. Whatever stands in the brackets of a string counts as string.
 NO_CODE = re.compile(r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 TYPE = re.compile(
@@ -162,6 +165,19 @@ def tests_assert(tree):
 
 def swift_files(tree):
     return [path for path in tree.under("Sources", ".swift") + tree.under("Tests", ".swift") if not is_generated(path)]
+
+
+def test_titles(tree):
+    """Titles that are no sentence: they are rules, and begin with a capital or with a name in code."""
+    findings = []
+    for path in tree.under("Tests", ".swift"):
+        text = tree.text(path)
+        for match in TITLE.finditer(text):
+            title = match.group(1)
+            if title[:1].islower() and not CODE_NAME.match(title.split(" ")[0]):
+                line = text.count("\n", 0, match.start(1)) + 1
+                findings.append(Finding(path, line, f"a test's title begins with a capital: {title}"))
+    return findings
 
 
 def long_comments(tree):
@@ -308,8 +324,8 @@ def scripts_run(tree):
 
 
 RULES = [
-    long_files, imports, unfinished, sleeps, machine_paths, tests_assert, long_comments, nameless_comments,
-    unknown_marks, folder_circles, top_level, dead_targets, placeholders, dead_links, scripts_run,
+    long_files, imports, unfinished, sleeps, machine_paths, tests_assert, test_titles, long_comments,
+    nameless_comments, unknown_marks, folder_circles, top_level, dead_targets, placeholders, dead_links, scripts_run,
 ]
 
 

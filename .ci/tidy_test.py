@@ -84,6 +84,14 @@ class HouseRules(unittest.TestCase):
         self.write("Tests/PipelineCoreTests/LedgerTests.swift", "@Test func nothing() {}\n")
         self.expect_one("Tests/PipelineCoreTests/LedgerTests.swift", 1, "asserts nothing")
 
+    def test_a_title_of_a_test_begins_with_a_capital(self):
+        path = "Tests/PipelineCoreTests/LedgerTests.swift"
+        for title in ["A record is done once", "stall-after takes so many", "close_notify goes out", "9 are too many"]:
+            self.write(path, f'@Test("{title}")\nfunc rule() {{ #expect(true) }}\n')
+            self.assertEqual(self.found(), [])
+        self.write(path, '@Test(\n    "a record is done once",\n)\nfunc rule() { #expect(true) }\n')
+        self.expect_one(path, 2, "begins with a capital: a record is done once")
+
     def test_a_comment_ends_before_column_120(self):
         fits = "    // " + "é" * 113
         self.write("Sources/belfry/Short.swift", f"{fits}\nlet text = 1 {fits}\n")

@@ -2,7 +2,7 @@ import APNsProtocol
 import Testing
 
 @Suite struct APNsStatusTests {
-    @Test("the statuses have the bytes of Apple's table")
+    @Test("The statuses have the bytes of Apple's table")
     func bytes() {
         let expected: [(APNsStatus, UInt8)] = [
             (.noErrors, 0), (.processingError, 1), (.missingDeviceToken, 2), (.missingTopic, 3), (.missingPayload, 4),
@@ -15,7 +15,7 @@ import Testing
         #expect(APNsStatus.table.map(\.status) == expected.map(\.0))
     }
 
-    @Test("only shutdown came in 2013 and only protocol error later")
+    @Test("Only shutdown came in 2013 and only protocol error later")
     func since() {
         for entry in APNsStatus.table {
             switch entry.status {
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test("a description has the byte and its meaning, and an undocumented byte says that it is one")
+    @Test("A description has the byte and its meaning, and an undocumented byte says that it is one")
     func descriptions() {
         #expect(APNsStatus.invalidToken.description == "8 (invalid token)")
         #expect(APNsStatus(rawValue: 9).description == "9 (undocumented)")

@@ -8,14 +8,14 @@ import Testing
         chunks.map { chunk in chunk.withUnsafeBytes { decoder.decode($0) } }
     }
 
-    @Test("an error response is 08, status, identifier in network order")
+    @Test("An error response is 08, status, identifier in network order")
     func encoding() {
         let response = ErrorResponse(status: .invalidToken, identifier: 0x0102_0304)
         #expect(response.encoded == [8, 8, 1, 2, 3, 4])
         #expect(ErrorResponse.encodedBytes == 6)
     }
 
-    @Test("a buffer that is too short traps instead of being overrun")
+    @Test("A buffer that is too short traps instead of being overrun")
     func shortBuffer() async {
         await #expect(processExitsWith: .failure) {
             var five = [UInt8](repeating: 0, count: 5)
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test("every status byte is decoded, however the packet is cut", arguments: 0...UInt8.max)
+    @Test("Every status byte is decoded, however the packet is cut", arguments: 0...UInt8.max)
     func roundTrip(status: UInt8) {
         let response = ErrorResponse(status: APNsStatus(rawValue: status), identifier: 0xFFFF_FFFE)
         for first in 0...6 {
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test("what follows the packet is ignored and counted, in the same chunk and in later ones")
+    @Test("What follows the packet is ignored and counted, in the same chunk and in later ones")
     func trailing() {
         var decoder = ErrorResponseDecoder()
         let packet = ErrorResponse(status: .shutdown, identifier: 7).encoded
@@ -48,7 +48,7 @@ import Testing
         #expect(decoder.ignoredBytes == 9)
     }
 
-    @Test("another first byte is malformed, reported once with that byte", arguments: [0, 2, 7, 9, 72, 255] as [UInt8])
+    @Test("Another first byte is malformed, reported once with that byte", arguments: [0, 2, 7, 9, 72, 255] as [UInt8])
     func malformed(first: UInt8) {
         var decoder = ErrorResponseDecoder()
         let outcomes = outcomes([[], [first, 8], [8, 1, 0, 0, 0, 1]], &decoder)
@@ -56,7 +56,7 @@ import Testing
         #expect(decoder.ignoredBytes == 7)
     }
 
-    @Test("a packet that the stream's end cuts off is visible as buffered bytes")
+    @Test("A packet that the stream's end cuts off is visible as buffered bytes")
     func cut() {
         var decoder = ErrorResponseDecoder()
         #expect(outcomes([[8, 8], [0]], &decoder) == [.needMore, .needMore])

@@ -12,14 +12,14 @@ import Testing
         return (tuples, decoder.endOfStream())
     }
 
-    @Test("a tuple is timestamp, token length, token in network order")
+    @Test("A tuple is timestamp, token length, token in network order")
     func layout() {
         let tuple = FeedbackTuple(timestamp: 0x0102_0304, token: [9, 8, 7])
         #expect(tuple.encoded == [1, 2, 3, 4, 0, 3, 9, 8, 7])
         #expect(tuple.encodedBytes == 9)
     }
 
-    @Test("tuples with tokens of every length come through any chunking, and the end is clean")
+    @Test("Tuples with tokens of every length come through any chunking, and the end is clean")
     func chunkings() {
         for seed in 0..<200 {
             var generator = SeededGenerator(seed: UInt64(seed))
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test("a stream cut inside a tuple delivers the whole ones and says how many bytes are left")
+    @Test("A stream cut inside a tuple delivers the whole ones and says how many bytes are left")
     func cut() {
         let tuple = FeedbackTuple(timestamp: 1, token: Sample.token)
         let stream = tuple.encoded + tuple.encoded
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test("the longest token the length field can tell is decoded")
+    @Test("The longest token the length field can tell is decoded")
     func longest() {
         let tuple = FeedbackTuple(timestamp: 1, token: [UInt8](repeating: 7, count: 65_535))
         #expect(decode(tuple.encoded.map { [$0] }).tuples == [tuple])

@@ -11,7 +11,7 @@ import Testing
         Frame.command0(token: Sample.token, payload: Sample.payload)
         + Frame.command1(9, expiration: 3, token: Sample.token, payload: Sample.payload)
 
-    @Test("a refused notification ends the decoding, names its identifier, and what follows is counted")
+    @Test("A refused notification ends the decoding, names its identifier, and what follows is counted")
     func refusal() {
         let stream = frame(1) + frame(2) + frame(3) + others + frame(4)
         for cut in 0...stream.count {
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test("the callback can refuse with command 0 and 1 too; command 0 is told so that nothing is answered")
+    @Test("The callback can refuse with command 0 and 1 too; command 0 is told so that nothing is answered")
     func refusedOldCommands() {
         let zero = GatewayRun.decode([others]) { $0.command == 0 ? .invalidToken : nil }.run
         #expect(zero.failedCommand == 0)
@@ -36,14 +36,14 @@ import Testing
         #expect(one.discarded == 0)
     }
 
-    @Test("a notification that is cut off behind the refused one is not counted")
+    @Test("A notification that is cut off behind the refused one is not counted")
     func cutOff() {
         let run = GatewayRun.decode(frame(1) + Frame.command2([]) + frame(2) + frame(3).dropLast())
         #expect(run.failure?.status == .missingDeviceToken)
         #expect(run.discarded == 1)
     }
 
-    @Test("a frame over its limit is passed over without being kept; what follows is counted")
+    @Test("A frame over its limit is passed over without being kept; what follows is counted")
     func overLimit() {
         let huge = Frame.command2([[UInt8](repeating: 0, count: 100_000)])
         let longToken = Frame.command1(1, expiration: 0, token: [UInt8](repeating: 2, count: 65_535), payload: [1])
@@ -56,13 +56,13 @@ import Testing
         }
     }
 
-    @Test("behind an unknown command framing is lost and nothing more is counted")
+    @Test("Behind an unknown command framing is lost and nothing more is counted")
     func lostFraming() {
         #expect(GatewayRun.decode([9] + frame(1) + frame(2)).discarded == 0)
         #expect(GatewayRun.decode(Frame.command2([]) + frame(1) + [9] + frame(2)).discarded == 1)
     }
 
-    @Test("discarded frames are not judged")
+    @Test("Discarded frames are not judged")
     func notJudged() {
         let bad = Frame.command2([Frame.item(9, [1, 2])]) + Frame.command0(token: [], payload: [])
         #expect(GatewayRun.decode(Frame.command2([]) + bad).discarded == 2)

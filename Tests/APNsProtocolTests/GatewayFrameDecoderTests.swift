@@ -11,7 +11,7 @@ import Testing
         payload: Sample.payload
     )
 
-    @Test("the items of command 2 may stand in any order")
+    @Test("The items of command 2 may stand in any order")
     func permutations() {
         let items = [Item.identifier(42), Item.token, Item.payload, Item.expiration, Item.priority]
         let orders = items.permutations
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test("absent items read as identifier 0, expiration 0 and priority 10")
+    @Test("Absent items read as identifier 0, expiration 0 and priority 10")
     func defaults() {
         let run = GatewayRun.decode(Frame.command2([Item.token, Item.payload]))
         let expected = Received(
@@ -35,7 +35,7 @@ import Testing
         #expect(run == GatewayRun(received: [expected]))
     }
 
-    @Test("command 1 is of priority 10; command 0 has no identifier and never expires")
+    @Test("Command 1 is of priority 10; command 0 has no identifier and never expires")
     func oldCommands() {
         let stream =
             Frame.command1(7, expiration: 0, token: Sample.token, payload: Sample.payload)
@@ -52,7 +52,7 @@ import Testing
         #expect(GatewayRun.decode(stream) == GatewayRun(received: expected))
     }
 
-    @Test("a stream of all commands is decoded the same at every place where it can be cut in two")
+    @Test("A stream of all commands is decoded the same at every place where it can be cut in two")
     func everyCut() {
         let stream =
             Frame.command2([Item.identifier(1), Item.token, Item.payload])
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("a frame that the stream's end cuts off is nothing, even when its beginning is malformed")
+    @Test("A frame that the stream's end cuts off is nothing, even when its beginning is malformed")
     func cutOff() {
         let frames = [
             Frame.command2([Item.identifier(1), Item.token, Item.payload]),
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test("a frame in place is handed out where it lies; nothing stays in the decoder")
+    @Test("A frame in place is handed out where it lies; nothing stays in the decoder")
     func inPlace() {
         let stream = Frame.command2([Item.identifier(1), Item.token, Item.payload])
         var decoder = GatewayFrameDecoder(limits: GatewayLimits())
@@ -96,7 +96,7 @@ import Testing
         #expect(decoder.bufferedBytes == 0)
     }
 
-    @Test("memory is bounded by the frame limit whatever lengths are announced")
+    @Test("Memory is bounded by the frame limit whatever lengths are announced")
     func bounded() {
         let limits = GatewayLimits(frameLimitBytes: 4096)
         let endless = [UInt8](repeating: 0x41, count: 10_000)
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test("limits that contradict each other trap")
+    @Test("Limits that contradict each other trap")
     func contradictingLimits() async {
         await #expect(processExitsWith: .failure) {
             _ = GatewayLimits(payloadLimitBytes: 2048, frameLimitBytes: 2048)

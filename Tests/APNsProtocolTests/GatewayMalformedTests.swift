@@ -171,7 +171,7 @@ struct MalformedCase: CustomTestStringConvertible, Sendable {
 @Suite struct GatewayMalformedTests {
     private let good = Frame.command2([Item.identifier(4), Item.token, Item.payload])
 
-    @Test("is answered with its status and the identifier read so far", arguments: MalformedCase.all)
+    @Test("Is answered with its status and the identifier read so far", arguments: MalformedCase.all)
     func answer(malformed: MalformedCase) {
         let run = GatewayRun.decode(good + malformed.frame)
         #expect(run.received.map(\.identifier) == [4])
@@ -179,13 +179,13 @@ struct MalformedCase: CustomTestStringConvertible, Sendable {
         #expect(run.failedCommand == malformed.frame.first)
     }
 
-    @Test("gets the same answer when every byte comes alone", arguments: MalformedCase.all)
+    @Test("Gets the same answer when every byte comes alone", arguments: MalformedCase.all)
     func bytewise(malformed: MalformedCase) {
         let stream = good + malformed.frame + good
         #expect(GatewayRun.decode(stream.map { [$0] }).run == GatewayRun.decode(stream))
     }
 
-    @Test("is answered with 128 instead of 255 when the gateway is set so", arguments: MalformedCase.all)
+    @Test("Is answered with 128 instead of 255 when the gateway is set so", arguments: MalformedCase.all)
     func protocolError(malformed: MalformedCase) {
         let limits = GatewayLimits(protocolErrorStatus: .protocolError)
         let status = malformed.status == .unknown ? .protocolError : malformed.status
@@ -193,7 +193,7 @@ struct MalformedCase: CustomTestStringConvertible, Sendable {
         #expect(run.failure == ErrorResponse(status: status, identifier: malformed.identifier))
     }
 
-    @Test("sizes exactly at their limits are accepted")
+    @Test("Sizes exactly at their limits are accepted")
     func atTheLimits() {
         let limits = GatewayLimits(payloadLimitBytes: 2048, tokenBytes: 32...100)
         for token in [32, 100] {

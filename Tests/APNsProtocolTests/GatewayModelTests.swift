@@ -50,7 +50,7 @@ import Testing
         return stream
     }
 
-    @Test("agrees with the model on every stream, however it is cut")
+    @Test("Agrees with the model on every stream, however it is cut")
     func agreement() {
         let model = GatewayModel(limits: Self.limits, refuse: Self.refuse)
         var statuses: [APNsStatus: Int] = [:]
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test("agrees with the model on noise")
+    @Test("Agrees with the model on noise")
     func noise() {
         let model = GatewayModel(limits: Self.limits, refuse: Self.refuse)
         for seed in 0..<20_000 {

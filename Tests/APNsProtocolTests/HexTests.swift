@@ -2,7 +2,7 @@ import APNsProtocol
 import Testing
 
 @Suite struct HexTests {
-    @Test("every byte is two lower-case digits and comes back, in either case")
+    @Test("Every byte is two lower-case digits and comes back, in either case")
     func roundTrip() throws {
         let bytes = [UInt8](0...255)
         let text = Hex.encode(bytes)
@@ -13,7 +13,7 @@ import Testing
         #expect(try Hex.decode("").isEmpty)
     }
 
-    @Test("decoding into a buffer writes half as many bytes as there are digits")
+    @Test("Decoding into a buffer writes half as many bytes as there are digits")
     func intoBuffer() throws {
         var output = [UInt8](repeating: 0xEE, count: 4)
         let written = try [UInt8]("0aFf10".utf8).withUnsafeBytes { digits in
@@ -23,7 +23,7 @@ import Testing
         #expect(output == [0x0A, 0xFF, 0x10, 0xEE])
     }
 
-    @Test("what is not hexadecimal is refused with its place")
+    @Test("What is not hexadecimal is refused with its place")
     func refused() {
         #expect(throws: HexError.invalidDigit(offset: 3)) { try Hex.decode("012g") }
         #expect(throws: HexError.invalidDigit(offset: 0)) { try Hex.decode("/0") }

@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test("command 2 has its five items in the order identifier, token, payload, expiration, priority")
+    @Test("Command 2 has its five items in the order identifier, token, payload, expiration, priority")
     func command2Layout() {
         let frame = command2(identifier: 0xDEAD_BEEF, token: Sample.token, payload: Sample.payload)
         #expect(
@@ -41,7 +41,7 @@ import Testing
         )
     }
 
-    @Test("a patched identifier makes the frame that encoding with it would have made")
+    @Test("A patched identifier makes the frame that encoding with it would have made")
     func patch() {
         var frame = command2(identifier: 1, token: Sample.token, payload: Sample.payload)
         frame.withUnsafeMutableBytes { NotificationFrame.patchIdentifier(0x8000_0001, in: $0) }
@@ -49,7 +49,7 @@ import Testing
         #expect(frame[NotificationFrame.command2IdentifierOffset] == 0x80)
     }
 
-    @Test("the token is found again in a frame of this encoder, where it lies")
+    @Test("The token is found again in a frame of this encoder, where it lies")
     func tokenOfFrame() {
         for length in [1, 32, 100, 300] {
             let token = [UInt8](repeating: 0xAB, count: length)
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test("looking for the token in a frame that is cut inside it traps")
+    @Test("Looking for the token in a frame that is cut inside it traps")
     func tokenOfCutFrame() async {
         await #expect(processExitsWith: .failure) {
             let frame = Frame.command2([Item.identifier(1), Item.token]).dropLast()
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test("the sentinel is answered with status 2 and its identifier")
+    @Test("The sentinel is answered with status 2 and its identifier")
     func sentinel() {
         let frame = encoded(NotificationFrame.sentinelBytes) {
             NotificationFrame.encodeSentinel(identifier: 77, into: $0)
@@ -79,7 +79,7 @@ import Testing
         #expect(GatewayRun.decode(frame).failure == ErrorResponse(status: .missingDeviceToken, identifier: 77))
     }
 
-    @Test("whatever is encoded is decoded as it was, in all three commands")
+    @Test("Whatever is encoded is decoded as it was, in all three commands")
     func roundTrip() {
         var generator = SeededGenerator(seed: 1)
         let limits = GatewayLimits(payloadLimitBytes: 2048, tokenBytes: 1...100)
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test("a buffer one byte too short traps instead of being overrun")
+    @Test("A buffer one byte too short traps instead of being overrun")
     func shortBuffer() async {
         await #expect(processExitsWith: .failure) {
             let token = [UInt8](repeating: 1, count: 32)
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test("a payload whose length does not fit 16 bits traps instead of being framed wrongly")
+    @Test("A payload whose length does not fit 16 bits traps instead of being framed wrongly")
     func longPayload() async {
         await #expect(processExitsWith: .failure) {
             let payload = [UInt8](repeating: 1, count: 65_536)
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test("only a frame that begins with its identifier can be patched")
+    @Test("Only a frame that begins with its identifier can be patched")
     func patchOther() async {
         await #expect(processExitsWith: .failure) {
             var frame = Frame.command2([Item.token, Item.identifier(1), Item.payload])

@@ -17,14 +17,14 @@ import Testing
         #"{"aps":1,"aps":2}"#, #"[{"aps":[]}]"#, #"" ,:{}[] ""#, #""\\""#, #""\\\"""#, #""//""#,
     ]
 
-    @Test("every JSON value may stand beside aps and inside it", arguments: values)
+    @Test("Every JSON value may stand beside aps and inside it", arguments: values)
     func everyValue(value: String) {
         for payload in [#"{"aps":{},"custom":\#(value)}"#, #"{"custom":\#(value),"aps":{"x":\#(value)}}"#] {
             #expect(Self.scan([UInt8](payload.utf8)) == .success([UInt8](payload.utf8)))
         }
     }
 
-    @Test("an empty aps is valid, also when its key is written with escapes")
+    @Test("An empty aps is valid, also when its key is written with escapes")
     func emptyAps() {
         for key in ["aps", #"\u0061ps"#, #"a\u0070s"#, #"\u0061\u0070\u0073"#] {
             let payload = [UInt8](#"{"\#(key)":{}}"#.utf8)
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test("a key that only resembles aps is another key")
+    @Test("A key that only resembles aps is another key")
     func resemblingKeys() {
         let plain = ["", "a", "ap", "apsx", "xaps", "APS"]
         let escaped = [#"\u0041ps"#, #"aps\u0000"#, #"ap\u0073s"#, #"ap\n"#, #"\/aps"#, #"ap\""#]
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test("nesting down to the limit is accepted")
+    @Test("Nesting down to the limit is accepted")
     func depth() {
         let arrays = PayloadScanner.depthLimit - 1
         let nested = String(repeating: "[", count: arrays) + String(repeating: "]", count: arrays)
@@ -50,7 +50,7 @@ import Testing
         #expect(Self.scan(payload) == .success(payload))
     }
 
-    @Test("the examples of Apple's guide are valid")
+    @Test("The examples of Apple's guide are valid")
     func examples() {
         let examples = [
             #"{"aps":{"alert":"Message received from Bob"},"acme2":["bang","whiz"]}"#,

@@ -4,7 +4,7 @@ import Testing
 
 /// The scanner against slower ways to know the same.
 @Suite struct PayloadReferenceTests {
-    @Test("a string of any bytes is accepted exactly when the standard library finds it to be UTF-8")
+    @Test("A string of any bytes is accepted exactly when the standard library finds it to be UTF-8")
     func utf8() {
         let edges: [UInt8] = [0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC2, 0xED, 0xFF]
         let head = [UInt8](#"{"aps":{},"x":""#.utf8)
@@ -28,7 +28,7 @@ import Testing
         #expect(accepted > 1000)
     }
 
-    @Test("what means something in a string is found at every distance from its beginning and end")
+    @Test("What means something in a string is found at every distance from its beginning and end")
     func everyPosition() {
         let head = #"{"aps":{},"x":""#
         for before in 0..<40 {
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test("agrees with a grammar written rule by rule, on random and slightly broken documents")
+    @Test("Agrees with a grammar written rule by rule, on random and slightly broken documents")
     func grammar() {
         var accepted = 0
         for seed in 0..<30_000 {

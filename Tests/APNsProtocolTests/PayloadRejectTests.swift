@@ -139,13 +139,13 @@ struct RejectCase: CustomTestStringConvertible, Sendable {
 @Suite struct PayloadRejectTests {
     private static let tables = RejectCase.top + RejectCase.structure + RejectCase.numbers + RejectCase.strings
 
-    @Test("a broken rule is named with the byte that breaks it", arguments: tables)
+    @Test("A broken rule is named with the byte that breaks it", arguments: tables)
     func rejected(reject: RejectCase) {
         let error = PayloadError(rule: reject.rule, offset: reject.offset)
         #expect(PayloadAcceptTests.scan(reject.payload) == .failure(error))
     }
 
-    @Test("a syntax error is reported, not the size, when both are wrong")
+    @Test("A syntax error is reported, not the size, when both are wrong")
     func syntaxBeforeSize() {
         for reject in Self.tables {
             let error = PayloadError(rule: reject.rule, offset: reject.offset)
@@ -153,7 +153,7 @@ struct RejectCase: CustomTestStringConvertible, Sendable {
         }
     }
 
-    @Test("a payload that ends too early ends inside the object, wherever it is cut")
+    @Test("A payload that ends too early ends inside the object, wherever it is cut")
     func everyPrefix() {
         let payload = [UInt8](#" {"aps" : {"a":[1.5e+3,true,"é😀\u0041\uD834\uDD1E"],"b":null} , "c":{}, "d":-0} "#.utf8)
         let end = payload.count - 1
@@ -169,7 +169,7 @@ struct RejectCase: CustomTestStringConvertible, Sendable {
         }
     }
 
-    @Test("every rule has a code of its own and a description")
+    @Test("Every rule has a code of its own and a description")
     func codes() {
         let rules =
             Self.tables.map(\.rule) + [.tooLarge(strippedBytes: 257, limitBytes: 256), .unexpectedEnd, .apsMissing]

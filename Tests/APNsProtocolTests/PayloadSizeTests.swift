@@ -9,28 +9,28 @@ import Testing
         return [UInt8](#"{"aps":{"alert":"\#(alert)"}}"#.utf8)
     }
 
-    @Test("the limits are those of the transports")
+    @Test("The limits are those of the transports")
     func limits() {
         #expect(PayloadLimit.binary2013 == 256)
         #expect(PayloadLimit.binaryIOS8 == 2048)
         #expect(PayloadLimit.http2 == 4096)
     }
 
-    @Test("a payload of exactly the limit passes, one byte more does not", arguments: [256, 2048, 4096, 5120])
+    @Test("A payload of exactly the limit passes, one byte more does not", arguments: [256, 2048, 4096, 5120])
     func atTheLimit(limit: Int) {
         #expect(PayloadAcceptTests.scan(payload(bytes: limit), limitBytes: limit) == .success(payload(bytes: limit)))
         let error = PayloadError(rule: .tooLarge(strippedBytes: limit + 1, limitBytes: limit), offset: limit)
         #expect(PayloadAcceptTests.scan(payload(bytes: limit + 1), limitBytes: limit) == .failure(error))
     }
 
-    @Test("the size is judged without white space")
+    @Test("The size is judged without white space")
     func strippedSize() {
         let tight = payload(bytes: 256)
         let loose = [UInt8](repeating: 0x20, count: 500) + tight + [UInt8](repeating: 0x0A, count: 500)
         #expect(PayloadAcceptTests.scan(loose, limitBytes: 256) == .success(tight))
     }
 
-    @Test("the offset of an oversized payload is the first kept byte over the limit, in the payload as it came")
+    @Test("The offset of an oversized payload is the first kept byte over the limit, in the payload as it came")
     func overLimitOffset() {
         let payload = [UInt8](#"  {"aps" : {} , "x" : 12345}"#.utf8)
         for limit in 0..<20 {
@@ -41,7 +41,7 @@ import Testing
         #expect((try? PayloadAcceptTests.scan(payload, limitBytes: 20).get()) != nil)
     }
 
-    @Test("white space is stripped between tokens, of all four kinds, and kept inside strings")
+    @Test("White space is stripped between tokens, of all four kinds, and kept inside strings")
     func whiteSpace() {
         let tokens = ["{", #""aps""#, ":", "{", #""a b""#, ":", "[", "1", ",", #"" \t ""#, "]", "}", ",", #""x""#, ":"]
         let all = tokens + ["true", "}"]
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test("the output may be the memory of the input")
+    @Test("The output may be the memory of the input")
     func inPlace() throws {
         let loose = [UInt8](#"  { "aps" : { "alert" : "a  b" , "badge" : 1 } , "x" : [ 1 , 2 ] }  "#.utf8)
         let tight = #"{"aps":{"alert":"a  b","badge":1},"x":[1,2]}"#
@@ -63,7 +63,7 @@ import Testing
         #expect(String(decoding: buffer.prefix(count), as: UTF8.self) == tight)
     }
 
-    @Test("an output shorter than the input traps instead of being overrun")
+    @Test("An output shorter than the input traps instead of being overrun")
     func shortOutput() async {
         await #expect(processExitsWith: .failure) {
             let input = [UInt8](#"{"aps":{}}"#.utf8)

@@ -19,7 +19,7 @@ struct BoundValuesTests {
         return try await eventLoop.submit { NIOLoopBound(Number(number), eventLoop: eventLoop) }.get()
     }
 
-    @Test("one whose loop has ended while another one's was busy had been asked before")
+    @Test("One whose loop has ended while another one's was busy had been asked before")
     func endsMeanwhile() async throws {
         let busy = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let ending = MultiThreadedEventLoopGroup(numberOfThreads: 1)

@@ -20,7 +20,7 @@ import Testing
         MetricsText.render([metric].families(of: reports)).split(separator: "\n").dropFirst(2).map(String.init)
     }
 
-    @Test("equal series of parts and of reports add up, or the highest counts")
+    @Test("Equal series of parts and of reports add up, or the highest counts")
     func combining() {
         let reports = [
             Report(parts: [Part(name: "a", count: 3), Part(name: "b", count: 2)]),
@@ -32,7 +32,7 @@ import Testing
         #expect(lines(.gauge("x", "X.", highest: values), reports[0], reports[1]) == ["x 3"])
     }
 
-    @Test("a part's labels stand before those of its values, and tell the series apart")
+    @Test("A part's labels stand before those of its values, and tell the series apart")
     func labels() {
         let parts = [Part(name: "a", byColour: [("red", 1), ("blue", 0)]), Part(name: "b", byColour: [("red", 2)])]
         let metric = Metric<Report>.gauge(
@@ -47,7 +47,7 @@ import Testing
         )
     }
 
-    @Test("what is not known has no sample, but a metric has its help and type all the same")
+    @Test("What is not known has no sample, but a metric has its help and type all the same")
     func unknown() {
         let age = Metric<Report>.gauge("x_seconds", "X.", .seconds(\.age))
         #expect(lines(age, Report()) == [])
@@ -56,7 +56,7 @@ import Testing
         #expect(MetricsText.render([age].families(of: [])) == "# HELP x_seconds X.\n# TYPE x_seconds gauge\n")
     }
 
-    @Test("a flag is 1 or 0")
+    @Test("A flag is 1 or 0")
     func flags() {
         let flag = Metric<Report>.gauge("x", "X.", .flag { $0.age.map { $0 > .zero } })
         #expect(lines(flag, Report(age: .seconds(1))) == ["x 1"])

@@ -27,12 +27,12 @@ struct IsolationBoundsTests {
         return report.missed
     }
 
-    @Test("a report at its bounds passes")
+    @Test("A report at its bounds passes")
     func passes() {
         #expect(kept.missed == [])
     }
 
-    @Test("each bound is missed by itself")
+    @Test("Each bound is missed by itself")
     func each() {
         #expect(missed { $0.lost = 1 } == ["lost"])
         #expect(missed { $0.takeoverSeconds = 11.1 } == ["takeover_seconds"])
@@ -46,14 +46,14 @@ struct IsolationBoundsTests {
         #expect(missed { $0.sickQueue = 120_001 } == ["sick_offered_queues"])
     }
 
-    @Test("a slow healthy topic may be twice as slow; tombstones are right where some tokens are good")
+    @Test("A slow healthy topic may be twice as slow; tombstones are right where some tokens are good")
     func conditions() {
         #expect(missed { ($0.p99AloneMilliseconds, $0.p99Milliseconds) = (100, 200) } == [])
         #expect(missed { ($0.p99AloneMilliseconds, $0.p99Milliseconds) = (100, 201) } == ["p99_ms"])
         #expect(missed { ($0.sickness, $0.tombstones) = (.invalidSome, 7) } == [])
     }
 
-    @Test("a topic that comes back keeps its rate and its order, and all of it comes")
+    @Test("A topic that comes back keeps its rate and its order, and all of it comes")
     func comeback() {
         func missed(_ comeback: IsolationReport.Comeback) -> [String] { self.missed { $0.comeback = comeback } }
         let good = IsolationReport.Comeback(
@@ -70,7 +70,7 @@ struct IsolationBoundsTests {
         #expect(missed(bad) == ["return_lost", "order_violations", "return_ratio"])
     }
 
-    @Test("a sick topic is offered ten times its queue at 20,000 a second or more", arguments: [2, 5, 10, 60, 600])
+    @Test("A sick topic is offered ten times its queue at 20,000 a second or more", arguments: [2, 5, 10, 60, 600])
     func dose(seconds: Int) {
         let dose = Dose(seconds: seconds, partitions: 24)
         #expect(dose.rate >= Bounds.sickRate)
@@ -78,7 +78,7 @@ struct IsolationBoundsTests {
         #expect(Dose.queues.contains(dose.queue))
     }
 
-    @Test("a notification counts unless the take-over held it up")
+    @Test("A notification counts unless the take-over held it up")
     func windows() {
         let windows = Percentile.Windows(start: 10, kill: 20, caughtUp: 50, end: 60)
         func includes(_ sent: Int64, _ accepted: Int64) -> Bool {
@@ -92,7 +92,7 @@ struct IsolationBoundsTests {
         #expect(!includes(61, 62))
     }
 
-    @Test("a percentile is the nearest rank")
+    @Test("A percentile is the nearest rank")
     func percentiles() {
         let times = (1...200).map { Int64($0) * 1_000_000 }
         #expect(Percentile.milliseconds(99, of: times) == 198)
@@ -101,7 +101,7 @@ struct IsolationBoundsTests {
         #expect(Percentile.milliseconds(99, of: []) == nil)
     }
 
-    @Test("a line says which bounds were missed; the last one whether any was")
+    @Test("A line says which bounds were missed; the last one whether any was")
     func lines() throws {
         var bad = kept
         bad.lost = 3
@@ -114,7 +114,7 @@ struct IsolationBoundsTests {
         #expect(try IsolationReport.lastLine([kept]).contains(#""passed":true"#))
     }
 
-    @Test("scenarios are chosen by name; an unknown one is an error")
+    @Test("Scenarios are chosen by name; an unknown one is an error")
     func selection() throws {
         #expect(try Selection(nil).sicknesses == Sickness.allCases)
         #expect(try Selection("slow,return").sicknesses == [.slow])

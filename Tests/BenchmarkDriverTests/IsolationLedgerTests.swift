@@ -15,7 +15,7 @@ struct IsolationLedgerTests {
         )
     }
 
-    @Test("what was published and not accepted is outstanding, and a second acceptance is a duplicate")
+    @Test("What was published and not accepted is outstanding, and a second acceptance is a duplicate")
     func accounts() {
         var ledger = ledger()
         let number = ledger.publish(firstDevice: 5, now: 10)
@@ -28,7 +28,7 @@ struct IsolationLedgerTests {
         #expect(ledger.lastAcceptance == 30)
     }
 
-    @Test("of tokens that the gateway refuses nothing is expected, and their acceptance is strange")
+    @Test("Of tokens that the gateway refuses nothing is expected, and their acceptance is strange")
     func bad() {
         var ledger = ledger { $0 != 6 }
         let number = ledger.publish(firstDevice: 5, now: 0)
@@ -38,7 +38,7 @@ struct IsolationLedgerTests {
         #expect(ledger.distinct == 0)
     }
 
-    @Test("what nobody published is strange: an unknown record, and a device that is not in it")
+    @Test("What nobody published is strange: an unknown record, and a device that is not in it")
     func strange() {
         var ledger = ledger()
         let number = ledger.publish(firstDevice: 5, now: 0)
@@ -50,7 +50,7 @@ struct IsolationLedgerTests {
         #expect(ledger.outstanding == 5)
     }
 
-    @Test("a device that gets a newer notification first is out of order; a repeated suffix is not")
+    @Test("A device that gets a newer notification first is out of order; a repeated suffix is not")
     func order() {
         var ledger = ledger()
         let numbers = (0..<3).map { ledger.publish(firstDevice: 0, now: Int64($0)) }
@@ -65,7 +65,7 @@ struct IsolationLedgerTests {
         #expect(ledger.disordered == 1)
     }
 
-    @Test("a take-over ends when every partition had something accepted that was published after the kill")
+    @Test("A take-over ends when every partition had something accepted that was published after the kill")
     func takeover() {
         var ledger = ledger()
         let before = ledger.publish(firstDevice: 0, now: 5)
@@ -83,7 +83,7 @@ struct IsolationLedgerTests {
 
 @Suite("What the isolation benchmark puts on the wire")
 struct IsolationWireTests {
-    @Test("a token tells its device and its kind; another length is none of ours")
+    @Test("A token tells its device and its kind; another length is none of ours")
     func tokens() {
         for kind in [TokenKind.good, .invalid, .poison] {
             var bytes: [UInt8] = []
@@ -96,7 +96,7 @@ struct IsolationWireTests {
         }
     }
 
-    @Test("a payload tells its record's number, and another payload tells none", arguments: [0, 9, 1_234_567_890])
+    @Test("A payload tells its record's number, and another payload tells none", arguments: [0, 9, 1_234_567_890])
     func payloads(number: UInt32) {
         var bytes: [UInt8] = []
         NumberedPayload.append(number, to: &bytes)

@@ -23,7 +23,7 @@ struct IsolationRecordTests {
         return (try PushSendRequest(serializedBytes: value), value)
     }
 
-    @Test("a record is a request of its environment, with its number and the tokens of neighbouring devices")
+    @Test("A record is a request of its environment, with its number and the tokens of neighbouring devices")
     func packed() throws {
         let writer = writer(.invalidSome)
         let (request, value) = try request(writer, partition: 2, place: 100)
@@ -40,7 +40,7 @@ struct IsolationRecordTests {
         }
     }
 
-    @Test("bad tokens are a thousand a record, each of a length that no token has")
+    @Test("Bad tokens are a thousand a record, each of a length that no token has")
     func malformed() throws {
         let (request, _) = try request(writer(.badTokens), partition: 1, place: 1000)
         #expect(request.tokens.count == 1000)
@@ -48,7 +48,7 @@ struct IsolationRecordTests {
         #expect(Set(request.tokens.map(\.raw)).count == 1000)
     }
 
-    @Test("each sickness has its share of bad tokens")
+    @Test("Each sickness has its share of bad tokens")
     func shares() {
         func share(_ kind: TokenKind, _ sickness: Sickness) -> Int {
             (0..<1000).count { sickness.kind(of: $0) == kind }

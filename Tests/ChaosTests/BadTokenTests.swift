@@ -15,7 +15,7 @@ struct BadTokenTests {
         BadTokenMix(seed: seed, notifications: 20_000, invalidPercent: percent, devices: Self.devices)
     }
 
-    @Test("each distinct bad token occurs twenty times, and their share is what was asked for", arguments: [0.1, 1, 5])
+    @Test("Each distinct bad token occurs twenty times, and their share is what was asked for", arguments: [0.1, 1, 5])
     func occurrences(percent: Double) {
         let mix = mix(percent)
         let good = Set(Self.devices)
@@ -31,7 +31,7 @@ struct BadTokenTests {
         #expect(mix.distinctBad == Int(percent * 10))
     }
 
-    @Test("a record holds tokens of one key, a hundred at most, none twice")
+    @Test("A record holds tokens of one key, a hundred at most, none twice")
     func records() {
         for record in mix(5).records {
             #expect((1...BadTokenMix.tokensPerRecord).contains(record.tokens.count))
@@ -44,7 +44,7 @@ struct BadTokenTests {
         }
     }
 
-    @Test("the same seed makes the same records, another one others; without bad tokens all are good")
+    @Test("The same seed makes the same records, another one others; without bad tokens all are good")
     func seeded() {
         #expect(mix(1).records == mix(1).records)
         #expect(mix(1).records != mix(1, seed: 2).records)
@@ -65,7 +65,7 @@ struct BadTokenTests {
         refused: 50
     )
 
-    @Test("the bound is what the connections bring between two bad tokens, in the time that one costs")
+    @Test("The bound is what the connections bring between two bad tokens, in the time that one costs")
     func bound() {
         // p = 1/2000: 4 × 1999 notifications in 60 ms.
         #expect(abs(report.boundRatio - 4 * 1999 / 0.06 / 200_000) < 1e-9)
@@ -78,7 +78,7 @@ struct BadTokenTests {
     }
 
     @Test(
-        "four fifths of the bound, no duplicate, and a connection per bad token beside the initial ones are the targets"
+        "Four fifths of the bound, no duplicate, and a connection per bad token beside the initial ones are the targets"
     )
     func targets() {
         var report = report
@@ -100,7 +100,7 @@ struct BadTokenTests {
 
     private typealias Judge = BadTokensCommand.Judge
 
-    @Test("a case has as many notifications as can be learned from in the time allowed")
+    @Test("A case has as many notifications as can be learned from in the time allowed")
     func size() {
         func most(_ percent: Double, _ delay: Int) -> Int {
             BadTokenReport.most(

@@ -15,7 +15,7 @@ func makeStream(seed: UInt64 = 1) -> RequestStream {
 
 @Suite("What is published in a chaos run")
 struct RequestStreamTests {
-    @Test("a record is a function of seed and number, and has 1 to 100 tokens of its key, none twice")
+    @Test("A record is a function of seed and number, and has 1 to 100 tokens of its key, none twice")
     func records() {
         let stream = makeStream()
         for number in 1...500 as ClosedRange<UInt32> {
@@ -33,7 +33,7 @@ struct RequestStreamTests {
         #expect((1...50).contains { makeStream(seed: 2).record($0) != stream.record($0) })
     }
 
-    @Test("every token's place in its record is found by its device, and no other device has one")
+    @Test("Every token's place in its record is found by its device, and no other device has one")
     func indices() {
         let stream = makeStream()
         for number in 1...50 as ClosedRange<UInt32> {
@@ -81,7 +81,7 @@ struct ChaosBooksTests {
         }
     }
 
-    @Test("the books balance when everything in the log has one outcome and what is claimed was accepted")
+    @Test("The books balance when everything in the log has one outcome and what is claimed was accepted")
     func balance() {
         var books = ChaosBooks(stream: makeStream(), partitions: 2)
         let first = books.nextRecord()
@@ -102,7 +102,7 @@ struct ChaosBooksTests {
         #expect(books.kinds == [.confirmed: first.count, .presumed: second.count])
     }
 
-    @Test("an outcome that comes again counts once, and the first word stands")
+    @Test("An outcome that comes again counts once, and the first word stands")
     func repeated() {
         var books = ChaosBooks(stream: makeStream(), partitions: 1)
         _ = books.nextRecord()
@@ -114,7 +114,7 @@ struct ChaosBooksTests {
         #expect(books.kinds == [.rejected: 1])
     }
 
-    @Test("a record that the producer brought twice is due two outcomes")
+    @Test("A record that the producer brought twice is due two outcomes")
     func replay() {
         var books = ChaosBooks(stream: makeStream(), partitions: 1)
         let record = books.nextRecord()
@@ -128,7 +128,7 @@ struct ChaosBooksTests {
         #expect(books.disordered == 0)
     }
 
-    @Test("what was claimed and never accepted is told by what was claimed; what was accepted and not claimed, too")
+    @Test("What was claimed and never accepted is told by what was claimed; what was accepted and not claimed, too")
     func wrongClaims() {
         var books = ChaosBooks(stream: makeStream(), partitions: 1)
         let records = (0..<3).map { _ in books.nextRecord() }
@@ -144,7 +144,7 @@ struct ChaosBooksTests {
         #expect(books.acceptedUnclaimed == records[2].count)
     }
 
-    @Test("what belongs to nothing published is strange, and disturbs nothing")
+    @Test("What belongs to nothing published is strange, and disturbs nothing")
     func strange() {
         var books = ChaosBooks(stream: makeStream(), partitions: 1)
         let record = books.nextRecord()
@@ -165,7 +165,7 @@ struct ChaosBooksTests {
         #expect(books.examplesOfMissing(limit: 3).count == 1)
     }
 
-    @Test("numbers that do not grow along a partition are noticed")
+    @Test("Numbers that do not grow along a partition are noticed")
     func disordered() {
         var books = ChaosBooks(stream: makeStream(), partitions: 1)
         for _ in 0..<2 { _ = books.nextRecord() }

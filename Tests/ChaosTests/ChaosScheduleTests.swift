@@ -16,13 +16,13 @@ struct ChaosScheduleTests {
         }
     }
 
-    @Test("the same seed and duration make the same schedule, another seed another one")
+    @Test("The same seed and duration make the same schedule, another seed another one")
     func seeded() {
         #expect(ChaosSchedule(seed: 7, seconds: 60) == ChaosSchedule(seed: 7, seconds: 60))
         #expect(ChaosSchedule(seed: 7, seconds: 60) != ChaosSchedule(seed: 8, seconds: 60))
     }
 
-    @Test("events come in order of time and leave calm at the end")
+    @Test("Events come in order of time and leave calm at the end")
     func times() {
         each { schedule, seconds in
             let times = schedule.events.map(\.milliseconds)
@@ -32,7 +32,7 @@ struct ChaosScheduleTests {
         }
     }
 
-    @Test("one server is away at a time, for ten seconds at most, and is back at the end")
+    @Test("One server is away at a time, for ten seconds at most, and is back at the end")
     func outages() {
         each { schedule, _ in
             var away: (action: ChaosAction, since: Int)?
@@ -58,7 +58,7 @@ struct ChaosScheduleTests {
         }
     }
 
-    @Test("a worker runs at any time, never more than four, and three at the end")
+    @Test("A worker runs at any time, never more than four, and three at the end")
     func workers() {
         each { schedule, _ in
             var running = ChaosSchedule.workersAtStart
@@ -74,7 +74,7 @@ struct ChaosScheduleTests {
         }
     }
 
-    @Test("of registrars and harvesters one at a time is away, and none at the end")
+    @Test("Of registrars and harvesters one at a time is away, and none at the end")
     func standbys() {
         each { schedule, _ in
             for role in [ChaosRole.registrar, .harvester] {
@@ -92,7 +92,7 @@ struct ChaosScheduleTests {
         }
     }
 
-    @Test("one slot moves at a time, only while every server is there")
+    @Test("One slot moves at a time, only while every server is there")
     func slots() {
         each { schedule, _ in
             var isOpen = false
@@ -113,7 +113,7 @@ struct ChaosScheduleTests {
         }
     }
 
-    @Test("after a round of outages every role has a kill or a stop with time enough to see a takeover")
+    @Test("After a round of outages every role has a kill or a stop with time enough to see a takeover")
     func watched() {
         for seed in Self.seeds {
             let servers = ServerTrack(SeededGenerator(seed: seed), end: 299_000, redis: .cluster)
@@ -135,7 +135,7 @@ struct ChaosScheduleTests {
         }
     }
 
-    @Test("half a minute has the broker away, a fail-over and a slot that moves")
+    @Test("Half a minute has the broker away, a fail-over and a slot that moves")
     func short() {
         for seed in Self.seeds {
             let actions = ChaosSchedule(seed: seed, seconds: 30).events.map(\.action)
@@ -143,7 +143,7 @@ struct ChaosScheduleTests {
         }
     }
 
-    @Test("one server of Redis has no replica and no slots")
+    @Test("One server of Redis has no replica and no slots")
     func single() {
         for seed in Self.seeds {
             let actions = ChaosSchedule(seed: seed, seconds: 300, redis: .single).events.map(\.action)
@@ -152,7 +152,7 @@ struct ChaosScheduleTests {
         }
     }
 
-    @Test("one fault is on at a time, and none at the end")
+    @Test("One fault is on at a time, and none at the end")
     func faults() {
         each { schedule, _ in
             var isOn = false
@@ -169,14 +169,14 @@ struct ChaosScheduleTests {
         }
     }
 
-    @Test("a fault has one name and one set of parameters in the menus, and no name that the sandbox does not know")
+    @Test("A fault has one name and one set of parameters in the menus, and no name that the sandbox does not know")
     func menus() {
         let all = FaultMenu.usual + FaultMenu.withholding
         #expect(Set(all).count == all.count)
         #expect(Set(all.map(\.name)) == Set(Fault.Name.allCases.map(\.rawValue)))
     }
 
-    @Test("five minutes have everything: each fault, both servers, kills, one worker and four")
+    @Test("Five minutes have everything: each fault, both servers, kills, one worker and four")
     func complete() {
         for seed in Self.seeds {
             let menu = FaultMenu.usual + (seed.isMultiple(of: 2) ? FaultMenu.withholding : [])

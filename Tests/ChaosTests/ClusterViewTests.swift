@@ -18,7 +18,7 @@ struct ClusterViewTests {
         "Could not connect to Redis at 127.0.0.1:7004: Connection refused",
     ]
 
-    @Test("each node counts by what it says of itself; one that is away is not there")
+    @Test("Each node counts by what it says of itself; one that is away is not there")
     func nodes() {
         let view = ClusterView(Self.answers)
         #expect(
@@ -30,7 +30,7 @@ struct ClusterViewTests {
         )
     }
 
-    @Test("masters are those that serve slots; a slot has one master, and a master its replica")
+    @Test("Masters are those that serve slots; a slot has one master, and a master its replica")
     func roles() {
         let view = ClusterView(Self.answers + ["dd04 127.0.0.1:7000@17000 myself,master - 0 0 0 connected"])
         #expect(view.masters.map(\.port) == [7001, 7002])

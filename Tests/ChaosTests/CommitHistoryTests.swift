@@ -22,7 +22,7 @@ struct CommitHistoryTests {
         }
     }
 
-    @Test("what a stored position has behind it is done, from as long after it as notifications may be on their way")
+    @Test("What a stored position has behind it is done, from as long after it as notifications may be on their way")
     mutating func behindCursor() {
         let stored = position([], next: 20)
         history.note(partition: 1, offset: stored.offset, metadata: stored.metadata, second: 100)
@@ -32,7 +32,7 @@ struct CommitHistoryTests {
         #expect(!isDone(19, at: 2))
     }
 
-    @Test("a worker can have found done what was seen stored no later than notifications may be on their way")
+    @Test("A worker can have found done what was seen stored no later than notifications may be on their way")
     mutating func mayBeDone() {
         let stored = position([], next: 20)
         history.note(partition: 1, offset: stored.offset, metadata: stored.metadata, second: 100)
@@ -42,7 +42,7 @@ struct CommitHistoryTests {
         #expect(mayBeDone(19, by: 97) && !mayBeDone(19, by: 96) && !mayBeDone(20, by: 200))
     }
 
-    @Test("a laggard's own cursor counts for it, and what is marked done beyond it; for others the offset does")
+    @Test("A laggard's own cursor counts for it, and what is marked done beyond it; for others the offset does")
     mutating func laggards() {
         let stored = position([(Self.topic, 10)], next: 20)
         history.note(partition: 1, offset: stored.offset, metadata: stored.metadata, second: 100)
@@ -51,7 +51,7 @@ struct CommitHistoryTests {
         #expect(isDone(19, of: Self.other, at: 110))
     }
 
-    @Test("the position that stood there at the time counts, not a later one; partitions are apart")
+    @Test("The position that stood there at the time counts, not a later one; partitions are apart")
     mutating func changes() {
         for (offset, second) in [(20, 100), (20, 150), (30, 160), (31, 160)] as [(Int64, UInt32)] {
             let stored = position([], next: offset)
@@ -62,7 +62,7 @@ struct CommitHistoryTests {
         #expect(!history.isDone(.init(offset: 0, token: 0), topic: Self.topic, partition: 9, before: 200))
     }
 
-    @Test("what the broker does not have any more after a stop may be sent again, from before the stop on")
+    @Test("What the broker does not have any more after a stop may be sent again, from before the stop on")
     mutating func forgotten() {
         for (offset, second) in [(30, 100), (20, 112)] as [(Int64, UInt32)] {
             let stored = position([], next: offset)
@@ -73,7 +73,7 @@ struct CommitHistoryTests {
         #expect(!isDone(25, at: 110) && isDone(19, at: 110))
     }
 
-    @Test("metadata that no version writes is counted, and nothing is concluded from it")
+    @Test("Metadata that no version writes is counted, and nothing is concluded from it")
     mutating func unreadable() {
         history.note(partition: 1, offset: 20, metadata: "9;", second: 100)
         history.note(partition: 1, offset: -1001, metadata: "", second: 101)
@@ -81,7 +81,7 @@ struct CommitHistoryTests {
         #expect(!isDone(0, at: 200))
     }
 
-    @Test("while the broker is away longer than a worker's patience nothing may be sent, until it is back")
+    @Test("While the broker is away longer than a worker's patience nothing may be sent, until it is back")
     mutating func outage() {
         history.note(.init(start: 100, end: 108))
         #expect(!history.isUnpermitted(at: 105) && history.isUnpermitted(at: 106) && history.isUnpermitted(at: 108))

@@ -13,7 +13,7 @@ struct LogTrimTests {
         LogTrim.requests(committed: position.offset, position.metadata, seen: seen)
     }
 
-    @Test("requests are kept from the lowest cursor on, which lies before the committed offset")
+    @Test("Requests are kept from the lowest cursor on, which lies before the committed offset")
     func laggards() {
         let topics = ["com.example.news", "com.example.sport"].map { TopicHash(bundleID: $0, environment: "") }
         #expect(trim(stored([])) == 8000)
@@ -21,25 +21,25 @@ struct LogTrimTests {
         #expect(trim(stored([(topics[0], 1000)])) == nil)
     }
 
-    @Test("requests are kept that this program has not read")
+    @Test("Requests are kept that this program has not read")
     func unread() {
         #expect(trim(stored([]), seen: 3000) == 2000)
         #expect(trim(stored([]), seen: 0) == nil)
     }
 
-    @Test("everything is kept where nothing, or nothing that can be read, is committed")
+    @Test("Everything is kept where nothing, or nothing that can be read, is committed")
     func unreadable() {
         #expect(LogTrim.requests(committed: -1001, "", seen: 9000) == nil)
         #expect(LogTrim.requests(committed: 9000, "9:", seen: 9000) == nil)
     }
 
-    @Test("outcomes are kept that were not read, and a few that were")
+    @Test("Outcomes are kept that were not read, and a few that were")
     func outcomes() {
         #expect(LogTrim.outcomes(seen: 1000) == nil)
         #expect(LogTrim.outcomes(seen: 1001) == 1)
     }
 
-    @Test("what is applied to the token state is kept from where it would be applied again")
+    @Test("What is applied to the token state is kept from where it would be applied again")
     func applied() {
         let mark = ReplayMark(servers: ["a1"], start: 5000).metadata
         #expect(LogTrim.applied(committed: 9000, mark) == 4000)

@@ -9,7 +9,7 @@ struct OrderAuditTests {
     }
 
     @Test(
-        "first acceptances in published order and resends that repeat a suffix are what is promised",
+        "First acceptances in published order and resends that repeat a suffix are what is promised",
         arguments: [
             [], [7], [7, 9, 12],
             // Sent again from the middle, then on.
@@ -26,13 +26,13 @@ struct OrderAuditTests {
         #expect(violations(accepted).isEmpty)
     }
 
-    @Test("a notification that is first accepted after a newer one was overtaken")
+    @Test("A notification that is first accepted after a newer one was overtaken")
     func overtaken() {
         #expect(violations([1, 3, 2, 3]) == [.overtaken(number: 2, by: 3)])
         #expect(violations([1, 4, 2, 3, 4]) == [.overtaken(number: 2, by: 4), .overtaken(number: 3, by: 4)])
     }
 
-    @Test("what came late is told apart if all that is newer came again after it")
+    @Test("What came late is told apart if all that is newer came again after it")
     func late() {
         for accepted in [[1, 3, 2, 3], [1, 4, 2, 3, 4], [1, 3, 4, 1, 2, 3, 4, 5], []] as [[UInt32]] {
             #expect(OrderAudit(accepted).isLateOnly)
@@ -53,7 +53,7 @@ struct OrderAuditTests {
         }
     }
 
-    @Test("a resend may leave out what was stored as done by then, and is excused; not what is done later")
+    @Test("A resend may leave out what was stored as done by then, and is excused; not what is done later")
     func done() {
         // The first was refused when it was sent again, which nobody wrote down.
         for (accepted, done) in [([1, 2, 3, 2, 3, 1, 3], [2]), ([1, 2, 3, 2, 3, 1], [2, 3])]
@@ -66,23 +66,23 @@ struct OrderAuditTests {
         #expect(OrderAudit([1, 2, 3, 1, 3] as [UInt32], isDone: { number, _ in number == 3 }).violations.count == 1)
     }
 
-    @Test("something new in the middle of a resend cuts it short")
+    @Test("Something new in the middle of a resend cuts it short")
     func cutShort() {
         #expect(violations([1, 2, 3, 1, 4]) == [.cutShort(after: 1, by: 4)])
     }
 
-    @Test("a resend that leaves something out has a hole")
+    @Test("A resend that leaves something out has a hole")
     func hole() {
         #expect(violations([1, 2, 3, 1, 3]) == [.hole(after: 1, before: 3)])
     }
 
-    @Test("the last accepted is the newest")
+    @Test("The last accepted is the newest")
     func staleLast() {
         #expect(violations([1, 2, 3, 2]) == [.staleLast(2, newest: 3)])
         #expect(violations([2, 1]) == [.overtaken(number: 1, by: 2), .staleLast(1, newest: 2)])
     }
 
-    @Test("what had another outcome may be left out by a resend; nothing excuses overtaking")
+    @Test("What had another outcome may be left out by a resend; nothing excuses overtaking")
     func excused() {
         for accepted in [[1, 2, 3, 1, 3], [1, 2, 1, 3], [1, 2, 1]] as [[UInt32]] {
             #expect(!violations(accepted).isEmpty)
@@ -95,7 +95,7 @@ struct OrderAuditTests {
         #expect(OrderAudit([1, 3, 2, 3] as [UInt32]) { _ in true }.violations == [.overtaken(number: 2, by: 3)])
     }
 
-    @Test("acceptances beyond the first are counted, and how often it began again")
+    @Test("Acceptances beyond the first are counted, and how often it began again")
     func counts() {
         let audit = OrderAudit([1, 2, 3, 2, 3, 3, 4] as [UInt32])
         #expect(audit.duplicates == 3)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The pace of a chaos run's registrations")
 struct PaceTests {
-    @Test("as many are due as the rate asks for, in steps of any length")
+    @Test("As many are due as the rate asks for, in steps of any length")
     func steps() {
         var pace = Pace(perSecond: 500)
         var due = 0
@@ -12,7 +12,7 @@ struct PaceTests {
         #expect((1995...2000).contains(due))
     }
 
-    @Test("nothing is due at first, and what was not asked for in a second is not made up for")
+    @Test("Nothing is due at first, and what was not asked for in a second is not made up for")
     func gaps() {
         var pace = Pace(perSecond: 500)
         #expect(pace.due(at: .seconds(9)) == 0)

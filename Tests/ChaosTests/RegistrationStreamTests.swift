@@ -16,13 +16,13 @@ struct RegistrationStreamTests {
         )
     }
 
-    @Test("the same seed and number make the same record, another seed another one")
+    @Test("The same seed and number make the same record, another seed another one")
     func seeded() {
         #expect(Self.stream(1).record(5) == Self.stream(1).record(5))
         #expect((1...20).contains { Self.stream(1).record($0) != Self.stream(2).record($0) })
     }
 
-    @Test("half of them are of the hot tokens, few are unregistrations, and all tokens come")
+    @Test("Half of them are of the hot tokens, few are unregistrations, and all tokens come")
     func shares() {
         let stream = Self.stream(1)
         let records = (1...10_000).map { stream.record($0) }
@@ -32,7 +32,7 @@ struct RegistrationStreamTests {
         #expect(Set(records.map(\.token)).count == 200)
     }
 
-    @Test("times grow with the number, out of order by the disorder at most")
+    @Test("Times grow with the number, out of order by the disorder at most")
     func times() {
         let stream = Self.stream(1)
         for number in UInt32(1)...10_000 {
@@ -42,7 +42,7 @@ struct RegistrationStreamTests {
         }
     }
 
-    @Test("a record's value says token, time, kind and the locale of its second")
+    @Test("A record's value says token, time, kind and the locale of its second")
     func values() throws {
         let stream = Self.stream(1)
         for number in UInt32(1)...100 {

@@ -17,7 +17,7 @@ struct TakeoverMeterTests {
         meter.signalled("one", by: signal, [Self.place], now: .seconds(second))
     }
 
-    @Test("a kill is measured from the signal to the first position that changes after it")
+    @Test("A kill is measured from the signal to the first position that changes after it")
     mutating func kill() {
         look(10, at: 1)
         signal(.kill, at: 2)
@@ -31,7 +31,7 @@ struct TakeoverMeterTests {
         #expect(meter.longest == .seconds(7) && meter.late.isEmpty)
     }
 
-    @Test("what a member that was told to stop still commits is no takeover")
+    @Test("What a member that was told to stop still commits is no takeover")
     mutating func stop() {
         look(10, at: 1)
         signal(.stop, at: 2)
@@ -43,7 +43,7 @@ struct TakeoverMeterTests {
         #expect(meter.finished.map(\.time) == [.seconds(5)])
     }
 
-    @Test("a position that falls has changed: what was applied lately is applied again")
+    @Test("A position that falls has changed: what was applied lately is applied again")
     mutating func again() {
         look(10, at: 1)
         signal(.kill, at: 2)
@@ -53,7 +53,7 @@ struct TakeoverMeterTests {
         #expect(meter.finished.count == 1)
     }
 
-    @Test("a group that has no position is no change")
+    @Test("A group that has no position is no change")
     mutating func noPosition() {
         look(10, at: 1)
         signal(.kill, at: 2)
@@ -63,7 +63,7 @@ struct TakeoverMeterTests {
         #expect(meter.finished.isEmpty)
     }
 
-    @Test("time does not count while nothing waits")
+    @Test("Time does not count while nothing waits")
     mutating func idle() {
         look(1000, at: 1)
         signal(.kill, at: 2)
@@ -76,7 +76,7 @@ struct TakeoverMeterTests {
         #expect(meter.finished.map(\.time) == [.seconds(2)])
     }
 
-    @Test("time does not count while a server is away or has just come back")
+    @Test("Time does not count while a server is away or has just come back")
     mutating func outage() {
         look(10, at: 1)
         signal(.kill, at: 2)
@@ -92,7 +92,7 @@ struct TakeoverMeterTests {
         #expect(meter.finished.map(\.time) == [.seconds(4)])
     }
 
-    @Test("who never takes over is late, without an end")
+    @Test("Who never takes over is late, without an end")
     mutating func never() {
         look(10, at: 1)
         signal(.kill, at: 2)
@@ -103,13 +103,13 @@ struct TakeoverMeterTests {
         #expect(meter.late.map(\.member) == ["one"] && meter.longest == .seconds(17))
     }
 
-    @Test("a stop has 15 seconds, a kill the session and 10")
+    @Test("A stop has 15 seconds, a kill the session and 10")
     func limits() {
         #expect(TakeoverMeter.Signal.stop.limit(session: .seconds(6)) == .seconds(15))
         #expect(TakeoverMeter.Signal.kill.limit(session: .seconds(6)) == .seconds(16))
     }
 
-    @Test("partitions are apart, and nobody signalled means nothing measured")
+    @Test("Partitions are apart, and nobody signalled means nothing measured")
     mutating func apart() {
         #expect(meter.longest == nil)
         let other = KafkaTopicPartition(topic: "push.feedback", partition: 0)

@@ -44,13 +44,13 @@ struct TokenBooksTests {
 
     private func audit() -> TokenBooks.Audit { books.audit(states, due: Self.due) }
 
-    @Test("nothing is lost where Redis has what follows from everything that was said")
+    @Test("Nothing is lost where Redis has what follows from everything that was said")
     mutating func right() {
         register(500)
         #expect(books.registrations == 500 && audit() == TokenBooks.Audit())
     }
 
-    @Test("a registration that is not in the state is lost, also if the token is unknown there")
+    @Test("A registration that is not in the state is lost, also if the token is unknown there")
     mutating func lostRegistration() throws {
         register(500)
         let token = try #require(states.first { $0.value.registeredAt > 0 && $0.value.tombstonedAt == 0 }).key
@@ -62,7 +62,7 @@ struct TokenBooksTests {
         #expect(audit().registrationsLost == all.count)
     }
 
-    @Test("a registration that was not acknowledged is not missed, and may be there")
+    @Test("A registration that was not acknowledged is not missed, and may be there")
     mutating func unacknowledged() {
         let record = books.nextRegistration()
         #expect(audit() == TokenBooks.Audit())
@@ -70,7 +70,7 @@ struct TokenBooksTests {
         #expect(audit() == TokenBooks.Audit() && books.registrations == 0)
     }
 
-    @Test("a tuple in push.feedback that is not in the state is lost, if it had to be applied")
+    @Test("A tuple in push.feedback that is not in the state is lost, if it had to be applied")
     mutating func lostFeedback() {
         register(500)
         feedback(3, at: 3_000_000, offset: 99)
@@ -83,7 +83,7 @@ struct TokenBooksTests {
         #expect(books.feedback == 2)
     }
 
-    @Test("feedback that is not newer than a registration leaves no trace")
+    @Test("Feedback that is not newer than a registration leaves no trace")
     mutating func outweighed() {
         register(500)
         let old = TokenPlace(topic: 0, device: 3)
@@ -91,7 +91,7 @@ struct TokenBooksTests {
         #expect(audit() == TokenBooks.Audit())
     }
 
-    @Test("a tombstone, a registration or a token of which nobody spoke is strange")
+    @Test("A tombstone, a registration or a token of which nobody spoke is strange")
     mutating func strange() throws {
         register(500)
         let right = states
@@ -108,7 +108,7 @@ struct TokenBooksTests {
         #expect(silent.audit([token: TokenFate([.registered(1)])], due: [:]).strange == 1)
     }
 
-    @Test("tuples of other bundles are not looked at; of a device's token under another bundle, they are counted")
+    @Test("Tuples of other bundles are not looked at; of a device's token under another bundle, they are counted")
     mutating func foreign() {
         let token = Self.stream.bytes(of: TokenPlace(topic: 0, device: 1))
         books.noteFeedback(token, bundleID: "com.example.news", time: 5, partition: 0, offset: 0)

@@ -38,7 +38,7 @@ struct TokenFateTests {
         }
     }
 
-    @Test("it is what the rules of the scripts lead to, in any order")
+    @Test("It is what the rules of the scripts lead to, in any order")
     func permutations() {
         for seed in UInt64(1)...2000 {
             var random = SeededGenerator(seed: seed)
@@ -62,7 +62,7 @@ struct TokenFateTests {
         }
     }
 
-    @Test("a state that is older than a statement does not honour it")
+    @Test("A state that is older than a statement does not honour it")
     func honours() {
         #expect(!TokenFate().honours(.registered(1)) && !TokenFate().honours(.missing(1)))
         #expect(!TokenFate([.registered(4)]).honours(.registered(5)))

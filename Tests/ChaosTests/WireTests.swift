@@ -5,7 +5,7 @@ import Testing
 
 @Suite("What a chaos run reads and writes byte by byte")
 struct WireTests {
-    @Test("requests to the broker stand as Kafka's protocol has them")
+    @Test("Requests to the broker stand as Kafka's protocol has them")
     func requests() {
         let client = [0, 12] + Array("belfry-chaos".utf8)
         let leave: [UInt8] = [0, 13, 0, 0, 0, 0, 0, 1] + client + [0, 1, UInt8(ascii: "g"), 0, 1, UInt8(ascii: "m")]
@@ -21,7 +21,7 @@ struct WireTests {
         )
     }
 
-    @Test("members of a group are read; an answer that is cut anywhere is malformed")
+    @Test("Members of a group are read; an answer that is cut anywhere is malformed")
     func members() throws {
         func text(_ string: String) -> [UInt8] { [0, UInt8(string.utf8.count)] + Array(string.utf8) }
         let head: [UInt8] =
@@ -36,7 +36,7 @@ struct WireTests {
         }
     }
 
-    @Test("the log of acceptances is read as it is written, and one that is cut is an error")
+    @Test("The log of acceptances is read as it is written, and one that is cut is an error")
     func acceptedLog() throws {
         let path = NSTemporaryDirectory() + "belfry-chaos-test-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -69,7 +69,7 @@ struct WireTests {
         #expect(throws: AcceptedLogFile.Failure.self) { try read(Array("something else".utf8)) }
     }
 
-    @Test("a metric is the sum of its series, and no other whose name begins alike")
+    @Test("A metric is the sum of its series, and no other whose name begins alike")
     func metrics() {
         let text = """
             # HELP belfry_resent_total Again.
@@ -85,7 +85,7 @@ struct WireTests {
         #expect(MetricsText.sum(of: "belfry_absent", in: text) == 0)
     }
 
-    @Test("bits are counted once, and sets are subtracted and united")
+    @Test("Bits are counted once, and sets are subtracted and united")
     func bits() {
         var left = Bitset()
         var right = Bitset()

@@ -17,7 +17,7 @@ extension IntegrationTests {
         }
 
         @Test(
-            "each bad record is one dead letter with its reason and place, value unchanged; good ones are not disturbed"
+            "Each bad record is one dead letter with its reason and place, value unchanged; good ones are not disturbed"
         )
         func deadLetters() async throws {
             try await withPipeline { options in
@@ -62,7 +62,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a thousand bad tokens of one record are one dead letter that names them in runs")
+        @Test("A thousand bad tokens of one record are one dead letter that names them in runs")
         func thousand() async throws {
             try await withPipeline { pipeline, kafka in
                 let follower = try TopicFollower(brokers: pipeline.brokers, topics: ["push.dead-letters"])
@@ -81,7 +81,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("records of a bundle without certificate wait and harm nobody; given up, each becomes one dead letter")
+        @Test("Records of a bundle without certificate wait and harm nobody; given up, each becomes one dead letter")
         func noCertificate() async throws {
             try await withPipeline { options in
                 options.partitions = 1

@@ -40,7 +40,7 @@ extension IntegrationTests {
             )
         }
 
-        @Test("a master killed in mid-run whose replica has missed all: nothing is lost, the dead stay silent, and why")
+        @Test("A master killed in mid-run whose replica has missed all: nothing is lost, the dead stay silent, and why")
         func lostWrites() async throws {
             let cluster = try RedisClusterProcess(arguments: Self.durable)
             // Whoever takes over is set up worse than the one that is gone.
@@ -98,7 +98,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("the same over TLS with clients' certificates, as a user who may not read the servers' settings")
+        @Test("The same over TLS with clients' certificates, as a user who may not read the servers' settings")
         func encrypted() async throws {
             let directory = FileManager.default.temporaryDirectory.appending(path: "belfry-\(UUID().uuidString)")
             defer { try? FileManager.default.removeItem(at: directory) }

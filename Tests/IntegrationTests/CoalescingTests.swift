@@ -5,7 +5,7 @@ import TokenState
 
 extension IntegrationTests {
     struct CoalescingTests {
-        @Test("of a backlog each device gets the newest request of its key, and everything else")
+        @Test("Of a backlog each device gets the newest request of its key, and everything else")
         func backlog() async throws {
             try await withPipeline { options in
                 options.devices = 200
@@ -45,7 +45,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("with a window a device gets the newest of its key at the end, also when the worker is another by then")
+        @Test("With a window a device gets the newest of its key at the end, also when the worker is another by then")
         func window() async throws {
             try await withPipeline { options in
                 options.partitions = 1
@@ -85,7 +85,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a dead device's requests end as they would without a key; a key that is too long is a dead letter")
+        @Test("A dead device's requests end as they would without a key; a key that is too long is a dead letter")
         func invalid() async throws {
             try await withPipeline { pipeline, kafka in
                 try pipeline.startWorker()

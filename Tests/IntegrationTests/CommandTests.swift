@@ -24,7 +24,7 @@ extension IntegrationTests {
             var seconds: Double
         }
 
-        @Test("the demo ends with 0 and a last line that balances")
+        @Test("The demo ends with 0 and a last line that balances")
         func demo() throws {
             let log = NSTemporaryDirectory() + "belfry-integration-\(UUID().uuidString).log"
             let demo = try ChildProcess(
@@ -54,7 +54,7 @@ extension IntegrationTests {
             try FileManager.default.removeItem(atPath: log)
         }
 
-        @Test("tokens, register, publish and outcomes work hand in hand")
+        @Test("Tokens, register, publish and outcomes work hand in hand")
         func tools() async throws {
             // The pipeline itself is made of `broker`, `sandbox certificates` and `sandbox serve`.
             try await withPipeline { pipeline, _ in
@@ -126,7 +126,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("publish takes tokens through a pipe and refuses a bad payload with 64 before anything is sent")
+        @Test("Publish takes tokens through a pipe and refuses a bad payload with 64 before anything is sent")
         func pipe() async throws {
             try await withPipeline { pipeline, kafka in
                 let belfry = try belfryExecutable()

@@ -8,7 +8,7 @@ extension IntegrationTests {
             "{shards: 1, connections-per-topic: 1, confirmation-window: 300ms, connections-per-minute: 6000, "
             + "backoff-base: 100ms, dedupe-window: 1h}"
 
-        @Test("a request published again is not sent again to the tokens it arrived at; one without id is")
+        @Test("A request published again is not sent again to the tokens it arrived at; one without id is")
         func publishedAgain() async throws {
             try await withPipeline { options in
                 options.worker = Self.remembering
@@ -36,7 +36,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a request published again while it is on its way is not sent again, nor to a token it names twice")
+        @Test("A request published again while it is on its way is not sent again, nor to a token it names twice")
         func underWay() async throws {
             try await withPipeline { options in
                 options.worker = Self.remembering
@@ -52,7 +52,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a request that failed may be published again")
+        @Test("A request that failed may be published again")
         func failed() async throws {
             try await withPipeline { options in
                 options.worker = Self.remembering
@@ -71,7 +71,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("what was not committed when its worker died, but had arrived, is not sent again")
+        @Test("What was not committed when its worker died, but had arrived, is not sent again")
         func consumedAgain() async throws {
             try await withPipeline { options in
                 options.devices = 3000
@@ -94,7 +94,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a notification is not done before Redis remembers it, and done when Redis is back and does")
+        @Test("A notification is not done before Redis remembers it, and done when Redis is back and does")
         func redisCut() async throws {
             try await withPipeline { options in
                 options.partitions = 1

@@ -10,7 +10,7 @@ extension IntegrationTests {
     /// The commands that documents tell people to type.
     struct DocumentCommandTests {
         @Test(
-            "every belfry command in a document has options and values that the program takes",
+            "Every belfry command in a document has options and values that the program takes",
             arguments: ["README.md", "Deploy/README.md", "Schemas/README.md", "Sources/Sandbox/README.md"]
         )
         func commands(path: String) throws {
@@ -26,7 +26,7 @@ extension IntegrationTests {
         }
 
         @Test(
-            "every request to the control port in a document is answered",
+            "Every request to the control port in a document is answered",
             arguments: ["README.md", "Sources/Sandbox/README.md"]
         )
         func requests(path: String) async throws {
@@ -49,7 +49,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a command is read as a shell does")
+        @Test("A command is read as a shell does")
         func reading() throws {
             let text = """
                 ```sh

@@ -79,7 +79,7 @@ extension IntegrationTests {
             Command("nonsense", names: "nonsense"),
         ]
 
-        @Test("a command that fails says why on standard error, and its exit code says so", arguments: commands)
+        @Test("A command that fails says why on standard error, and its exit code says so", arguments: commands)
         func failing(_ command: Command) throws {
             let directory = try Self.directory()
             defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -92,7 +92,7 @@ extension IntegrationTests {
             #expect(!process.log.contains("Fatal error"), "\(process.log)")
         }
 
-        @Test("a port that is taken is told in plain words, by every command that listens")
+        @Test("A port that is taken is told in plain words, by every command that listens")
         func takenPort() throws {
             let directory = try Self.directory()
             defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -114,7 +114,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("every command that there is fails somewhere above")
+        @Test("Every command that there is fails somewhere above")
         func complete() throws {
             let commands = try ProgramCommand.all()
             #expect(commands.count >= 20, "\(commands.map(\.name))")

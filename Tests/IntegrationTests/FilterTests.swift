@@ -115,7 +115,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a broker that goes away leaves a filter that ages until it is not trusted, and that catches up")
+        @Test("A broker that goes away leaves a filter that ages until it is not trusted, and that catches up")
         func away() throws {
             let broker = try EmbeddedBroker(topics: [(Bench.topic, 1)])
             defer { broker.close() }
@@ -140,7 +140,7 @@ extension IntegrationTests {
             #expect(bench.holds(10) && bench.filters.count == 11)
         }
 
-        @Test("a filter that retention has overtaken is not trusted until all that is left was read")
+        @Test("A filter that retention has overtaken is not trusted until all that is left was read")
         func overtaken() throws {
             let broker = try EmbeddedBroker(topics: [(Bench.topic, 1)])
             defer { broker.close() }
@@ -163,7 +163,7 @@ extension IntegrationTests {
             #expect((0..<10).allSatisfy(bench.holds), "what was known is not forgotten")
         }
 
-        @Test("a topic made anew, shorter than before, is read from its beginning before the filter is trusted again")
+        @Test("A topic made anew, shorter than before, is read from its beginning before the filter is trusted again")
         func madeAnew() throws {
             let broker = try ForeignBroker()
             defer { broker.remove() }
@@ -183,7 +183,7 @@ extension IntegrationTests {
             #expect((0..<1100).allSatisfy(bench.holds))
         }
 
-        @Test("a worker's filter grows too old while its broker is away, and is complete again once that is back")
+        @Test("A worker's filter grows too old while its broker is away, and is complete again once that is back")
         func worker() async throws {
             let broker = try ForeignBroker()
             defer { broker.remove() }

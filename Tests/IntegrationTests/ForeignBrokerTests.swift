@@ -6,7 +6,7 @@ import Testing
 extension IntegrationTests {
     /// Once more against a Kafka-compatible broker that is not librdkafka's own, in another process.
     struct ForeignBrokerTests {
-        @Test("a round trip through a broker in another process balances the books")
+        @Test("A round trip through a broker in another process balances the books")
         func roundTrip() async throws {
             let broker = try ForeignBroker()
             defer { broker.remove() }
@@ -32,7 +32,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("kill -9 of a worker loses nothing on a broker in another process, and repeats only what was not covered")
+        @Test("Kill -9 of a worker loses nothing on a broker in another process, and repeats only what was not covered")
         func kill() async throws {
             let broker = try ForeignBroker()
             defer { broker.remove() }

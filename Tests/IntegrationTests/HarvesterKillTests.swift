@@ -25,7 +25,7 @@ extension IntegrationTests {
         }
 
         @Test(
-            "kill -9 at every step: what is acknowledged stays and is applied, and no more is lost than the read-ahead"
+            "Kill -9 at every step: what is acknowledged stays and is applied, and no more is lost than the read-ahead"
         )
         func everyStep() async throws {
             try await withPipeline { options in

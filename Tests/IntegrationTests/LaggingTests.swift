@@ -8,7 +8,7 @@ extension IntegrationTests {
     /// A topic that does not work, beside one that does.
     struct LaggingTests {
         @Test(
-            "a topic that does not work lags at its own cursor, across workers, and returns in order; another goes on",
+            "A topic that does not work lags at its own cursor, across workers, and returns in order; another goes on",
             arguments: [SIGTERM, SIGKILL]
         )
         func restart(signal: Int32) async throws {
@@ -35,7 +35,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a topic whose certificate is refused lags and returns later; another keeps its connection")
+        @Test("A topic whose certificate is refused lags and returns later; another keeps its connection")
         func certificateRefused() async throws {
             try await Lagging.with { run in
                 let worker = try run.pipeline.startWorker()
@@ -52,7 +52,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a gateway that calls all tokens invalid loses its word: no tombstone, and what is left returns later")
+        @Test("A gateway that calls all tokens invalid loses its word: no tombstone, and what is left returns later")
         func doubtedTokens() async throws {
             try await Lagging.with { run in
                 try await run.pipeline.sandbox.setFault(

@@ -6,7 +6,7 @@ import Workbench
 
 extension IntegrationTests {
     struct OperationsTests {
-        @Test("a worker shows what it does, and that it waits for Redis when that is away")
+        @Test("A worker shows what it does, and that it waits for Redis when that is away")
         func endpoint() async throws {
             try await withPipeline {
                 $0.configuration = "operations: {listen: '127.0.0.1:0'}"
@@ -39,7 +39,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a registrar shows what it did and what waits, and that it waits for Redis when that is away")
+        @Test("A registrar shows what it did and what waits, and that it waits for Redis when that is away")
         func registrar() async throws {
             try await withPipeline {
                 $0.configuration = "operations: {listen: '127.0.0.1:0'}"
@@ -102,7 +102,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a harvester shows what is safe and not applied, and that it waits for Redis when that is away")
+        @Test("A harvester shows what is safe and not applied, and that it waits for Redis when that is away")
         func harvester() async throws {
             try await withPipeline {
                 $0.configuration = "operations: {listen: '127.0.0.1:0'}"
@@ -143,7 +143,7 @@ extension IntegrationTests {
             return lags.count == 2 ? lags[0] + lags[1] : nil
         }
 
-        @Test("an address that cannot be had ends the role with a message that names the key")
+        @Test("An address that cannot be had ends the role with a message that names the key")
         func takenPort() async throws {
             try await withPipeline { pipeline, _ in
                 let configuration = try String(contentsOfFile: pipeline.configurationFile, encoding: .utf8)

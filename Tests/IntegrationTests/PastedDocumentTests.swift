@@ -10,7 +10,7 @@ extension IntegrationTests {
             "cat broker.json", "wait $!", "until show", "belfry outcomes --from beginning --count 4",
         ]
 
-        @Test("pasted into a shell, block after block, the front page's ten minutes go as it says")
+        @Test("Pasted into a shell, block after block, the front page's ten minutes go as it says")
         func tenMinutes() async throws {
             let page = try PastedDocument("README.md")
             defer { page.kill() }
@@ -41,7 +41,7 @@ extension IntegrationTests {
             #expect(try page.leave() == 0)
         }
 
-        @Test("pasted into a shell, the sandbox's document starts it and mints tokens for its devices")
+        @Test("Pasted into a shell, the sandbox's document starts it and mints tokens for its devices")
         func sandbox() throws {
             let document = try PastedDocument("Sources/Sandbox/README.md")
             defer { document.kill() }

@@ -6,7 +6,7 @@ import Workbench
 extension IntegrationTests {
     struct RebalanceTests {
         @Test(
-            "a worker joins and another leaves while notifications flow: nothing is lost",
+            "A worker joins and another leaves while notifications flow: nothing is lost",
             arguments: [
                 Membership(strategy: "range"), Membership(strategy: "cooperative-sticky"),
                 Membership(strategy: "cooperative-sticky", isStatic: true),
@@ -25,7 +25,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a worker whose session ended drops what it had, commits nothing of it, and goes on as a new member")
+        @Test("A worker whose session ended drops what it had, commits nothing of it, and goes on as a new member")
         func lost() async throws {
             try await withPipeline { options in
                 options.worker = "{shards: 1, connections-per-topic: 1, confirmation-window: 2s}"

@@ -12,7 +12,7 @@ extension IntegrationTests {
         /// Makes a worker that asks Redis in vain say so soon.
         static let impatient = ", command-timeout: 1s"
 
-        @Test("while Redis is away nothing is sent that it is to be asked for, and nothing is lost")
+        @Test("While Redis is away nothing is sent that it is to be asked for, and nothing is lost")
         func waits() async throws {
             try await withPipeline { options in
                 options.redisSettings = Self.impatient
@@ -31,7 +31,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("with its filter a worker sends to living tokens while Redis is away; for a dead one it is asked")
+        @Test("With its filter a worker sends to living tokens while Redis is away; for a dead one it is asked")
         func filters() async throws {
             try await withPipeline { options in
                 options.partitions = 1
@@ -59,7 +59,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("set to send, a worker goes on while Redis is away, and says so in each outcome until Redis is back")
+        @Test("Set to send, a worker goes on while Redis is away, and says so in each outcome until Redis is back")
         func sends() async throws {
             try await withPipeline { options in
                 options.partitions = 1
@@ -115,7 +115,7 @@ extension IntegrationTests {
             try kafka.wait(for: "the tombstone") { try inspector.count().tombstoned == 1 }
         }
 
-        @Test("set to send, a worker starts and sends without a Redis that never was there, and is ready")
+        @Test("Set to send, a worker starts and sends without a Redis that never was there, and is ready")
         func startsWithout() async throws {
             try await withPipeline { options in
                 options.configuration = "operations: {listen: '127.0.0.1:0'}"

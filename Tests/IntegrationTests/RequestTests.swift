@@ -7,7 +7,7 @@ extension IntegrationTests {
     struct RequestTests {
         private static let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-        @Test("an expired request is not sent; JSON is read by its header; traceparent passes on to the outcome")
+        @Test("An expired request is not sent; JSON is read by its header; traceparent passes on to the outcome")
         func outcomes() async throws {
             try await withPipeline { pipeline, kafka in
                 try pipeline.startWorker()

@@ -7,7 +7,7 @@ import Workbench
 
 extension IntegrationTests {
     struct RoleFailureTests {
-        @Test("kill -9 of the registrar while it works loses no registration")
+        @Test("Kill -9 of the registrar while it works loses no registration")
         func registrar() async throws {
             try await withPipeline { options in
                 options.devices = 9000
@@ -28,7 +28,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a registrar without partitions takes over when the one that has them is stopped")
+        @Test("A registrar without partitions takes over when the one that has them is stopped")
         func standby() async throws {
             try await withPipeline { options in
                 options.partitions = 1
@@ -59,7 +59,7 @@ extension IntegrationTests {
         }
 
         @Test(
-            "kill -9 of the harvester while it works: every tuple in Kafka is applied, the next reading brings the rest"
+            "Kill -9 of the harvester while it works: every tuple in Kafka is applied, the next reading brings the rest"
         )
         func harvester() async throws {
             try await withPipeline { options in

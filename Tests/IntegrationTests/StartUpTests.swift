@@ -70,7 +70,7 @@ extension IntegrationTests {
             ),
         ]
 
-        @Test("wrong configuration ends a role with 78 and a message that names the thing", arguments: faults)
+        @Test("Wrong configuration ends a role with 78 and a message that names the thing", arguments: faults)
         func wrongConfiguration(_ fault: Fault) throws {
             let directory = NSTemporaryDirectory() + "belfry-integration-\(UUID().uuidString)"
             let certificates = directory + "/certificates-here"
@@ -107,7 +107,7 @@ extension IntegrationTests {
             for name in fault.named { #expect(role.log.contains(name), "\(role.log)") }
         }
 
-        @Test("roles started before Kafka name the broker, wait, and work once it is there")
+        @Test("Roles started before Kafka name the broker, wait, and work once it is there")
         func kafkaLater() async throws {
             let broker = try ForeignBroker()
             defer { broker.remove() }
@@ -130,7 +130,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a worker started before Redis names it, waits, and sends once it is there")
+        @Test("A worker started before Redis names it, waits, and sends once it is there")
         func redisLater() async throws {
             try await withPipeline { pipeline, kafka in
                 pipeline.stopRedis()
@@ -149,7 +149,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("roles that are to make sure of Redis name it and wait until it is there, and then work")
+        @Test("Roles that are to make sure of Redis name it and wait until it is there, and then work")
         func redisAwaited() async throws {
             try await withPipeline { pipeline, kafka in
                 pipeline.stopRedis()
@@ -170,7 +170,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a worker started before the gateway names it, waits, and sends once it is there")
+        @Test("A worker started before the gateway names it, waits, and sends once it is there")
         func gatewayLater() async throws {
             try await withPipeline { pipeline, kafka in
                 pipeline.stopSandbox()

@@ -4,7 +4,7 @@ import Testing
 
 extension IntegrationTests {
     struct StopAndGapTests {
-        @Test("a second signal ends a worker at once, whatever is in flight")
+        @Test("A second signal ends a worker at once, whatever is in flight")
         func secondSignal() async throws {
             try await withPipeline { options in
                 options.worker = "{shards: 1, connections-per-topic: 1, confirmation-window: 5m, stop-timeout: 10m}"
@@ -22,7 +22,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("where retention has overtaken the lag, the worker says what is lost, counts it, and goes on behind it")
+        @Test("Where retention has overtaken the lag, the worker says what is lost, counts it, and goes on behind it")
         func overtaken() async throws {
             try await withPipeline { options in
                 options.partitions = 1

@@ -3,7 +3,7 @@ import Testing
 
 extension IntegrationTests {
     struct StopTests {
-        @Test("a stop proves what is in flight with a sentinel instead of waiting for silence")
+        @Test("A stop proves what is in flight with a sentinel instead of waiting for silence")
         func sentinel() async throws {
             try await withPipeline { options in
                 options.worker = "{shards: 1, connections-per-topic: 2, confirmation-window: 4m, stop-timeout: 5m}"

@@ -7,7 +7,7 @@ import Testing
 
 extension IntegrationTests {
     struct TokenLifeTests {
-        @Test("a token that a trusted gateway calls invalid is silent from its tombstone on, until it registers again")
+        @Test("A token that a trusted gateway calls invalid is silent from its tombstone on, until it registers again")
         func invalidToken() async throws {
             try await withPipeline { pipeline, kafka in
                 try pipeline.startWorker()
@@ -35,7 +35,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a gateway that accepts nothing is not believed: a token that it calls invalid gets no tombstone")
+        @Test("A gateway that accepts nothing is not believed: a token that it calls invalid gets no tombstone")
         func nothingAccepted() async throws {
             try await withPipeline { pipeline, kafka in
                 let worker = try pipeline.startWorker()
@@ -52,7 +52,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("whatever waits for a token when it is believed to be invalid is silent too, and the others are sent")
+        @Test("Whatever waits for a token when it is believed to be invalid is silent too, and the others are sent")
         func waitingForInvalidToken() async throws {
             try await withPipeline { pipeline, kafka in
                 try pipeline.startWorker()
@@ -72,7 +72,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a device without the app is silent from its feedback on, until the app registers again")
+        @Test("A device without the app is silent from its feedback on, until the app registers again")
         func feedback() async throws {
             try await withPipeline { pipeline, kafka in
                 // What Redis knows counts at once; a filter may be behind by its age.
@@ -103,7 +103,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("feedback of the second in which the token registered leaves it alive, whichever comes first")
+        @Test("Feedback of the second in which the token registered leaves it alive, whichever comes first")
         func sameSecond() async throws {
             try await withPipeline { pipeline, kafka in
                 let inspector = try TokenInspector(redisURL: pipeline.redisURL)

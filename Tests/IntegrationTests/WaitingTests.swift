@@ -31,7 +31,7 @@ extension IntegrationTests {
             Command(words: ["tokens", "forget", "--topic", news, "--token", token]),
         ]
 
-        @Test("a command that waits for a server says for which", arguments: commands)
+        @Test("A command that waits for a server says for which", arguments: commands)
         func says(_ command: Command) throws {
             let log = NSTemporaryDirectory() + "belfry-integration-\(UUID().uuidString).log"
             defer { try? FileManager.default.removeItem(atPath: log) }
@@ -49,7 +49,7 @@ extension IntegrationTests {
             try process.waitForLogLine(with: "belfry: waiting for \(command.server)", within: patience)
         }
 
-        @Test("publish that gets its tokens through a pipe says that it waits for them")
+        @Test("A publish that gets its tokens through a pipe says that it waits for them")
         func pipe() throws {
             try withDirectory { directory in
                 let process = try ChildProcess(
@@ -65,7 +65,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("a virtual device that waits for the courier says so, and why it has no connection")
+        @Test("A virtual device that waits for the courier says so, and why it has no connection")
         func device() throws {
             try withDirectory { directory in
                 try Sandbox.writeCertificates(directory: directory, topics: [news])
@@ -84,7 +84,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("register --file that is interrupted says that the same command goes on", arguments: [SIGINT, SIGTERM])
+        @Test("A register --file that is interrupted says that the same command goes on", arguments: [SIGINT, SIGTERM])
         func interrupted(signal: Int32) throws {
             try withDirectory { directory in
                 try Self.token.write(toFile: directory + "/tokens.csv", atomically: true, encoding: .utf8)

@@ -4,7 +4,7 @@ import Testing
 
 extension IntegrationTests {
     struct WorkerFailureTests {
-        @Test("kill -9 of a worker in mid-run loses nothing and repeats only what the committed state did not cover")
+        @Test("Kill -9 of a worker in mid-run loses nothing and repeats only what the committed state did not cover")
         func kill() async throws {
             try await WorkerFailure.kill(kafka: nil)
         }
@@ -14,7 +14,7 @@ extension IntegrationTests {
             try await WorkerFailure.stop(kafka: nil)
         }
 
-        @Test("what is done behind a notification that is not is not sent again after kill -9")
+        @Test("What is done behind a notification that is not is not sent again after kill -9")
         func doneRanges() async throws {
             try await withPipeline { options in
                 options.topics = ["com.example.news", "com.example.sport"]

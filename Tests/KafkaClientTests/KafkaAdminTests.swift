@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Admin", .serialized, .timeLimit(.minutes(2)))
 struct KafkaAdminTests {
-    @Test("a topic is created with what was asked for, and one that exists is left as it is")
+    @Test("A topic is created with what was asked for, and one that exists is left as it is")
     func createTopic() throws {
         let broker = try TestBroker(.foreign)
         defer { broker.close() }
@@ -24,7 +24,7 @@ struct KafkaAdminTests {
         #expect(try admin.partitionCount(of: name, timeoutMilliseconds: 10_000) == 3)
     }
 
-    @Test("what cannot be created says which topic and why")
+    @Test("What cannot be created says which topic and why")
     func refused() throws {
         let broker = try TestBroker(.foreign)
         defer { broker.close() }
@@ -36,7 +36,7 @@ struct KafkaAdminTests {
         #expect(error?.message.contains("zero") == true)
     }
 
-    @Test("a topic that does not exist is an error, and asking does not create it", arguments: BrokerKind.allCases)
+    @Test("A topic that does not exist is an error, and asking does not create it", arguments: BrokerKind.allCases)
     func unknownTopic(kind: BrokerKind) throws {
         let broker = try TestBroker(kind, partitions: 5)
         defer { broker.close() }
@@ -54,7 +54,7 @@ struct KafkaAdminTests {
         try admin.checkReachable(timeoutMilliseconds: 10_000)
     }
 
-    @Test("a topic with a partition that nobody leads cannot be written to")
+    @Test("A topic with a partition that nobody leads cannot be written to")
     func leaders() throws {
         let broker = try EmbeddedBroker(topics: [("whole", 3), ("broken", 3)])
         defer { broker.close() }
@@ -73,7 +73,7 @@ struct KafkaAdminTests {
         #expect(missing?.isUnknownTopicOrPartition == true)
     }
 
-    @Test("a broker that cannot be reached is named, with the reason")
+    @Test("A broker that cannot be reached is named, with the reason")
     func unreachable() throws {
         let admin = try KafkaAdmin(properties: ["bootstrap.servers": unreachableBroker])
         defer { admin.close() }
@@ -83,7 +83,7 @@ struct KafkaAdminTests {
         #expect(error?.isRetriable == true)
     }
 
-    @Test("the watermarks say what a partition holds", arguments: BrokerKind.allCases)
+    @Test("The watermarks say what a partition holds", arguments: BrokerKind.allCases)
     func watermarks(kind: BrokerKind) throws {
         let broker = try TestBroker(kind, partitions: 2)
         defer { broker.close() }
@@ -96,7 +96,7 @@ struct KafkaAdminTests {
     }
 
     @Test(
-        "a topic's settings are those it was created with and the broker's; a topic that does not exist has none"
+        "A topic's settings are those it was created with and the broker's; a topic that does not exist has none"
     )
     func settings() throws {
         let broker = try TestBroker(.foreign)
@@ -123,7 +123,7 @@ struct KafkaAdminTests {
         #expect(error?.message.contains("\(broker.topic)-none") == true)
     }
 
-    @Test("a cluster that cannot be asked for settings is told apart from one that does not answer")
+    @Test("A cluster that cannot be asked for settings is told apart from one that does not answer")
     func settingsUnsupported() throws {
         let broker = try TestBroker(.embedded)
         defer { broker.close() }
@@ -141,7 +141,7 @@ struct KafkaAdminTests {
         #expect(other?.isUnsupported == false)
     }
 
-    @Test("a closed client says so")
+    @Test("A closed client says so")
     func closed() throws {
         let admin = try KafkaAdmin(properties: ["bootstrap.servers": unreachableBroker])
         admin.close()

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Consumer", .serialized, .timeLimit(.minutes(2)))
 struct KafkaConsumerTests {
-    @Test("everything produced is consumed once, and within a partition in order", arguments: BrokerKind.allCases)
+    @Test("Everything produced is consumed once, and within a partition in order", arguments: BrokerKind.allCases)
     func consumesAll(kind: BrokerKind) throws {
         let broker = try TestBroker(kind, partitions: 3)
         defer { broker.close() }
@@ -23,7 +23,7 @@ struct KafkaConsumerTests {
         #expect(consumer.assignedPartitions == broker.places)
     }
 
-    @Test("key, value, headers and time stamp arrive as they were given", arguments: BrokerKind.allCases)
+    @Test("Key, value, headers and time stamp arrive as they were given", arguments: BrokerKind.allCases)
     func roundTrip(kind: BrokerKind) throws {
         let broker = try TestBroker(kind)
         defer { broker.close() }
@@ -73,7 +73,7 @@ struct KafkaConsumerTests {
         #expect(seen == 3)
     }
 
-    @Test("a batch can be read after its consumer was closed", arguments: BrokerKind.allCases)
+    @Test("A batch can be read after its consumer was closed", arguments: BrokerKind.allCases)
     func batchOutlivesConsumer(kind: BrokerKind) throws {
         let broker = try TestBroker(kind)
         defer { broker.close() }
@@ -92,7 +92,7 @@ struct KafkaConsumerTests {
         }
     }
 
-    @Test("the same messages come through the closure as through batches")
+    @Test("The same messages come through the closure as through batches")
     func closureForm() throws {
         let broker = try TestBroker(.embedded)
         defer { broker.close() }
@@ -110,7 +110,7 @@ struct KafkaConsumerTests {
     }
 
     @Test(
-        "pausing and resuming in the middle of batches loses nothing and keeps the order",
+        "Pausing and resuming in the middle of batches loses nothing and keeps the order",
         arguments: BrokerKind.allCases
     )
     func pauseLosesNothing(kind: BrokerKind) throws {
@@ -146,7 +146,7 @@ struct KafkaConsumerTests {
     }
 
     @Test(
-        "while everything is paused nothing is returned, and it goes on where it stopped",
+        "While everything is paused nothing is returned, and it goes on where it stopped",
         arguments: BrokerKind.allCases
     )
     func pausedIsSilent(kind: BrokerKind) throws {
@@ -169,7 +169,7 @@ struct KafkaConsumerTests {
     }
 
     @Test(
-        "a start that is out of range stands in place of messages; a seek goes on, and disturbs no other partition",
+        "A start that is out of range stands in place of messages; a seek goes on, and disturbs no other partition",
         arguments: BrokerKind.allCases,
         [Strategy.eager, .cooperative]
     )
@@ -206,7 +206,7 @@ struct KafkaConsumerTests {
         #expect(received.offsets[2] == nil)
     }
 
-    @Test("a seek moves a partition that runs, back and forth", arguments: BrokerKind.allCases)
+    @Test("A seek moves a partition that runs, back and forth", arguments: BrokerKind.allCases)
     func seek(kind: BrokerKind) throws {
         let broker = try TestBroker(kind)
         defer { broker.close() }
@@ -230,7 +230,7 @@ struct KafkaConsumerTests {
     }
 
     @Test(
-        "a seek without waiting moves a partition that runs: nothing that was fetched before comes after it",
+        "A seek without waiting moves a partition that runs: nothing that was fetched before comes after it",
         arguments: BrokerKind.allCases,
         [Strategy.eager, .cooperative]
     )
@@ -261,7 +261,7 @@ struct KafkaConsumerTests {
     }
 
     @Test(
-        "a seek without waiting is not lost in a partition that has not begun or was stopped, and no other jumps back",
+        "A seek without waiting is not lost in a partition that has not begun or was stopped, and no other jumps back",
         arguments: BrokerKind.allCases,
         [Strategy.eager, .cooperative]
     )
@@ -297,7 +297,7 @@ struct KafkaConsumerTests {
     }
 
     @Test(
-        "without a committed position and a reset there is an error rather than a silent start",
+        "Without a committed position and a reset there is an error rather than a silent start",
         arguments: BrokerKind.allCases
     )
     func noPosition(kind: BrokerKind) throws {
@@ -312,7 +312,7 @@ struct KafkaConsumerTests {
         #expect(received.errors.first?.isOffsetOutOfRange == true)
     }
 
-    @Test("the end of a partition is an event, not a failure", arguments: BrokerKind.allCases)
+    @Test("The end of a partition is an event, not a failure", arguments: BrokerKind.allCases)
     func partitionEnd(kind: BrokerKind) throws {
         let broker = try TestBroker(kind)
         defer { broker.close() }
@@ -333,7 +333,7 @@ struct KafkaConsumerTests {
         return try admin.watermarks(of: broker.places[0], timeoutMilliseconds: 10_000)
     }
 
-    @Test("trouble with the brokers and the log are told on the owner's thread")
+    @Test("Trouble with the brokers and the log are told on the owner's thread")
     func troubleIsTold() throws {
         let consumer = try KafkaConsumer(
             properties: ["bootstrap.servers": unreachableBroker],

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Group", .serialized, .timeLimit(.minutes(2)))
 struct KafkaGroupTests {
-    @Test("a committed position comes back with its metadata, however it was committed", arguments: BrokerKind.allCases)
+    @Test("A committed position comes back with its metadata, however it was committed", arguments: BrokerKind.allCases)
     func metadata(kind: BrokerKind) throws {
         let broker = try TestBroker(kind, partitions: 3)
         defer { broker.close() }
@@ -34,7 +34,7 @@ struct KafkaGroupTests {
         #expect(try consumer.committed(expected.map(\.place), timeoutMilliseconds: 10_000) == expected)
     }
 
-    @Test("the positions of a group can be asked for from outside it")
+    @Test("The positions of a group can be asked for from outside it")
     func committedFromOutside() throws {
         let broker = try TestBroker(.foreign, partitions: 2)
         defer { broker.close() }
@@ -54,7 +54,7 @@ struct KafkaGroupTests {
     }
 
     @Test(
-        "until its answer nobody gets what a revocation takes; nothing is lost, and nothing committed is done twice",
+        "Until its answer nobody gets what a revocation takes; nothing is lost, and nothing committed is done twice",
         arguments: BrokerKind.allCases,
         [Strategy.eager, .cooperative]
     )
@@ -129,7 +129,7 @@ struct KafkaGroupTests {
     }
 
     @Test(
-        "an assignment may be answered later, with positions of the application's own",
+        "An assignment may be answered later, with positions of the application's own",
         arguments: BrokerKind.allCases
     )
     func deferredAssignment(kind: BrokerKind) throws {
@@ -154,7 +154,7 @@ struct KafkaGroupTests {
     }
 
     @Test(
-        "a partition that was paused when it was taken is not paused when it comes back",
+        "A partition that was paused when it was taken is not paused when it comes back",
         arguments: BrokerKind.allCases
     )
     func pauseEndsWithRevocation(kind: BrokerKind) throws {
@@ -176,7 +176,7 @@ struct KafkaGroupTests {
     }
 
     /// librdkafka's mock is no witness: it lets a group without members rest for a session.
-    @Test("closing leaves the group: the partitions are somebody else's at once")
+    @Test("Closing leaves the group: the partitions are somebody else's at once")
     func closingLeaves() throws {
         let broker = try TestBroker(.foreign, partitions: 2)
         defer { broker.close() }
@@ -196,7 +196,7 @@ struct KafkaGroupTests {
     }
 
     @Test(
-        "leaving without waiting revokes as any rebalance does, lets the application commit, and says when it is done",
+        "Leaving without waiting revokes as any rebalance does, lets the application commit, and says when it is done",
         arguments: BrokerKind.allCases,
         [Strategy.eager, .cooperative]
     )
@@ -231,7 +231,7 @@ struct KafkaGroupTests {
     }
 
     @Test(
-        "a consumer that never got an assignment, or never found a broker, can be closed",
+        "A consumer that never got an assignment, or never found a broker, can be closed",
         arguments: BrokerKind.allCases
     )
     func closeBeforeAssignment(kind: BrokerKind) throws {
@@ -246,7 +246,7 @@ struct KafkaGroupTests {
         #expect(lonely.close(timeoutMilliseconds: 5_000))
     }
 
-    @Test("every commit is answered, with an error if the consumer closes first")
+    @Test("Every commit is answered, with an error if the consumer closes first")
     func commitsAreAnswered() throws {
         let broker = try TestBroker(.embedded)
         defer { broker.close() }
@@ -266,7 +266,7 @@ struct KafkaGroupTests {
         #expect(answers.first.map { $0 != nil } == true)
     }
 
-    @Test("a commit is answered once, by the broker or else by closing, in the order of commits")
+    @Test("A commit is answered once, by the broker or else by closing, in the order of commits")
     func commitsAreAnsweredOnce() throws {
         let broker = try TestBroker(.embedded)
         defer { broker.close() }
@@ -295,7 +295,7 @@ struct KafkaGroupTests {
     }
 
     @Test(
-        "on an event loop messages and rebalances wake the consumer, again and again, without polling",
+        "On an event loop messages and rebalances wake the consumer, again and again, without polling",
         arguments: BrokerKind.allCases
     )
     func wokenByDescriptor(kind: BrokerKind) async throws {

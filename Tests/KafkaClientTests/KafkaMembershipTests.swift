@@ -11,7 +11,7 @@ struct KafkaMembershipTests {
         rd_kafka_test_fatal_error(handle.pointer, RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID, "test")
     }
 
-    @Test("a consumer that failed permanently tells the cause once, by its handler and not in place of a message")
+    @Test("A consumer that failed permanently tells the cause once, by its handler and not in place of a message")
     func fenced() throws {
         let broker = try TestBroker(.embedded)
         defer { broker.close() }
@@ -30,7 +30,7 @@ struct KafkaMembershipTests {
         consumer.onError = nil
     }
 
-    @Test("after a failed rebalance a consumer has no partitions, and says that they are lost")
+    @Test("After a failed rebalance a consumer has no partitions, and says that they are lost")
     func failedRebalance() throws {
         let broker = try TestBroker(.embedded, partitions: 2)
         defer { broker.close() }
@@ -50,7 +50,7 @@ struct KafkaMembershipTests {
         consumer.onRevoked = nil
     }
 
-    @Test("a consumer that failed permanently is closed without waiting for its group")
+    @Test("A consumer that failed permanently is closed without waiting for its group")
     func closed() throws {
         let broker = try TestBroker(.embedded)
         defer { broker.close() }

@@ -21,17 +21,17 @@ struct KafkaPartitionerTests {
         #expect(Int32(bitPattern: hash) == expected)
     }
 
-    @Test("a negative hash loses its sign bit, as in Java, rather than being negated")
+    @Test("A negative hash loses its sign bit, as in Java, rather than being negated")
     func sign() {
         #expect(KafkaPartitioner.murmur2Partition(key: "21", count: 12) == (-973_932_308 & 0x7fff_ffff) % 12)
     }
 
-    @Test("an empty key has a partition too")
+    @Test("An empty key has a partition too")
     func empty() {
         #expect((0..<7).contains(KafkaPartitioner.murmur2Partition(key: "", count: 7)))
     }
 
-    @Test("a producer puts every key where the partitioner says", arguments: BrokerKind.allCases)
+    @Test("A producer puts every key where the partitioner says", arguments: BrokerKind.allCases)
     func agreement(kind: BrokerKind) throws {
         let broker = try TestBroker(kind, partitions: 7)
         defer { broker.close() }

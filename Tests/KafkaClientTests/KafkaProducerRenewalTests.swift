@@ -11,7 +11,7 @@ struct KafkaProducerRenewalTests {
         rd_kafka_test_fatal_error(handle.pointer, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "test")
     }
 
-    @Test("it is replaced: what was not delivered is reported as failed, once, and producing goes on")
+    @Test("It is replaced: what was not delivered is reported as failed, once, and producing goes on")
     func goesOn() throws {
         let broker = try TestBroker(.embedded)
         defer { broker.close() }
@@ -42,7 +42,7 @@ struct KafkaProducerRenewalTests {
         #expect(producer.renewals == 1)
     }
 
-    @Test("whoever produces again from the report of a failure has it delivered")
+    @Test("Whoever produces again from the report of a failure has it delivered")
     func producedAgain() throws {
         let broker = try TestBroker(.embedded)
         defer { broker.close() }
@@ -63,7 +63,7 @@ struct KafkaProducerRenewalTests {
         #expect(delivered == Set(0..<20))
     }
 
-    @Test("if it cannot be replaced, the producer says that it is defunct")
+    @Test("If it cannot be replaced, the producer says that it is defunct")
     func defunct() throws {
         let broker = try TestBroker(.embedded)
         defer { broker.close() }

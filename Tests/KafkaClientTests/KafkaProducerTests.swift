@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Producer", .serialized, .timeLimit(.minutes(2)))
 struct KafkaProducerTests {
-    @Test("every accepted message is reported once, with the place it was stored at", arguments: BrokerKind.allCases)
+    @Test("Every accepted message is reported once, with the place it was stored at", arguments: BrokerKind.allCases)
     func reports(kind: BrokerKind) throws {
         let broker = try TestBroker(kind)
         defer { broker.close() }
@@ -28,7 +28,7 @@ struct KafkaProducerTests {
         #expect(offsets.allSatisfy { $0.value == [Int64($0.key)] })
     }
 
-    @Test("what no broker took is reported as failed, each message once")
+    @Test("What no broker took is reported as failed, each message once")
     func failures() throws {
         let producer = try KafkaProducer(
             properties: ["bootstrap.servers": unreachableBroker, "message.timeout.ms": "300"]
@@ -51,7 +51,7 @@ struct KafkaProducerTests {
     }
 
     @Test(
-        "a full queue is an error of its own; what was accepted before it is still reported when the client closes"
+        "A full queue is an error of its own; what was accepted before it is still reported when the client closes"
     )
     func queueFull() throws {
         let producer = try KafkaProducer(
@@ -74,7 +74,7 @@ struct KafkaProducerTests {
         #expect(reported.sorted() == Array(0..<10))
     }
 
-    @Test("a message beyond the client's limit is refused at once and never reported")
+    @Test("A message beyond the client's limit is refused at once and never reported")
     func tooLarge() throws {
         let producer = try KafkaProducer(
             properties: ["bootstrap.servers": unreachableBroker, "message.max.bytes": "2000"]
@@ -88,7 +88,7 @@ struct KafkaProducerTests {
         producer.close(flushMilliseconds: 0)
     }
 
-    @Test("a partition that does not exist is an error of that message", arguments: BrokerKind.allCases)
+    @Test("A partition that does not exist is an error of that message", arguments: BrokerKind.allCases)
     func unknownPartition(kind: BrokerKind) throws {
         let broker = try TestBroker(kind, partitions: 2)
         defer { broker.close() }
@@ -105,7 +105,7 @@ struct KafkaProducerTests {
         #expect(error?.isUnknownTopicOrPartition == true)
     }
 
-    @Test("a handler may produce again, and close", arguments: BrokerKind.allCases)
+    @Test("A handler may produce again, and close", arguments: BrokerKind.allCases)
     func handlersCallIn(kind: BrokerKind) throws {
         let broker = try TestBroker(kind)
         defer { broker.close() }
@@ -130,7 +130,7 @@ struct KafkaProducerTests {
         #expect(throws: KafkaError.self) { try producer.produce(topic: broker.topic, key: nil, value: [1]) }
     }
 
-    @Test("on an event loop reports come without polling", arguments: BrokerKind.allCases)
+    @Test("On an event loop reports come without polling", arguments: BrokerKind.allCases)
     func wokenByDescriptor(kind: BrokerKind) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let eventLoop = group.next()
@@ -161,7 +161,7 @@ struct KafkaProducerTests {
         try await group.shutdownGracefully()
     }
 
-    @Test("messages produced while the broker is away are delivered when it is back", arguments: BrokerKind.allCases)
+    @Test("Messages produced while the broker is away are delivered when it is back", arguments: BrokerKind.allCases)
     func outage(kind: BrokerKind) throws {
         let broker = try TestBroker(kind, isOwn: true)
         defer { broker.close() }

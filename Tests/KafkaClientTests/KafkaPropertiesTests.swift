@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Properties")
 struct KafkaPropertiesTests {
-    @Test("a later value replaces an earlier one and stands in its own place")
+    @Test("A later value replaces an earlier one and stands in its own place")
     func laterWins() {
         var properties: KafkaProperties = ["a": "1", "b": "2"]
         properties["a"] = "3"
@@ -15,7 +15,7 @@ struct KafkaPropertiesTests {
         #expect(properties.all.map(\.name) == ["a"])
     }
 
-    @Test("a property that librdkafka does not know is named by the error")
+    @Test("A property that librdkafka does not know is named by the error")
     func unknown() {
         let error = #expect(throws: KafkaError.self) {
             try KafkaProducer(properties: ["bootstrap.servers": unreachableBroker, "no.such.thing": "1"])
@@ -24,7 +24,7 @@ struct KafkaPropertiesTests {
         #expect(error?.message.contains("no.such.thing") == true)
     }
 
-    @Test("a value that is not allowed is reported with its property, but never itself: it may be a password")
+    @Test("A value that is not allowed is reported with its property, but never itself: it may be a password")
     func badValue() {
         let bad: KafkaProperties = ["bootstrap.servers": unreachableBroker, "session.timeout.ms": "soon"]
         let makers: [() throws -> Void] = [
@@ -40,7 +40,7 @@ struct KafkaPropertiesTests {
         }
     }
 
-    @Test("properties that contradict each other are refused with librdkafka's reason")
+    @Test("Properties that contradict each other are refused with librdkafka's reason")
     func contradiction() {
         let error = #expect(throws: KafkaError.self) {
             try KafkaProducer(
@@ -51,7 +51,7 @@ struct KafkaPropertiesTests {
         #expect(error?.message.contains("acks") == true)
     }
 
-    @Test("what the caller sets replaces what the wrapper sets")
+    @Test("What the caller sets replaces what the wrapper sets")
     func overridden() throws {
         let producer = try KafkaProducer(properties: ["bootstrap.servers": unreachableBroker, "partitioner": "random"])
         producer.close(flushMilliseconds: 0)
@@ -63,7 +63,7 @@ struct KafkaAssignmentTests {
     static let first = KafkaPartitionOffset(topic: "a", partition: 0, offset: 3)
     static let second = KafkaPartitionOffset(topic: "a", partition: 1, offset: 4)
 
-    @Test("only what is assigned is contained, and an answer is not remembered beyond a change")
+    @Test("Only what is assigned is contained, and an answer is not remembered beyond a change")
     func contains() {
         var assignment = KafkaAssignment()
         func has(_ position: KafkaPartitionOffset) -> Bool {
@@ -81,7 +81,7 @@ struct KafkaAssignmentTests {
         #expect(has(Self.first) && !has(Self.second))
     }
 
-    @Test("an address that names another topic after a change is not taken for the old one")
+    @Test("An address that names another topic after a change is not taken for the old one")
     func reusedAddress() {
         var assignment = KafkaAssignment()
         assignment.replace(by: [Self.first])
@@ -91,7 +91,7 @@ struct KafkaAssignmentTests {
         #expect(before && !after)
     }
 
-    @Test("pausing twice and resuming what runs change nothing; a partition that comes back is not paused")
+    @Test("Pausing twice and resuming what runs change nothing; a partition that comes back is not paused")
     func pauses() {
         var assignment = KafkaAssignment()
         let both = [Self.first.place, Self.second.place]

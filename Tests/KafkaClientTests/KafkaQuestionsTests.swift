@@ -46,7 +46,7 @@ struct KafkaQuestionsTests {
         }
     }
 
-    @Test("the event loop goes on while a question waits, and gets the answers in the order of the questions")
+    @Test("The event loop goes on while a question waits, and gets the answers in the order of the questions")
     func doesNotBlock() async throws {
         try await onLoop { eventLoop in
             let questions = KafkaQuestions(on: eventLoop)
@@ -86,7 +86,7 @@ struct KafkaQuestionsTests {
         }
     }
 
-    @Test("closing answers every open question once, lets none begin, and frees no client that is being asked")
+    @Test("Closing answers every open question once, lets none begin, and frees no client that is being asked")
     func closing() async throws {
         try await onLoop { eventLoop in
             let questions = KafkaQuestions(on: eventLoop)
@@ -139,7 +139,7 @@ struct KafkaQuestionsTests {
         }
     }
 
-    @Test("a started consumer is told committed positions and watermarks", arguments: BrokerKind.allCases)
+    @Test("A started consumer is told committed positions and watermarks", arguments: BrokerKind.allCases)
     func answers(kind: BrokerKind) async throws {
         let broker = UncheckedBroker(broker: try TestBroker(kind, partitions: 3))
         defer { broker.broker.close() }
@@ -185,7 +185,7 @@ struct KafkaQuestionsTests {
         }
     }
 
-    @Test("a consumer closes while it waits for a broker that is away: every question is answered once, with an error")
+    @Test("A consumer closes while it waits for a broker that is away: every question is answered once, with an error")
     func closesMeanwhile() async throws {
         let broker = UncheckedBroker(broker: try TestBroker(.embedded))
         defer { broker.broker.close() }

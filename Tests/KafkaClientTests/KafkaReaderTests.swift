@@ -27,7 +27,7 @@ struct KafkaReaderTests {
         return (offsets, nil)
     }
 
-    @Test("a partition is read from any offset, again and again", arguments: BrokerKind.allCases)
+    @Test("A partition is read from any offset, again and again", arguments: BrokerKind.allCases)
     func begins(kind: BrokerKind) throws {
         let broker = try TestBroker(kind, partitions: 2)
         defer { broker.close() }
@@ -53,7 +53,7 @@ struct KafkaReaderTests {
         #expect(reader.read(place, max: 10) == nil)
     }
 
-    @Test("the end of a partition is told with the offset that comes next", arguments: BrokerKind.allCases)
+    @Test("The end of a partition is told with the offset that comes next", arguments: BrokerKind.allCases)
     func end(kind: BrokerKind) throws {
         let broker = try TestBroker(kind)
         defer { broker.close() }
@@ -68,7 +68,7 @@ struct KafkaReaderTests {
         #expect(end == 5)
     }
 
-    @Test("several partitions are asked about at once and answered in their order", arguments: BrokerKind.allCases)
+    @Test("Several partitions are asked about at once and answered in their order", arguments: BrokerKind.allCases)
     func watermarksOfMany(kind: BrokerKind) throws {
         let broker = try TestBroker(kind, partitions: 3)
         defer { broker.close() }
@@ -86,7 +86,7 @@ struct KafkaReaderTests {
         }
     }
 
-    @Test("a broker that went away is not waited for beyond the time-out", arguments: BrokerKind.allCases)
+    @Test("A broker that went away is not waited for beyond the time-out", arguments: BrokerKind.allCases)
     func watermarksOfNobody(kind: BrokerKind) throws {
         let broker = try TestBroker(kind, isOwn: true)
         defer { broker.close() }

@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("a copy of one message tells all that the message told, after that is gone", arguments: BrokerKind.allCases)
+    @Test("A copy of one message tells all that the message told, after that is gone", arguments: BrokerKind.allCases)
     func copyOfBrokers(kind: BrokerKind) throws {
         let broker = try TestBroker(kind, partitions: 2)
         defer { broker.close() }
@@ -94,7 +94,7 @@ import Testing
         #expect(originals.allSatisfy { $0.timestamp != nil && $0.place[0] == 1 })
     }
 
-    @Test("a copy of a message in memory is its twin too: without a time stamp, and of one message among others")
+    @Test("A copy of a message in memory is its twin too: without a time stamp, and of one message among others")
     func copyOfMemory() {
         let batch = KafkaBatch([
             KafkaRecord(topic: "a", partition: 0, offset: 1, key: nil, value: []),

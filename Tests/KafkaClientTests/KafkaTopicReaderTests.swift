@@ -23,7 +23,7 @@ struct KafkaTopicReaderTests {
     }
 
     @Test(
-        "from the beginning every message of every partition is read once, each partition in order",
+        "From the beginning every message of every partition is read once, each partition in order",
         arguments: BrokerKind.allCases
     )
     func beginning(kind: BrokerKind) throws {
@@ -38,7 +38,7 @@ struct KafkaTopicReaderTests {
         #expect(reader.read(max: 100) == nil)
     }
 
-    @Test("from the end nothing is read but what came after the reader was made", arguments: BrokerKind.allCases)
+    @Test("From the end nothing is read but what came after the reader was made", arguments: BrokerKind.allCases)
     func end(kind: BrokerKind) throws {
         let broker = try TestBroker(kind, partitions: 3)
         defer { broker.close() }
@@ -50,7 +50,7 @@ struct KafkaTopicReaderTests {
         #expect(read(reader, count: 100).numbers.sorted() == Array(100..<200))
     }
 
-    @Test("a broker that comes back is read on where it went away", arguments: BrokerKind.allCases)
+    @Test("A broker that comes back is read on where it went away", arguments: BrokerKind.allCases)
     func away(kind: BrokerKind) throws {
         let broker = try TestBroker(kind, isOwn: true)
         defer { broker.close() }
@@ -65,7 +65,7 @@ struct KafkaTopicReaderTests {
         #expect(read(reader, count: 10).numbers == Array(10..<20))
     }
 
-    @Test("a topic that does not exist is told; a closed reader reads nothing, and its batches stay")
+    @Test("A topic that does not exist is told; a closed reader reads nothing, and its batches stay")
     func edges() throws {
         let broker = try TestBroker(.embedded)
         defer { broker.close() }

@@ -13,7 +13,7 @@ struct ReplayPlanTests {
         return plan
     }
 
-    @Test("the servers that are there at first are no news, nor is seeing them again")
+    @Test("The servers that are there at first are no news, nor is seeing them again")
     func first() {
         var plan = ReplayPlan(window: .seconds(600))
         #expect(!plan.isReady)
@@ -25,7 +25,7 @@ struct ReplayPlanTests {
         #expect(!isNews && !plan.isDue)
     }
 
-    @Test("a new replication ID applies what was applied within the window again, and that is not older")
+    @Test("A new replication ID applies what was applied within the window again, and that is not older")
     func failover() {
         var plan = plan("a", "b")
         for step in 1...360 as ClosedRange<UInt64> {
@@ -41,7 +41,7 @@ struct ReplayPlanTests {
         #expect(!again && !plan.isDue)
     }
 
-    @Test("until consuming has begun again, commits name the old servers: a restart would begin again as well")
+    @Test("Until consuming has begun again, commits name the old servers: a restart would begin again as well")
     func commitsMeanwhile() throws {
         var plan = plan("a")
         plan.applying(0, from: 200, now: at(10))
@@ -54,7 +54,7 @@ struct ReplayPlanTests {
     }
 
     @Test(
-        "an assignment begins where the mark says, if a server has another history since; else at the commit"
+        "An assignment begins where the mark says, if a server has another history since; else at the commit"
     )
     func restart() {
         let metadata = ReplayMark(servers: ["a", "b"], start: 40).metadata
@@ -75,7 +75,7 @@ struct ReplayPlanTests {
         #expect(unmarked == 100)
     }
 
-    @Test("a mark names the masters of the last whole look, shortened, and knows them again")
+    @Test("A mark names the masters of the last whole look, shortened, and knows them again")
     func namesOfServers() throws {
         let (first, second) = (String(repeating: "a", count: 40), String(repeating: "b", count: 40))
         var plan = ReplayPlan(window: .seconds(600))
@@ -96,7 +96,7 @@ struct ReplayPlanTests {
         #expect(mark.servers == [String(second.prefix(12))])
     }
 
-    @Test("what the one before applied just now is within the window of who takes over")
+    @Test("What the one before applied just now is within the window of who takes over")
     func takenOver() {
         var plan = ReplayPlan(window: .seconds(600))
         _ = plan.observed(["a"], isComplete: true)
@@ -110,7 +110,7 @@ struct ReplayPlanTests {
         #expect(plan.starts.isEmpty)
     }
 
-    @Test("a look that did not hear all masters forgets none of them")
+    @Test("A look that did not hear all masters forgets none of them")
     func partialLook() {
         var plan = plan("a", "b")
         _ = plan.observed(["c"], isComplete: false)
@@ -119,7 +119,7 @@ struct ReplayPlanTests {
         #expect(!isNews)
     }
 
-    @Test("another fail-over before consuming has begun again is not lost")
+    @Test("Another fail-over before consuming has begun again is not lost")
     func twice() throws {
         var plan = plan("a")
         _ = plan.observed(["b"], isComplete: true)
@@ -132,7 +132,7 @@ struct ReplayPlanTests {
         #expect(mark.servers == ["c"])
     }
 
-    @Test("servers that do not tell leave everything as it would be without")
+    @Test("Servers that do not tell leave everything as it would be without")
     func blind() {
         var plan = ReplayPlan(window: .seconds(600))
         plan.cannotTell()
@@ -142,7 +142,7 @@ struct ReplayPlanTests {
         #expect(start == 7 && metadata.isEmpty)
     }
 
-    @Test("whatever was applied within the window is at or above its start; what is long gone is not repeated for ever")
+    @Test("Whatever was applied within the window is at or above its start; what is long gone is not repeated for ever")
     func windowProperty() {
         for seed in 0..<100 as Range<UInt64> {
             var random = SeededGenerator(seed: seed)
@@ -174,7 +174,7 @@ struct ReplayPlanTests {
         }
     }
 
-    @Test("a mark survives being written; anything else is none")
+    @Test("A mark survives being written; anything else is none")
     func marks() {
         let mark = ReplayMark(servers: ["ffee" + String(repeating: "0", count: 36), "00aa"], start: 12)
         #expect(mark.metadata == "1 12 00aa,ffee00000000")

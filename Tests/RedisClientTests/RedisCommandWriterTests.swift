@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Encoding of commands")
 struct RedisCommandWriterTests {
-    @Test("commands are encoded as hiredis encodes them", arguments: UInt64(0)..<50)
+    @Test("Commands are encoded as hiredis encodes them", arguments: UInt64(0)..<50)
     func encodesAsHiredis(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var buffer = ByteBuffer()
@@ -23,7 +23,7 @@ struct RedisCommandWriterTests {
         #expect(Array(buffer.readableBytesView) == expected)
     }
 
-    @Test("a number is written in decimal", arguments: [0, 7, 10, -1, 999, 1000, Int.max, Int.min])
+    @Test("A number is written in decimal", arguments: [0, 7, 10, -1, 999, 1000, Int.max, Int.min])
     func numbers(number: Int) {
         var writer = RedisCommandWriter(buffer: ByteBuffer())
         writer.command("X", argumentCount: 1)
@@ -32,7 +32,7 @@ struct RedisCommandWriterTests {
         #expect(String(buffer: writer.finish()) == "*2\r\n$1\r\nX\r\n$\(text.utf8.count)\r\n\(text)\r\n")
     }
 
-    @Test("an argument put together in place equals one copied")
+    @Test("An argument put together in place equals one copied")
     func inPlace() {
         var writer = RedisCommandWriter(buffer: ByteBuffer())
         writer.command("X", argumentCount: 2)
@@ -44,7 +44,7 @@ struct RedisCommandWriterTests {
         #expect(String(buffer: writer.finish()) == "*3\r\n$1\r\nX\r\n$5\r\nabcde\r\n$0\r\n\r\n")
     }
 
-    @Test("a long argument gets its whole length")
+    @Test("A long argument gets its whole length")
     func longArgument() {
         let argument = [UInt8](repeating: 0x0D, count: 1_234_567)
         var writer = RedisCommandWriter(buffer: ByteBuffer())
@@ -53,7 +53,7 @@ struct RedisCommandWriterTests {
         #expect(Array(writer.finish().readableBytesView) == formattedByHiredis([Array("X".utf8), argument]))
     }
 
-    @Test("too few arguments trap rather than shift every later reply")
+    @Test("Too few arguments trap rather than shift every later reply")
     func tooFew() async {
         await #expect(processExitsWith: .failure) {
             var writer = RedisCommandWriter(buffer: ByteBuffer())
@@ -62,7 +62,7 @@ struct RedisCommandWriterTests {
         }
     }
 
-    @Test("too many arguments trap rather than shift every later reply")
+    @Test("Too many arguments trap rather than shift every later reply")
     func tooMany() async {
         await #expect(processExitsWith: .failure) {
             var writer = RedisCommandWriter(buffer: ByteBuffer())
@@ -72,7 +72,7 @@ struct RedisCommandWriterTests {
         }
     }
 
-    @Test("a second command in one writer traps")
+    @Test("A second command in one writer traps")
     func secondCommand() async {
         await #expect(processExitsWith: .failure) {
             var writer = RedisCommandWriter(buffer: ByteBuffer())

@@ -177,7 +177,7 @@ private struct Simulation {
 @Suite("Simulation of a Redis connection")
 struct RedisConnectionSimulationTests {
     @Test(
-        "every command is completed once, and its error says truly whether it may have run",
+        "Every command is completed once, and its error says truly whether it may have run",
         arguments: UInt64(0)..<200
     )
     func books(seed: UInt64) {
@@ -185,7 +185,7 @@ struct RedisConnectionSimulationTests {
         simulation.run(steps: 400)
     }
 
-    @Test("the simulation gets to replies, losses and expiries")
+    @Test("The simulation gets to replies, losses and expiries")
     func covers() {
         var counts = (replies: 0, losses: 0, expiries: 0)
         for seed in UInt64(0)..<20 {

@@ -5,14 +5,14 @@ import Testing
 
 @Suite("Decisions of a Redis connection")
 struct RedisConnectionStateMachineTests {
-    @Test("it connects on start, once")
+    @Test("It connects on start, once")
     func startsOnce() {
         let machine = TestMachine()
         #expect(machine.start())
         #expect(!machine.start())
     }
 
-    @Test("commands flow only after the last reply of the handshake")
+    @Test("Commands flow only after the last reply of the handshake")
     func handshake() {
         let machine = TestMachine(handshake: [.authenticate, .select, .ping])
         _ = machine.start()
@@ -36,7 +36,7 @@ struct RedisConnectionStateMachineTests {
     }
 
     @Test(
-        "an error reply to any step but the name refuses the connection",
+        "An error reply to any step but the name refuses the connection",
         arguments: [
             TestMachine.Machine.HandshakeStep.authenticate, .select, .ping,
         ]
@@ -52,7 +52,7 @@ struct RedisConnectionStateMachineTests {
         }
     }
 
-    @Test("a server that forbids naming is used all the same")
+    @Test("A server that forbids naming is used all the same")
     func nameRefused() {
         let machine = TestMachine(handshake: [.setName, .ping])
         _ = machine.start()
@@ -62,7 +62,7 @@ struct RedisConnectionStateMachineTests {
         #expect(machine.isReady)
     }
 
-    @Test("a server without room for one more client says so in place of the first answer, whatever was asked")
+    @Test("A server without room for one more client says so in place of the first answer, whatever was asked")
     func tooManyClients() {
         let error = RedisError.server(text: "ERR max number of clients reached")
         let machine = TestMachine(handshake: [.setName, .ping])
@@ -74,7 +74,7 @@ struct RedisConnectionStateMachineTests {
         }
     }
 
-    @Test("commands of one turn leave in one flush, in order")
+    @Test("Commands of one turn leave in one flush, in order")
     func oneFlush() {
         let machine = TestMachine()
         machine.becomeReady()
@@ -86,7 +86,7 @@ struct RedisConnectionStateMachineTests {
         #expect([machine.completedByReply(), machine.completedByReply(), machine.completedByReply()] == [1, 2, 3])
     }
 
-    @Test("a channel that takes no more leaves commands waiting")
+    @Test("A channel that takes no more leaves commands waiting")
     func unwritable() {
         let machine = TestMachine()
         machine.becomeReady()
@@ -96,7 +96,7 @@ struct RedisConnectionStateMachineTests {
         #expect(machine.flush(now: .second(0), isWritable: true) == 10)
     }
 
-    @Test("no more than the limit are in flight; the rest follows when there is room")
+    @Test("No more than the limit are in flight; the rest follows when there is room")
     func inFlightLimit() {
         let machine = TestMachine(inFlightLimitCommands: 2)
         machine.becomeReady()
@@ -107,7 +107,7 @@ struct RedisConnectionStateMachineTests {
         #expect(machine.flush(now: .second(0), isWritable: true) == 3)
     }
 
-    @Test("what was handed to a lost channel may have run; what was not goes out on the next one")
+    @Test("What was handed to a lost channel may have run; what was not goes out on the next one")
     func lost() {
         let machine = TestMachine()
         machine.becomeReady()
@@ -122,7 +122,7 @@ struct RedisConnectionStateMachineTests {
         #expect(machine.completedByReply() == 2)
     }
 
-    @Test("attempts count the failures in a row, from 1 on, and again from 1 after commands flowed")
+    @Test("Attempts count the failures in a row, from 1 on, and again from 1 after commands flowed")
     func attempts() {
         let machine = TestMachine()
         _ = machine.start()
@@ -134,7 +134,7 @@ struct RedisConnectionStateMachineTests {
         #expect(machine.lost(reason: "reset")?.attempt == 1)
     }
 
-    @Test("a loss is told once, and a second back-off does not connect twice")
+    @Test("A loss is told once, and a second back-off does not connect twice")
     func lostOnce() {
         let machine = TestMachine()
         #expect(machine.lost(reason: "") == nil)
@@ -145,7 +145,7 @@ struct RedisConnectionStateMachineTests {
         #expect(!machine.backOffElapsed())
     }
 
-    @Test("too many waiting commands, or bytes, are refused at once with the reason for the wait")
+    @Test("Too many waiting commands, or bytes, are refused at once with the reason for the wait")
     func boundedQueue() {
         let byCount = TestMachine(waitingLimitCommands: 2)
         _ = byCount.start()
@@ -170,7 +170,7 @@ struct RedisConnectionStateMachineTests {
         #expect(byBytes.admit() == nil)
     }
 
-    @Test("a command that waits too long was not sent, says why, and gives back its bytes")
+    @Test("A command that waits too long was not sent, says why, and gives back its bytes")
     func waitsTooLong() {
         let machine = TestMachine()
         _ = machine.start()
@@ -186,7 +186,7 @@ struct RedisConnectionStateMachineTests {
         #expect(machine.nextDeadline == .second(15))
     }
 
-    @Test("a late reply costs the connection: the overdue timed out, the others may have run")
+    @Test("A late reply costs the connection: the overdue timed out, the others may have run")
     func timesOut() {
         let machine = TestMachine()
         machine.becomeReady()
@@ -205,7 +205,7 @@ struct RedisConnectionStateMachineTests {
         #expect(!machine.isReady)
     }
 
-    @Test("what waited long for a connection gets its whole time for the reply")
+    @Test("What waited long for a connection gets its whole time for the reply")
     func freshDeadline() {
         let machine = TestMachine()
         _ = machine.start()
@@ -216,7 +216,7 @@ struct RedisConnectionStateMachineTests {
         #expect(machine.timerFired(now: .second(19)).loss != nil)
     }
 
-    @Test("a server that takes the connection and does not answer the login is given up")
+    @Test("A server that takes the connection and does not answer the login is given up")
     func silentLogin() {
         let machine = TestMachine(commandTimeout: nil)
         _ = machine.start()
@@ -226,7 +226,7 @@ struct RedisConnectionStateMachineTests {
         #expect(machine.timerFired(now: .second(6)).loss?.1.attempt == 1)
     }
 
-    @Test("without a time-out nothing ever expires")
+    @Test("Without a time-out nothing ever expires")
     func noTimeout() {
         let machine = TestMachine(commandTimeout: nil)
         machine.becomeReady()
@@ -238,7 +238,7 @@ struct RedisConnectionStateMachineTests {
         #expect(action.expired.isEmpty && action.loss == nil)
     }
 
-    @Test("a reply to no command is a broken stream")
+    @Test("A reply to no command is a broken stream")
     func unsolicited() {
         let machine = TestMachine()
         machine.becomeReady()
@@ -249,7 +249,7 @@ struct RedisConnectionStateMachineTests {
         }
     }
 
-    @Test("closing fails what is in flight as maybe executed and what waits as closed; nothing happens after it")
+    @Test("Closing fails what is in flight as maybe executed and what waits as closed; nothing happens after it")
     func closes() {
         let machine = TestMachine()
         machine.becomeReady()
@@ -265,7 +265,7 @@ struct RedisConnectionStateMachineTests {
         #expect(machine.nextDeadline == nil && machine.flush(now: .second(0), isWritable: true) == 0)
     }
 
-    @Test("a channel that comes up after the close is closed")
+    @Test("A channel that comes up after the close is closed")
     func closedWhileConnecting() {
         let machine = TestMachine()
         _ = machine.start()

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A connection to a real redis-server")
 struct RedisConnectionTests {
-    @Test("replies come in the order of the commands, however many are in flight")
+    @Test("Replies come in the order of the commands, however many are in flight")
     func order() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClient(port: server.port) { $0.inFlightLimitCommands = 100 }
@@ -23,7 +23,7 @@ struct RedisConnectionTests {
         try await client.close()
     }
 
-    @Test("commands of one turn of the event loop leave in one flush")
+    @Test("Commands of one turn of the event loop leave in one flush")
     func oneFlush() async throws {
         let server = try RedisServerProcess()
         let flushes = Counter()
@@ -41,7 +41,7 @@ struct RedisConnectionTests {
         try await client.close()
     }
 
-    @Test("keys written in place and values of 512 tokens come back as they went, null for the missing")
+    @Test("Keys written in place and values of 512 tokens come back as they went, null for the missing")
     func multiGet() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClient(port: server.port)
@@ -70,7 +70,7 @@ struct RedisConnectionTests {
         try await client.close()
     }
 
-    @Test("a value of some megabytes goes out and comes back whole")
+    @Test("A value of some megabytes goes out and comes back whole")
     func largeValue() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClient(port: server.port)
@@ -80,7 +80,7 @@ struct RedisConnectionTests {
         try await client.close()
     }
 
-    @Test("a reply beyond the limit costs the connection, not the process")
+    @Test("A reply beyond the limit costs the connection, not the process")
     func replyLimit() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClient(port: server.port) { $0.replyLimitBytes = 1 << 16 }
@@ -95,7 +95,7 @@ struct RedisConnectionTests {
         try await client.close()
     }
 
-    @Test("an error reply fails its command with prefix and message, and no other")
+    @Test("An error reply fails its command with prefix and message, and no other")
     func errorReply() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClient(port: server.port)
@@ -109,7 +109,7 @@ struct RedisConnectionTests {
         try await client.close()
     }
 
-    @Test("an error inside a transaction's array is an element, not a failure of the transaction")
+    @Test("An error inside a transaction's array is an element, not a failure of the transaction")
     func errorInArray() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClient(port: server.port)
@@ -121,7 +121,7 @@ struct RedisConnectionTests {
         try await client.close()
     }
 
-    @Test("a completion may send, and what it sends runs")
+    @Test("A completion may send, and what it sends runs")
     func sendFromCompletion() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClient(port: server.port)
@@ -136,7 +136,7 @@ struct RedisConnectionTests {
         try await client.close()
     }
 
-    @Test("a completion may close the connection; the commands behind it fail, once each")
+    @Test("A completion may close the connection; the commands behind it fail, once each")
     func closeFromCompletion() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClient(port: server.port)

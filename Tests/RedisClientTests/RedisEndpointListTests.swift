@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Several Redis URLs")
 struct RedisEndpointListTests {
-    @Test("one is a list of one; a comma in a password separates nothing; spaces around commas do not matter")
+    @Test("One is a list of one; a comma in a password separates nothing; spaces around commas do not matter")
     func reads() throws {
         #expect(try RedisEndpoint.list(urls: "redis://h:1/2") == [RedisEndpoint(host: "h", port: 1, database: 2)])
         #expect(
@@ -18,7 +18,7 @@ struct RedisEndpointListTests {
     }
 
     @Test(
-        "all have one scheme and the same credentials, and each is whole",
+        "All have one scheme and the same credentials, and each is whole",
         arguments: [
             ("redis://a,rediss://b", RedisEndpointError.Part.scheme),
             ("redis://:x@a,redis://b", .credentials),
@@ -32,7 +32,7 @@ struct RedisEndpointListTests {
         #expect(error?.part == part)
     }
 
-    @Test("what follows a comma without a scheme belongs to the URL before, which says so")
+    @Test("What follows a comma without a scheme belongs to the URL before, which says so")
     func withoutScheme() {
         #expect(throws: RedisEndpointError.self) { try RedisEndpoint.list(urls: "redis://a:1,b:2") }
     }

@@ -4,7 +4,7 @@ import Testing
 @Suite("Redis URLs")
 struct RedisEndpointTests {
     @Test(
-        "a URL gives host, port, TLS, credentials and database, with Redis' defaults",
+        "A URL gives host, port, TLS, credentials and database, with Redis' defaults",
         arguments: [
             ("redis://localhost", RedisEndpoint(host: "localhost")),
             ("redis://localhost/", RedisEndpoint(host: "localhost")),
@@ -28,7 +28,7 @@ struct RedisEndpointTests {
     }
 
     @Test(
-        "a wrong URL names the part that is wrong",
+        "A wrong URL names the part that is wrong",
         arguments: [
             ("", RedisEndpointError.Part.scheme),
             ("localhost:6379", .scheme),
@@ -67,7 +67,7 @@ struct RedisEndpointTests {
     }
 
     @Test(
-        "no message and no description repeats a password, whatever is wrong with the URL",
+        "No message and no description repeats a password, whatever is wrong with the URL",
         arguments: [
             "redis://user:hunter2", "redis://user:hunter2@", "redis://user:hunter2@h:x", "redis://user:hunter2@h/x",
             "redis://:hunter2/@h", "redis://:hunter2?@h", "redis://hunter2$@h", "redis://hunter2$",
@@ -82,7 +82,7 @@ struct RedisEndpointTests {
         }
     }
 
-    @Test("an address puts brackets around IPv6 only")
+    @Test("An address puts brackets around IPv6 only")
     func address() {
         #expect(RedisEndpoint(host: "::1", port: 1).address == "[::1]:1")
         #expect(RedisEndpoint(host: "h", port: 1).address == "h:1")

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Logging in")
 struct RedisLoginTests {
-    @Test("the right password and database are used on every connection")
+    @Test("The right password and database are used on every connection")
     func login() async throws {
         let server = try RedisServerProcess(arguments: ["--requirepass", "p@ss/word"])
         let endpoint = try RedisEndpoint(url: "redis://:p%40ss%2Fword@127.0.0.1:\(server.port)/3")
@@ -26,7 +26,7 @@ struct RedisLoginTests {
         try await other.close()
     }
 
-    @Test("a user of the access control lists logs in with name and password")
+    @Test("A user of the access control lists logs in with name and password")
     func user() async throws {
         let server = try RedisServerProcess(arguments: ["--user", "ann", "on", ">secret", "~*", "+@all", "-client"])
         let endpoint = RedisEndpoint(host: "127.0.0.1", port: server.port, user: "ann", password: "secret")
@@ -37,7 +37,7 @@ struct RedisLoginTests {
     }
 
     @Test(
-        "a refused login names the server and the reason, is told from a dead host, and nothing was sent",
+        "A refused login names the server and the reason, is told from a dead host, and nothing was sent",
         arguments: [
             ("wrong", "WRONGPASS"),
             (nil, "NOAUTH"),
@@ -60,7 +60,7 @@ struct RedisLoginTests {
         try await client.close()
     }
 
-    @Test("a password that the server does not expect is an authentication failure")
+    @Test("A password that the server does not expect is an authentication failure")
     func needlessPassword() async throws {
         let server = try RedisServerProcess()
         let endpoint = RedisEndpoint(host: "127.0.0.1", port: server.port, password: "needless")
@@ -70,7 +70,7 @@ struct RedisLoginTests {
         try await client.close()
     }
 
-    @Test("a database that does not exist is refused, and that is no matter of authentication")
+    @Test("A database that does not exist is refused, and that is no matter of authentication")
     func missingDatabase() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClient(RedisEndpoint(host: "127.0.0.1", port: server.port, database: 99))
@@ -80,7 +80,7 @@ struct RedisLoginTests {
         try await client.close()
     }
 
-    @Test("a server without room for one more client is named with its words, and asked again until it has room")
+    @Test("A server without room for one more client is named with its words, and asked again until it has room")
     func tooManyClients() async throws {
         let server = try await FakeServer { connection in
             connection == 0 ? "-ERR max number of clients reached\r\n" : "+OK\r\n+PONG\r\n"
@@ -96,7 +96,7 @@ struct RedisLoginTests {
         try await server.close()
     }
 
-    @Test("a host that refuses, and a name that does not resolve, are named; attempts count up")
+    @Test("A host that refuses, and a name that does not resolve, are named; attempts count up")
     func unreachable() async throws {
         let port = try freePort()
         let client = try await TestClient(port: port)

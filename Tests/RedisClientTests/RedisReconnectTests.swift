@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Lost connections")
 struct RedisReconnectTests {
-    @Test("a server killed in mid-command leaves the command as maybe executed; the connection restores itself")
+    @Test("A server killed in mid-command leaves the command as maybe executed; the connection restores itself")
     func killed() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClient(port: server.port)
@@ -28,7 +28,7 @@ struct RedisReconnectTests {
         withExtendedLifetime(again) {}
     }
 
-    @Test("commands that were sent before the server existed run when it comes up")
+    @Test("Commands that were sent before the server existed run when it comes up")
     func lateServer() async throws {
         let port = try freePort()
         let client = try await TestClient(port: port)
@@ -41,7 +41,7 @@ struct RedisReconnectTests {
         withExtendedLifetime(server) {}
     }
 
-    @Test("replies that arrived before the server died are delivered; only the rest has an unknown fate")
+    @Test("Replies that arrived before the server died are delivered; only the rest has an unknown fate")
     func answeredThenClosed() async throws {
         let server = try await FakeServer { connection, channel, _ in
             if connection == 0 {
@@ -68,7 +68,7 @@ struct RedisReconnectTests {
     }
 
     @Test(
-        "a stream that cannot be trusted any more is given up: no reply goes to a wrong command",
+        "A stream that cannot be trusted any more is given up: no reply goes to a wrong command",
         arguments: [
             ("+one\r\n+nobody asked\r\n", "a reply to no command"),
             ("+one\r\nHTTP/1.1\r\n", "not the Redis protocol"),
@@ -87,7 +87,7 @@ struct RedisReconnectTests {
         try await server.close()
     }
 
-    @Test("a late reply times out, gives the connection up, and is never taken for another command's")
+    @Test("A late reply times out, gives the connection up, and is never taken for another command's")
     func timeout() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClient(port: server.port) { $0.commandTimeout = .seconds(1) }
@@ -97,7 +97,7 @@ struct RedisReconnectTests {
         try await client.close()
     }
 
-    @Test("a server that accepts and never answers the login is given up and tried again")
+    @Test("A server that accepts and never answers the login is given up and tried again")
     func silentLogin() async throws {
         let server = try await FakeServer(
             login: { $0 == 0 ? nil : "+OK\r\n+PONG\r\n" },
@@ -111,7 +111,7 @@ struct RedisReconnectTests {
         try await server.close()
     }
 
-    @Test("a server that is still loading gets no commands until it serves")
+    @Test("A server that is still loading gets no commands until it serves")
     func loading() async throws {
         let server = try await FakeServer(
             login: { $0 < 2 ? "+OK\r\n-LOADING Redis is loading the dataset in memory\r\n" : "+OK\r\n+PONG\r\n" },
@@ -125,7 +125,7 @@ struct RedisReconnectTests {
         try await server.close()
     }
 
-    @Test("beyond the limit of waiting commands one is refused before send returns; closing fails the others")
+    @Test("Beyond the limit of waiting commands one is refused before send returns; closing fails the others")
     func boundedQueue() async throws {
         let client = try await TestClient(port: freePort()) { $0.waitingLimitCommands = 3 }
         _ = await client.disconnection()
@@ -148,7 +148,7 @@ struct RedisReconnectTests {
         #expect(log == ["4 not sent", "3 waiting", "1 closed", "2 closed", "3 closed"])
     }
 
-    @Test("what waits too long for a connection was not sent, and says what is wrong with the connection")
+    @Test("What waits too long for a connection was not sent, and says what is wrong with the connection")
     func waitsTooLong() async throws {
         let client = try await TestClient(port: freePort()) { $0.commandTimeout = .seconds(1) }
         guard case .failure(.notSent(let reason)) = try await client.command("SET a b") else {
@@ -159,7 +159,7 @@ struct RedisReconnectTests {
         try await client.close()
     }
 
-    @Test("a server that reads nothing pushes back: the queue fills, memory does not")
+    @Test("A server that reads nothing pushes back: the queue fills, memory does not")
     func pushesBack() async throws {
         let server = try await FakeServer { _, channel, _ in
             channel.setOption(.autoRead, value: false).whenFailure { Issue.record("\($0)") }
@@ -186,7 +186,7 @@ struct RedisReconnectTests {
         try await server.close()
     }
 
-    @Test("what waited for the channel to take more follows as soon as it does, without a reply to prompt it")
+    @Test("What waited for the channel to take more follows as soon as it does, without a reply to prompt it")
     func followsWhenWritable() async throws {
         // Reads nothing more once the first command begins to arrive, until it is told to; answers both when it has
         // seen the second.
@@ -217,7 +217,7 @@ struct RedisReconnectTests {
         try await server.close()
     }
 
-    @Test("an owner that forgets to close is told")
+    @Test("An owner that forgets to close is told")
     func forgottenClose() async {
         await #expect(processExitsWith: .failure) {
             let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
@@ -230,7 +230,7 @@ struct RedisReconnectTests {
         }
     }
 
-    @Test("delays grow from at most 50 ms to at most 5 s, never below half")
+    @Test("Delays grow from at most 50 ms to at most 5 s, never below half")
     func exponentialDelay() {
         for (attempt, full) in [(1, 50), (2, 100), (5, 800), (8, 5000), (1000, 5000)] as [(Int, Int64)] {
             for _ in 0..<100 {

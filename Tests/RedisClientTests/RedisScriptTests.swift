@@ -14,7 +14,7 @@ struct RedisScriptTests {
     )
     private static let expected = ReplyValue.array([.integer(1), .text("k"), .text("a")])
 
-    @Test("the digest is the name that the server gives the script")
+    @Test("The digest is the name that the server gives the script")
     func digest() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClient(port: server.port)
@@ -22,7 +22,7 @@ struct RedisScriptTests {
         try await client.close()
     }
 
-    @Test("a script that the server does not know is loaded and runs once; so it does after a flush and a restart")
+    @Test("A script that the server does not know is loaded and runs once; so it does after a flush and a restart")
     func reload() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClient(port: server.port)
@@ -43,7 +43,7 @@ struct RedisScriptTests {
         withExtendedLifetime(again) {}
     }
 
-    @Test("of many calls in flight each runs once, in order, and the source travels once")
+    @Test("Of many calls in flight each runs once, in order, and the source travels once")
     func manyInFlight() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClient(port: server.port)
@@ -67,7 +67,7 @@ struct RedisScriptTests {
         try await client.close()
     }
 
-    @Test("a script that does not compile fails with the server's words, not as unknown")
+    @Test("A script that does not compile fails with the server's words, not as unknown")
     func doesNotCompile() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClient(port: server.port)
@@ -82,7 +82,7 @@ struct RedisScriptTests {
         try await client.close()
     }
 
-    @Test("an error that a script raises is its own")
+    @Test("An error that a script raises is its own")
     func raises() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClient(port: server.port)
@@ -94,7 +94,7 @@ struct RedisScriptTests {
         try await client.close()
     }
 
-    @Test("a call on a closed connection is closed")
+    @Test("A call on a closed connection is closed")
     func closed() async throws {
         let client = try await TestClient(port: freePort())
         try await client.close()

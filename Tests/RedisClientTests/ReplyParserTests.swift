@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Parsing of replies")
 struct ReplyParserTests {
-    @Test("replies are the same in every chunking of the stream", arguments: UInt64(0)..<100)
+    @Test("Replies are the same in every chunking of the stream", arguments: UInt64(0)..<100)
     func chunking(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let values = (0..<40).map { _ in ReplyValue.random(using: &random) }
@@ -23,7 +23,7 @@ struct ReplyParserTests {
         #expect(parsed == values)
     }
 
-    @Test("a reply much larger than a slice and the first arena comes out whole")
+    @Test("A reply much larger than a slice and the first arena comes out whole")
     func largeReply() throws {
         let elements = (0..<5000).map { ReplyValue.string([UInt8](repeating: UInt8($0 % 251), count: $0 % 700)) }
         let value = ReplyValue.array([.array(elements), .string([UInt8](repeating: 1, count: 3 << 20)), .null])
@@ -31,13 +31,13 @@ struct ReplyParserTests {
         #expect(try feed(parser, value.encoded + ReplyValue.integer(1).encoded) == [value, .integer(1)])
     }
 
-    @Test("a null array is null, an empty array and an empty string are not")
+    @Test("A null array is null, an empty array and an empty string are not")
     func emptyValues() throws {
         let parser = ReplyParser(limitBytes: 1000)
         #expect(try feed(parser, "*-1\r\n*0\r\n$0\r\n\r\n") == [.null, .array([]), .string([])])
     }
 
-    @Test("accessors of another kind are empty or nil")
+    @Test("Accessors of another kind are empty or nil")
     func otherKinds() throws {
         let parser = ReplyParser(limitBytes: 1000)
         try Array("*2\r\n:5\r\n-ERR no\r\n".utf8).withUnsafeBytes { bytes in
@@ -51,7 +51,7 @@ struct ReplyParserTests {
         }
     }
 
-    @Test("a reply beyond the limit ends the stream, however it announces itself")
+    @Test("A reply beyond the limit ends the stream, however it announces itself")
     func limit() {
         let long = ReplyValue.string([UInt8](repeating: 0, count: 2000)).encoded
         let many = ReplyValue.array((0..<100).map { .integer($0) }).encoded
@@ -61,7 +61,7 @@ struct ReplyParserTests {
         }
     }
 
-    @Test("a reply at the limit is let through, and so are any number of small ones")
+    @Test("A reply at the limit is let through, and so are any number of small ones")
     func withinLimit() throws {
         let parser = ReplyParser(limitBytes: 1000)
         let value = ReplyValue.string([UInt8](repeating: 7, count: 900))
@@ -71,7 +71,7 @@ struct ReplyParserTests {
     }
 
     @Test(
-        "what is not RESP2 ends the stream with hiredis' words",
+        "What is not RESP2 ends the stream with hiredis' words",
         arguments: ["HTTP/1.1 400 Bad Request\r\n", "$x\r\n", ":\r\n:1x\r\n", "*-5\r\n", "%1\r\n+a\r\n+b\r\n"]
     )
     func malformed(input: String) {
@@ -84,7 +84,7 @@ struct ReplyParserTests {
         #expect(!text.isEmpty)
     }
 
-    @Test("what follows is not parsed once the connection has been closed in a completion")
+    @Test("What follows is not parsed once the connection has been closed in a completion")
     func stops() throws {
         let parser = ReplyParser(limitBytes: 1000)
         var seen = 0
@@ -97,7 +97,7 @@ struct ReplyParserTests {
         #expect(seen == 1)
     }
 
-    @Test("a reply that is kept beyond its completion traps when it is used")
+    @Test("A reply that is kept beyond its completion traps when it is used")
     func staleReply() async {
         await #expect(processExitsWith: .failure) {
             let parser = ReplyParser(limitBytes: 1000)
@@ -112,7 +112,7 @@ struct ReplyParserTests {
         }
     }
 
-    @Test("an element beyond the end traps")
+    @Test("An element beyond the end traps")
     func elementBeyondEnd() async {
         await #expect(processExitsWith: .failure) {
             let parser = ReplyParser(limitBytes: 1000)

@@ -16,7 +16,7 @@ struct AbandonedHandshakeTests {
         try await gateway.close()
     }
 
-    @Test("a handshake that does not end in time is a failure of the attempt, and its socket is closed")
+    @Test("A handshake that does not end in time is a failure of the attempt, and its socket is closed")
     func timeout() async throws {
         try await withMuteGateway { events, lane in
             try await lane.run { $0.publish(1) }
@@ -27,7 +27,7 @@ struct AbandonedHandshakeTests {
         }
     }
 
-    @Test("a handshake that its lane has abandoned closes its socket")
+    @Test("A handshake that its lane has abandoned closes its socket")
     func abandoned() async throws {
         try await withMuteGateway { events, lane in
             try await lane.run { $0.publish(1) }

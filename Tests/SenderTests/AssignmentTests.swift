@@ -17,7 +17,7 @@ struct AssignmentTests {
         try body(shard, group, eventLoop)
     }
 
-    @Test("partitions start where the group committed")
+    @Test("Partitions start where the group committed")
     func starts() {
         withShard { shard, group, eventLoop in
             group.committedOffset = 500
@@ -29,7 +29,7 @@ struct AssignmentTests {
         }
     }
 
-    @Test("an assignment of nothing is answered as well: the group waits for it")
+    @Test("An assignment of nothing is answered as well: the group waits for it")
     func nothing() {
         withShard { shard, group, _ in
             shard.assign([])
@@ -38,7 +38,7 @@ struct AssignmentTests {
         }
     }
 
-    @Test("after partitions were given back, the assignment of nothing that follows is answered")
+    @Test("After partitions were given back, the assignment of nothing that follows is answered")
     func nothingMore() {
         withShard { shard, group, eventLoop in
             group.committedOffset = 500
@@ -53,7 +53,7 @@ struct AssignmentTests {
         }
     }
 
-    @Test("a rebalance leaves a shard ready, but not one that does not end; a shard without partitions stands by")
+    @Test("A rebalance leaves a shard ready, but not one that does not end; a shard without partitions stands by")
     func rejoining() {
         withShard { shard, group, eventLoop in
             group.committedOffset = 7
@@ -71,7 +71,7 @@ struct AssignmentTests {
         }
     }
 
-    @Test("while the broker does not tell positions nothing is answered, and the shard has not joined")
+    @Test("While the broker does not tell positions nothing is answered, and the shard has not joined")
     func unknownPositions() {
         withShard { shard, group, eventLoop in
             shard.assign(places)
@@ -84,7 +84,7 @@ struct AssignmentTests {
         }
     }
 
-    @Test("what is taken back before the broker told its position is not begun")
+    @Test("What is taken back before the broker told its position is not begun")
     func takenBack() {
         withShard { shard, group, eventLoop in
             group.committedOffset = 7

@@ -10,7 +10,7 @@ import Testing
 @Suite("Requests with a coalescing key")
 struct CoalescingShardTests {
     @Test(
-        "the newest of those that wait in a backlog is sent, when the backlog has been seen; one without a key passes"
+        "The newest of those that wait in a backlog is sent, when the backlog has been seen; one without a key passes"
     )
     func backlog() throws {
         let bench = CoalescingBench()
@@ -26,7 +26,7 @@ struct CoalescingShardTests {
         #expect(bench.waiting == 1, "the other key's end is one further on")
     }
 
-    @Test("at the end of the partition nothing waits")
+    @Test("At the end of the partition nothing waits")
     func atTheEnd() throws {
         let bench = CoalescingBench()
         defer { bench.shard.leave() }
@@ -36,7 +36,7 @@ struct CoalescingShardTests {
         #expect(bench.sent == [0] && bench.waiting == 0 && bench.superseded == 0)
     }
 
-    @Test("an end before which nothing more comes counts as reached")
+    @Test("An end before which nothing more comes counts as reached")
     func standstill() throws {
         let bench = CoalescingBench()
         defer { bench.shard.leave() }
@@ -48,7 +48,7 @@ struct CoalescingShardTests {
         #expect(bench.sent == [0])
     }
 
-    @Test("what would wait in a lane waits where it can be superseded; when the topic stops, it is fed anew")
+    @Test("What would wait in a lane waits where it can be superseded; when the topic stops, it is fed anew")
     func lane() throws {
         let bench = CoalescingBench { $0.worker.parkAfter = .seconds(3) }
         defer { bench.shard.leave() }
@@ -67,7 +67,7 @@ struct CoalescingShardTests {
         #expect(metadata.laggards[0].done.contains(.init(offset: 1, token: 0)), "what was superseded stays done")
     }
 
-    @Test("a topic that has no credit left is not waited for")
+    @Test("A topic that has no credit left is not waited for")
     func noCredit() throws {
         let bench = CoalescingBench { $0.worker.maxUncommitted = 3 }
         defer { bench.shard.leave() }
@@ -81,7 +81,7 @@ struct CoalescingShardTests {
         #expect(bench.waiting == 0)
     }
 
-    @Test("what waits when its partition is given back is left to who has it next", arguments: [true, false])
+    @Test("What waits when its partition is given back is left to who has it next", arguments: [true, false])
     func revoked(lost: Bool) throws {
         let bench = CoalescingBench()
         defer { bench.shard.leave() }
@@ -95,7 +95,7 @@ struct CoalescingShardTests {
         #expect(feed.ledger.cursor == 1, "only what was superseded is done")
     }
 
-    @Test("a stop leaves what waits to the next worker, too")
+    @Test("A stop leaves what waits to the next worker, too")
     func drained() throws {
         let bench = CoalescingBench { $0.worker.coalescingWindow = .seconds(30) }
         defer { bench.shard.leave() }
@@ -110,7 +110,7 @@ struct CoalescingShardTests {
     }
 
     @Test(
-        "with a window a device gets one per key and window, the newest at its end; what comes later waits for the next"
+        "With a window a device gets one per key and window, the newest at its end; what comes later waits for the next"
     )
     func window() throws {
         let bench = CoalescingBench { $0.topics["com.example.news", default: .init()].coalescingWindow = .seconds(2) }
@@ -130,7 +130,7 @@ struct CoalescingShardTests {
         #expect(bench.sent == [1, 2, 3] && bench.waiting == 1, "the last one's window is the next")
     }
 
-    @Test("while Redis is away the end of a window is asked for until it answers; what waits is lost to nobody")
+    @Test("While Redis is away the end of a window is asked for until it answers; what waits is lost to nobody")
     func redisAway() throws {
         let eventLoop = EmbeddedEventLoop()
         let redis = ScriptedRedis(on: eventLoop)
@@ -163,7 +163,7 @@ struct CoalescingShardTests {
         return (bench, redis)
     }
 
-    @Test("where sending goes on without Redis, a window that it does not answer for is the shard's own")
+    @Test("Where sending goes on without Redis, a window that it does not answer for is the shard's own")
     func redisAwayGoesOn() throws {
         let (bench, redis) = goingOnWithoutRedis()
         defer { bench.shard.leave() }
@@ -175,7 +175,7 @@ struct CoalescingShardTests {
         #expect(bench.sent == [1])
     }
 
-    @Test("while look-ups go on without Redis it is not asked for windows either, and is again when it is back")
+    @Test("While look-ups go on without Redis it is not asked for windows either, and is again when it is back")
     func windowsWhileRedisIsAway() throws {
         let (bench, redis) = goingOnWithoutRedis()
         defer { bench.shard.leave() }
@@ -201,7 +201,7 @@ struct CoalescingShardTests {
         #expect(bench.waiting == 1 && redis.windowQuestions == 1)
     }
 
-    @Test("a request that Redis does not answer for is superseded by a newer one that is due before the answer")
+    @Test("A request that Redis does not answer for is superseded by a newer one that is due before the answer")
     func answerComesLate() throws {
         let (bench, redis) = goingOnWithoutRedis()
         defer { bench.shard.leave() }

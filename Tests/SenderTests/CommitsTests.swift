@@ -9,7 +9,7 @@ import Testing
 struct CommitsTests {
     private typealias Bench = ShardBench
 
-    @Test("a commit of a former assignment keeps none of the next one waiting")
+    @Test("A commit of a former assignment keeps none of the next one waiting")
     func formerAssignment() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -26,7 +26,7 @@ struct CommitsTests {
         #expect(bench.group.commits.count == 2)
     }
 
-    @Test("the late answer to a former assignment's commit leaves its place unknown: the position is committed again")
+    @Test("The late answer to a former assignment's commit leaves its place unknown: the position is committed again")
     func lateAnswer() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -47,7 +47,7 @@ struct CommitsTests {
         #expect(bench.group.commits.count == 3 && bench.committed()?.offset == 1)
     }
 
-    @Test("the answer to a former revocation's last commit does not end a later revocation")
+    @Test("The answer to a former revocation's last commit does not end a later revocation")
     func formerRevocation() throws {
         let bench = Bench()
         defer { bench.shard.leave() }

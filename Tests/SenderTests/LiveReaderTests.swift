@@ -10,7 +10,7 @@ import Testing
 struct LiveReaderTests {
     private typealias Bench = ShardBench
 
-    @Test("a fetched batch that does not fit into one prepared batch is fed in parts, each record once")
+    @Test("A fetched batch that does not fit into one prepared batch is fed in parts, each record once")
     func parts() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -23,7 +23,7 @@ struct LiveReaderTests {
         #expect(bench.committed()?.offset == 3 && bench.committed()?.metadata == "3;")
     }
 
-    @Test("a small record that waits does not keep a batch of which the rest was passed over", arguments: [true, false])
+    @Test("A small record that waits does not keep a batch of which the rest was passed over", arguments: [true, false])
     func sparse(isSparse: Bool) throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -38,7 +38,7 @@ struct LiveReaderTests {
         bench.gateway.halfDead = []
     }
 
-    @Test("a stretch that is near in offsets and long in bytes is left to the catch-up reader, as far as it is long")
+    @Test("A stretch that is near in offsets and long in bytes is left to the catch-up reader, as far as it is long")
     func longStretch() throws {
         let position = PositionMetadata.choose(
             [(Bench.hash(Bench.sport), 90)],
@@ -62,7 +62,7 @@ struct LiveReaderTests {
         #expect(bench.committed()?.offset == 111 && bench.committed()?.metadata == "3;")
     }
 
-    @Test("messages fetched while partitions are given back are kept, and fed afterwards")
+    @Test("Messages fetched while partitions are given back are kept, and fed afterwards")
     func keptAtRevocation() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -82,7 +82,7 @@ struct LiveReaderTests {
         #expect(bench.committed(1)?.offset == 1)
     }
 
-    @Test("messages fetched while the worker drains are left to the next owner")
+    @Test("Messages fetched while the worker drains are left to the next owner")
     func leftAtDrain() throws {
         let bench = Bench()
         defer { bench.shard.leave() }

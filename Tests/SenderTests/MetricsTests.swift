@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(
-        "each figure an operator needs has its series",
+        "Each figure an operator needs has its series",
         arguments: [
             "belfry_lag_records{partition=\"3\"} 7",
             "belfry_oldest_unconfirmed_age_seconds 1.5",
@@ -96,7 +96,7 @@ import Testing
         #expect(lines([report()]).contains(line))
     }
 
-    @Test("shards are added up, but the age is that of the oldest")
+    @Test("Shards are added up, but the age is that of the oldest")
     func sums() {
         var younger = report()
         younger.oldestUnconfirmed = .milliseconds(200)
@@ -106,7 +106,7 @@ import Testing
         #expect(text.contains("belfry_open_connections{topic=\"com.example.news\",environment=\"sandbox\"} 6"))
     }
 
-    @Test("of records without an outcome the oldest in any shard counts, beside how long brokers keep records")
+    @Test("Of records without an outcome the oldest in any shard counts, beside how long brokers keep records")
     func retention() {
         var older = report()
         older.oldestPublishedAt = 1_600_000_000_000
@@ -121,13 +121,13 @@ import Testing
         #expect(!unknown.contains("\nbelfry_requests_retention_seconds "))
     }
 
-    @Test("a broker that keeps records for ever, or does not say for how long, gives no retention")
+    @Test("A broker that keeps records for ever, or does not say for how long, gives no retention")
     func retentionSetting() {
         #expect(LogCheck.retention(["retention.ms": "604800000"]) == .seconds(604_800))
         #expect(LogCheck.retention(["retention.ms": "-1"]) == nil && LogCheck.retention([:]) == nil)
     }
 
-    @Test("the filter of dead tokens tells its age once it has one, what it holds and takes, and what did not fit")
+    @Test("The filter of dead tokens tells its age once it has one, what it holds and takes, and what did not fit")
     func filter() {
         var filter = WorkerReport.Filter(age: nil, entries: 3, bytes: 4096, givenUp: 1)
         let lines = lines([report()], filter: filter)
@@ -139,14 +139,14 @@ import Testing
         #expect(self.lines([report()], filter: filter).contains("belfry_tombstone_filter_age_seconds 1.5"))
     }
 
-    @Test("a label value cannot break out of its quotes, nor help text out of its line")
+    @Test("A label value cannot break out of its quotes, nor help text out of its line")
     func escaping() {
         var family = MetricFamily("x", .gauge, "a\nb\\")
         family.add(1.25, [.init("l", "q\"\\\n")])
         #expect(MetricsText.render([family]) == "# HELP x a\\nb\\\\\n# TYPE x gauge\nx{l=\"q\\\"\\\\\\n\"} 1.25\n")
     }
 
-    @Test("promtool has nothing to say about a worker's metrics, nor about those of one that has just started")
+    @Test("Promtool has nothing to say about a worker's metrics, nor about those of one that has just started")
     func promtool() throws {
         for reports in [[], [report()], [report(), report(status: 10)]] {
             let check = Process()
@@ -166,7 +166,7 @@ import Testing
         }
     }
 
-    @Test("a worker is ready when every shard has its partitions and its token state")
+    @Test("A worker is ready when every shard has its partitions and its token state")
     func readiness() {
         #expect(WorkerRole.readiness([report(), report()]).isReady)
         #expect(WorkerRole.readiness([]).obstacles == ["the worker is starting or stopping"])

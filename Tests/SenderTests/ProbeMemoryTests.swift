@@ -29,7 +29,7 @@ struct ProbeMemoryTests {
         for bundle in bundles { try bench.bring((bundle, Self.tokens)) }
     }
 
-    @Test("however many topics are probed with large records, they leave room for one that works; each recovers")
+    @Test("However many topics are probed with large records, they leave room for one that works; each recovers")
     func manySick() throws {
         let bench = makeBench()
         defer { bench.shard.leave() }
@@ -48,7 +48,7 @@ struct ProbeMemoryTests {
         #expect(bench.committed()?.metadata == "3;" && bench.shard.stages.group.memory.budget.usedBytes == 0)
     }
 
-    @Test("a topic whose record waits while another shard probes it gives way to one that waits for room")
+    @Test("A topic whose record waits while another shard probes it gives way to one that waits for room")
     func givesWay() throws {
         let bench = makeBench()
         defer { bench.shard.leave() }

@@ -14,7 +14,7 @@ struct ShardGroupTests {
     // MARK: Beginning
 
     @Test(
-        "a partition whose metadata is not understood stands until its offset is set",
+        "A partition whose metadata is not understood stands until its offset is set",
         arguments: ["9;", "3;x", "2;a"]
     )
     func unknownMetadata(metadata: String) throws {
@@ -38,7 +38,7 @@ struct ShardGroupTests {
         #expect(bench.committed()?.offset == 6)
     }
 
-    @Test("an offset without metadata was set by hand: it starts there, with an alarm")
+    @Test("An offset without metadata was set by hand: it starts there, with an alarm")
     func noMetadata() throws {
         let bench = Bench(committed: 5, metadata: "")
         defer { bench.shard.leave() }
@@ -50,7 +50,7 @@ struct ShardGroupTests {
         #expect(bench.gateway.accepted(of: Bench.news) == [1])
     }
 
-    @Test("done ranges of an earlier version spare what was done of every topic")
+    @Test("Done ranges of an earlier version spare what was done of every topic")
     func formerMetadata() throws {
         var done = DoneRanges()
         done.append(.init(offset: 1, token: 0)..<DoneRanges.Position(offset: 2, token: 1))
@@ -63,7 +63,7 @@ struct ShardGroupTests {
         #expect(bench.committed()?.offset == 3)
     }
 
-    @Test("a topic that the commit names is fed again from its cursor, without what was done; others are live")
+    @Test("A topic that the commit names is fed again from its cursor, without what was done; others are live")
     func laggard() throws {
         var done = DoneRanges()
         done.append(.init(offset: 6, token: 0)..<DoneRanges.Position(offset: 6, token: 1))
@@ -88,7 +88,7 @@ struct ShardGroupTests {
         #expect(bench.committed()?.offset == 20_002 && bench.committed()?.metadata == "3;")
     }
 
-    @Test("with a cursor near by the live reader starts there, and skips what is done")
+    @Test("With a cursor near by the live reader starts there, and skips what is done")
     func nearLaggard() throws {
         let committed = PositionMetadata.choose(
             [(Bench.hash(Bench.sport), 90)],
@@ -112,7 +112,7 @@ struct ShardGroupTests {
 
     // MARK: Committing
 
-    @Test("the last commit of a partition comes before it is given back, and none after", arguments: [true, false])
+    @Test("The last commit of a partition comes before it is given back, and none after", arguments: [true, false])
     func ownedOnly(lost: Bool) throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -135,7 +135,7 @@ struct ShardGroupTests {
         #expect(bench.gateway.accepted(of: Bench.news) == [1, 2, 3, 4])
     }
 
-    @Test("a topic that does not settle keeps no partition from its next owner beyond the confirmation window")
+    @Test("A topic that does not settle keeps no partition from its next owner beyond the confirmation window")
     func halfDeadAtRevocation() throws {
         let bench = Bench { $0.worker.revokeDeadline = .seconds(60) }
         defer { bench.shard.leave() }
@@ -152,7 +152,7 @@ struct ShardGroupTests {
         #expect(try bench.laggards() == [Bench.hash(Bench.sport): 1])
     }
 
-    @Test("revocations that are carried out together are answered one by one", arguments: [true, false])
+    @Test("Revocations that are carried out together are answered one by one", arguments: [true, false])
     func severalRevocations(lost: Bool) throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -168,7 +168,7 @@ struct ShardGroupTests {
         #expect(bench.group.revocations == 2 && bench.shard.stages.group.assigned.isEmpty)
     }
 
-    @Test("partitions that could not be assigned are not held: nothing of them is sent or committed")
+    @Test("Partitions that could not be assigned are not held: nothing of them is sent or committed")
     func assignmentFails() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -186,7 +186,7 @@ struct ShardGroupTests {
         #expect(bench.gateway.accepted(of: Bench.news) == [1] && bench.shard.stages.group.hasJoined)
     }
 
-    @Test("a member that the group does not know gives its partitions back at once: it can commit nothing")
+    @Test("A member that the group does not know gives its partitions back at once: it can commit nothing")
     func fencedAtRevocation() throws {
         let bench = Bench { $0.worker.revokeDeadline = .seconds(60) }
         defer { bench.shard.leave() }
@@ -210,7 +210,7 @@ struct ShardGroupTests {
         isFatal: false
     )
 
-    @Test("a partition comes back where its last commit says, and what it had then is not sent beside it")
+    @Test("A partition comes back where its last commit says, and what it had then is not sent beside it")
     func comesBack() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -231,7 +231,7 @@ struct ShardGroupTests {
 
     // MARK: Sending
 
-    @Test("while a commit is unanswered for worker.commit-patience nothing is sent, and with the answer it goes on")
+    @Test("While a commit is unanswered for worker.commit-patience nothing is sent, and with the answer it goes on")
     func unanswered() throws {
         let bench = Bench { $0.worker.commitPatience = .seconds(2) }
         defer { bench.shard.leave() }
@@ -255,7 +255,7 @@ struct ShardGroupTests {
         #expect(bench.committed()?.offset == 3)
     }
 
-    @Test("a member that the group does not know sends nothing until it is assigned anew")
+    @Test("A member that the group does not know sends nothing until it is assigned anew")
     func fenced() throws {
         let bench = Bench()
         defer { bench.shard.leave() }

@@ -21,7 +21,7 @@ struct ShardTopicTests {
 
     // MARK: Credit
 
-    @Test("a topic without credit is passed over while the others go on, and caught up in order when it has some again")
+    @Test("A topic without credit is passed over while the others go on, and caught up in order when it has some again")
     func credit() throws {
         let bench = Bench { $0.worker.maxUncommitted = 4 }
         defer { bench.shard.leave() }
@@ -44,7 +44,7 @@ struct ShardTopicTests {
         #expect(bench.shard.report().partitions.first?.behind == 0)
     }
 
-    @Test("a reader that topics needed to catch up is closed when it has been idle")
+    @Test("A reader that topics needed to catch up is closed when it has been idle")
     func idleReader() throws {
         let bench = Bench { $0.worker.maxUncommitted = 1 }
         defer { bench.shard.leave() }
@@ -59,7 +59,7 @@ struct ShardTopicTests {
 
     // MARK: Topics that do not work
 
-    @Test("a topic that does not work lags alone at its own cursor; when it works again all of it is sent, in order")
+    @Test("A topic that does not work lags alone at its own cursor; when it works again all of it is sent, in order")
     func refusedTopic() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -81,7 +81,7 @@ struct ShardTopicTests {
         #expect(try bench.offsets(.presumed).count == 40)
     }
 
-    @Test("who takes over from a worker that died while a topic lagged sends what lagged, and only that")
+    @Test("Who takes over from a worker that died while a topic lagged sends what lagged, and only that")
     func takeOver() throws {
         let first = Bench()
         first.gateway.answers[Bench.sport] = { _ in .missingTopic }
@@ -104,7 +104,7 @@ struct ShardTopicTests {
         #expect(second.committed()?.offset == 40 && second.committed()?.metadata == "3;")
     }
 
-    @Test("an expired record at the cursor of a topic that does not work ends there, and the next is looked at")
+    @Test("An expired record at the cursor of a topic that does not work ends there, and the next is looked at")
     func expires() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -136,7 +136,7 @@ struct ShardTopicTests {
 
     // MARK: Certificates
 
-    @Test("records of a bundle without a certificate wait and keep nobody waiting; when it comes they are sent")
+    @Test("Records of a bundle without a certificate wait and keep nobody waiting; when it comes they are sent")
     func certificateComes() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -174,7 +174,7 @@ struct ShardTopicTests {
         return strangers
     }
 
-    @Test("however many bundles without certificate there are, each waits at its own cursor until one comes for it")
+    @Test("However many bundles without certificate there are, each waits at its own cursor until one comes for it")
     func manyWithoutCertificate() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -191,7 +191,7 @@ struct ShardTopicTests {
         #expect(try bench.laggards()[Bench.hash(last)] == nil && bench.laggards().count == strangers.count - 1)
     }
 
-    @Test("who takes over sends what waited for a certificate, whichever bundles the former owner followed")
+    @Test("Who takes over sends what waited for a certificate, whichever bundles the former owner followed")
     func strangersTakenOver() throws {
         let first = Bench()
         let strangers = try bringStrangers(to: first)
@@ -210,7 +210,7 @@ struct ShardTopicTests {
         #expect(try second.laggards().count == strangers.count - 1)
     }
 
-    @Test("a bundle that is given up gets one dead letter for each record, some at a time, and then an outcome each")
+    @Test("A bundle that is given up gets one dead letter for each record, some at a time, and then an outcome each")
     func givenUp() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -234,7 +234,7 @@ struct ShardTopicTests {
     // MARK: Bad input
 
     @Test(
-        "what a topic that lags was to send before the configuration changed is sent or a dead letter, never passed",
+        "What a topic that lags was to send before the configuration changed is sent or a dead letter, never passed",
         arguments: ["", "gone"],
         [3, 2 * ShardLimits.nearRecords]
     )
@@ -264,7 +264,7 @@ struct ShardTopicTests {
         #expect(bench.committed()?.offset == committed + 1 && bench.committed()?.metadata == "3;")
     }
 
-    @Test("a thousand bad tokens of one record are one dead letter, and one outcome each when the broker has it")
+    @Test("A thousand bad tokens of one record are one dead letter, and one outcome each when the broker has it")
     func badTokens() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -287,7 +287,7 @@ struct ShardTopicTests {
         #expect(bench.committed()?.offset == 1 && bench.committed()?.metadata == "3;")
     }
 
-    @Test("a record that the gateway refuses for its content is one dead letter, though each token is refused")
+    @Test("A record that the gateway refuses for its content is one dead letter, though each token is refused")
     func refusedContent() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -302,7 +302,7 @@ struct ShardTopicTests {
         #expect(bench.gateway.accepted(of: Bench.news) == [9, 9])
     }
 
-    @Test("a topic that is behind in many partitions catches up in all of them, though nothing new comes")
+    @Test("A topic that is behind in many partitions catches up in all of them, though nothing new comes")
     func manyPartitions() throws {
         let bench = Bench { $0.worker.maxUncommitted = 2 }
         defer { bench.shard.leave() }
@@ -323,7 +323,7 @@ struct ShardTopicTests {
 
     // MARK: Invalid tokens
 
-    @Test("an invalid token's outcome is published at once; it is believed once a newer connection has accepted")
+    @Test("An invalid token's outcome is published at once; it is believed once a newer connection has accepted")
     func believed() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -340,7 +340,7 @@ struct ShardTopicTests {
         #expect(bench.gateway.accepted(of: Bench.news) == [1, 2])
     }
 
-    @Test("what waits for a token that was called invalid is not sent; when that is not believed, it is sent again")
+    @Test("What waits for a token that was called invalid is not sent; when that is not believed, it is sent again")
     func silenced() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -360,7 +360,7 @@ struct ShardTopicTests {
         #expect(try bench.shard.addTopic(Bench.news).health.trust.through == 0)
     }
 
-    @Test("a gateway that calls tokens invalid and accepts nothing is never believed")
+    @Test("A gateway that calls tokens invalid and accepts nothing is never believed")
     func distrusted() throws {
         let bench = Bench()
         defer { bench.shard.leave() }

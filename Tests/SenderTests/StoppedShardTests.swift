@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A shard that has stopped")
 struct StoppedShardTests {
-    @Test("what Redis did not answer before the end is not asked for again")
+    @Test("What Redis did not answer before the end is not asked for again")
     func asksNothing() throws {
         let eventLoop = EmbeddedEventLoop()
         let redis = ScriptedRedis(on: eventLoop)

@@ -22,7 +22,7 @@ struct TombstoneWriterTests {
 
     private func usedBytes(of bench: Bench) -> Int { bench.shard.stages.group.memory.budget.usedBytes }
 
-    @Test("a refusal that waits to be believed counts towards the shard's memory, until its tombstone is written")
+    @Test("A refusal that waits to be believed counts towards the shard's memory, until its tombstone is written")
     func believed() throws {
         let bench = try afterRefusal()
         defer { bench.shard.leave() }
@@ -33,7 +33,7 @@ struct TombstoneWriterTests {
         #expect(usedBytes(of: bench) == 0)
     }
 
-    @Test("a refusal that is not believed gives its memory back")
+    @Test("A refusal that is not believed gives its memory back")
     func notBelieved() throws {
         let bench = try afterRefusal()
         defer { bench.shard.leave() }

@@ -19,7 +19,7 @@ struct TwinTopicsTests {
         try bench.bring((Self.first, [1]), (Self.second, [2]), (Self.first, [3]), (Self.second, [4]))
     }
 
-    @Test("each is sent over its own connection, under its own certificate")
+    @Test("Each is sent over its own connection, under its own certificate")
     func ownConnections() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -31,7 +31,7 @@ struct TwinTopicsTests {
         #expect(bench.committed()?.offset == 4 && bench.committed()?.metadata == "3;")
     }
 
-    @Test("while one waits for its certificate the other waits behind it; then both go on, and nothing is lost")
+    @Test("While one waits for its certificate the other waits behind it; then both go on, and nothing is lost")
     func waitForEachOther() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -49,7 +49,7 @@ struct TwinTopicsTests {
         #expect(bench.committed()?.offset == 4 && bench.committed()?.metadata == "3;")
     }
 
-    @Test("one that is given up becomes dead letters, the other is sent")
+    @Test("One that is given up becomes dead letters, the other is sent")
     func givenUp() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -63,7 +63,7 @@ struct TwinTopicsTests {
         #expect(bench.committed()?.offset == 4 && bench.committed()?.metadata == "3;")
     }
 
-    @Test("one that stops makes the other repeat at most; when it works again both have been sent, in order")
+    @Test("One that stops makes the other repeat at most; when it works again both have been sent, in order")
     func oneStops() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -79,7 +79,7 @@ struct TwinTopicsTests {
         #expect(bench.committed()?.offset == 4 && bench.committed()?.metadata == "3;")
     }
 
-    @Test("when their partition is gone, nothing of either is sent any more")
+    @Test("When their partition is gone, nothing of either is sent any more")
     func lost() throws {
         let bench = Bench()
         defer { bench.shard.leave() }

@@ -17,7 +17,7 @@ struct VanishedCertificateTests {
 
     private func attempts(in bench: Bench) -> Int { bench.gateway.attempts.count { $0 == Bench.sport } }
 
-    @Test("without its certificate a topic opens no connection, waits and alarms; when there is one again it goes on")
+    @Test("Without its certificate a topic opens no connection, waits and alarms; when there is one again it goes on")
     func goesOn() throws {
         let bench = Bench {
             $0.worker.parkAfter = .seconds(5)
@@ -44,7 +44,7 @@ struct VanishedCertificateTests {
         #expect(reason(in: bench) == nil && bench.committed()?.metadata == "3;")
     }
 
-    @Test("notifications that wait for a connection when the certificate goes become dead letters like all others")
+    @Test("Notifications that wait for a connection when the certificate goes become dead letters like all others")
     func givenUp() throws {
         let bench = Bench { $0.worker.parkAfter = .seconds(5) }
         defer { bench.shard.leave() }
@@ -69,7 +69,7 @@ struct VanishedCertificateTests {
         #expect(bench.committed()?.offset == 2 && bench.committed()?.metadata == "3;")
     }
 
-    @Test("an open connection brings what waits for it to its end, and serves on when the certificate is back")
+    @Test("An open connection brings what waits for it to its end, and serves on when the certificate is back")
     func openConnection() throws {
         let bench = Bench { $0.worker.inFlightPerConnection = 1 }
         defer { bench.shard.leave() }
@@ -91,7 +91,7 @@ struct VanishedCertificateTests {
         #expect(bench.committed()?.offset == 2 && bench.committed()?.metadata == "3;")
     }
 
-    @Test("a topic that does not work is not probed without its certificate, and is once there is one")
+    @Test("A topic that does not work is not probed without its certificate, and is once there is one")
     func noProbe() throws {
         let bench = Bench()
         defer { bench.shard.leave() }

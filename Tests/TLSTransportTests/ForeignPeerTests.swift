@@ -40,7 +40,7 @@ struct ForeignPeerTests {
         #expect(seen.handshake?.version == (version == "-tls1_2" ? "TLSv1.2" : "TLSv1.3"))
     }
 
-    @Test("openssl s_client talks to our server, which knows it by its certificate", arguments: ["-tls1_2", "-tls1_3"])
+    @Test("OpenSSL s_client talks to our server, which knows it by its certificate", arguments: ["-tls1_2", "-tls1_3"])
     func foreignClient(version: String) async throws {
         let pki = try writeDevelopmentPKI(directory: self.directory.path, topics: ["a.b"])
         let ended = Loopback.group.any().makePromise(of: [Seen].self)

@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(
-        "each figure an operator needs has its series",
+        "Each figure an operator needs has its series",
         arguments: [
             "belfry_feedback_reading_age_seconds{L} 1.5", "belfry_feedback_readings_total{L} 3",
             "belfry_feedback_reading_failures_total{L,reason=\"cut\"} 2",
@@ -67,14 +67,14 @@ import Testing
         #expect(text.split(separator: "\n").contains { $0 == expected }, "\(text)")
     }
 
-    @Test("a harvester that has just started has its metrics, each once, and no samples")
+    @Test("A harvester that has just started has its metrics, each once, and no samples")
     func justStarted() {
         let families = HarvesterMetrics.table.families(of: [])
         #expect(Set(families.map(\.name)).count == families.count)
         #expect(families.allSatisfy { $0.samples.isEmpty })
     }
 
-    @Test("a harvester is ready when it runs, has Redis, and a place in its group")
+    @Test("A harvester is ready when it runs, has Redis, and a place in its group")
     func readiness() {
         #expect(HarvesterRole.readiness([report()]).isReady)
         #expect(HarvesterRole.readiness([]).obstacles == ["the harvester is starting or stopping"])

@@ -53,7 +53,7 @@ import Testing
         #expect(lines.contains(line))
     }
 
-    @Test("promtool has nothing to say about a registrar's metrics, whether it sweeps, does not, or has just started")
+    @Test("Promtool has nothing to say about a registrar's metrics, whether it sweeps, does not, or has just started")
     func promtool() throws {
         for reports in [[], [report()], [report { $0.sweep = nil }]] {
             let check = Process()

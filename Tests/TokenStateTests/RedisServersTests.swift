@@ -72,7 +72,7 @@ import TokenState
         }.get()
     }
 
-    @Test("over TLS with a client's certificate, as a user of the access list, into a database")
+    @Test("Over TLS with a client's certificate, as a user of the access list, into a database")
     func everything() async throws {
         try await withPKI { pki in
             let (server, port) = try server(pki)
@@ -85,7 +85,7 @@ import TokenState
     }
 
     @Test(
-        "without a certificate, or with one that is not trusted, or with a wrong password, there is no connection"
+        "Without a certificate, or with one that is not trusted, or with a wrong password, there is no connection"
     )
     func refused() async throws {
         try await withPKI { pki in
@@ -113,7 +113,7 @@ import TokenState
         }
     }
 
-    @Test("a certificate and its key may lie in files of their own; what is missing is named")
+    @Test("A certificate and its key may lie in files of their own; what is missing is named")
     func files() async throws {
         try await withPKI { pki in
             let pem = try String(contentsOfFile: pki.pemFile(bundleID: "com.example"), encoding: .utf8)
@@ -154,7 +154,7 @@ import TokenState
         return lines.messages
     }
 
-    @Test("a server with an append-only file that evicts nothing is fine, with either policy")
+    @Test("A server with an append-only file that evicts nothing is fine, with either policy")
     func durable() async throws {
         for policy in RedisDurabilityPolicy.allCases {
             let good = ["--appendonly", "yes", "--maxmemory-policy", "noeviction"]
@@ -171,7 +171,7 @@ import TokenState
         }
     }
 
-    @Test("one that keeps nothing, or evicts, is warned of, or refused as wrong configuration that names the setting")
+    @Test("One that keeps nothing, or evicts, is warned of, or refused as wrong configuration that names the setting")
     func volatile() async throws {
         for (arguments, setting) in [
             ([], "appendonly is no, and must be yes"),
@@ -190,13 +190,13 @@ import TokenState
         }
     }
 
-    @Test("one that does not tell is warned of, and not refused")
+    @Test("One that does not tell is warned of, and not refused")
     func silent() async throws {
         let lines = try await check(["--rename-command", "INFO", "hidden"])
         #expect(lines == ["it could not be checked whether Redis keeps what it acknowledges"])
     }
 
-    @Test("one whose user may not ask for settings is judged by what INFO tells; what could not be asked is told")
+    @Test("One whose user may not ask for settings is judged by what INFO tells; what could not be asked is told")
     func withoutCONFIG() async throws {
         let server = try RedisServerProcess(arguments: [
             "--appendonly", "yes", "--user", "ann", "on", ">secret", "~*", "+@all", "-config",
@@ -212,7 +212,7 @@ import TokenState
         #expect(lines.messages == ["it could not be checked whether Redis keeps what it acknowledges"])
     }
 
-    @Test("a role that can do without Redis begins without it, though it is to refuse one that loses things")
+    @Test("A role that can do without Redis begins without it, though it is to refuse one that loses things")
     func impatient() async throws {
         var settings = RedisSettings()
         settings.endpoint = RedisEndpoint(host: "127.0.0.1", port: try freePort())
@@ -226,7 +226,7 @@ import TokenState
 
     private static let warning = "Redis may lose what it has acknowledged"
 
-    @Test("a server that comes back set up worse is warned of, and ends no role in mid-run, with either policy")
+    @Test("A server that comes back set up worse is warned of, and ends no role in mid-run, with either policy")
     func comesBack() async throws {
         for policy in RedisDurabilityPolicy.allCases {
             let server = try RedisServerProcess(arguments: ["--appendonly", "yes", "--maxmemory-policy", "noeviction"])
@@ -246,7 +246,7 @@ import TokenState
         }
     }
 
-    @Test("a server is warned of once for each history of its data, however often its connection is lost")
+    @Test("A server is warned of once for each history of its data, however often its connection is lost")
     func onceForEach() async throws {
         let server = try RedisServerProcess()
         var settings = RedisSettings()
@@ -291,7 +291,7 @@ import TokenState
         }
     }
 
-    @Test("the check ends with the role that it was made beside, however long Redis is away")
+    @Test("The check ends with the role that it was made beside, however long Redis is away")
     func cancelled() async throws {
         var settings = RedisSettings()
         settings.endpoint = RedisEndpoint(host: "127.0.0.1", port: try freePort())

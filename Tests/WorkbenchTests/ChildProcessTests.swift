@@ -11,7 +11,7 @@ struct ChildProcessTests {
         try ChildProcess("sh", executable: "/bin/sh", arguments: ["-c", script], takesInput: takesInput)
     }
 
-    @Test("answers what it is told, line by line, until its input ends")
+    @Test("Answers what it is told, line by line, until its input ends")
     func conversation() throws {
         let child = try shell("while read -r line; do echo \"heard $line\"; done; echo bye", takesInput: true)
         try child.tell("one")
@@ -22,7 +22,7 @@ struct ChildProcessTests {
         #expect(child.wait() == 0)
     }
 
-    @Test("that does not listen is an error, not the end of this process")
+    @Test("That does not listen is an error, not the end of this process")
     func deaf() throws {
         let ended = try shell("exit 3", takesInput: true)
         #expect(ended.wait() == 3)
@@ -32,7 +32,7 @@ struct ChildProcessTests {
         #expect(silent.wait() == 0)
     }
 
-    @Test("ended by a signal says which")
+    @Test("Ended by a signal says which")
     func signals() throws {
         let child = try shell("read -r _", takesInput: true)
         #expect(child.isRunning)
@@ -41,7 +41,7 @@ struct ChildProcessTests {
         #expect(!child.isRunning)
     }
 
-    @Test("can be ended while another thread waits for it")
+    @Test("Can be ended while another thread waits for it")
     func endedMeanwhile() async throws {
         let child = try shell("read -r _", takesInput: true)
         let (codes, ended) = AsyncStream.makeStream(of: Int32.self)
@@ -55,7 +55,7 @@ struct ChildProcessTests {
         #expect(code == 128 + SIGKILL)
     }
 
-    @Test("may say its errors among its output")
+    @Test("May say its errors among its output")
     func errors() throws {
         let child = try ChildProcess(
             "sh",
@@ -67,7 +67,7 @@ struct ChildProcessTests {
         #expect(child.wait() == 0)
     }
 
-    @Test("takes what it started with it, if it leads a group")
+    @Test("Takes what it started with it, if it leads a group")
     func group() throws {
         let child = try ChildProcess(
             "sh",

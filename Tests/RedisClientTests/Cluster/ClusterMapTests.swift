@@ -28,7 +28,7 @@ struct ClusterMapTests {
         .array([.integer(first), .integer(last)] + nodes)
     }
 
-    @Test("an empty host, or none, is the one that was asked; replicas are told apart; more fields are passed over")
+    @Test("An empty host, or none, is the one that was asked; replicas are told apart; more fields are passed over")
     func reads() throws {
         let ranges = try read(
             .array([
@@ -56,7 +56,7 @@ struct ClusterMapTests {
         #expect(topology.owner(of: RedisSlot(number: 16_383)) == 2)
     }
 
-    @Test("slots of a master whose address nobody knows are left out, not guessed")
+    @Test("Slots of a master whose address nobody knows are left out, not guessed")
     func unknownMaster() throws {
         let ranges = try read(
             .array([
@@ -66,7 +66,7 @@ struct ClusterMapTests {
         #expect(ranges.map(\.slots) == [20...29])
     }
 
-    @Test("what is not a map is refused, whatever it is")
+    @Test("What is not a map is refused, whatever it is")
     func malformed() throws {
         let good = node(.text("h"), 1)
         let bad: [ReplyValue] = [
@@ -87,7 +87,7 @@ struct ClusterMapTests {
         }
     }
 
-    @Test("a redirection changes one slot, and may name a node that no map has named")
+    @Test("A redirection changes one slot, and may name a node that no map has named")
     func move() {
         var topology = ClusterTopology()
         let (a, b) = (RedisAddress(host: "a", port: 1), RedisAddress(host: "b", port: 1))
@@ -113,7 +113,7 @@ struct ClusterRefusalTests {
         ClusterRefusal(.server(text: text), asked: asked)
     }
 
-    @Test("redirections name slot and node; no host is the one that was asked")
+    @Test("Redirections name slot and node; no host is the one that was asked")
     func redirections() {
         let slot = RedisSlot(number: 3999)
         #expect(refusal("MOVED 3999 127.0.0.1:6381") == .moved(slot, to: .init(host: "127.0.0.1", port: 6381)))
@@ -122,7 +122,7 @@ struct ClusterRefusalTests {
         #expect(refusal("ASK 3999 h.example:1") == .ask(.init(host: "h.example", port: 1)))
     }
 
-    @Test("some troubles pass, and some of those say that the map is old")
+    @Test("Some troubles pass, and some of those say that the map is old")
     func later() {
         for text in ["TRYAGAIN Multiple keys", "LOADING Redis is loading"] {
             #expect(refusal(text) == .later(mapIsDoubtful: false))
@@ -133,7 +133,7 @@ struct ClusterRefusalTests {
     }
 
     @Test(
-        "all other errors are the command's own, redirections that cannot be read too",
+        "All other errors are the command's own, redirections that cannot be read too",
         arguments: [
             "ERR unknown command", "WRONGTYPE x", "NOSCRIPT x", "CROSSSLOT x", "OOM x", "MOVED", "MOVED 1",
             "MOVED x h:1",
@@ -144,7 +144,7 @@ struct ClusterRefusalTests {
         #expect(refusal(text) == nil)
     }
 
-    @Test("a command that may have run is nobody's to send again")
+    @Test("A command that may have run is nobody's to send again")
     func fateUnknown() {
         #expect(ClusterRefusal(.maybeExecuted(reason: "MOVED 1 h:1"), asked: asked) == nil)
         #expect(ClusterRefusal(.timeout(after: .seconds(1)), asked: asked) == nil)

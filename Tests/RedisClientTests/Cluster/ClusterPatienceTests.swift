@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The patience of a command with a cluster")
 struct ClusterPatienceTests {
-    @Test("redirections are followed at once, but only so many in a row: then the command waits, and begins anew")
+    @Test("Redirections are followed at once, but only so many in a row: then the command waits, and begins anew")
     func redirections() {
         var patience = ClusterPatience(deadline: nil)
         for _ in 0..<2 {
@@ -17,7 +17,7 @@ struct ClusterPatienceTests {
         #expect(patience.waits == 2 && patience.redirections == 0)
     }
 
-    @Test("without a deadline a command never gives up")
+    @Test("Without a deadline a command never gives up")
     func forEver() {
         var patience = ClusterPatience(deadline: nil)
         for second in 0..<1000 as Range<Int64> {
@@ -27,7 +27,7 @@ struct ClusterPatienceTests {
         }
     }
 
-    @Test("no wait ends after the deadline, and from then on the command is neither sent on nor put off")
+    @Test("No wait ends after the deadline, and from then on the command is neither sent on nor put off")
     func deadline() {
         let deadline = NIODeadline.second(10)
         var patience = ClusterPatience(deadline: deadline)
@@ -40,7 +40,7 @@ struct ClusterPatienceTests {
         #expect(none == nil)
     }
 
-    @Test("waits double from 10 ms up to 640 ms, minus up to one half by chance")
+    @Test("Waits double from 10 ms up to 640 ms, minus up to one half by chance")
     func lengths() {
         for (number, milliseconds) in [(1, 10), (2, 20), (3, 40), (7, 640), (8, 640), (1000, 640)] as [(Int, Int64)] {
             let half = TimeAmount.milliseconds(milliseconds).nanoseconds / 2

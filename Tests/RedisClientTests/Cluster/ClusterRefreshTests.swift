@@ -20,7 +20,7 @@ struct ClusterRefreshTests {
         refresh.timerFired(now: .second(second))
     }
 
-    @Test("at once at first, then after the interval")
+    @Test("At once at first, then after the interval")
     mutating func interval() {
         var asked = asks(at: 0)
         #expect(asked)
@@ -32,7 +32,7 @@ struct ClusterRefreshTests {
         #expect(asked)
     }
 
-    @Test("a hint brings the question forward, a storm of hints only to the minimum interval")
+    @Test("A hint brings the question forward, a storm of hints only to the minimum interval")
     mutating func hints() {
         _ = asks(at: 0)
         refresh.succeeded(isSettled: true, now: .second(0))
@@ -44,7 +44,7 @@ struct ClusterRefreshTests {
         #expect(refresh.nextDeadline == .second(10))
     }
 
-    @Test("a hint during the question asks once more: the answer may be older")
+    @Test("A hint during the question asks once more: the answer may be older")
     mutating func hintMeanwhile() {
         _ = asks(at: 0)
         refresh.request(now: .second(0))
@@ -52,7 +52,7 @@ struct ClusterRefreshTests {
         #expect(refresh.nextDeadline == .second(1))
     }
 
-    @Test("failures, silence and incomplete maps wait longer each time; a hint does not cut that short")
+    @Test("Failures, silence and incomplete maps wait longer each time; a hint does not cut that short")
     mutating func failures() {
         _ = asks(at: 0)
         refresh.failed(now: .second(0))
@@ -75,7 +75,7 @@ struct ClusterRefreshTests {
         #expect(refresh.nextDeadline == .second(21))
     }
 
-    @Test("an answer that comes when somebody else was asked meanwhile is too old")
+    @Test("An answer that comes when somebody else was asked meanwhile is too old")
     mutating func lateAnswer() {
         _ = asks(at: 0)
         let first = refresh.question
@@ -100,7 +100,7 @@ struct ParkedCommandsTests {
 
     private func numbers(_ commands: [ClusterCommand]) -> [UInt16] { commands.map(\.slot.number) }
 
-    @Test("it is bounded in number and bytes, and hands out in order, the overdue apart")
+    @Test("It is bounded in number and bytes, and hands out in order, the overdue apart")
     func bounds() {
         var parked = ParkedCommands(limitCommands: 3, limitBytes: 1000)
         parked.append(command(1, deadline: .second(5)), due: .second(9))
@@ -120,7 +120,7 @@ struct ParkedCommandsTests {
         #expect(!small.isFull)
     }
 
-    @Test("each waits for its own time, however long the others do")
+    @Test("Each waits for its own time, however long the others do")
     func due() {
         var parked = ParkedCommands(limitCommands: 10, limitBytes: 1000)
         #expect(parked.nextDue == nil)

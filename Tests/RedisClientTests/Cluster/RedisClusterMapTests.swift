@@ -39,13 +39,13 @@ struct RedisClusterMapTests {
         }
     }
 
-    @Test("slots of the keys used here")
+    @Test("Slots of the keys used here")
     func keys() {
         #expect(RedisSlot(key: Self.low).number < 8192 && RedisSlot(key: Self.high).number >= 8192)
     }
 
     @Test(
-        "who is named by MOVED is asked first from then on, before any map says so; who cares for masters hears of it"
+        "Who is named by MOVED is asked first from then on, before any map says so; who cares for masters hears of it"
     )
     func believed() async throws {
         let target = try await Self.server(map: { _ in }, answer: { $1.answer("+there\r\n") })
@@ -70,7 +70,7 @@ struct RedisClusterMapTests {
         try await target.close()
     }
 
-    @Test("a redirection, and a node that doubts, ask for the map")
+    @Test("A redirection, and a node that doubts, ask for the map")
     func asksAgain() async throws {
         for word in ["MOVED 15495 :PORT", "CLUSTERDOWN x"] {
             let target = try await Self.server {
@@ -99,7 +99,7 @@ struct RedisClusterMapTests {
         }
     }
 
-    @Test("a command that a master has been sent completes, though the next map does not name it any more")
+    @Test("A command that a master has been sent completes, though the next map does not name it any more")
     func inFlight() async throws {
         let isHolding = Atomic(false)
         let isOver = Atomic(false)
@@ -150,7 +150,7 @@ struct RedisClusterMapTests {
         try await target.close()
     }
 
-    @Test("a lost connection asks for the map")
+    @Test("A lost connection asks for the map")
     func lostConnection() async throws {
         let isOver = Atomic(false)
         let source = try await Self.server { _ in
@@ -183,7 +183,7 @@ struct RedisClusterMapTests {
         try await target.close()
     }
 
-    @Test("a map that comes when another node has been asked meanwhile is not taken")
+    @Test("A map that comes when another node has been asked meanwhile is not taken")
     func late() async throws {
         let held = Mutex<[@Sendable () -> Void]>([])
         let hanging = try await Self.server { channel in
@@ -211,7 +211,7 @@ struct RedisClusterMapTests {
         try await other.close()
     }
 
-    @Test("when no master can be reached a replica tells who took over")
+    @Test("When no master can be reached a replica tells who took over")
     func replicaTells() async throws {
         let replica = try await Self.server {
             $0.answer(Self.map($0.localAddress?.port ?? 0))
@@ -228,7 +228,7 @@ struct RedisClusterMapTests {
         try await replica.close()
     }
 
-    @Test("a server that may not tell the map is a single one, unless it is configured to be a node")
+    @Test("A server that may not tell the map is a single one, unless it is configured to be a node")
     func forbidden() async throws {
         for kind in [RedisCluster.Configuration.Kind.detect, .cluster] {
             let server = try await Self.server {
@@ -258,7 +258,7 @@ struct RedisClusterMapTests {
         }
     }
 
-    @Test("a script that is not known where ASK led to is loaded there, and the node is told again that it was named")
+    @Test("A script that is not known where ASK led to is loaded there, and the node is told again that it was named")
     func askedScript() async throws {
         let target = try await Self.server { _ in
         } answer: { request, channel in

@@ -39,7 +39,7 @@ struct RedisClusterRuleTests {
         }
     }
 
-    @Test("redirections that go round in a circle are followed until they lead somewhere", arguments: ["MOVED", "ASK"])
+    @Test("Redirections that go round in a circle are followed until they lead somewhere", arguments: ["MOVED", "ASK"])
     func circle(word: String) async throws {
         let count = Atomic(0)
         let server = try await Self.server { request in
@@ -53,7 +53,7 @@ struct RedisClusterRuleTests {
         try await server.close()
     }
 
-    @Test("redirections that lead nowhere end with the command's time, with the server's words")
+    @Test("Redirections that lead nowhere end with the command's time, with the server's words")
     func endlessCircle() async throws {
         let server = try await Self.server { request in
             (request.contains("ASKING") ? "+OK\r\n" : "") + "-ASK 1 127.0.0.1:PORT\r\n"
@@ -65,7 +65,7 @@ struct RedisClusterRuleTests {
         try await server.close()
     }
 
-    @Test("a command that is sent on and put off again and again, as while a slot moves, goes on until it is run")
+    @Test("A command that is sent on and put off again and again, as while a slot moves, goes on until it is run")
     func sentOnAndPutOff() async throws {
         let count = Atomic(0)
         let target = try await Self.server { _ in
@@ -80,7 +80,7 @@ struct RedisClusterRuleTests {
         try await target.close()
     }
 
-    @Test("who is named by ASK is told so before the command, and the map stays as it is")
+    @Test("Who is named by ASK is told so before the command, and the map stays as it is")
     func asking() async throws {
         let target = try await Self.server { request in
             request.hasPrefix("*1\r\n$6\r\nASKING\r\n*2\r\n$3\r\nGET") ? "+OK\r\n+there\r\n" : "-ERR not asked\r\n"
@@ -96,7 +96,7 @@ struct RedisClusterRuleTests {
         try await target.close()
     }
 
-    @Test("a command that nobody can run is tried again until it can, or its time is over")
+    @Test("A command that nobody can run is tried again until it can, or its time is over")
     func later() async throws {
         let count = Atomic(0)
         let server = try await Self.server { request in
@@ -112,7 +112,7 @@ struct RedisClusterRuleTests {
         try await server.close()
     }
 
-    @Test("a seed that is dead, and one that tells nonsense, are passed over")
+    @Test("A seed that is dead, and one that tells nonsense, are passed over")
     func badSeeds() async throws {
         let liar = try await Self.server(map: { _ in "*1\r\n:5\r\n" }, answer: { _ in "+lie\r\n" })
         let server = try await Self.server { _ in "+truth\r\n" }
@@ -126,7 +126,7 @@ struct RedisClusterRuleTests {
         try await server.close()
     }
 
-    @Test("without a map commands wait, within bounds, and closing ends them as not sent")
+    @Test("Without a map commands wait, within bounds, and closing ends them as not sent")
     func withoutMap() async throws {
         let client = try await TestClusterClient(ports: [try freePort()]) { $0.parkedLimitCommands = 2 }
         let waiting = client.start([["GET", "a"], ["GET", "b"], ["GET", "c"]])
@@ -141,7 +141,7 @@ struct RedisClusterRuleTests {
         #expect(try await client.command("GET", "a") == .failure(.closed))
     }
 
-    @Test("what waited for a master that is gone goes to who serves its slots now")
+    @Test("What waited for a master that is gone goes to who serves its slots now")
     func goneMaster() async throws {
         let port = try freePort()
         let tellsOld = Atomic(true)
@@ -159,7 +159,7 @@ struct RedisClusterRuleTests {
         try await server.close()
     }
 
-    @Test("a single server serves all slots, database and all, when it is asked for a map and has none")
+    @Test("A single server serves all slots, database and all, when it is asked for a map and has none")
     func singleServer() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClusterClient(ports: [server.port]) { $0.seeds[0].database = 3 }
@@ -172,7 +172,7 @@ struct RedisClusterRuleTests {
         try await client.close()
     }
 
-    @Test("several seeds are a cluster by their number: one that is none is not taken for it")
+    @Test("Several seeds are a cluster by their number: one that is none is not taken for it")
     func severalSeeds() async throws {
         let server = try RedisServerProcess()
         let client = try await TestClusterClient(ports: [server.port, server.port]) { configuration in

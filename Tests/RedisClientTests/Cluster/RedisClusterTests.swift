@@ -11,7 +11,7 @@ struct RedisClusterTests {
     /// Reads two keys.
     private static let pair = RedisScript("return {redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2])}")
 
-    @Test("every key goes to the master of its slot, by one seed's word; scripts run on every master")
+    @Test("Every key goes to the master of its slot, by one seed's word; scripts run on every master")
     func allSlots() async throws {
         let servers = try RedisClusterProcess()
         // The last one is a replica, which tells the map as well.
@@ -31,7 +31,7 @@ struct RedisClusterTests {
         try await client.close()
     }
 
-    @Test("a slot that moves while commands run: each runs exactly once, wherever its key is at that moment")
+    @Test("A slot that moves while commands run: each runs exactly once, wherever its key is at that moment")
     func movingSlot() async throws {
         let servers = try RedisClusterProcess()
         let client = try await TestClusterClient(ports: servers.servers.map(\.port))
@@ -78,7 +78,7 @@ struct RedisClusterTests {
         try await client.close()
     }
 
-    @Test("a master killed in mid-run: its replica takes over, and what is repeated gets through, scripts too")
+    @Test("A master killed in mid-run: its replica takes over, and what is repeated gets through, scripts too")
     func failover() async throws {
         let servers = try RedisClusterProcess()
         let client = try await TestClusterClient(ports: servers.servers.map(\.port))
@@ -124,7 +124,7 @@ struct RedisClusterTests {
         try await client.close()
     }
 
-    @Test("commands for the other masters complete while one hangs; what it was sent completes when it is back")
+    @Test("Commands for the other masters complete while one hangs; what it was sent completes when it is back")
     func hangingNode() async throws {
         let servers = try RedisClusterProcess(nodeTimeoutMilliseconds: 60_000)
         let client = try await TestClusterClient(ports: servers.servers.map(\.port))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Sent commands")
 struct SentBytesTests {
-    @Test("the oldest without reply is found, however they were put into buffers")
+    @Test("The oldest without reply is found, however they were put into buffers")
     func order() {
         for seed in 0..<50 as Range<UInt64> {
             var random = SeededGenerator(seed: seed)
