@@ -52,7 +52,7 @@ ASSERTION = re.compile(r"#expect|#require|Issue\.record|confirmation\(")
 # The beginning of a comment, by the end of a file's name.
 COMMENT_MARKS = {".swift": "//", ".c": "//", ".h": "//", ".js": "//", ".proto": "//", ".py": "#"}
 DOC_COMMENT = re.compile(r"^\s*///(?!/)")
-NAMELESS = re.compile(r"^\s*///\s*(What|Whether|Where|Which|Who|How)\b")
+NAMELESS = re.compile(r"^\s*///\s*(What|Whether|Where|Which|Whoever|Who|Why|Those|How)\b")
 # Explains the marks in brackets by which comments cite the source of a rule.
 RULE_SOURCES = "Sources/APNsProtocol/RuleSource.swift"
 RULE_SOURCE = re.compile(r'\bcase \w+ = "(\w+)"')

@@ -110,7 +110,7 @@ class HouseRules(unittest.TestCase):
     def test_a_doc_comment_names_its_subject(self):
         self.write("Sources/belfry/Good.swift", "/// The token may be dead.\n/// What it is stays open.\n// How.\n")
         self.write("Sources/belfry/Other.swift", "/// Whatever it is, it goes.\nlet a = 1\n")
-        for word in ["What", "Whether", "Where", "Which", "Who", "How"]:
+        for word in ["What", "Whether", "Where", "Which", "Who", "Whoever", "Why", "Those", "How"]:
             with self.subTest(word):
                 comment = f"    /// {word} it is.\n    /// {word} it was.\n"
                 self.write("Sources/belfry/Main.swift", f"/// The parts.\nenum Main {{\n{comment}}}\n")

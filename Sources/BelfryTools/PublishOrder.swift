@@ -91,7 +91,7 @@ public struct PublishOrder: Equatable, Sendable {
         return (template, tokens)
     }
 
-    /// When a notification expires that is to be stored for so long.
+    /// The expiration of a notification that is to be stored for so long.
     ///
     /// - Parameters:
     ///   - ttl: parts of a second count as a whole one: less than asked for would be less than promised.

@@ -12,7 +12,7 @@ struct RegistrationColumns: Equatable, Sendable {
 
     let fields: [Field]
 
-    /// Those of a file without a header line.
+    /// The columns of a file without a header line.
     static let standard = RegistrationColumns(fields: Field.allCases)
 
     private init(fields: [Field]) {

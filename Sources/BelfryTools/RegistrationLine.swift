@@ -5,7 +5,7 @@ import TokenState
 /// One line of a file of registrations: `token[,registered at[,locale[,time zone]]]`, or in the order of the file's
 /// header. The token is in hexadecimal digits; what is empty or left out is that of the command.
 struct RegistrationLine: Equatable, Sendable {
-    /// Why a line cannot be used, for a person to read.
+    /// The reason that a line cannot be used, for a person to read.
     struct Fault: Error, Equatable {
         var message: String
     }

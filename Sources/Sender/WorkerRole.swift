@@ -97,7 +97,7 @@ package final class WorkerRole: Role {
 
     // MARK: Starting and stopping
 
-    /// Those of the shards, and one for the follower.
+    /// The loops of the shards, and one for the follower.
     package var loops: [String] {
         (0..<context.configuration.worker.shards).map { "shard-\($0)" } + (followsTombstones ? ["tombstones"] : [])
     }

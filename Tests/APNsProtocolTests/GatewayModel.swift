@@ -6,7 +6,7 @@ struct GatewayModel {
     let limits: GatewayLimits
     let refuse: (Received) -> APNsStatus?
 
-    /// Why the model stops at a frame.
+    /// The reason that the model stops at a frame.
     private enum Stop: Error {
         case cutOff
         case refused(APNsStatus, identifier: UInt32)

@@ -15,7 +15,7 @@ final class ChaosServers {
     static let partitions = 12
     /// Of each topic.
     static let devices = 20_000
-    /// Those that are sent to.
+    /// Topics that are sent to.
     static let sendingTopics = LocalPipeline.Options().topics
     private static let timeoutMilliseconds: Int32 = 30_000
 

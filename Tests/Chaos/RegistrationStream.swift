@@ -36,7 +36,7 @@ struct RegistrationStream: Sendable {
     let topics: [String]
     /// By topic and device, 32 bytes each.
     let tokens: [[[UInt8]]]
-    /// Those of which half of the records are.
+    /// The tokens of which half of the records are.
     private let hot: [TokenPlace]
     private let seed: UInt64
     /// Time of the first record, UNIX seconds.

@@ -40,7 +40,7 @@ struct TakeoverMeter: Sendable {
         var isFinished = false
     }
 
-    /// Those that have come to their end.
+    /// Takeovers that have come to their end.
     private(set) var finished: [Takeover] = []
     private var open: [Open] = []
     /// Partitions in which something waited at the last look.
@@ -116,7 +116,7 @@ struct TakeoverMeter: Sendable {
     /// signalled.
     var longest: Duration? { all.map(\.time).max() }
 
-    /// Those that took, or take, too long.
+    /// Takeovers that took, or take, too long.
     var late: [Takeover] { all.filter { $0.time > $0.signal.limit(session: session) } }
 
     private var all: [Takeover] { finished + open.map(\.takeover) }

@@ -30,7 +30,7 @@ extension IntegrationTests {
             try kafka.wait(for: "\(expected)", within: patienceSeconds) { (try? inspector.count()) == expected }
         }
 
-        /// Why tokens are dead; `none` for those that are not.
+        /// The reason that tokens are dead; `none` for those that are not.
         private func reasons(_ tokens: some Sequence<[UInt8]>, _ inspector: TokenInspector) throws -> Set<String> {
             Set(
                 try tokens.map { token in

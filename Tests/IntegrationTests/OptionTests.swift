@@ -113,7 +113,7 @@ extension IntegrationTests {
                 text.matches(of: /`belfry ([a-z]+(?: [a-z]+)*)/).map { $0.1.split(separator: " ").map(String.init) }
             }
 
-            /// Those at the beginning of a piece of code, without the dashes.
+            /// The options at the beginning of a piece of code, without the dashes.
             var options: [String] { text.matches(of: /`--([a-z][a-z-]*)/).map { String($0.1) } }
 
             func names(option: String) -> Bool { Self.has("(^|[` (])--\(option)(?![-a-z])", text) }

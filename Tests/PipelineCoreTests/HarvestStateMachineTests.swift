@@ -1,7 +1,7 @@
 import PipelineCore
 import Testing
 
-/// When feedback lists are read, and how far ahead of what is safe.
+/// The readings of feedback lists: their times, and how far they run ahead of what is safe.
 @Suite struct HarvestStateMachineTests {
     /// Every world that can come of one, each once; the path to the first that breaks a rule.
     private func explore(

@@ -95,7 +95,7 @@ struct HarvestWorld: Hashable {
 
     private var brokerIsAsked = false
     private var leaseIsAsked = false
-    /// When Redis answered that the lease is ours or not, before anybody has heard it.
+    /// The time at which Redis answered that the lease is ours or not, before anybody has heard it.
     private var leaseReply: LeaseReply?
     /// Until when the harvester may rely on the lease by what it has heard.
     private var reliesUntil: MonotonicTime?

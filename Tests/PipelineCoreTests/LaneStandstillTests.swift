@@ -2,7 +2,7 @@ import Testing
 
 @testable import PipelineCore
 
-/// When a lane stands still.
+/// Lanes that stand still.
 @Suite struct LaneStandstillTests {
     private var standstill = LaneStandstill(patience: .seconds(60))
 

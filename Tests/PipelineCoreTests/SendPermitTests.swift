@@ -2,7 +2,7 @@ import Testing
 
 @testable import PipelineCore
 
-/// When a shard may send, and how many bytes it may hold.
+/// A shard's permit to send, and the bytes that it may hold.
 @Suite struct SendPermitTests {
     private var permit = SendPermit(patience: .seconds(10))
 

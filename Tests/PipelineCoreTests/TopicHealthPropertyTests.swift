@@ -63,7 +63,7 @@ private struct HealthWorld {
     private let accepts: Bool
     private let limit: Int
     private var now = MonotonicTime(nanoseconds: 0)
-    /// When each refusal with a ticket was made; the ticket is the index plus 1.
+    /// The times of the refusals with a ticket; the ticket is the index plus 1.
     private var refusedAt: [MonotonicTime] = []
     /// For each acceptance of a batch: when its connection was opened, and how many refusals had been made by then.
     private var acceptances: [(openedAt: MonotonicTime, count: Int, lastTicket: Int)] = []

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PipelineCore
 
-/// When a topic is stopped, probed, and sent to again.
+/// The stop of a topic, its probes, and its return.
 @Suite struct TopicHealthTests {
     private var health = TopicHealth(limits: .forTests())
     private var now = MonotonicTime(nanoseconds: 0)

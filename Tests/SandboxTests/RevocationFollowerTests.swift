@@ -2,7 +2,7 @@ import Testing
 
 @testable import Sandbox
 
-/// When the revocation list is read again.
+/// The times at which the revocation list is read again.
 struct RevocationFollowerTests {
     private let stamp = FileStamp(inode: 1, sizeBytes: 100, modifiedNanoseconds: 5)
 

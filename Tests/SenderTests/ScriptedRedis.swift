@@ -22,7 +22,7 @@ final class ScriptedRedis: RedisPipeline {
     private var unanswered: [RedisConnection.Completion] = []
     private var isClosed = false
     private static let timeout = TimeAmount.seconds(1)
-    /// Whoever asks a closed connection more often than that asks for ever.
+    /// Questions that are put to a closed connection; more would go on for ever.
     private static let patience = 100
 
     init(on eventLoop: EmbeddedEventLoop) {

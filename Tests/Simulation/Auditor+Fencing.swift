@@ -43,7 +43,7 @@ extension Auditor {
         memberships[member.number, default: .init()].isFenced = true
     }
 
-    /// Why a worker has no right to write now; nil: it has.
+    /// The reason that a worker has no right to write now; nil: it has.
     func objection(toWritingBy worker: SimulatedWorker) -> String? {
         guard let known = memberships[worker.member] else { return nil }
         if holds(.fencing), known.isFenced {

@@ -43,9 +43,9 @@ final class Auditor {
         /// In Redis; nil while it lives.
         var deadSince: VirtualTime?
         var aliveSince: VirtualTime = 0
-        /// When its death was published; nil: it was not, or it lives.
+        /// The time at which its death was published; nil: it was not, or it lives.
         var publishedAt: VirtualTime?
-        /// When the gateway last refused it, or a worker last read that it had.
+        /// The time at which the gateway last refused it, or a worker last read that it had.
         var refusedAt: VirtualTime = 0
         /// Order cannot be asked for: a counted exception met one of its notifications.
         var isExempt = false
@@ -71,10 +71,10 @@ final class Auditor {
 
     /// Commits and assignments of a member, as far as it knows them.
     struct Membership {
-        /// When each commit that is not answered was sent.
+        /// The times at which the commits that are not answered were sent.
         var unanswered: [VirtualTime] = []
         var answeredAt: VirtualTime = 0
-        /// When it began with the partitions of its last assignment.
+        /// The time at which it began with the partitions of its last assignment.
         var assignedAt: VirtualTime = 0
         /// It knows that it is no member any more, and was assigned nothing since.
         var isFenced = false
@@ -95,7 +95,7 @@ final class Auditor {
     var owners: [Int32: Ownership] = [:]
     /// Everything below was found to be accounted for, by partition.
     var auditedEnd: [Int32: Int] = [:]
-    /// When a record was last fetched, and by whom.
+    /// The last fetch of a record: when, and by whom.
     var fetches: [(member: Int, time: VirtualTime)?]
     /// By member.
     var memberships: [Int: Membership] = [:]

@@ -69,9 +69,9 @@ struct Features: OptionSet, Sendable, Hashable {
     ]
 
     static let all = Features(named.map(\.feature))
-    /// Those that the sender is not ready for.
+    /// Features that the sender is not ready for.
     static let planned: Features = []
-    /// Those that seeds choose from unless told otherwise.
+    /// Features that seeds choose from unless told otherwise.
     static let current: Features = all.subtracting(planned)
 }
 
@@ -108,6 +108,6 @@ struct Checks: OptionSet, Sendable, Hashable {
     ]
 
     static let all = Checks(named.map(\.check))
-    /// Those that hold unless told otherwise.
+    /// Checks that hold unless told otherwise.
     static let current: Checks = all.subtracting(.noWrongTombstone)
 }

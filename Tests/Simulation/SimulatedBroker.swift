@@ -5,7 +5,7 @@ final class SimulatedBroker {
     /// One record as it lies in its partition.
     struct Stored {
         var record: KafkaRecord
-        /// When a fetch can bring it.
+        /// The time from which a fetch can bring it.
         var time: VirtualTime
         /// Index in the plan.
         var ordinal: Int

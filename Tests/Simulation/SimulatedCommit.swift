@@ -16,9 +16,9 @@ struct SimulatedCommit {
         var lost: (until: VirtualTime, isApplied: Bool) = (0, false)
         /// Answers take seconds before this time.
         var answersLateUntil: VirtualTime = 0
-        /// Those of before this time arrive then. In the client they end with its process.
+        /// Commits of before this time arrive then. In the client they end with its process.
         var deferred: (until: VirtualTime, isInClient: Bool) = (0, false)
-        /// Those of before this time are answered by a time-out only.
+        /// Commits of before this time are answered by a time-out only.
         var unanswered: (until: VirtualTime, isApplied: Bool) = (0, false)
 
         /// Time for which a commit is kept from arriving.

@@ -13,7 +13,7 @@ final class SimulatedConnection: GatewayConnection {
     private static let handshakeBytes: UInt64 = 1500
     /// Bytes that TLS adds to a record.
     private static let recordBytes: UInt64 = 22
-    /// When TCP gives up on a peer that acknowledges nothing.
+    /// The time after which TCP gives up on a peer that acknowledges nothing.
     private static let tcpPatience = VirtualTime.seconds(900)
 
     let worker: SimulatedWorker
@@ -70,7 +70,7 @@ final class SimulatedConnection: GatewayConnection {
         /// Position of its end in the stream.
         var end: UInt64
         var writtenAt: VirtualTime
-        /// Why the worker had no right to write.
+        /// The reason that the worker had no right to write.
         var objection: String?
     }
 

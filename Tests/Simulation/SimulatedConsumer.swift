@@ -18,7 +18,7 @@ final class SimulatedConsumer: GroupConsumer {
         case revoke([Int32])
     }
 
-    /// When the client gives up on an answer.
+    /// The client's patience with an answer.
     private static let clientTimeout = VirtualTime.seconds(60)
 
     let number: Int

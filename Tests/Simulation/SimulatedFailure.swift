@@ -1,6 +1,6 @@
 import TLSTransport
 
-/// Why a simulated connection ended.
+/// The reason that a simulated connection ended.
 struct SimulatedFailure: Error, CustomStringConvertible {
     let reason: String
 

@@ -75,7 +75,7 @@ final class SimulatedGroup {
         members.contains { $0 === member }
     }
 
-    /// Why a member's commit is refused; nil if it is not.
+    /// The reason that a member's commit is refused; nil if it is not.
     ///
     /// - Parameter generation: the one that the commit names.
     func refusal(of member: SimulatedConsumer, in generation: Int) -> KafkaError? {

@@ -153,7 +153,7 @@ extension World {
         unixSeconds(start + record.time + record.expires)
     }
 
-    /// When a record says that it was published.
+    /// The time of publication that a record names.
     static func unixMilliseconds(of record: WorldPlan.Record) -> Int64 {
         1_800_000_000_000 + Int64((record.time - min(record.time, record.backdated)) / .milliseconds(1))
     }

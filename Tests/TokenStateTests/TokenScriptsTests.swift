@@ -335,7 +335,7 @@ private enum Message: Equatable {
         }
     }
 
-    /// When and how the device was told of.
+    /// The description of the device: its time and language; nil for a death.
     private var description: (at: UInt32, locale: String)? {
         switch self {
         case .register(let at, let locale), .describe(let at, let locale): (at, locale)

@@ -41,7 +41,7 @@ public final class CertificateStore: Sendable {
         var vanished: [Name] = []
         /// All files that cannot be used now.
         var faults: [CertificateDirectoryError] = []
-        /// Those of ``faults`` that the reading before did not have.
+        /// The ``faults`` that the reading before did not have.
         var newFaults: [CertificateDirectoryError] = []
         /// Containers that lack their passphrase and were not there before.
         var newLocked: [CertificateDirectory.PassedOver] = []

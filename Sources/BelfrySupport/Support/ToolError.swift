@@ -1,4 +1,4 @@
-/// Why a command could not do what it was asked for: exit code 1, or 64 for what was typed wrong.
+/// The reason that a command failed: exit code 1, or 64 for what was typed wrong.
 public enum ToolError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The input is wrong; one line for each fault. Nothing was published.
     case invalidInput([String])

@@ -1,8 +1,8 @@
 /// Bounds the bytes that a shard holds of all topics, so that hungry topics leave room for the others.
 ///
 /// A topic may hold as much as is free (dynamic threshold): one alone takes half of the limit, n hungry ones 1/(n + 1)
-/// each, and as much stays free for new topics. Topics that are only probed hold a quarter together, and the record that
-/// reached it; one may always take a record, whatever the others hold. Pure.
+/// each, and as much stays free for new topics. Topics that are only probed hold a quarter together, and the record
+/// that reached it; one may always take a record, whatever the others hold. Pure.
 public struct MemoryBudget: Equatable, Sendable {
     /// Most bytes of all topics, records being counted whole.
     public let limitBytes: Int

@@ -7,7 +7,7 @@ struct FaultChange: Sendable {
         case arm(Fault)
     }
 
-    /// Those it is for.
+    /// The topics that the change is for.
     let topics: [PushService.Topic]
     /// The change is, or may be, for the door.
     let isForTheDoor: Bool

@@ -64,7 +64,7 @@ struct FaultScript: Equatable, Sendable {
         }
     }
 
-    /// When the next step is due, in nanoseconds since the start; `nil` = that was the last.
+    /// The time at which the next step is due, in nanoseconds since the start; `nil` = that was the last.
     var nextAt: Int64? {
         next < steps.count ? steps[next].at : nil
     }

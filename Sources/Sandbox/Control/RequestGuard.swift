@@ -14,7 +14,7 @@ enum RequestGuard {
         var fetchMode: String?
     }
 
-    /// Why a request is not to be served; `nil` = it may be.
+    /// The reason that a request is not to be served; `nil` = it may be.
     static func refusal(of headers: Headers, method: String, path: String) -> ControlError? {
         // A name of the attacker's that resolves to 127.0.0.1 makes this port the same site as the attacker's page
         // (DNS rebinding); the name gives it away. Ports may differ: they are forwarded.

@@ -77,7 +77,7 @@ struct CourierNotification: Equatable, Sendable {
     let payload: [UInt8]
 }
 
-/// Why the service does not do what was asked.
+/// The reason that the service does not do what a device asked for.
 struct CourierRefusal: Error, Equatable, Sendable {
     /// The kind of refusal. Most are the last word on the connection, see ``isFinal``.
     enum Code: UInt8, CaseIterable, Sendable {

@@ -15,7 +15,7 @@ final class DeviceClientHandler: ChannelInboundHandler {
         let session: DeviceClientSession
         /// `nil` when the connection was only lost.
         let end: DeviceClientSession.End?
-        /// Why it was lost.
+        /// The reason of its loss.
         let reason: String
     }
 

@@ -6,7 +6,7 @@ struct ConnectRateLimit: Sendable {
     static let minuteNanoseconds: Int64 = 60_000_000_000
 
     let perMinute: Int
-    /// When the last `perMinute` connections came: a ring, the oldest at ``oldest`` once it is full.
+    /// The times of the last `perMinute` connections: a ring, the oldest at ``oldest`` once it is full.
     private var admitted: [Int64] = []
     private var oldest = 0
 

@@ -17,7 +17,7 @@ struct DelayLine<Element> {
 
     var isEmpty: Bool { head == items.count }
 
-    /// When the first may leave, not before those that stand before it; `nil` = there is none.
+    /// The time at which the first may leave, not before those that stand before it; `nil` = there is none.
     var nextDue: Int64? { isEmpty ? nil : items[head]?.due }
 
     /// Adds an element at the end.

@@ -66,11 +66,11 @@ public struct Fault: Hashable, Sendable {
     public struct Refusal: Hashable, Sendable {
         /// The notifications that are refused.
         public enum Selection: Hashable, Sendable {
-            /// Those whose number on their connection is a multiple of it.
+            /// The notifications whose number on their connection is a multiple of it.
             case every(Int)
-            /// Each with this probability, 0...1.
+            /// Each notification with this probability, 0...1.
             case probability(Double)
-            /// Those for these app instances.
+            /// The notifications for these app instances.
             case instances(Set<AppInstance>)
         }
 

@@ -3,7 +3,7 @@
 ///
 /// Pure: the time is an argument, in nanoseconds of a clock that never goes back.
 struct ReadPacer: Sendable {
-    /// When the next read may be. In the past: now.
+    /// The earliest time of the next read. In the past: now.
     private(set) var nextReadAt: Int64 = .min
 
     /// Notes that so many bytes were read.

@@ -37,7 +37,7 @@ struct TopicLedger: Sendable {
     var counters = SandboxTopicCounters()
     /// The notifications that wait, see ``TopicLedger/route(_:_:_:_:now:)``.
     var store: NotificationStore
-    /// Those of the waiting ones that wait for a power-saving time.
+    /// The devices whose notifications wait for a power-saving time.
     var heldDevices: HeldDevices
     /// The errors that the gateway makes on purpose.
     var faults = FaultPlan()

@@ -1,4 +1,4 @@
-/// When pages are told what. Pure: it is asked once per ``SandboxLimits/eventInterval``.
+/// Decides when pages are told of flashes and counts. Pure: it is asked once per ``SandboxLimits/eventInterval``.
 ///
 /// Flashes go out whenever there are any. Counts are calm: they go out twice a second while they change, and every five
 /// seconds as a sign of life: a page that hears nothing for longer has lost its connection.

@@ -29,7 +29,7 @@ final class PushService: Sendable {
             withLedger { $0.faults = FaultPlan(salt: Self.salt(name)) }
         }
 
-        /// Whoever changes the ledger thereby calls the devices that have something to fetch.
+        /// Reads or changes the ledger, and calls the devices that have something to fetch since.
         func withLedger<Result>(_ body: (inout TopicLedger) -> Result) -> Result {
             let (result, calls) = ledger.withLock { (body(&$0), $0.outbox.takeCalls()) }
             if !calls.isEmpty { courier.call(calls, topic: number) }

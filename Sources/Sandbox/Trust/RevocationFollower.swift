@@ -2,11 +2,11 @@
 struct FileStamp: Equatable, Sendable {
     let inode: UInt64
     let sizeBytes: Int64
-    /// When the content last changed.
+    /// The time of the last change of the content.
     let modifiedNanoseconds: Int64
 }
 
-/// When a revocation list is read again: once for each state of its file that was met.
+/// Decides when a revocation list is read again: once for each state of its file that was met.
 ///
 /// Pure. It is asked at every new connection, since looking at the file costs a microsecond and a handshake a thousand
 /// times that: so a certificate is refused from the first connection after its revocation [ours]. Connections that are

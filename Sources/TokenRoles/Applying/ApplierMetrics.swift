@@ -5,7 +5,7 @@ protocol ApplierReport: Sendable {
     var applied: RecordApplier.Counters { get }
     /// Of the Kafka topic that is applied.
     var partitions: [RecordApplier.Partition] { get }
-    /// Those of every applier that the role has.
+    /// The counters of every applier that the role has.
     var appliers: [RecordApplier.Counters] { get }
 }
 

@@ -24,7 +24,7 @@ struct BatchInHand {
     private(set) var items: [Item] = []
     /// Changes that take others back, in the order of their records.
     private var removals: [Item] = []
-    /// Why records cannot be used, by index.
+    /// The reasons that records cannot be used, by index.
     private(set) var refusals: [Int: RecordRefusal] = [:]
     /// Changes and dead letters without an acknowledgement.
     private(set) var pending = 0

@@ -13,7 +13,7 @@ final class KafkaBrokerCheck: BrokerCheck {
     private let eventLoop: any EventLoop
     private let properties: KafkaProperties
     private let topic: String
-    /// Those who wait for the answer to the question under way.
+    /// Askers that wait for the answer to the question under way.
     private var waiting: [((any Error)?) -> Void] = []
 
     private static let timeoutMilliseconds: Int32 = 5_000

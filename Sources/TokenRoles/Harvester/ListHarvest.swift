@@ -30,7 +30,7 @@ final class ListHarvest {
 
     let source: FeedbackConnection.Source
     private(set) var counters = Counters()
-    /// When a reading reached the list's end; at first the time of the start.
+    /// The time at which a reading reached the list's end; at first that of the start.
     private(set) var lastCompleted: MonotonicTime
     private(set) var machine: HarvestStateMachine
 
@@ -45,7 +45,7 @@ final class ListHarvest {
     private var connection: FeedbackConnection?
     private var decoder = FeedbackDecoder()
     private var backlog = ByteBuffer()
-    /// Why the connection ended.
+    /// The reason that the connection ended.
     private var connectionError: (any Error)?
     private var timer: (deadline: MonotonicTime, task: Scheduled<Void>)?
     private var stopped: EventLoopPromise<Void>?

@@ -109,7 +109,7 @@ struct DeliveryLedger: Sendable {
         resumptions = resumptions.map { _ in nil }
     }
 
-    /// When the last partition had something accepted again that was published after the kill; nil before that.
+    /// The time at which the last partition had something accepted again that was published after the kill; nil before.
     var resumption: Int64? {
         guard interruption != nil else { return nil }
         var last = Int64.min

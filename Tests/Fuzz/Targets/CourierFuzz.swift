@@ -83,7 +83,7 @@ struct CourierFuzz {
         )
     }
 
-    /// Whatever one device asks for, the others' apps stay as they were.
+    /// The others' apps stay as they were, whatever one device asks for.
     private func checkOthers(_ desk: Desk) throws(BrokenInvariant) {
         for topic in Self.topics.indices {
             let population = desk.withLedger(of: topic) { $0.population }

@@ -190,7 +190,7 @@ final class ApplyingAuditor {
         world.follower?.check()
     }
 
-    /// Whoever reads push.tombstones after compaction knows of a death that was told, whatever overtook its record.
+    /// A reader of push.tombstones after compaction knows of a death that was told, whatever overtook its record.
     private func checkLastWord(_ token: Int, _ state: ApplyingState) {
         // A worker's own tombstones come from the plan, and the keeper tells nothing.
         guard state.isDead, state.reason != TokenRecord.Reason.invalid.rawValue, !world.plan.hasRetention,

@@ -34,7 +34,7 @@ final class ApplyingMember: GroupConsumer {
     private let loop: SimulatedEventLoop
     /// Given by the group and not given back.
     private var held: Set<Int32> = []
-    /// Those whose assignment was answered: the next offset; negative: the beginning.
+    /// The partitions whose assignment was answered, with the next offset; negative: the beginning.
     private var positions: [Int32: Int64] = [:]
     private var starts: [Int32: Int64] = [:]
     private var paused: Set<Int32> = []

@@ -14,7 +14,7 @@ struct ApplyingPlan: Sendable, Equatable {
         var isStatic: Bool
         /// A worker's filter of dead tokens follows push.tombstones.
         var hasFollower: Bool
-        /// What was applied lately is applied again after a fail-over of Redis. Without, there is none.
+        /// Changes applied lately are applied again after a fail-over of Redis. Without, there is none.
         var replays: Bool
         var tokens: Int
         /// Tokens whose changes Redis refuses for good.
