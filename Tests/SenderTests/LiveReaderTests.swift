@@ -23,7 +23,7 @@ struct LiveReaderTests {
         #expect(bench.committed()?.offset == 3 && bench.committed()?.metadata == "3;")
     }
 
-    @Test("A small record that waits does not keep a batch of which the rest was passed over", arguments: [true, false])
+    @Test("A small record does not keep a batch of which the rest was passed over", arguments: [true, false])
     func sparse(isSparse: Bool) throws {
         let bench = Bench()
         defer { bench.shard.leave() }

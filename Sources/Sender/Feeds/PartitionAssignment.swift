@@ -27,7 +27,9 @@ final class PartitionAssignment {
     private(set) var routedLive: Int64 = 0
     private(set) var movedAt: UInt64 = 0
     /// The last position that the broker has acknowledged in this assignment; nil: not known.
-    var committed: PositionMetadata.Position?
+    var committed: PositionMetadata.Position? {
+        didSet { forgetCommittedRequests() }
+    }
 
     private let doneOfAll: DoneRanges
     private let table: FeedTable
@@ -64,6 +66,17 @@ final class PartitionAssignment {
 
     /// The live reader goes on from an offset.
     func moveLive(to offset: Int64) { liveNext = offset }
+
+    /// Forgets requests that are not in Redis: those below the stored position are not met again.
+    private func forgetCommittedRequests() {
+        guard feeds.values.contains(where: { !$0.unrememberedRequests.isEmpty }), let committed,
+            let stored = try? PositionMetadata(decoding: committed.metadata, committedOffset: committed.offset)
+        else { return }
+        for feed in feeds.values {
+            let cursor = stored.laggards.first { $0.topic == feed.hash }?.cursor ?? committed.offset
+            feed.forgetUnrememberedRequests(below: cursor)
+        }
+    }
 
     /// Counts a record that the live reader has passed.
     ///

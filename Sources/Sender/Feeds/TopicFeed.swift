@@ -21,6 +21,10 @@ final class TopicFeed {
     var sentWithoutState = RecordMarks()
     /// Keys of records with a request id, while those are remembered; see ``RequestFingerprint/key(requestID:)``.
     var requestKeys = RecordValues<SipHash>()
+    /// Offsets of requests that arrived and that Redis does not have, by CRC-32 of the token, until a stored commit is
+    /// beyond them. A newer request of such a token must not be in Redis either: after a crash the older one is sent
+    /// again, and has to be followed by the newer one.
+    private(set) var unrememberedRequests: [UInt32: Int64] = [:]
     /// The feed has ended: nothing of it is sent, settled or published.
     private(set) var isOver = false
 
@@ -104,6 +108,17 @@ final class TopicFeed {
     func isDone(_ record: UInt32, token: UInt32) -> Bool { isOver || ledger.isDone(record, token: token) }
     func hold(_ record: UInt32) { ledger.hold(record) }
     func release(_ record: UInt32) { change { $0.release(record) } }
+
+    /// - Parameter checksum: CRC-32 of the token.
+    func addUnrememberedRequest(_ record: UInt32, checksum: UInt32) {
+        guard let offset = ledger.frontier.offset(of: record) else { return }
+        unrememberedRequests[checksum] = max(offset, unrememberedRequests[checksum] ?? offset)
+    }
+
+    func forgetUnrememberedRequests(below offset: Int64) {
+        guard !unrememberedRequests.isEmpty else { return }
+        unrememberedRequests = unrememberedRequests.filter { offset <= $0.value }
+    }
 
     func publicationBegun() { unacknowledged += 1 }
     func publicationEnded() { unacknowledged -= 1 }

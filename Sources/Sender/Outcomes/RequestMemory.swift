@@ -14,6 +14,8 @@ final class RequestMemory {
     /// A request that arrived.
     struct Entry {
         var fingerprint: RequestFingerprint
+        /// CRC-32 of the token.
+        var checksum: UInt32
         /// The number of the token's hash tag.
         var tag: Int
         var reference: NotificationReference
@@ -91,9 +93,15 @@ final class RequestMemory {
             // Settled before: the first outcome stands.
             guard !feed.isDone(reference.record, token: reference.token) else { return }
             guard let key = feed.requestKeys[reference.record] else { return outcomes.settle(reference, outcome) }
+            guard feed.unrememberedRequests[checksum] == nil else {
+                feed.addUnrememberedRequest(reference.record, checksum: checksum)
+                onRemembered(RequestFingerprint(token: token, key: key))
+                return outcomes.settle(reference, outcome)
+            }
             write.entries.append(
                 Entry(
                     fingerprint: RequestFingerprint(token: token, key: key),
+                    checksum: checksum,
                     tag: tokens?.tag(of: token, checksum: checksum) ?? 0,
                     reference: reference
                 )
@@ -111,7 +119,10 @@ final class RequestMemory {
     /// once, and an older notification of a token must not stay behind a newer one.
     func goOnWithoutRedis() {
         guard !writes.isEmpty, isRedisAway else { return }
-        for (_, write) in writes.sorted(by: { $0.key < $1.key }) { finish(write) }
+        for (_, write) in writes.sorted(by: { $0.key < $1.key }) {
+            for entry in write.entries { addUnremembered(entry) }
+            finish(write)
+        }
     }
 
     private func begin(_ write: Write) {
@@ -136,11 +147,17 @@ final class RequestMemory {
                 writer.argument("PX")
                 writer.argument(milliseconds)
             } _: { [weak self] result in
-                if case .failure(let error) = result, !error.isAboutOneKey { write.failure = error }
+                if case .failure(let error) = result {
+                    if error.isAboutOneKey { self?.addUnremembered(entry) } else { write.failure = error }
+                }
                 write.pending -= 1
                 if write.pending == 0 { self?.answered(write) }
             }
         }
+    }
+
+    private func addUnremembered(_ entry: Entry) {
+        feeds[entry.reference.assignment]?.addUnrememberedRequest(entry.reference.record, checksum: entry.checksum)
     }
 
     /// The write's notifications are not settled: Redis has not answered, and sending did not go on without it.
