@@ -48,7 +48,7 @@ extension Auditor {
             guard options.isPunctual, options.policy == .resend else { return }
             check(isAccepted, 2, "\(name(number)) is presumed wrongly, though the gateway is punctual")
         case .tombstoned:
-            checkSilence(of: number)
+            checkSilence(of: number, decidedAt: time)
         case .superseded:
             check(mayBeSuperseded(number), 1, "\(name(number)) is superseded, but nothing newer was published")
         case .expired:
@@ -104,12 +104,14 @@ extension Auditor {
     }
 
     /// A token that lives is not called dead.
-    private func checkSilence(of number: Int) {
+    private func checkSilence(of number: Int, decidedAt time: VirtualTime) {
         let entry = notifications[number]
         let token = tokens[entry.token]
         guard let fetch = fetches[entry.record], !world.hasClockJumps, !options.sendsWithoutRedis,
             !world.redis.wasBroken(token: entry.token, since: fetch.time)
         else { return }
+        // Decided before it was read again.
+        guard fetch.time <= time else { return }
         check(
             token.deadSince != nil || fetch.time < token.aliveSince || token.aliveSince <= token.refusedAt,
             5,

@@ -75,8 +75,9 @@ extension Auditor {
     /// Bytes that a record costs at least: itself, and a frame for each of its tokens.
     private func bytes(of entry: SimulatedBroker.Stored) -> Int {
         let record = world.plan.records[entry.ordinal]
-        // Of what becomes a dead letter as a whole no frame is made.
-        let isSent = record.form != .undecodable && record.form != .withoutCertificate
+        // Of what becomes a dead letter as a whole, for want of a certificate for instance, no frame is made.
+        let mayBeGivenUp = options.certificateGaps.contains { $0.topic == record.topic }
+        let isSent = record.form != .undecodable && record.form != .withoutCertificate && !mayBeGivenUp
         let frame = ShardLimits.notificationBytes + (isSent ? World.payloadBytes : 0)
         return (entry.record.value?.count ?? 0) + (entry.record.key?.count ?? 0) + record.tokens.count * frame
     }

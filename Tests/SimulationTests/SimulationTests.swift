@@ -71,9 +71,12 @@ import Testing
         #expect(World(WorldPlan(seed: 15981, features: Self.later)).run().violation == nil)
     }
 
-    @Test("Known seed: a topic whose notifications go one by one is given the time")
-    func knownSlowSeed() {
-        #expect(World(WorldPlan(seed: 701_860, features: Self.later)).run().violation == nil)
+    @Test(
+        "Known seeds of the auditor's mistakes: slow topics, given up ones' bytes, outcomes decided before a repetition",
+        arguments: [701_860, 26_760, 31_859, 23_944, 35_383] as [UInt64]
+    )
+    func knownMistakes(seed: UInt64) {
+        #expect(World(WorldPlan(seed: seed, features: Self.later)).run().violation == nil)
     }
 
     @Test("Where sending goes on without Redis, a window never lets the older one go after the newer")
