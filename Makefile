@@ -40,11 +40,15 @@ help: ## list the commands
 deps: ## install what is missing (Debian packages, .venv) and say what
 	@Deploy/dependencies.sh
 
+# A dependency does not declare all of its files. Nobody here can mend that, so nobody need read it.
+UNDECLARED := /unhandled; explicitly declare/ { hides = 1; next } hides && /^ / { next } { hides = 0; print }
+build = @echo 'swift build $(SWIFT_FLAGS) $(1)'; swift build $(SWIFT_FLAGS) $(1) 2> >(awk '$(UNDECLARED)' >&2)
+
 # In a checkout the build tool plans twice, in its first build and in its second, and with each plan it compiles a
 # dependency anew. So the first one is of next to nothing.
 .build/release.yaml: | deps
 	@echo 'the first build: some minutes for the program and its libraries, and some more for tests and benchmarks'
-	swift build $(SWIFT_FLAGS) --target BenchmarkCommon
+	$(call build,--target BenchmarkCommon)
 
 # Asking the build tool whether there is something to do takes it half a minute: the files' ages tell as well.
 MANIFEST := Package.swift Makefile
@@ -52,13 +56,13 @@ PROGRAM_FILES := $(shell find Sources -type f)
 ALL_FILES := $(PROGRAM_FILES) $(shell find Tests -type f)
 
 .build/program.built: $(MANIFEST) $(PROGRAM_FILES) | deps .build/release.yaml
-	swift build $(SWIFT_FLAGS) --product belfry
+	$(call build,--product belfry)
 	@touch $@
 
 # The test bundle is made of everything, and of nothing else: --build-tests also builds the programs of our
 # dependencies, protoc in C++ among them, which are four fifths of all files.
 .build/all.built: $(MANIFEST) $(ALL_FILES) | deps .build/release.yaml
-	swift build $(SWIFT_FLAGS) --product belfryPackageTests
+	$(call build,--product belfryPackageTests)
 	@touch .build/program.built $@
 
 program: .build/program.built ## build the program alone
