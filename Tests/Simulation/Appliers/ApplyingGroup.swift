@@ -100,6 +100,8 @@ final class ApplyingGroup {
         let generation = generation
         member.hear(after: world.dice.time(1...40)) { [self, unowned member] in
             guard generation == self.generation, contains(member) else { return }
+            // It goes through the next round already.
+            if isPreparing, joined.contains(member.number) { return }
             member.take(assignments[member.number] ?? [], generation: generation)
         }
     }
