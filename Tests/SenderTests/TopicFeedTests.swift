@@ -59,6 +59,26 @@ import Testing
         #expect(bench.feed.source(of: UInt32(Self.count)) == nil)
     }
 
+    @Test("Requests that Redis was not told of are known until a stored commit is beyond them, be the topic fed anew")
+    func unremembered() throws {
+        let bench = try Bench()
+        for (record, checksum) in [(3, 77), (5, 78), (7, 77)] as [(UInt32, UInt32)] {
+            bench.feed.addUnrememberedRequest(record, checksum: checksum)
+        }
+        #expect(bench.feed.unrememberedRequests == [77: 7, 78: 5], "the newest of each token")
+        _ = bench.partition.rewind(bench.feed)
+        let anew = bench.partition.feed(of: TopicHash(value: 9), account: bench.account)
+        #expect(anew !== bench.feed && anew.unrememberedRequests == [77: 7, 78: 5])
+        bench.partition.committed = PositionMetadata.choose(
+            [(topic: TopicHash(value: 9), cursor: 6)],
+            liveNext: 20,
+            limitBytes: 4096
+        ) { _, _ in DoneRanges() }
+        #expect(anew.unrememberedRequests == [77: 7])
+        bench.partition.committed = PositionMetadata.choose([], liveNext: 20, limitBytes: 4096) { _, _ in DoneRanges() }
+        #expect(anew.unrememberedRequests.isEmpty)
+    }
+
     @Test("The oldest record that is not done tells when it was published; with all done none does")
     func oldestPublished() throws {
         let table = FeedTable()

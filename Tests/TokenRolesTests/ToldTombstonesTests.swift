@@ -41,16 +41,22 @@ struct ToldTombstonesTests {
         #expect(bench.producer.tombstones.count == 1 && bench.applier.counters.applied == 1)
     }
 
-    @Test("A revival that is told late, when its partition has gone, is looked after all the same")
-    func revivalGivenBack() throws {
+    @Test(
+        "A revival that is told late, when its partition has gone, is looked after all the same",
+        arguments: [false, true]
+    )
+    func revivalGivenBack(isRedisAway: Bool) throws {
         let bench = benchWithRevival()
         defer { bench.end() }
         bench.redis.facts["b"] = [Self.dead]
         bench.member.takeBack(0, lost: true)
         bench.pass(.seconds(5))
         #expect(bench.member.revocations == 1 && bench.redis.calls == 1)
+        bench.redis.isAway = isRedisAway
         bench.producer.isSilent = false
-        bench.pass(.seconds(2))
+        bench.pass(.seconds(5))
+        bench.redis.isAway = false
+        bench.pass(.seconds(5))
         #expect(try bench.told().map(\.tombstonedAt) == [0, 9])
         #expect(bench.member.commits.isEmpty)
     }

@@ -123,6 +123,7 @@ final class PartitionAssignment {
         let ledger = feed.ledger.rewound(liveNext: liveNext ?? doneBelow)
         table.remove(feed)
         let made = add(feed.hash, feed.account, ledger)
+        made.inheritUnrememberedRequests(of: feed)
         for sharer in feed.sharers { made.share(with: sharer) }
         return feed
     }

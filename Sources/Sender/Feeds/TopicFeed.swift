@@ -115,6 +115,9 @@ final class TopicFeed {
         unrememberedRequests[checksum] = max(offset, unrememberedRequests[checksum] ?? offset)
     }
 
+    /// Takes over from a former feed of the topic, which is fed anew from its cursor.
+    func inheritUnrememberedRequests(of former: TopicFeed) { unrememberedRequests = former.unrememberedRequests }
+
     func forgetUnrememberedRequests(below offset: Int64) {
         guard !unrememberedRequests.isEmpty else { return }
         unrememberedRequests = unrememberedRequests.filter { offset <= $0.value }

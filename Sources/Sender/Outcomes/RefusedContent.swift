@@ -4,7 +4,8 @@ import PushTopics
 /// Notifications that the gateway refused because of their content, collected by record, status and reason.
 ///
 /// A record whose five hundred tokens are refused one after the other so becomes one dead letter, or two if that takes
-/// long: each refusal costs a connection, of which there are few. Pure.
+/// long: each refusal costs a connection, of which there are few. There are more while a partition is given back or a
+/// topic stops, for then none waits. Pure.
 struct RefusedContent {
     /// Refusals of one record for one reason.
     struct Refused {
@@ -15,7 +16,8 @@ struct RefusedContent {
         var refusal: RecordRefusal
     }
 
-    /// The longest wait of a record's first dead letter for further refusals. A second one waits for all of them.
+    /// The longest wait of a record's first dead letter for further refusals. A second one waits for all of them, if
+    /// there is no hurry.
     static let patience = Duration.seconds(5)
 
     fileprivate struct Place: Hashable {

@@ -175,14 +175,17 @@ final class BatchWriter {
     /// - Parameter first: why the first of them failed.
     private func retryFailed(_ first: RedisError) {
         guard !isClosed else { return }
-        let again = failed.filter { $0.batch == current?.number }
+        let again = failed.filter { $0.change.kind == .ask || $0.batch == current?.number }
         failed = []
         guard !again.isEmpty else { return }
         logger.warning(
             "token state could not be changed; trying again",
             metadata: ["source": "\(source)", "count": "\(again.count)", "first": "\(first)"]
         )
-        for item in again { makeUnlessForeign(item) }
+        for item in again {
+            // A question is asked even if its partition has gone, see `told`.
+            if item.change.kind == .ask { make(item) } else { makeUnlessForeign(item) }
+        }
         finishIfDone()
     }
 
