@@ -6,4 +6,6 @@ public enum PayloadLimit {
     public static let binaryIOS8 = 2048
     /// The HTTP/2 provider API [later].
     public static let http2 = 4096
+    /// The HTTP/2 provider API, for VoIP notifications and broadcasts [later].
+    public static let voip = 5120
 }

@@ -1,0 +1,69 @@
+/// The consequence of an answer of the provider API for the provider.
+///
+/// From status and reason alone: the rules that need more (trust, a registration's time, attempts so far) are the
+/// reader's.
+public enum ProviderVerdict: Hashable, Sendable {
+    /// The extent of a refusal of the provider itself.
+    public enum Extent: Hashable, Sendable {
+        /// The topic of the request.
+        case topic
+        /// All topics of the team whose provider token it was.
+        case team
+    }
+
+    /// Proven accepted.
+    case accepted
+    /// Refused for good because of the request; the token is innocent.
+    case rejected
+    /// Refused for good because of a defect of ours: a dead letter.
+    case deadLetter
+    /// The token is dead since the answer's time: a tombstone, unless it has registered since.
+    case tokenDead
+    /// Refused for good, and the token with it, which may be one of another environment or app: a tombstone only if
+    /// the topic is trusted.
+    case tokenRefused
+    /// The same later, for a limited time: this token gets too much. Others are not concerned.
+    case retryTokenLater
+    /// Nothing of the topic or the team goes out until it works again.
+    case doesNotWork(Extent)
+    /// The provider token is too old: a new one, then the same again over a new connection. The old connection stays
+    /// of no use [field]. Once more refused: the team does not work.
+    case mintAndReconnect
+    /// New provider tokens come too often: the present one stays, the connection is replaced [field], the same goes
+    /// again, and the next token is minted later.
+    case mintLessAndReconnect
+    /// The same again over a new connection. Once more refused: the team does not work.
+    case reconnectOnce
+    /// The connection takes no more, as after GOAWAY: the same again over another; what it still answers counts.
+    case reconnect
+    /// A trouble of the service: the same again after a back-off. Many show that the topic does not work.
+    case backOff
+
+    /// Judges an answer by the table; by the class of its status if the table does not have the pair.
+    ///
+    /// An error that names no reason is not the service's but, for example, that of a proxy or of a wrong host: nothing
+    /// is refused for good because of it [ours].
+    public init(status: Int, reason: ProviderReason?) {
+        if status == 200 {
+            self = .accepted
+        } else if let entry = reason?.entry, entry.statuses.contains(status) {
+            self = entry.verdict
+        } else if reason == nil, status != 403 {
+            self = .backOff
+        } else {
+            self = Self.byClass(of: status)
+        }
+    }
+
+    /// The meaning of a status with a reason that nobody knows [ours].
+    private static func byClass(of status: Int) -> ProviderVerdict {
+        switch status {
+        case 403: .doesNotWork(.topic)
+        case 404, 405: .deadLetter
+        case 410: .tokenDead
+        case 429: .retryTokenLater
+        case 400...499: .rejected
+        default: .backOff
+        }
+    }
+}
