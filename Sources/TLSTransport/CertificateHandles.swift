@@ -20,7 +20,9 @@ final class CertificateHandle: @unchecked Sendable {
     }
 }
 
-/// Owns an `EVP_PKEY`. Sendable for the reasons given at ``CertificateHandle``.
+/// Owns an `EVP_PKEY`: a private key, or the public half of one.
+///
+/// Sendable for the reasons given at ``CertificateHandle``.
 final class PrivateKeyHandle: @unchecked Sendable {
     let pointer: OpaquePointer
 

@@ -69,6 +69,16 @@ enum PEM {
             }
         throw TLSConfigurationError(reason, openSSLErrors: errors.map(\.text))
     }
+
+    /// The first public key.
+    static func publicKey(in pem: [UInt8]) throws(TLSConfigurationError) -> PrivateKeyHandle {
+        OpenSSLError.clearQueue()
+        let input = MemoryBIO(copying: pem)
+        guard let key = PEM_read_bio_PUBKEY(input.pointer, nil, refusePassphrase, nil) else {
+            throw TLSConfigurationError(.noPublicKey, openSSLErrors: OpenSSLError.drainQueue().map(\.text))
+        }
+        return PrivateKeyHandle(owning: key)
+    }
 }
 
 extension OpenSSLError {

@@ -11,6 +11,10 @@ public struct TLSConfigurationError: Error, Equatable, Sendable {
         case noCertificate
         /// The file has no private key in PEM form.
         case noPrivateKey
+        /// There is no public key in PEM form.
+        case noPublicKey
+        /// The key is of another kind or curve than ES256 needs; the text names those.
+        case notES256Key(String)
         /// The private key is encrypted and no passphrase was given.
         case passphraseMissing
         /// The passphrase does not open the private key or the PKCS#12 container.
@@ -68,6 +72,8 @@ extension TLSConfigurationError: CustomStringConvertible {
             case .unwritable(let why): "cannot be written: \(why)"
             case .noCertificate: "holds no certificate in PEM form"
             case .noPrivateKey: "holds no private key in PEM form"
+            case .noPublicKey: "holds no public key in PEM form"
+            case .notES256Key(let kind): "its key (\(kind)) cannot sign by ES256, which needs the curve P-256"
             case .passphraseMissing: "its private key is encrypted and no passphrase was given"
             case .wrongPassphrase: "the passphrase is wrong"
             case .keyDoesNotMatchCertificate: "the private key does not belong to the certificate"
