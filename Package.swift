@@ -210,7 +210,7 @@ let package = Package(
         .testTarget(name: "RedisClientTests", dependencies: ["RedisClient", "CHiredis", "TestSupport"] + nio),
         .testTarget(
             name: "TLSTransportTests",
-            dependencies: ["TLSTransport", "COpenSSL", "TestSupport", nioEmbedded] + nio
+            dependencies: ["APNsProtocol", "TLSTransport", "COpenSSL", "TestSupport", nioEmbedded] + nio
         ),
         .testTarget(
             name: "SandboxTests",
