@@ -19,6 +19,8 @@ public struct TLSAlert: RawRepresentable, Hashable, Sendable, CustomStringConver
     public static let unknownCA = TLSAlert(rawValue: 48)
     public static let accessDenied = TLSAlert(rawValue: 49)
     public static let certificateRequired = TLSAlert(rawValue: 116)
+    /// The server speaks none of the protocols that the client offered (RFC 7301 §3.2).
+    public static let noApplicationProtocol = TLSAlert(rawValue: 120)
 
     /// The alert says that the peer does not want our certificate.
     ///

@@ -18,6 +18,8 @@ public final class TLSContext: @unchecked Sendable {
 
     let pointer: OpaquePointer
     let role: Role
+    /// A server's selection, which OpenSSL asks in handshakes; owned here, and by way of the sessions.
+    private var selection: ProtocolSelection?
 
     /// A client. The peer's chain must lead to `trust`, and its certificate must be for the requested host.
     ///
@@ -25,15 +27,19 @@ public final class TLSContext: @unchecked Sendable {
     ///   - identity: the certificate to send when the server asks for one; `nil` for none.
     ///   - revocations: the list of the authority that issued the server's certificate: it must not be in it. A server
     ///     of another issuer is refused, for nothing is known of its certificate. `nil`: nothing is checked.
+    ///   - protocols: the names to offer by ALPN (RFC 7301), such as `h2`, the preferred first. Each has 1…255 bytes.
+    ///     Empty: the extension is not sent. Read the server's choice from ``TLSHandshakeCompleted``.
     /// - Throws: ``TLSConfigurationError`` when the trust cannot be loaded or OpenSSL refuses the identity (a key that
     ///   is too weak for its security level, for example).
     public convenience init(
         client identity: TLSIdentity?,
         trust: TLSTrust = .system,
         revocations: RevocationList? = nil,
-        minimumVersion: MinimumVersion = .tls12
+        minimumVersion: MinimumVersion = .tls12,
+        protocols: [String] = []
     ) throws(TLSConfigurationError) {
         try self.init(role: .client, method: TLS_client_method(), minimumVersion: minimumVersion)
+        if !protocols.isEmpty { try offer(protocols) }
         if let identity { try use(identity) }
         try use(trust, announced: false)
         if let revocations { try use(revocations, judge: judgeServer) }
@@ -47,17 +53,25 @@ public final class TLSContext: @unchecked Sendable {
     ///   - requireClientCertificate: true: a client without one is refused. Needs `clientTrust`.
     ///   - revocations: clients whose certificate is in it are refused with the alert `certificate_revoked`, so that
     ///     they can distinguish that from a server that is down. Certificates of other issuers are not affected.
+    ///   - protocols: the ALPN names to choose from, the preferred first. Each has 1…255 bytes. Empty: the client's
+    ///     offer is not looked at.
+    ///   - refusesOtherProtocols: true: a client that offers other protocols only is refused with the alert
+    ///     `no_application_protocol`. A client that offers nothing is never refused: its
+    ///     ``TLSHandshakeCompleted/applicationProtocol`` is `nil`.
     public convenience init(
         server identity: TLSIdentity,
         clientTrust: TLSTrust?,
         requireClientCertificate: Bool,
         revocations: RevocationList? = nil,
-        minimumVersion: MinimumVersion = .tls12
+        minimumVersion: MinimumVersion = .tls12,
+        protocols: [String] = [],
+        refusesOtherProtocols: Bool = true
     ) throws(TLSConfigurationError) {
         precondition(clientTrust != nil || !requireClientCertificate, "certificates are judged by roots")
         precondition(clientTrust != nil || revocations == nil, "who is not asked for a certificate has none revoked")
         try self.init(role: .server, method: TLS_server_method(), minimumVersion: minimumVersion)
         try use(identity)
+        if !protocols.isEmpty { select(ProtocolSelection(protocols, refusesOthers: refusesOtherProtocols)) }
         if let clientTrust {
             try use(clientTrust, announced: true)
             if let revocations { try use(revocations, judge: judgeClient) }
@@ -129,6 +143,20 @@ public final class TLSContext: @unchecked Sendable {
                 throw .fromQueue("a root certificate is not usable")
             }
         }
+    }
+
+    private func offer(_ protocols: [String]) throws(TLSConfigurationError) {
+        OpenSSLError.clearQueue()
+        let list = ProtocolSelection.wireForm(of: protocols)
+        // Zero means success, unlike everywhere else.
+        guard SSL_CTX_set_alpn_protos(pointer, list, UInt32(list.count)) == 0 else {
+            throw .fromQueue("the ALPN protocols cannot be offered")
+        }
+    }
+
+    private func select(_ selection: ProtocolSelection) {
+        self.selection = selection
+        selection.install(in: pointer)
     }
 
     private func use(

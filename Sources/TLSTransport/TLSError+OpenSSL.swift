@@ -19,6 +19,11 @@ extension TLSError {
             self = .peerNotTrusted(reason: reason, serverName: serverName, openSSLErrors: texts)
         } else if errors.contains(where: { $0.isSSL(SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) }) {
             self = .peerNotTrusted(reason: "no certificate was shown", serverName: serverName, openSSLErrors: texts)
+        } else if errors.contains(where: { $0.isSSL(SSL_R_NO_APPLICATION_PROTOCOL) }) {
+            self = .protocolFailure(
+                reason: "the client offers none of the protocols that this server speaks (ALPN)",
+                openSSLErrors: texts
+            )
         } else {
             self = .protocolFailure(reason: texts.first ?? "OpenSSL gives no reason", openSSLErrors: texts)
         }

@@ -209,7 +209,12 @@ extension TLSHandler {
             state.handshakeCompleted()
             // The event comes before anything is sent: sending may find the socket dead and end the channel.
             context.fireUserInboundEventTriggered(
-                TLSHandshakeCompleted(version: session.version, cipher: session.cipher, peer: session.peer)
+                TLSHandshakeCompleted(
+                    version: session.version,
+                    cipher: session.cipher,
+                    applicationProtocol: session.applicationProtocol,
+                    peer: session.peer
+                )
             )
             if flushIsDue, state.writeUse == .encrypt {
                 encryptAndSend(context)

@@ -7,6 +7,8 @@ public struct TLSHandshakeCompleted: Sendable, Equatable {
     public var version: String
     /// The cipher, e.g. `TLS_AES_256_GCM_SHA384`.
     public var cipher: String
+    /// The protocol agreed on by ALPN, e.g. `h2`; `nil` if either side did not name any.
+    public var applicationProtocol: String?
     /// The peer's certificate, with validated chain (and on a client: host name); `nil` if there was none.
     public var peer: CertificateInfo?
 }

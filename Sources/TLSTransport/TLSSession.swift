@@ -29,6 +29,8 @@ final class TLSSession {
     private static let keptCapacityBytes = 512 << 10
 
     private let ssl: OpaquePointer
+    /// Held because OpenSSL's callbacks use objects of the context.
+    private let context: TLSContext
     private let serverName: String?
 
     /// Ciphertext of the peer that OpenSSL has not read yet. Empty between calls: OpenSSL always reads all.
@@ -43,6 +45,7 @@ final class TLSSession {
         OpenSSLError.clearQueue()
         guard let ssl = SSL_new(context.pointer) else { preconditionFailure("out of memory") }
         self.ssl = ssl
+        self.context = context
         self.serverName = serverName
         let bio = ByteBufferBIO.make(for: self)
         // One stream for both directions: the session owns it from here on.
@@ -203,6 +206,15 @@ extension TLSSession {
     /// The cipher agreed on, e.g. `TLS_AES_256_GCM_SHA384`.
     var cipher: String {
         SSL_CIPHER_get_name(SSL_get_current_cipher(ssl)).map { String(cString: $0) } ?? "unknown"
+    }
+
+    /// The protocol agreed on by ALPN; `nil` if there is none.
+    var applicationProtocol: String? {
+        var name: UnsafePointer<UInt8>?
+        var count: UInt32 = 0
+        SSL_get0_alpn_selected(ssl, &name, &count)
+        guard count > 0 else { return nil }
+        return String(decoding: UnsafeBufferPointer(start: name, count: Int(count)), as: UTF8.self)
     }
 
     var peer: CertificateInfo? {

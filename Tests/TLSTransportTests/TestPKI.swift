@@ -43,9 +43,10 @@ extension TLSContext {
     static func testClient(
         _ identity: TLSIdentity? = TestPKI.client,
         trust: TLSTrust = TestPKI.trust,
-        version: Version = .tls13
+        version: Version = .tls13,
+        protocols: [String] = []
     ) throws -> TLSContext {
-        let context = try TLSContext(client: identity, trust: trust)
+        let context = try TLSContext(client: identity, trust: trust, protocols: protocols)
         context.limit(to: version)
         return context
     }
@@ -53,9 +54,17 @@ extension TLSContext {
     static func testServer(
         _ identity: TLSIdentity = TestPKI.server,
         trust: TLSTrust? = TestPKI.trust,
-        required: Bool = true
+        required: Bool = true,
+        protocols: [String] = [],
+        refusesOtherProtocols: Bool = true
     ) throws -> TLSContext {
-        try TLSContext(server: identity, clientTrust: trust, requireClientCertificate: required)
+        try TLSContext(
+            server: identity,
+            clientTrust: trust,
+            requireClientCertificate: required,
+            protocols: protocols,
+            refusesOtherProtocols: refusesOtherProtocols
+        )
     }
 
     /// Contexts have no upper limit of their own.
