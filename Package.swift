@@ -47,6 +47,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         // No pkgConfig: hiredis' names a compiler flag that the package manager prohibits, with a warning.
         .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
+        .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         // No library: what processors do with many bytes at once and Swift cannot say.
         .systemLibrary(name: "CVector"),
 
@@ -65,6 +66,10 @@ let package = Package(
         .target(name: "KafkaClient", dependencies: ["CRdKafka"] + nio),
         .target(name: "RedisClient", dependencies: ["CHiredis", "COpenSSL", "SocketErrors"] + nio),
         .target(name: "TLSTransport", dependencies: ["COpenSSL", "SocketErrors"] + nio),
+        .target(
+            name: "HTTP2Transport",
+            dependencies: ["CNghttp2", .product(name: "NIOCore", package: "swift-nio")]
+        ),
 
         // The push service and the pipeline.
         .target(
@@ -213,6 +218,10 @@ let package = Package(
             dependencies: ["APNsProtocol", "TLSTransport", "COpenSSL", "TestSupport", nioEmbedded] + nio
         ),
         .testTarget(
+            name: "HTTP2TransportTests",
+            dependencies: ["HTTP2Transport", "TLSTransport", "TestSupport"] + nio
+        ),
+        .testTarget(
             name: "SandboxTests",
             dependencies: ["APNsProtocol", "Sandbox", "TLSTransport", "TestSupport", logging, nioEmbedded] + nio
         ),
@@ -312,7 +321,7 @@ let strictC: [CSetting] = [.enableWarning("all"), .enableWarning("extra"), .trea
 // compiler cannot see are ruled out by their ownership: everything belongs to one event loop and nothing calls back
 // from inside a change.
 let unchecked: [SwiftSetting] = [.unsafeFlags(["-enforce-exclusivity=unchecked"])]
-let hot: Set = ["PipelineCore", "Sender", "TokenState", "belfry-simulate"]
+let hot: Set = ["HTTP2Transport", "PipelineCore", "Sender", "TokenState", "belfry-simulate"]
 let inC = Set(["BenchmarkCommon"] + programsInC.keys.map { "belfry-bench-\($0.lowercased())" })
 
 for target in package.targets where target.type != .system {

@@ -22,6 +22,7 @@ NIO = {"NIOCore", "NIOPosix"}
 IMPORTS = {
     "APNsProtocol": set(),
     "PipelineCore": {"APNsProtocol"},
+    "HTTP2Transport": {"CNghttp2", "NIOCore"},
     "KafkaClient": {"CRdKafka", "Dispatch", "Glibc", "Synchronization"} | NIO,
     "RedisClient": {"CHiredis", "COpenSSL", "Glibc", "SocketErrors", "Synchronization"} | NIO,
     "SocketErrors": {"Glibc"} | NIO,
