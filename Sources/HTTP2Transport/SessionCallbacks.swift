@@ -60,7 +60,14 @@ enum SessionCallbacks {
 
     private static func setFieldCallbacks(_ table: OpaquePointer) {
         nghttp2_session_callbacks_set_on_header_callback(table) {
-            _, _, name, nameCount, value, valueCount, _, userData in
+            _,
+            _,
+            name,
+            nameCount,
+            value,
+            valueCount,
+            _,
+            userData in
             let isFine = SessionCallbacks.state(userData).pointee.received(
                 name: UnsafeRawBufferPointer(start: name, count: nameCount),
                 value: UnsafeRawBufferPointer(start: value, count: valueCount)

@@ -82,7 +82,7 @@ struct CompressionTests {
         return (bytes - FrameScanner.headerBytes, arrived)
     }
 
-    @Test("A provider token takes its bytes once, and arrives under its name", arguments: [0, 1, 30, 250])
+    @Test("A provider token takes its bytes once, and arrives under its name", arguments: [1, 30, 250])
     func authorization(count: Int) throws {
         let pair = SessionPair.connected()
         let token = "bearer " + String(repeating: "eyJ", count: count)
