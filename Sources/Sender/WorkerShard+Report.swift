@@ -55,9 +55,9 @@ extension WorkerShard {
         return ShardReport.Topic(
             bundleID: topic.bundleID,
             environment: topic.environment,
-            inFlight: lanes?.inFlightCount ?? 0,
-            waiting: lanes?.waitingCount ?? 0,
-            openConnections: lanes?.openConnections ?? 0,
+            inFlight: lanes?.transport.inFlightCount ?? 0,
+            waiting: lanes?.transport.waitingCount ?? 0,
+            openConnections: lanes?.transport.openConnections ?? 0,
             reason: stages.hasCertificate(topic) ? topic.health.state.reason?.rawValue : "certificate-missing",
             bytes: account.bytes,
             lagRecords: lag(of: account),

@@ -79,7 +79,7 @@ final class CoalescingBench {
 
     /// The offsets, which are the records' numbers here, of what came to the lane, in order.
     var sent: [UInt32] {
-        guard let lane = shard.stages.gateway.all.first?.ownLanes.first else { return [] }
+        guard let lane = shard.stages.gateway.all.first?.binary.ownLanes.first else { return [] }
         return (lane.machine.log.head..<lane.machine.log.tail).map { lane.machine.log.entry(at: $0) }
             .filter { !$0.isDropped }
             .map(\.reference.record)

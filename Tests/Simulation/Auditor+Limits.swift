@@ -24,7 +24,7 @@ extension Auditor {
         }
         if holds(.bytes), options.memoryBytes > 0 { checkBytes(of: shard, worker: worker) }
         for lanes in stages.gateway.all {
-            for lane in lanes.lanes {
+            for lane in lanes.binary.lanes {
                 check(
                     lane.machine.inFlightCount <= options.inFlight,
                     7,

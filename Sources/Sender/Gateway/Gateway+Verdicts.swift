@@ -14,8 +14,8 @@ extension Gateway: GatewayLaneDelegate {
         settle(verdict.confirmed, of: lane, lanes.topic, .confirmed)
         settle(verdict.presumed, of: lane, lanes.topic, .presumed)
         settle(verdict.unknown, of: lane, lanes.topic, .unknown)
-        lanes.accepted(verdict.confirmed, of: lane)
-        lanes.accepted(verdict.presumed, of: lane)
+        lanes.binary.accepted(verdict.confirmed, of: lane)
+        lanes.binary.accepted(verdict.presumed, of: lane)
         lanes.counters.resent += verdict.resent
         let presumedWrong = lane.machine.log.liveCount(in: verdict.presumedWrong)
         if accepted > 0 || presumedWrong > 0 {
@@ -63,10 +63,10 @@ extension Gateway: GatewayLaneDelegate {
         switch refusal.rule {
         case .rejectToken:
             let random = settings.randomBits()
-            let standing = lanes.standing(of: refusal, on: lane)
+            let standing = lanes.binary.standing(of: refusal, on: lane)
             let ticket = health.change { $0.tokenRefused(shard: shard, standing, now: now, random: random) }
             outcomes.settle(entry.reference, .rejected, status: status, reason: TokenRecord.Reason.invalid.name)
-            lanes.forgetAccepted(checksum: entry.checksum)
+            lanes.binary.forgetAccepted(checksum: entry.checksum)
             guard ticket > 0 else { return }
             let refused = TombstoneWriter.Refused(
                 topic: lanes.topic,
@@ -105,7 +105,7 @@ extension Gateway: GatewayLaneDelegate {
     func laneConnected(_ lane: GatewayLane) {
         let lanes = lanes(of: lane)
         lanes.counters.connects += 1
-        for other in lanes.lanes where other !== lane { other.machine.gatewayAnswers(now: now) }
+        lanes.binary.gatewayAnswers(lane, now: now)
         logger.info("connected to the gateway", metadata: metadata(lane))
     }
 
@@ -134,7 +134,7 @@ extension Gateway: GatewayLaneDelegate {
             let random = settings.randomBits()
             lanes.topic.health.change { $0.failed(.topicRefused, now: now, random: random) }
         }
-        if rule == .rejectToken { lanes.noteInvalidToken(now: now) }
+        if rule == .rejectToken { lanes.binary.noteInvalidToken(now: now) }
         var metadata = metadata(lane)
         metadata["status"] = .stringConvertible(response.status.rawValue)
         metadata["identifier"] = .stringConvertible(response.identifier)
@@ -142,7 +142,7 @@ extension Gateway: GatewayLaneDelegate {
     }
 
     func laneSorts(_ lane: GatewayLane) {
-        lanes(of: lane).sort(lane, now: now)
+        lanes(of: lane).binary.sort(lane, now: now)
     }
 
     private func metadata(_ lane: GatewayLane) -> Logger.Metadata {

@@ -89,7 +89,7 @@ final class Gateway {
         guard !isHeld else { return }
         let now = clock()
         for case let topic? in topics {
-            for lane in topic.lanes where lane.machine.waitingCount > 0 { lane.pump(now: now) }
+            topic.transport.pump(now: now)
         }
     }
 
@@ -98,7 +98,7 @@ final class Gateway {
         guard self.isHeld != isHeld else { return }
         self.isHeld = isHeld
         for case let topic? in topics {
-            for lane in topic.lanes { lane.isHeld = isHeld }
+            topic.transport.hold(isHeld)
         }
         if !isHeld { pump() }
     }
@@ -130,13 +130,13 @@ final class Gateway {
             lane.isHeld = isHeld
             return lane
         }
-        return TopicLanes(
-            topic: topic,
+        let binary = BinaryLanes(
             lanes: Array(lanes.prefix(count)),
             probation: Array(lanes.dropFirst(count)),
             patience: settings.standstillPatience,
             acceptedTokenBits: settings.acceptedTokenBits
         )
+        return TopicLanes(topic: topic, way: .binary(binary))
     }
 
     // MARK: Time
@@ -150,28 +150,17 @@ final class Gateway {
         lastTick = now
         for case let topic? in topics {
             if !isLate {
-                for lane in topic.lanes { lane.tick(now: now) }
-                topic.endProbation(now: now)
-                checkStandstills(of: topic, now: now)
+                topic.transport.tick(now: now)
+                checkStandstill(of: topic, now: now)
             }
             if let event = tend(topic, now: now) { events.append(event) }
         }
         return events
     }
 
-    private func checkStandstills(of topic: TopicLanes, now: MonotonicTime) {
+    private func checkStandstill(of topic: TopicLanes, now: MonotonicTime) {
         guard topic.sending == .all || topic.sending == .probing else { return }
-        for (index, lane) in topic.lanes.enumerated() {
-            let mayConnect = lane.machine.admission != .none
-            let stands = topic.standstills[index].observeLane(
-                hasWork: lane.machine.inFlightCount > 0 || lane.machine.waitingCount > 0 && mayConnect,
-                isExcused: isHeld || lane.machine.isWaitingForBudget,
-                settledEnd: lane.machine.settledEnd,
-                allowance: lane.machine.phase == .open ? topic.topic.limits.confirmationWindow : .zero,
-                now: now
-            )
-            if stands { fail(topic, .unreachable, now: now) }
-        }
+        if topic.transport.standsStill(isHeld: isHeld, now: now) { fail(topic, .unreachable, now: now) }
     }
 
     /// Acts on the state of a topic's health.
@@ -186,11 +175,11 @@ final class Gateway {
             guard lanes.hasCertificate else { return waitForCertificate(lanes) }
             if lanes.sending != .all { resume(lanes) }
         case .probing(_, shard, _):
-            guard lanes.hasCertificate || lanes.inFlightCount > 0 else {
+            guard lanes.hasCertificate || lanes.transport.inFlightCount > 0 else {
                 endProbe(of: lanes.topic)
                 return nil
             }
-            if lanes.sending == .probing { admitProbe(lanes) } else { lanes.sending = .probing }
+            if lanes.sending == .probing { lanes.transport.admitProbe() } else { lanes.sending = .probing }
         case .stopped, .probing:
             return suspend(lanes, state, now: now)
         }
@@ -199,7 +188,7 @@ final class Gateway {
 
     private func resume(_ lanes: TopicLanes) {
         lanes.sending = .all
-        for lane in lanes.lanes { lane.machine.admit(.all) }
+        lanes.transport.admitAll()
         log("topic works again", lanes, level: .notice)
     }
 
@@ -209,15 +198,16 @@ final class Gateway {
             lanes.sending = .suspending
             if !wasProbing { log("topic does not work; it lags and is probed", lanes, state, level: .critical) }
         }
-        for lane in lanes.lanes { lane.suspend() }
-        guard lanes.isQuiet else { return nil }
+        lanes.transport.suspend()
+        guard lanes.transport.isQuiet else { return nil }
         if lanes.sending == .suspending { return .topicIsQuiet(lanes.topic) }
-        guard lanes.waitingCount > 0, lanes.hasCertificate, !isHeld, case .stopped(_, let until) = state, until <= now
+        guard lanes.transport.waitingCount > 0, lanes.hasCertificate, !isHeld, case .stopped(_, let until) = state,
+            until <= now
         else { return nil }
         let random = settings.randomBits
         if lanes.topic.health.change({ $0.beginProbe(shard: shard, now: now, random: random()) }) {
             lanes.sending = .probing
-            admitProbe(lanes)
+            lanes.transport.admitProbe()
         }
         return nil
     }
@@ -226,7 +216,7 @@ final class Gateway {
     /// or as dead letters.
     private func waitForCertificate(_ lanes: TopicLanes) -> Event? {
         if lanes.sending != .held { lanes.sending = .suspending }
-        return lanes.sending == .suspending && lanes.isStranded ? .topicIsQuiet(lanes.topic) : nil
+        return lanes.sending == .suspending && lanes.transport.isStranded ? .topicIsQuiet(lanes.topic) : nil
     }
 
     /// Notes whether the bundle has a certificate.
@@ -243,14 +233,6 @@ final class Gateway {
         if lanes.sending == .suspending { lanes.sending = .held }
     }
 
-    /// Lets one lane send at a time, the one in which a notification waits.
-    private func admitProbe(_ lanes: TopicLanes) {
-        let probing =
-            lanes.lanes.first { $0.machine.inFlightCount > 0 || $0.machine.phase == .connecting }
-            ?? lanes.lanes.first { $0.machine.waitingCount > 0 }
-        for lane in lanes.lanes { lane.machine.admit(lane === probing ? .one : .none) }
-    }
-
     /// Ends the probe of a topic without anything to send, here or in the stages before.
     func endProbe(of topic: Topic) {
         let now = clock()
@@ -261,7 +243,7 @@ final class Gateway {
     /// This shard probes the topic and has none of its notifications in its lanes.
     func isIdleProber(_ topic: Topic) -> Bool {
         guard let lanes = lanes(ofTopic: topic.index), lanes.sending == .probing else { return false }
-        return lanes.inFlightCount == 0 && lanes.waitingCount == 0
+        return lanes.transport.inFlightCount == 0 && lanes.transport.waitingCount == 0
     }
 
     /// The feeding that a topic may get, for sending now or for a probe.
@@ -292,25 +274,25 @@ final class Gateway {
     /// Stops sending for feeds that are being given back; notifications in flight may still settle.
     func stopSending(_ feeds: [TopicFeed]) {
         for feed in feeds {
-            eachLane(of: feed) { $0.machine.stopSending(assignment: feed.number) }
+            eachTopic(of: feed) { $0.transport.stopSending(assignment: feed.number) }
         }
     }
 
     /// Forgets feeds that are over: nothing of them is sent again, whatever the answer.
     func forget(_ feeds: [TopicFeed]) {
         for feed in feeds {
-            eachLane(of: feed) { $0.machine.forget(assignment: feed.number) }
+            eachTopic(of: feed) { $0.transport.forget(assignment: feed.number) }
         }
     }
 
     /// Gives up a feed's waiting notifications without an outcome, because it is fed anew. Those with an outcome were
     /// presumed wrongly, and are only to be sent again.
     func giveUpWaiting(of feed: TopicFeed) {
-        eachLane(of: feed) { lane in
-            for (reference, trouble) in lane.machine.troubles where reference.assignment == feed.number {
-                lanes(of: lane).troubled.keep(trouble, of: reference, feed)
+        eachTopic(of: feed) { lanes in
+            for (reference, trouble) in lanes.transport.troubles where reference.assignment == feed.number {
+                lanes.troubled.keep(trouble, of: reference, feed)
             }
-            _ = lane.machine.takeWaiting { reference in
+            _ = lanes.transport.takeWaiting { reference in
                 reference.assignment == feed.number && !feed.ledger.isDone(reference.record, token: reference.token)
             }
         }
@@ -318,15 +300,16 @@ final class Gateway {
 
     /// Ends notifications that wait for a token called invalid: each would cost a connection.
     func silence(_ refused: TombstoneWriter.Refused) {
-        let waiting = lanes(of: refused.topic).discardWaiting(token: refused.token, checksum: refused.checksum)
+        let transport = lanes(of: refused.topic).transport
+        let waiting = transport.discardWaiting(token: refused.token, checksum: refused.checksum)
         for reference in waiting {
             outcomes.silence(reference, .invalid)
         }
     }
 
-    private func eachLane(of feed: TopicFeed, _ body: (GatewayLane) -> Void) {
+    private func eachTopic(of feed: TopicFeed, _ body: (TopicLanes) -> Void) {
         for topic in feed.topics {
-            for lane in lanes(ofTopic: topic.index)?.lanes ?? [] { body(lane) }
+            if let lanes = lanes(ofTopic: topic.index) { body(lanes) }
         }
     }
 
@@ -334,29 +317,27 @@ final class Gateway {
 
     /// The ends of all lanes: a revocation waits for everything before them.
     func barriers() -> [LaneBarrier] {
-        topics.compactMap(\.self).flatMap { topic in
-            topic.lanes.filter { $0.machine.inFlightCount > 0 }.map { LaneBarrier(lane: $0, end: $0.machine.sentEnd) }
-        }
+        topics.compactMap(\.self).flatMap { $0.transport.barriers() }
     }
 
     /// Proves notifications in flight by sentinels: faster than silence, and confirmed instead of presumed.
     func finish() {
         let now = clock()
         for case let topic? in topics {
-            for lane in topic.lanes { lane.finish(now: now) }
+            topic.transport.finish(now: now)
         }
     }
 
     func close() {
         for case let topic? in topics {
-            for lane in topic.lanes { lane.close() }
+            topic.transport.close()
         }
     }
 
     // MARK: Report
 
     /// Notifications handed to connections and not settled.
-    var inFlightCount: Int { topics.reduce(0) { $0 + ($1?.inFlightCount ?? 0) } }
+    var inFlightCount: Int { topics.reduce(0) { $0 + ($1?.transport.inFlightCount ?? 0) } }
 
     var all: [TopicLanes] { topics.compactMap(\.self) }
 
@@ -371,22 +352,5 @@ final class Gateway {
         ]
         if let reason = state?.reason { metadata["reason"] = .string(reason.rawValue) }
         logger.log(level: level, message, metadata: metadata)
-    }
-}
-
-/// The end up to which a revocation waits for a lane.
-struct LaneBarrier {
-    let lane: GatewayLane
-    let end: UInt64
-
-    var isPassed: Bool { lane.machine.settledEnd >= end || lane.machine.hasGivenUp }
-}
-
-extension GatewayLane {
-    /// Ends the connection, and opens no other: the topic does not work.
-    fileprivate func suspend() {
-        machine.admit(.none)
-        machine.retire()
-        dropSuccessor()
     }
 }

@@ -173,10 +173,9 @@ final class Coalescing {
     private func waits(of request: WaitingRequest, _ feed: TopicFeed, _ lanes: TopicLanes) -> [Coalescer.Wait] {
         var waits: [Coalescer.Wait] = []
         if let end = backlog.end(feed) { waits.append(.init(.backlog(assignment: feed.number), until: end)) }
-        let number = lanes.affinity.lane(checksum: request.checksum)
-        let lane = lanes.ownLanes[number]
-        if lanes.sending == .all, lane.machine.waitingCount > 0 {
-            waits.append(.init(.lane(topic: request.topic.index, number: number), until: lane.machine.log.tail))
+        let number = lanes.transport.lane(checksum: request.checksum)
+        if lanes.sending == .all, let end = lanes.transport.waitingEnd(ofLane: number) {
+            waits.append(.init(.lane(topic: request.topic.index, number: number), until: end))
         }
         return waits
     }
@@ -187,7 +186,7 @@ final class Coalescing {
             return feeds[feed].map { backlog.position($0) } ?? .max
         case .lane(let topic, let number):
             guard let lanes = lanes(topic), lanes.sending == .all else { return .max }
-            return lanes.ownLanes[number].machine.sentEnd
+            return lanes.transport.sentEnd(ofLane: number)
         }
     }
 

@@ -56,11 +56,15 @@ final class Routing {
 
     private func route(_ record: PreparedRecord, of batch: PreparedBatch) {
         let lanes = gateway.lanes(of: record.topic)
-        let payload = batch.payload(of: record)
         let hasRefused = hasRefused(of: record.topic)
         let isProbed = lanes.sending != .all
         let hasTroubled = !lanes.troubled.isEmpty
-        var template: FrameTemplate?
+        let content = NotificationContent(
+            payload: batch.payload(of: record),
+            expiration: record.expiration,
+            priority: record.priority
+        )
+        var writer = NotificationWriter(to: lanes, content, isLone: record.notifications.count == 1)
         var sent = 0
         if batch.isWithoutState { record.feed.sentWithoutState.mark(record.number) }
         for index in record.notifications {
@@ -86,26 +90,7 @@ final class Routing {
             if record.coalescing != nil, coalescing.takes(index, of: record, in: batch, lanes) { continue }
             if isProbed { noteProbe(reference, of: record.topic, expiration: record.expiration) }
             sent += 1
-            if record.notifications.count == 1 {
-                lanes.append(
-                    reference,
-                    token: token,
-                    checksum: checksum,
-                    payload: payload,
-                    expiration: record.expiration,
-                    priority: record.priority
-                )
-            } else {
-                if template?.tokenBytes != token.count {
-                    template = FrameTemplate(
-                        tokenBytes: token.count,
-                        payload: payload,
-                        expiration: record.expiration,
-                        priority: record.priority
-                    )
-                }
-                if let template { lanes.append(reference, token: token, checksum: checksum, template: template) }
-            }
+            writer.append(reference, token: token, checksum: checksum)
             if hasTroubled { lanes.inheritTrouble(reference, checksum: checksum, record.feed) }
         }
         gateway.noteSent(sent, isWithoutState: batch.isWithoutState)
@@ -142,14 +127,13 @@ final class Routing {
         if lanes.sending != .all { noteProbe(request.reference, of: request.topic, expiration: request.expiration) }
         request.token.withUnsafeBytes { token in
             request.payload.withUnsafeBytes { payload in
-                lanes.append(
-                    request.reference,
-                    token: token,
-                    checksum: request.checksum,
+                let content = NotificationContent(
                     payload: payload,
                     expiration: request.expiration,
                     priority: request.priority
                 )
+                var writer = NotificationWriter(to: lanes, content, isLone: true)
+                writer.append(request.reference, token: token, checksum: request.checksum)
             }
         }
         if !lanes.troubled.isEmpty { lanes.inheritTrouble(request.reference, checksum: request.checksum, feed) }
@@ -175,7 +159,9 @@ final class Routing {
             }
             let expired = Set(waiting.lazy.filter { Int64($0.expiration) < unixSeconds }.map(\.reference))
             guard !expired.isEmpty else { continue }
-            for reference in lanes.takeWaiting(where: expired.contains) { outcomes.settle(reference, .expired) }
+            for reference in lanes.transport.takeWaiting(where: expired.contains) {
+                outcomes.settle(reference, .expired)
+            }
             probes[lanes.topic.index] = waiting.filter {
                 !expired.contains($0.reference) && feeds[$0.reference.assignment] != nil
             }

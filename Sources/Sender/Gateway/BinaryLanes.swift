@@ -1,0 +1,266 @@
+import APNsProtocol
+import PipelineCore
+
+/// The lanes of one topic over the binary protocol, with those of probation beside them.
+///
+/// Bound to the shard's event loop.
+final class BinaryLanes: TopicTransport {
+    /// The lanes that notifications of a token wait in; chosen by ``affinity``.
+    let ownLanes: [GatewayLane]
+    /// All lanes, those of probation first: a notification there is older than those that wait in its former lane.
+    let lanes: [GatewayLane]
+    private let probations: [Probation]
+    private let affinity: TokenAffinity
+    /// The clock for each of ``lanes``.
+    private var standstills: [LaneStandstill]
+    /// Distinguishes newcomers from other tokens while many are called invalid; nil until one was.
+    private(set) var acceptedTokens: AcceptedTokens?
+    private let acceptedTokenBits: Int
+    private var probationSwitch = ProbationSwitch()
+    /// Notifications that went over a lane of probation.
+    private(set) var onProbation = 0
+
+    /// - Parameters:
+    ///   - lanes: one connection each.
+    ///   - probation: as many lanes.
+    ///   - patience: the longest standstill of a lane.
+    ///   - acceptedTokenBits: see ``AcceptedTokens/init(indexBits:)``.
+    init(lanes: [GatewayLane], probation: [GatewayLane], patience: Duration, acceptedTokenBits: Int) {
+        precondition(lanes.count == probation.count)
+        self.acceptedTokenBits = acceptedTokenBits
+        ownLanes = lanes
+        probations = zip(lanes, probation).map { Probation(of: $0, lane: $1) }
+        self.lanes = probation + lanes
+        affinity = TokenAffinity(lanes: lanes.count)
+        standstills = Array(repeating: LaneStandstill(patience: patience), count: self.lanes.count)
+    }
+
+    // MARK: State
+
+    var inFlightCount: Int { lanes.reduce(0) { $0 + $1.machine.inFlightCount } }
+    var waitingCount: Int { lanes.reduce(0) { $0 + $1.machine.waitingCount } }
+    var openConnections: Int { lanes.reduce(0) { $0 + ($1.machine.phase == .open ? 1 : 0) } }
+
+    var isQuiet: Bool {
+        lanes.allSatisfy { lane in
+            lane.machine.inFlightCount == 0 && lane.machine.phase != .open && lane.machine.phase != .connecting
+        }
+    }
+
+    var isStranded: Bool {
+        lanes.allSatisfy { lane in
+            switch lane.machine.phase {
+            case .open: lane.machine.isDrained
+            case .connecting: false
+            case .disconnected, .waiting: true
+            }
+        }
+    }
+
+    // MARK: Sending
+
+    /// Encodes a notification into the lane of its token.
+    ///
+    /// - Parameter checksum: CRC-32 of the token.
+    func append(
+        _ reference: NotificationReference,
+        token: UnsafeRawBufferPointer,
+        checksum: UInt32,
+        payload: UnsafeRawBufferPointer,
+        expiration: UInt32,
+        priority: NotificationPriority
+    ) {
+        let lane = ownLanes[affinity.lane(checksum: checksum)]
+        let bytes = NotificationFrame.command2Bytes(tokenBytes: token.count, payloadBytes: payload.count)
+        let room = lane.machine.reserve(bytes)
+        NotificationFrame.encodeCommand2(
+            identifier: lane.machine.nextIdentifier,
+            token: token,
+            payload: payload,
+            expiration: expiration,
+            priority: priority,
+            into: room
+        )
+        lane.machine.commit(reference, bytes: bytes, checksum: checksum)
+    }
+
+    /// Patches a frame for a notification into the lane of its token.
+    @inline(__always)
+    func append(
+        _ reference: NotificationReference,
+        token: UnsafeRawBufferPointer,
+        checksum: UInt32,
+        template: borrowing FrameTemplate
+    ) {
+        let lane = ownLanes[affinity.lane(checksum: checksum)]
+        let room = lane.machine.reserve(template.count)
+        template.write(identifier: lane.machine.nextIdentifier, token: token, into: room)
+        lane.machine.commit(reference, bytes: template.count, checksum: checksum)
+    }
+
+    func inheritTrouble(_ trouble: NotificationTrouble, checksum: UInt32) {
+        ownLanes[affinity.lane(checksum: checksum)].machine.inheritTrouble(trouble)
+    }
+
+    func pump(now: MonotonicTime) {
+        for lane in lanes where lane.machine.waitingCount > 0 { lane.pump(now: now) }
+    }
+
+    func hold(_ isHeld: Bool) {
+        for lane in lanes { lane.isHeld = isHeld }
+    }
+
+    func tick(now: MonotonicTime) {
+        for lane in lanes { lane.tick(now: now) }
+        endProbation(now: now)
+    }
+
+    func standsStill(isHeld: Bool, now: MonotonicTime) -> Bool {
+        var stands = false
+        for (index, lane) in lanes.enumerated() {
+            let mayConnect = lane.machine.admission != .none
+            let laneStands = standstills[index].observeLane(
+                hasWork: lane.machine.inFlightCount > 0 || lane.machine.waitingCount > 0 && mayConnect,
+                isExcused: isHeld || lane.machine.isWaitingForBudget,
+                settledEnd: lane.machine.settledEnd,
+                allowance: lane.machine.phase == .open ? lane.machine.limits.confirmationWindow : .zero,
+                now: now
+            )
+            stands = stands || laneStands
+        }
+        return stands
+    }
+
+    // MARK: Admission
+
+    func admitAll() {
+        for lane in lanes { lane.machine.admit(.all) }
+    }
+
+    /// Lets one lane send at a time, the one in which a notification waits.
+    func admitProbe() {
+        let probing =
+            lanes.first { $0.machine.inFlightCount > 0 || $0.machine.phase == .connecting }
+            ?? lanes.first { $0.machine.waitingCount > 0 }
+        for lane in lanes { lane.machine.admit(lane === probing ? .one : .none) }
+    }
+
+    func suspend() {
+        for lane in lanes { lane.suspend() }
+    }
+
+    // MARK: Feeds
+
+    func stopSending(assignment: UInt32) {
+        for lane in lanes { lane.machine.stopSending(assignment: assignment) }
+    }
+
+    func forget(assignment: UInt32) {
+        for lane in lanes { lane.machine.forget(assignment: assignment) }
+    }
+
+    func takeWaiting(where isTaken: (NotificationReference) -> Bool) -> [NotificationReference] {
+        lanes.flatMap { $0.machine.takeWaiting(where: isTaken) }
+    }
+
+    func discardWaiting(token: [UInt8], checksum: UInt32) -> [NotificationReference] {
+        lanes(beside: ownLanes[affinity.lane(checksum: checksum)]).flatMap { lane in
+            lane.machine.discard(checksum: checksum) { NotificationFrame.command2Token(in: $0).elementsEqual(token) }
+                .map { lane.machine.log.entry(at: $0).reference }
+        }
+    }
+
+    var troubles: [(NotificationReference, NotificationTrouble)] { lanes.flatMap { $0.machine.troubles } }
+
+    // MARK: Positions
+
+    func lane(checksum: UInt32) -> Int { affinity.lane(checksum: checksum) }
+
+    func waitingEnd(ofLane number: Int) -> UInt64? {
+        let lane = ownLanes[number]
+        return lane.machine.waitingCount > 0 ? lane.machine.log.tail : nil
+    }
+
+    func sentEnd(ofLane number: Int) -> UInt64 { ownLanes[number].machine.sentEnd }
+
+    func barriers() -> [LaneBarrier] {
+        lanes.filter { $0.machine.inFlightCount > 0 }.map { lane in
+            let end = lane.machine.sentEnd
+            return LaneBarrier { lane.machine.settledEnd >= end || lane.machine.hasGivenUp }
+        }
+    }
+
+    // MARK: The end
+
+    func finish(now: MonotonicTime) {
+        for lane in lanes { lane.finish(now: now) }
+    }
+
+    func close() {
+        for lane in lanes { lane.close() }
+    }
+
+    // MARK: Answers
+
+    /// The gateway accepted a part of a lane's log.
+    func accepted(_ range: Range<UInt64>, of lane: GatewayLane) {
+        acceptedTokens?.insert(range, of: lane.machine.log)
+    }
+
+    /// A connection was made: the others' wait for the same gateway may be shorter.
+    func gatewayAnswers(_ lane: GatewayLane, now: MonotonicTime) {
+        for other in lanes where other !== lane { other.machine.gatewayAnswers(now: now) }
+    }
+
+    /// The gateway called a token invalid.
+    func noteInvalidToken(now: MonotonicTime) {
+        if acceptedTokens == nil { acceptedTokens = AcceptedTokens(indexBits: acceptedTokenBits) }
+        probationSwitch.noteInvalid(now: now)
+        guard probationSwitch.isOn(now: now) else { return }
+        for probation in probations { probation.begin() }
+    }
+
+    /// The gateway refused a token after all.
+    func forgetAccepted(checksum: UInt32) {
+        acceptedTokens?.remove(checksum: checksum)
+    }
+
+    /// Sorts the next notifications of a lane.
+    func sort(_ lane: GatewayLane, now: MonotonicTime) {
+        if acceptedTokens == nil { acceptedTokens = AcceptedTokens(indexBits: acceptedTokenBits) }
+        guard let accepted = acceptedTokens.take() else { return }
+        onProbation += probations[lane.number].sort(
+            isOn: probationSwitch.isOn(now: now),
+            accepted: accepted,
+            now: now
+        )
+        acceptedTokens = consume accepted
+    }
+
+    /// Ends probation when no token has been called invalid for a while.
+    private func endProbation(now: MonotonicTime) {
+        guard !probationSwitch.isOn(now: now) else { return }
+        for probation in probations { probation.end() }
+    }
+
+    /// The history of a connection before the refusal of a token, as known from the lanes.
+    func standing(of refusal: LaneVerdict.Refusal, on lane: GatewayLane) -> TopicHealth.RefusalStanding {
+        guard !refusal.isBehindAcceptance else { return .afterAcceptance }
+        let isKnown = acceptedTokens?.contains(checksum: lane.machine.log.entry(at: refusal.sequence).checksum) ?? false
+        return isKnown ? .firstThoughKnown : .first
+    }
+
+    /// A lane and the other one for the same tokens.
+    private func lanes(beside lane: GatewayLane) -> [GatewayLane] {
+        probations[lane.number % probations.count].lanes
+    }
+}
+
+extension GatewayLane {
+    /// Ends the connection, and opens no other: the topic does not work.
+    fileprivate func suspend() {
+        machine.admit(.none)
+        machine.retire()
+        dropSuccessor()
+    }
+}

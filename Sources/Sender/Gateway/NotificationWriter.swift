@@ -1,0 +1,64 @@
+import APNsProtocol
+import PipelineCore
+
+/// The part of a notification that is the same for all tokens of its record.
+struct NotificationContent {
+    /// Valid during the writing.
+    var payload: UnsafeRawBufferPointer
+    /// UNIX seconds; 0: do not store.
+    var expiration: UInt32
+    var priority: NotificationPriority
+}
+
+/// Hands notifications with one content to the transport of their topic, encoding what they share once.
+struct NotificationWriter {
+    private let lanes: TopicLanes
+    private let content: NotificationContent
+    private let isLone: Bool
+    private var template: FrameTemplate?
+
+    /// - Parameter isLone: there is one notification only: what it shares is not worth keeping.
+    init(to lanes: TopicLanes, _ content: NotificationContent, isLone: Bool) {
+        self.lanes = lanes
+        self.content = content
+        self.isLone = isLone
+    }
+
+    /// Appends a notification to what waits for its token's connection.
+    ///
+    /// - Parameter checksum: CRC-32 of the token.
+    @inline(__always)
+    mutating func append(_ reference: NotificationReference, token: UnsafeRawBufferPointer, checksum: UInt32) {
+        switch lanes.way {
+        case .binary(let lanes): append(reference, token: token, checksum: checksum, to: lanes)
+        }
+    }
+
+    @inline(__always)
+    private mutating func append(
+        _ reference: NotificationReference,
+        token: UnsafeRawBufferPointer,
+        checksum: UInt32,
+        to lanes: BinaryLanes
+    ) {
+        guard !isLone else {
+            return lanes.append(
+                reference,
+                token: token,
+                checksum: checksum,
+                payload: content.payload,
+                expiration: content.expiration,
+                priority: content.priority
+            )
+        }
+        if template?.tokenBytes != token.count {
+            template = FrameTemplate(
+                tokenBytes: token.count,
+                payload: content.payload,
+                expiration: content.expiration,
+                priority: content.priority
+            )
+        }
+        if let template { lanes.append(reference, token: token, checksum: checksum, template: template) }
+    }
+}

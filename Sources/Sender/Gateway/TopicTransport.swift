@@ -1,0 +1,79 @@
+import PipelineCore
+
+/// The way of one topic's notifications to its gateway in one shard: connections, and what waits for them or is on its
+/// way over them.
+///
+/// The gateway stage and those before it know no other side of a transport, apart from encoding. Bound to the shard's
+/// event loop.
+protocol TopicTransport: AnyObject {
+    /// Notifications handed to a connection and not settled.
+    var inFlightCount: Int { get }
+    /// Notifications not yet handed to a connection, or to be sent again.
+    var waitingCount: Int { get }
+    var openConnections: Int { get }
+    /// No notification of the topic is with a gateway, and none can be: its connections are closed, or take nothing.
+    var isQuiet: Bool { get }
+    /// Nothing is in flight, and all that waits needs a new connection.
+    var isStranded: Bool { get }
+
+    /// Sends everything that may be sent, or connects first if necessary.
+    func pump(now: MonotonicTime)
+    /// Nothing is written and no connection is opened while this holds.
+    func hold(_ isHeld: Bool)
+    /// Lets time pass.
+    func tick(now: MonotonicTime)
+    /// Nothing has settled for too long, though something waits or is in flight. True once per standstill.
+    ///
+    /// - Parameter isHeld: the whole worker holds, which excuses.
+    func standsStill(isHeld: Bool, now: MonotonicTime) -> Bool
+
+    /// The topic works: everything may go.
+    func admitAll()
+    /// One notification may be in flight at a time: a probe.
+    func admitProbe()
+    /// The topic does not work: nothing more goes out, and what is in flight may settle.
+    func suspend()
+
+    /// Stops sending notifications of a feed that is being given back; those in flight may still settle.
+    func stopSending(assignment: UInt32)
+    /// Forgets the notifications of a feed that is over, whatever answers still come.
+    func forget(assignment: UInt32)
+    /// Removes waiting notifications that another stage takes over.
+    ///
+    /// - Returns: their references, in order.
+    func takeWaiting(where isTaken: (NotificationReference) -> Bool) -> [NotificationReference]
+    /// Removes the waiting notifications of a token.
+    ///
+    /// - Returns: their references, in order.
+    func discardWaiting(token: [UInt8], checksum: UInt32) -> [NotificationReference]
+    /// Unsettled notifications that had trouble before.
+    var troubles: [(NotificationReference, NotificationTrouble)] { get }
+    /// Adds earlier trouble to the notification of a token that was appended last.
+    func inheritTrouble(_ trouble: NotificationTrouble, checksum: UInt32)
+
+    /// The number of the line in which notifications of a token wait, from 0.
+    func lane(checksum: UInt32) -> Int
+    /// The end of what waits in a line; nil: nothing waits there.
+    func waitingEnd(ofLane number: Int) -> UInt64?
+    /// Everything before was handed to a connection.
+    func sentEnd(ofLane number: Int) -> UInt64
+
+    /// Ends up to which a revocation waits.
+    func barriers() -> [LaneBarrier]
+    /// Begins the end at a stop: notifications in flight are to be proven.
+    func finish(now: MonotonicTime)
+    /// Closes the connections in order; notifications in flight keep their unknown fate.
+    func close()
+}
+
+/// Everything that was in flight at one moment.
+struct LaneBarrier {
+    private let test: () -> Bool
+
+    /// - Parameter test: all of it is settled now.
+    init(_ test: @escaping () -> Bool) {
+        self.test = test
+    }
+
+    var isPassed: Bool { test() }
+}
