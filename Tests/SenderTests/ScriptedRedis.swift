@@ -7,8 +7,8 @@ import TokenState
 
 @testable import RedisClient
 
-/// Knows nothing of any token, and answers for windows what it is told. While it is away nothing is answered in time;
-/// while it is mute, nothing before it is closed. What it has no room for is refused at once.
+/// Knows nothing of any token, remembers requests, and answers for windows what it is told. While it is away nothing is
+/// answered in time; while it is mute, nothing before it is closed. What it has no room for is refused at once.
 final class ScriptedRedis: RedisPipeline {
     var isAway = false
     var isMute = false
@@ -16,6 +16,12 @@ final class ScriptedRedis: RedisPipeline {
     var room = Int.max
     /// The answer of ``CoalesceScript``: milliseconds.
     var window: Int64 = 0
+    /// Refuses the next requests that it is to remember, each with the first of these.
+    var refusals: [RedisError] = []
+    /// Keys of the requests that it remembers, in order.
+    var remembered: [[UInt8]] = []
+    /// Keys of the requests that it was asked for, in order.
+    private(set) var askedRequests: [[UInt8]] = []
     private(set) var questions = 0
     private(set) var windowQuestions = 0
     private let eventLoop: EmbeddedEventLoop
@@ -38,14 +44,24 @@ final class ScriptedRedis: RedisPipeline {
         _ write: (inout RedisCommandWriter) -> Void,
         _ completion: @escaping RedisConnection.Completion
     ) {
-        if !Self.asksForDirectory(write) {
-            guard room > 0 else {
-                questions += 1
-                return completion(.failure(.notSent(reason: "no room")))
-            }
-            room -= 1
+        let words = WrittenCommand(write).words
+        if Self.asksForDirectory(words) { return answer(.null, completion) }
+        guard room > 0 else {
+            questions += 1
+            return completion(.failure(.notSent(reason: "no room")))
         }
-        answer(.null, completion)
+        room -= 1
+        switch String(decoding: words[0], as: UTF8.self) {
+        case "GET":
+            askedRequests.append(words[1])
+            answer(remembered.contains(words[1]) ? .integer(1) : .null, completion)
+        case "SET":
+            if !refusals.isEmpty { return refuse(refusals.removeFirst(), completion) }
+            if !isMute, !isAway { remembered.append(words[1]) }
+            answer(.null, completion)
+        default:
+            answer(.null, completion)
+        }
     }
 
     func evaluate(
@@ -61,8 +77,13 @@ final class ScriptedRedis: RedisPipeline {
         answer(isWindow ? .integer(window) : .null, completion)
     }
 
-    private static func asksForDirectory(_ write: (inout RedisCommandWriter) -> Void) -> Bool {
-        WrittenCommand(write).words.dropFirst().contains { $0.starts(with: Array("n2:{".utf8)) }
+    private static func asksForDirectory(_ words: [[UInt8]]) -> Bool {
+        words.dropFirst().contains { $0.starts(with: Array("n2:{".utf8)) }
+    }
+
+    private func refuse(_ error: RedisError, _ completion: @escaping RedisConnection.Completion) {
+        questions += 1
+        eventLoop.execute { completion(.failure(error)) }
     }
 
     private func answer(_ reply: ScriptedReply, _ completion: @escaping RedisConnection.Completion) {

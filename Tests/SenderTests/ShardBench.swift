@@ -15,7 +15,7 @@ final class ShardBench {
     static let sport = "com.example.sport"
     private static let requests = "push.requests"
 
-    let eventLoop = EmbeddedEventLoop()
+    let eventLoop: EmbeddedEventLoop
     let group = ScriptedGroup()
     let producer = ScriptedProducer()
     let reader = ScriptedReader()
@@ -30,13 +30,17 @@ final class ShardBench {
     }
 
     /// - Parameters:
+    ///   - redis: nil: the shard runs without token state.
     ///   - offset: committed of every partition; the next record has it.
     ///   - metadata: beside it.
     init(
+        on eventLoop: EmbeddedEventLoop = EmbeddedEventLoop(),
+        redis: ScriptedRedis? = nil,
         committed offset: Int64 = 0,
         metadata: String = "3;",
         _ change: (inout BelfryConfiguration) -> Void = { _ in }
     ) {
+        self.eventLoop = eventLoop
         var configuration = BelfryConfiguration()
         let place = HostPort(host: "nowhere", port: 1)
         configuration.environments = [EnvironmentSettings(name: "sandbox", gateways: [place])]
@@ -55,6 +59,7 @@ final class ShardBench {
             group,
             configuration: configuration,
             producer: producer,
+            redis: redis,
             gateways: gateway,
             reader: reader,
             unixMilliseconds: { [clock] in clock.milliseconds.load(ordering: .relaxed) },

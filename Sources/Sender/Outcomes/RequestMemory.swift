@@ -8,11 +8,16 @@ import TokenState
 
 /// Remembers arrived requests in Redis, between the gateway and the outcomes. A notification is done only after that.
 ///
-/// So a worker that consumes the request again, after a crash or because it was published again, finds it there. Bound
-/// to the shard's event loop.
+/// So a worker that consumes the request again, after a crash or because it was published again, finds it there.
+/// Requests of one token go there in the order of their arrival, each when Redis has the one before: what it does not
+/// have is sent again after a crash, and must not arrive alone behind a newer one, which Redis has. A request that
+/// waits here is not done, so that it counts towards its topic's credit, which limits them. Bound to the shard's event
+/// loop.
 final class RequestMemory {
-    /// A request that arrived.
-    struct Entry {
+    /// A request that arrived, or was superseded.
+    private struct Entry {
+        var topic: Topic
+        var outcome: OutcomeKind
         var fingerprint: RequestFingerprint
         /// CRC-32 of the token.
         var checksum: UInt32
@@ -21,40 +26,28 @@ final class RequestMemory {
         var reference: NotificationReference
     }
 
+    /// A token of a topic. The few that share a checksum wait for each other.
+    private struct Token: Hashable {
+        var topic: Int32
+        /// CRC-32.
+        var checksum: UInt32
+    }
+
+    private typealias Writes = OrderedWrites<Token, Entry>
+
     /// Called when Redis has a request, or sending goes on without it.
     var onRemembered: (RequestFingerprint) -> Void = { _ in }
 
     private let tokens: TokenTable?
-    private let window: Duration
-    private let mostAtOnce: Int
+    private let windowMilliseconds: Int
     private let feeds: FeedTable
     private let outcomes: Outcomes
     private let eventLoop: any EventLoop
     private let logger: Logger
-    /// Writes under way, by number.
-    private var writes: [UInt64: Write] = [:]
-    private var lastWrite: UInt64 = 0
+    private var writes = Writes()
     /// Redis is away and sending goes on without it.
     private(set) var isRedisAway = false
     private var isClosed = false
-
-    /// Entries on their way into Redis together.
-    private final class Write {
-        let topic: Topic
-        let outcome: OutcomeKind
-        var entries: [Entry] = []
-        /// Entries without an answer of Redis.
-        var pending = 0
-        /// The last error among the answers.
-        var failure: RedisError?
-        /// Number of the write, in the order of their beginning.
-        var number: UInt64 = 0
-
-        init(_ topic: Topic, _ outcome: OutcomeKind) {
-            self.topic = topic
-            self.outcome = outcome
-        }
-    }
 
     init(
         tokens: TokenTable?,
@@ -65,8 +58,7 @@ final class RequestMemory {
         logger: Logger
     ) {
         self.tokens = tokens
-        window = settings.dedupeWindow
-        mostAtOnce = settings.batchRecords
+        windowMilliseconds = Int(settings.dedupeWindow.wholeNanoseconds / 1_000_000)
         self.feeds = feeds
         self.outcomes = outcomes
         self.eventLoop = eventLoop
@@ -87,96 +79,99 @@ final class RequestMemory {
         of topic: Topic,
         _ each: ((NotificationReference, UnsafeRawBufferPointer, UInt32) -> Void) -> Void
     ) {
-        var write = Write(topic, outcome)
         each { reference, token, checksum in
             guard let feed = feeds[reference.assignment] else { return }
             // Settled before: the first outcome stands.
             guard !feed.isDone(reference.record, token: reference.token) else { return }
             guard let key = feed.requestKeys[reference.record] else { return outcomes.settle(reference, outcome) }
-            guard feed.unrememberedRequests[checksum] == nil else {
-                feed.addUnrememberedRequest(reference.record, checksum: checksum)
-                onRemembered(RequestFingerprint(token: token, key: key))
-                return outcomes.settle(reference, outcome)
-            }
-            write.entries.append(
-                Entry(
-                    fingerprint: RequestFingerprint(token: token, key: key),
-                    checksum: checksum,
-                    tag: tokens?.tag(of: token, checksum: checksum) ?? 0,
-                    reference: reference
-                )
+            let entry = Entry(
+                topic: topic,
+                outcome: outcome,
+                fingerprint: RequestFingerprint(token: token, key: key),
+                checksum: checksum,
+                tag: tokens?.tag(of: token, checksum: checksum) ?? 0,
+                reference: reference
             )
             feed.publicationBegun()
-            if write.entries.count == mostAtOnce {
-                begin(write)
-                write = Write(topic, outcome)
-            }
+            goOn(with: writes.add(entry, of: Token(topic: topic.index, checksum: checksum)))
         }
-        if !write.entries.isEmpty { begin(write) }
     }
 
-    /// Settles the writes under way while sending goes on without Redis. Notifications sent meanwhile are settled at
-    /// once, and an older notification of a token must not stay behind a newer one.
+    /// Settles what waits for Redis while sending goes on without it. Notifications sent meanwhile are settled at once,
+    /// and an older notification of a token must not stay behind a newer one.
     func goOnWithoutRedis() {
-        guard !writes.isEmpty, isRedisAway else { return }
-        for (_, write) in writes.sorted(by: { $0.key < $1.key }) {
-            for entry in write.entries { addUnremembered(entry) }
-            finish(write)
+        guard isRedisAway, !writes.isEmpty else { return }
+        for entry in writes.takeAll() { settle(entry, isInRedis: false) }
+    }
+
+    // MARK: Writes
+
+    /// Makes the write whose turn has come. Behind a request that Redis was not told of it is left out, and it is the
+    /// next one's turn.
+    private func goOn(with turn: Writes.Turn?) {
+        var next = turn
+        while let turn = next {
+            guard isBehindUnremembered(turn.write) else { return send(turn) }
+            next = end(turn, isInRedis: false)
         }
     }
 
-    private func begin(_ write: Write) {
-        lastWrite += 1
-        write.number = lastWrite
-        writes[lastWrite] = write
-        send(write)
-    }
-
-    private func send(_ write: Write) {
-        guard let redis = tokens?.redis, !isClosed, isOpen(write) else { return }
+    private func send(_ turn: Writes.Turn) {
+        guard let redis = tokens?.redis, !isClosed, writes.isOpen(turn) else { return }
         guard !isRedisAway else { return goOnWithoutRedis() }
-        let key = write.topic.requestKey
-        let milliseconds = Int(window.wholeNanoseconds / 1_000_000)
-        write.pending = write.entries.count
-        write.failure = nil
-        for entry in write.entries {
-            redis.send(slot: write.topic.tokens.keys.slot(tag: entry.tag)) { writer in
-                writer.command("SET", argumentCount: 4)
-                writer.argument(byteCount: key.count) { key.write(entry.fingerprint, tag: entry.tag, into: $0) }
-                writer.argument("1")
-                writer.argument("PX")
-                writer.argument(milliseconds)
-            } _: { [weak self] result in
-                if case .failure(let error) = result {
-                    if error.isAboutOneKey { self?.addUnremembered(entry) } else { write.failure = error }
-                }
-                write.pending -= 1
-                if write.pending == 0 { self?.answered(write) }
-            }
+        let entry = turn.write
+        let key = entry.topic.requestKey
+        redis.send(slot: entry.topic.tokens.keys.slot(tag: entry.tag)) { writer in
+            writer.command("SET", argumentCount: 4)
+            writer.argument(byteCount: key.count) { key.write(entry.fingerprint, tag: entry.tag, into: $0) }
+            writer.argument("1")
+            writer.argument("PX")
+            writer.argument(windowMilliseconds)
+        } _: { [weak self] result in
+            self?.answered(turn, result)
         }
     }
 
-    private func addUnremembered(_ entry: Entry) {
-        feeds[entry.reference.assignment]?.addUnrememberedRequest(entry.reference.record, checksum: entry.checksum)
-    }
-
-    /// The write's notifications are not settled: Redis has not answered, and sending did not go on without it.
-    private func isOpen(_ write: Write) -> Bool { writes[write.number] != nil }
-
-    private func answered(_ write: Write) {
-        guard !isClosed, isOpen(write) else { return }
-        guard let error = write.failure else { return finish(write) }
-        logger.warning("request ids could not be remembered", metadata: ["error": "\(error)"])
-        // The write may run twice; the offsets wait for it.
-        eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in self?.send(write) }
-    }
-
-    private func finish(_ write: Write) {
-        writes[write.number] = nil
-        for entry in write.entries {
-            onRemembered(entry.fingerprint)
-            feeds[entry.reference.assignment]?.publicationEnded()
-            outcomes.settle(entry.reference, write.outcome)
+    private func answered(_ turn: Writes.Turn, _ result: Result<RedisReply, RedisError>) {
+        // Sending may have gone on without the answer.
+        guard !isClosed, writes.isOpen(turn) else { return }
+        switch result {
+        case .success:
+            goOn(with: end(turn, isInRedis: true))
+        case .failure(let error) where error.isAboutOneKey:
+            goOn(with: end(turn, isInRedis: false))
+        case .failure(let error):
+            guard writes.fail(turn) else { return }
+            logger.warning("request ids could not be remembered", metadata: ["error": "\(error)"])
+            // The writes may run twice; the offsets wait for them.
+            eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in self?.sendFailed() }
         }
+    }
+
+    private func sendFailed() {
+        for turn in writes.takeFailed() { send(turn) }
+    }
+
+    /// - Returns: the turn that comes now.
+    private func end(_ turn: Writes.Turn, isInRedis: Bool) -> Writes.Turn? {
+        let next = writes.end(turn)
+        settle(turn.write, isInRedis: isInRedis)
+        return next
+    }
+
+    // MARK: Entries
+
+    /// Redis was not told of an older request of the token.
+    private func isBehindUnremembered(_ entry: Entry) -> Bool {
+        feeds[entry.reference.assignment]?.unrememberedRequests[entry.checksum] != nil
+    }
+
+    private func settle(_ entry: Entry, isInRedis: Bool) {
+        let feed = feeds[entry.reference.assignment]
+        // Before it is done: its offset is known until then.
+        if !isInRedis { feed?.addUnrememberedRequest(entry.reference.record, checksum: entry.checksum) }
+        onRemembered(entry.fingerprint)
+        feed?.publicationEnded()
+        outcomes.settle(entry.reference, entry.outcome)
     }
 }

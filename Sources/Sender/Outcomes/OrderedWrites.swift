@@ -1,0 +1,99 @@
+/// Writes to a store: those of one key are made one after the other, those of different keys at once. Pure.
+///
+/// The order of sending is not enough. When a connection breaks, writes under way fail, and those that it had not taken
+/// yet go out on the next one, before the others are repeated. Holds all writes that were added and not ended or taken:
+/// their number is for the owner to limit.
+struct OrderedWrites<Key: Hashable, Write> {
+    /// A write whose turn has come: it is to be made, and made again when it fails.
+    struct Turn {
+        let key: Key
+        let write: Write
+        /// In the order of adding, from 1.
+        fileprivate let number: UInt64
+    }
+
+    /// The writes of one key.
+    private struct Line {
+        var present: Turn
+        /// Turns behind it from `start` on, oldest first; those before have come.
+        private var behind: [Turn] = []
+        private var start = 0
+
+        init(_ turn: Turn) { present = turn }
+
+        var all: [Turn] { [present] + behind[start...] }
+
+        mutating func append(_ turn: Turn) { behind.append(turn) }
+
+        /// Moves on to the next turn; nil: there is none.
+        mutating func advance() -> Turn? {
+            guard start < behind.count else { return nil }
+            present = behind[start]
+            start += 1
+            if start * 2 >= behind.count {
+                behind.removeFirst(start)
+                start = 0
+            }
+            return present
+        }
+    }
+
+    private var lines: [Key: Line] = [:]
+    /// Turns whose write is to be made again, in the order of failing.
+    private var failed: [Turn] = []
+    private var lastNumber: UInt64 = 0
+
+    var isEmpty: Bool { lines.isEmpty }
+
+    /// Adds a write behind all others of its key.
+    ///
+    /// - Returns: its turn, which has come; nil: it comes when those before it have ended.
+    mutating func add(_ write: Write, of key: Key) -> Turn? {
+        lastNumber += 1
+        let turn = Turn(key: key, write: write, number: lastNumber)
+        guard let index = lines.index(forKey: key) else {
+            lines[key] = Line(turn)
+            return turn
+        }
+        lines.values[index].append(turn)
+        return nil
+    }
+
+    /// The turn has not ended, and was not taken.
+    func isOpen(_ turn: Turn) -> Bool { lines[turn.key]?.present.number == turn.number }
+
+    /// Ends an open turn: the store has the write, or never will.
+    ///
+    /// - Returns: the next turn of the key, which has come.
+    mutating func end(_ turn: Turn) -> Turn? {
+        guard let index = lines.index(forKey: turn.key), lines.values[index].present.number == turn.number else {
+            preconditionFailure("a turn ends once")
+        }
+        if let next = lines.values[index].advance() { return next }
+        lines.remove(at: index)
+        return nil
+    }
+
+    /// Keeps an open turn whose write failed until ``takeFailed()``; those behind it wait on.
+    ///
+    /// - Returns: no other is kept.
+    mutating func fail(_ turn: Turn) -> Bool {
+        failed.append(turn)
+        return failed.count == 1
+    }
+
+    /// Takes the turns whose writes failed, in that order, for making them again.
+    mutating func takeFailed() -> [Turn] {
+        defer { failed = [] }
+        return failed
+    }
+
+    /// Takes all writes, in the order of adding. No turn is open then.
+    mutating func takeAll() -> [Write] {
+        defer {
+            lines = [:]
+            failed = []
+        }
+        return lines.values.flatMap(\.all).sorted { $0.number < $1.number }.map(\.write)
+    }
+}

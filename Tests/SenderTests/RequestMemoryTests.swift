@@ -1,0 +1,128 @@
+import Foundation
+import NIOEmbedded
+import PushSchemas
+import RedisClient
+import Testing
+
+@testable import KafkaClient
+@testable import PipelineTestSupport
+@testable import Sender
+
+/// Requests that arrive one after the other, and a Redis that does not take each at once.
+@Suite("The memory of requests")
+struct RequestMemoryTests {
+    private typealias Bench = ShardBench
+
+    private let eventLoop = EmbeddedEventLoop()
+    private let redis: ScriptedRedis
+
+    private static let lost = RedisError.maybeExecuted(reason: "the connection was lost")
+    private static let wrongType = RedisError.server(prefix: "WRONGTYPE", message: "")
+
+    init() { redis = ScriptedRedis(on: eventLoop) }
+
+    private func makeBench(_ redis: ScriptedRedis, sendsWithoutRedis: Bool = false) -> Bench {
+        let bench = Bench(on: eventLoop, redis: redis) {
+            $0.worker.dedupeWindow = .seconds(3600)
+            $0.redis.whenAway = sendsWithoutRedis ? .send : .wait
+            $0.redis.awayAfter = .seconds(5)
+        }
+        bench.assign(0)
+        return bench
+    }
+
+    /// A request to one token, of 32 times the same byte.
+    private func request(_ id: String, to token: UInt8) -> (bundleID: String, request: PushSendRequest) {
+        let request = PushSendRequest.with {
+            $0.requestID = id
+            $0.packedTokens = Data(repeating: token, count: 32)
+        }
+        return (Bench.news, request)
+    }
+
+    /// The offsets of the requests that Redis remembers, in order: each was asked for once, in the log's order.
+    private var remembered: [Int] { redis.remembered.compactMap { redis.askedRequests.firstIndex(of: $0) } }
+
+    @Test("Behind a request that Redis did not take, newer ones of its token wait until it does; others do not")
+    func inOrder() throws {
+        redis.refusals = [Self.lost]
+        let bench = makeBench(redis)
+        defer { bench.shard.leave() }
+        try bench.bring([request("a", to: 1)])
+        bench.wait(milliseconds: 500)
+        #expect(bench.gateway.accepted(of: Bench.news) == [1] && redis.refusals.isEmpty && remembered.isEmpty)
+        try bench.bring([request("b", to: 1), request("c", to: 1), request("d", to: 2)])
+        bench.wait(milliseconds: 500)
+        #expect(bench.gateway.accepted(of: Bench.news) == [1, 1, 1, 2] && remembered == [3])
+        #expect(try bench.offsets(.presumed) == [3])
+        bench.wait(milliseconds: 1000)
+        #expect(remembered == [3, 0, 1, 2])
+        #expect(try bench.offsets(.presumed) == [3, 0, 1, 2])
+        #expect(bench.lines.messages.count { $0.contains("could not be remembered") } == 1)
+    }
+
+    @Test("Of two requests that arrive together, the newer one is remembered when Redis has the older one")
+    func together() throws {
+        redis.refusals = [Self.lost]
+        let bench = makeBench(redis)
+        defer { bench.shard.leave() }
+        try bench.bring([request("a", to: 1), request("b", to: 1)])
+        bench.wait(milliseconds: 1000)
+        #expect(bench.gateway.accepted(of: Bench.news) == [1, 1] && redis.refusals.isEmpty && remembered.isEmpty)
+        bench.wait(milliseconds: 1000)
+        #expect(remembered == [0, 1])
+    }
+
+    @Test("Who takes over before Redis has an older request sends the newer one behind it once more")
+    func takenOver() throws {
+        redis.refusals = [Self.lost]
+        let first = makeBench(redis)
+        try first.bring([request("a", to: 1)])
+        first.wait(milliseconds: 500)
+        try first.bring([request("b", to: 1)])
+        first.wait(milliseconds: 500)
+        #expect(first.gateway.accepted(of: Bench.news) == [1, 1])
+        // It dies: nothing it would still say is heard.
+        first.shard.leave()
+
+        let heir = ScriptedRedis(on: eventLoop)
+        heir.remembered = redis.remembered
+        let second = makeBench(heir)
+        defer { second.shard.leave() }
+        second.group.batches.append(KafkaBatch(first.reader.log))
+        second.wait(milliseconds: 1000)
+        #expect(second.gateway.accepted(of: Bench.news) == [1, 1])
+    }
+
+    @Test("A request that Redis refuses for good holds up nobody; newer ones of its token are not remembered either")
+    func refusedForGood() throws {
+        redis.refusals = [Self.lost, Self.wrongType]
+        let bench = makeBench(redis)
+        defer { bench.shard.leave() }
+        try bench.bring([request("a", to: 1)])
+        bench.wait(milliseconds: 500)
+        try bench.bring([request("b", to: 1), request("c", to: 2)])
+        bench.wait(milliseconds: 500)
+        #expect(remembered == [2])
+        bench.wait(milliseconds: 1000)
+        #expect(remembered == [2] && redis.refusals.isEmpty)
+        #expect(try bench.offsets(.presumed) == [2, 0, 1])
+        #expect(bench.committed()?.offset == 3 && bench.committed()?.metadata == "3;")
+    }
+
+    @Test("When sending goes on without Redis, all that waits for it is settled, the oldest first")
+    func withoutRedis() throws {
+        let bench = makeBench(redis, sendsWithoutRedis: true)
+        defer { bench.shard.leave() }
+        try bench.bring([request("a", to: 1), request("b", to: 1), request("c", to: 2)])
+        bench.wait(milliseconds: 100)
+        #expect(bench.gateway.accepted(of: Bench.news) == [1, 1, 2])
+        redis.isMute = true
+        bench.wait(milliseconds: 900)
+        #expect(try bench.offsets(.presumed).isEmpty)
+        try bench.bring([request("d", to: 1)])
+        bench.wait(milliseconds: 10_000)
+        #expect(try bench.offsets(.presumed) == [0, 1, 2, 3])
+        #expect(redis.remembered.isEmpty)
+    }
+}
