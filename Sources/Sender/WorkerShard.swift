@@ -78,7 +78,7 @@ package final class WorkerShard {
             case .leaving(let feeds):
                 stages.routing.forget(feeds)
                 stages.gateway.stopSending(feeds)
-                stages.outcomes.retry(now: now, isHurried: true)
+                stages.outcomes.retry(now: now)
             case .over(let feeds):
                 stages.routing.forget(feeds)
                 stages.gateway.forget(feeds)
@@ -250,7 +250,7 @@ package final class WorkerShard {
     }
 
     private func retry(now: MonotonicTime) {
-        stages.outcomes.retry(now: now, isHurried: stages.group.revocation != nil)
+        stages.outcomes.retry(now: now)
         stages.publisher.retry()
         stages.group.requestPositions()
         stages.group.lookAtStanding(now: now)
@@ -263,7 +263,7 @@ package final class WorkerShard {
     private func handle(_ event: Gateway.Event) {
         switch event {
         case .topicIsQuiet(let topic):
-            stages.outcomes.hurry(now: now)
+            stages.outcomes.hurry(topic, now: now)
             guard let over = stages.group.rewind(topic) else { return }
             for feed in over { stages.gateway.giveUpWaiting(of: feed) }
             stages.routing.forget(over)

@@ -1,7 +1,9 @@
+import APNsProtocol
 import PipelineCore
 import PushTopics
 import Testing
 
+@testable import PipelineTestSupport
 @testable import Sender
 
 /// Dead letters for refusals of one record that come one after the other.
@@ -20,17 +22,18 @@ struct RefusedContentTests {
         for run in letter.tokens.runs { done.formUnion(run) }
     }
 
-    private mutating func refuse(_ token: UInt32, for reason: String = "a", at seconds: Int64) {
-        let reference = NotificationReference(assignment: 1, record: 2, token: token)
+    private mutating func refuse(_ token: UInt32, for reason: String = "a", of feed: UInt32 = 1, at seconds: Int64) {
+        let reference = NotificationReference(assignment: feed, record: 2, token: token)
         let refusal = RecordRefusal(reason: reason, detail: "")
         _ = refused.add(reference, status: 7, refusal, now: at(seconds))
         let open = Int(Self.count) - done.count
         if let letter = refused.takeRecord(of: reference, reason: reason, ifComplete: open) { take(letter) }
     }
 
-    private mutating func wait(until seconds: Int64, isHurried: Bool = false) {
+    /// - Parameter hurried: a feed that waits for nothing.
+    private mutating func wait(until seconds: Int64, hurried: UInt32? = nil) {
         let open = Int(Self.count) - done.count
-        let due = refused.takeDue(now: at(seconds), isHurried: isHurried) { _, _ in open }
+        let due = refused.takeDue(now: at(seconds), isHurried: { $0 == hurried }, remaining: { _, _ in open })
         for letter in due { take(letter) }
     }
 
@@ -55,14 +58,50 @@ struct RefusedContentTests {
         #expect(letters.count == 4 && done.count == Int(Self.count) && refused.isEmpty)
     }
 
-    @Test("A partition that is given back waits for no further refusals")
+    @Test("A feed that is to end waits for no further refusals")
     mutating func hurried() {
         refuse(0, at: 0)
         wait(until: 5)
         refuse(1, at: 6)
         wait(until: 600)
         #expect(letters.count == 1)
-        wait(until: 600, isHurried: true)
+        wait(until: 600, hurried: 1)
         #expect(letters.map(\.tokens.text) == ["0", "1"])
+    }
+
+    @Test("A feed that is to end hurries no other's refusals")
+    mutating func hurriedAlone() {
+        for feed in 1...2 as ClosedRange<UInt32> { refuse(feed, of: feed, at: 0) }
+        wait(until: 1, hurried: 2)
+        #expect(letters.map(\.feed) == [2])
+        refuse(3, of: 1, at: 2)
+        wait(until: 5)
+        #expect(letters.map(\.feed) == [2, 1] && letters.map(\.tokens.text) == ["2", "1,3"])
+    }
+
+    @Test("A topic that stops waits for no further refusals of content; dead letters of the others do")
+    func hurriedRefusals() throws {
+        let bench = ShardBench()
+        defer { bench.shard.leave() }
+        bench.gateway.timeout = .seconds(2)
+        bench.gateway.answers[ShardBench.news] = { [unowned gateway = bench.gateway] _ in
+            // The next refusal takes its time.
+            gateway.silent = [ShardBench.news]
+            return .invalidPayloadSize
+        }
+        bench.gateway.answers[ShardBench.sport] = { $0 == 1 ? .invalidPayloadSize : .missingTopic }
+        bench.assign(0)
+        try bench.bring((ShardBench.news, [1, 2]), (ShardBench.sport, [1, 2]))
+        bench.wait(milliseconds: 1000)
+        func published() -> [String] {
+            bench.producer.messages(of: "push.dead-letters").map { letter in
+                "\(letter.header("source-offset") ?? "")/\(letter.header("token-indices") ?? "")"
+            }
+        }
+        #expect(bench.shard.report().topics.first { $0.bundleID == ShardBench.sport }?.reason == "topic-refused")
+        #expect(published() == ["1/0"])
+        bench.gateway.silent = []
+        bench.wait(milliseconds: 4000)
+        #expect(published() == ["1/0", "0/0-1"])
     }
 }

@@ -99,10 +99,14 @@ final class Outcomes {
         }
     }
 
-    private func publishRefusals(now: MonotonicTime, isHurried: Bool) {
+    /// - Parameter isStopping: dead letters of the feed do not wait for others, as in a partition that is given back.
+    private func publishRefusals(now: MonotonicTime, isStopping: (TopicFeed) -> Bool = { _ in false }) {
         guard !refusals.isEmpty else { return }
-        let due = refusals.takeDue(now: now, isHurried: isHurried) { [feeds] feed, record in
-            feeds[feed]?.ledger.frontier.remaining(of: record)
+        let due = refusals.takeDue(now: now) { number in
+            guard let feed = feeds[number] else { return false }
+            return feed.partition.phase == .revoking || isStopping(feed)
+        } remaining: { number, record in
+            feeds[number]?.ledger.frontier.remaining(of: record)
         }
         for refused in due { publish(refused) }
     }
@@ -132,16 +136,15 @@ final class Outcomes {
 
     // MARK: Time
 
-    /// Publishes dead letters that wait for others of their records.
-    func hurry(now: MonotonicTime) {
-        publishRefusals(now: now, isHurried: true)
+    /// Publishes a topic's dead letters that wait for others of their records: the topic has stopped.
+    func hurry(_ topic: Topic, now: MonotonicTime) {
+        publishRefusals(now: now) { $0.carries(topic) }
     }
 
-    /// Tries failed publications again, and publishes dead letters that have waited for others long enough.
-    ///
-    /// - Parameter isHurried: a partition is being given back: dead letters do not wait for others.
-    func retry(now: MonotonicTime, isHurried: Bool = false) {
-        publishRefusals(now: now, isHurried: isHurried)
+    /// Tries failed publications again, and publishes dead letters that have waited for others long enough. Those of a
+    /// partition that is being given back do not wait.
+    func retry(now: MonotonicTime) {
+        publishRefusals(now: now)
         for number in publications.takeWaiting() { hand(over: number) }
     }
 

@@ -4,8 +4,8 @@ import PushTopics
 /// Notifications that the gateway refused because of their content, collected by record, status and reason.
 ///
 /// A record whose five hundred tokens are refused one after the other so becomes one dead letter, or two if that takes
-/// long: each refusal costs a connection, of which there are few. There are more while a partition is given back or a
-/// topic stops, for then none waits. Pure.
+/// long: each refusal costs a connection, of which there are few. There are more while its partition is given back or
+/// its topic stops, for then none waits. Pure.
 struct RefusedContent {
     /// Refusals of one record for one reason.
     struct Refused {
@@ -68,11 +68,11 @@ struct RefusedContent {
     /// Takes the refusals that no longer wait.
     ///
     /// - Parameters:
-    ///   - isHurried: none waits.
+    ///   - isHurried: none of the feed waits.
     ///   - remaining: notifications of a record that are not done; nil: the feed is over.
     mutating func takeDue(
         now: MonotonicTime,
-        isHurried: Bool,
+        isHurried: (_ feed: UInt32) -> Bool,
         remaining: (_ feed: UInt32, _ record: UInt32) -> Int?
     ) -> [Refused] {
         var due: [Refused] = []
@@ -85,7 +85,7 @@ struct RefusedContent {
             }
             let isComplete = open <= waiting[key.place, default: 0]
             let isLate = !entry.hasLetter && entry.since + Self.patience <= now
-            guard isComplete || isLate || isHurried else { continue }
+            guard isComplete || isLate || isHurried(key.place.feed) else { continue }
             if !entry.tokens.isEmpty { due.append(Refused(key, entry)) }
             entries[key]?.tokens = []
             entries[key]?.hasLetter = true
