@@ -243,7 +243,9 @@ let package = Package(
         ),
         .testTarget(
             name: "TokenStateTests",
-            dependencies: role + ["BelfryTools", "PipelineTestSupport", "TestSupport", "TokenState", nioEmbedded]
+            dependencies: role + [
+                "BelfryTools", "PipelineTestSupport", "PortTestSupport", "TestSupport", "TokenState", nioEmbedded,
+            ]
         ),
         .testTarget(
             name: "SenderTests",

@@ -81,6 +81,7 @@ extension RedisCluster {
         if isClosed { return command.completion(.failure(.closed)) }
         var command = command
         if command.patience.follows(limit: configuration.redirectionLimit, now: .now()) {
+            detours += 1
             send(command, to: connection(to: node), asking: asking)
         } else {
             park(command, because: reason)
@@ -104,6 +105,7 @@ extension RedisCluster {
     private func park(_ command: ClusterCommand, because reason: RedisError) {
         var command = command
         command.reason = reason
+        detours += 1
         if parked.isFull {
             return command.completion(
                 .failure(.notSent(reason: "\(parked.count) commands are waiting: \(reason)"))

@@ -30,6 +30,10 @@ public final class RedisCluster {
     /// Called when another set of masters is known, and when the connection to one of them is made (again).
     public var onMasters: (() -> Void)?
 
+    /// Commands so far that were redirected or had to wait. While it does not change, the commands of a slot run in the
+    /// order sent.
+    public internal(set) var detours = 0
+
     /// The command time-out of the connections; also how long a command that nodes refuse to run is sent again.
     let commandTimeout: TimeAmount?
     var topology = ClusterTopology()

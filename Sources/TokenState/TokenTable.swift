@@ -15,6 +15,7 @@ package final class TokenTable {
         fileprivate(set) var counts = [Int](repeating: 1, count: TokenKeys.tags)
         /// Tags with a bucket being split.
         fileprivate var splitting: Set<Int> = []
+        fileprivate var questions = DirectoryQuestions()
 
         package init(environment: String, bundleID: String) {
             keys = TokenKeys(environment: environment, bundleID: bundleID)
@@ -37,6 +38,8 @@ package final class TokenTable {
     package var rule: PlaceRule?
     /// The spaces of bundles whose space the caller does not keep.
     private var spaces = RecentValues<String, Space>(limit: TokenTable.spaceLimit)
+    /// Tags to ask about at the end of ``together(_:)``; nil: outside of it.
+    private var due: [(space: Space, tag: Int)]?
 
     package init(_ redis: any RedisPipeline, _ rule: PlaceRule?) {
         self.redis = redis
@@ -64,7 +67,11 @@ package final class TokenTable {
         return space.keys.bucket(space.bucket(place), tag: place.tag, rule.layout)
     }
 
+    // MARK: Look-ups
+
     /// Reads a token's record, by questions of one key each (`RedisPipeline+Buckets.swift`).
+    ///
+    /// It takes one round trip, and one command if the token is known; see ``DirectoryQuestions``.
     ///
     /// - Parameters:
     ///   - token: must stay valid until the completion is called.
@@ -81,6 +88,19 @@ package final class TokenTable {
         find(token, at: place, by: rule, in: space, corrections: Self.corrections, completion)
     }
 
+    /// Runs `body`. Its look-ups share their questions for the numbers of buckets, which leave at its end.
+    package func together(_ body: () -> Void) {
+        guard due == nil else { return body() }
+        due = []
+        body()
+        let questions = due ?? []
+        due = nil
+        for (space, tag) in questions {
+            space.questions.isDue.remove(tag)
+            if let rule { ask(tag, by: rule, of: space) }
+        }
+    }
+
     private func find(
         _ token: UnsafeRawBufferPointer,
         at place: TokenPlace,
@@ -91,6 +111,7 @@ package final class TokenTable {
     ) {
         let count = space.counts[place.tag]
         let bucket = space.bucket(place)
+        let sent = Sent(questions: space.questions.count, detours: redis.detours)
         redis.send(slot: space.keys.slot(tag: place.tag)) { writer in
             writer.command("HGET", argumentCount: 2)
             writer.argument(byteCount: space.keys.bucketBytes(bucket)) {
@@ -102,16 +123,16 @@ package final class TokenTable {
         } _: { result in
             switch result {
             case .success(let reply) where !reply.isNull:
+                space.questions.expectsUnknown[place.tag] = false
                 completion(.success(reply.bytes))
             case .success:
-                // The token is unknown, or its bucket was split. The number of buckets never falls: if it is still that
-                // one, it was when the bucket was asked.
-                self.redis.countBuckets(ofTag: place.tag, space.keys, rule.layout) { result in
+                // The token is unknown, or its bucket was split.
+                self.hearCount(ofTag: place.tag, by: rule, in: space, behind: sent) { result in
                     switch result {
                     case .success(count):
+                        space.questions.expectsUnknown[place.tag] = true
                         completion(.success(nil))
-                    case .success(let present):
-                        space.counts[place.tag] = present
+                    case .success:
                         guard corrections > 0 else { return completion(.failure(Self.restless)) }
                         self.find(token, at: place, by: rule, in: space, corrections: corrections - 1, completion)
                     case .failure(let error):
@@ -121,6 +142,53 @@ package final class TokenTable {
             case .failure(let error):
                 completion(.failure(error))
             }
+        }
+        if space.questions.expectsUnknown[place.tag] { askAlong(place.tag, by: rule, of: space) }
+    }
+
+    /// The moment at which a look-up was sent.
+    private struct Sent {
+        /// Questions about its bundle's tags before it.
+        var questions: Int
+        /// Of the client: see ``RedisPipeline/detours``.
+        var detours: Int
+    }
+
+    /// Hands over the number of a tag's buckets, read after a look-up that found nothing.
+    private func hearCount(
+        ofTag tag: Int,
+        by rule: PlaceRule,
+        in space: Space,
+        behind sent: Sent,
+        _ heard: @escaping DirectoryQuestions.Listener
+    ) {
+        // A look-up that took a detour (ASK, TRYAGAIN, a new master) may have run after questions that were sent behind
+        // it, and even be answered before them. To ask now is right in any case.
+        if redis.detours == sent.detours, let question = space.questions.open(ofTag: tag, after: sent.questions) {
+            question.listeners.append(heard)
+        } else {
+            ask(tag, by: rule, of: space, [heard])
+        }
+    }
+
+    /// Asks for the number of a tag's buckets behind a look-up, for the case that this finds nothing.
+    private func askAlong(_ tag: Int, by rule: PlaceRule, of space: Space) {
+        guard due != nil else { return ask(tag, by: rule, of: space) }
+        if space.questions.isDue.insert(tag).inserted { due?.append((space, tag)) }
+    }
+
+    private func ask(
+        _ tag: Int,
+        by rule: PlaceRule,
+        of space: Space,
+        _ listeners: [DirectoryQuestions.Listener] = []
+    ) {
+        let question = space.questions.ask(ofTag: tag, listeners)
+        redis.countBuckets(ofTag: tag, space.keys, rule.layout) { result in
+            if case .success(let count) = result { space.counts[tag] = count }
+            space.questions.close(question, ofTag: tag)
+            // Those whose bucket was split look in another one.
+            self.together { for heard in question.listeners { heard(result) } }
         }
     }
 

@@ -96,18 +96,20 @@ final class TokenStore: Sendable {
         }.map { try $0.get() }
     }
 
-    /// Records of the tokens, as the look-up before sending finds them.
+    /// Records of the tokens, as the look-up of a batch before sending finds them.
     func lookUps(_ tokens: [[UInt8]]) async throws -> [TokenRecord?] {
         try await collect(tokens.count) { clients, answer in
             let space = clients.table.space(environment: Self.environment, bundleID: Self.bundleID)
-            for (index, token) in tokens.enumerated() {
-                // Valid until the answer, as the contract wants it.
-                let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: token.count, alignment: 1)
-                bytes.copyBytes(from: token)
-                let place = UnsafeRawBufferPointer(bytes)
-                clients.table.look(up: place, checksum: CRC32.checksum(place), in: space) { result in
-                    answer(index, result.map { $0.flatMap { TokenRecord($0) } })
-                    bytes.deallocate()
+            clients.table.together {
+                for (index, token) in tokens.enumerated() {
+                    // Valid until the answer, as the contract wants it.
+                    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: token.count, alignment: 1)
+                    bytes.copyBytes(from: token)
+                    let place = UnsafeRawBufferPointer(bytes)
+                    clients.table.look(up: place, checksum: CRC32.checksum(place), in: space) { result in
+                        answer(index, result.map { $0.flatMap { TokenRecord($0) } })
+                        bytes.deallocate()
+                    }
                 }
             }
         }.map { try $0.get() }

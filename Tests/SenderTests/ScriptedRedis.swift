@@ -22,7 +22,9 @@ final class ScriptedRedis: RedisPipeline {
     var remembered: [[UInt8]] = []
     /// Keys of the requests that it was asked for, in order.
     private(set) var askedRequests: [[UInt8]] = []
+    /// But for those for the number of a tag's buckets.
     private(set) var questions = 0
+    private(set) var directoryQuestions = 0
     private(set) var windowQuestions = 0
     private let eventLoop: EmbeddedEventLoop
     private var unanswered: [RedisConnection.Completion] = []
@@ -45,11 +47,12 @@ final class ScriptedRedis: RedisPipeline {
         _ completion: @escaping RedisConnection.Completion
     ) {
         let words = WrittenCommand(write).words
-        if Self.asksForDirectory(words) { return answer(.null, completion) }
-        guard room > 0 else {
-            questions += 1
-            return completion(.failure(.notSent(reason: "no room")))
+        if Self.asksForDirectory(words) {
+            directoryQuestions += 1
+            return answer(.null, completion)
         }
+        questions += 1
+        guard room > 0 else { return completion(.failure(.notSent(reason: "no room"))) }
         room -= 1
         switch String(decoding: words[0], as: UTF8.self) {
         case "GET":
@@ -73,6 +76,7 @@ final class ScriptedRedis: RedisPipeline {
         _ completion: @escaping RedisConnection.Completion
     ) {
         let isWindow = script.digest == CoalesceScript.coalesce.digest
+        questions += 1
         if isWindow { windowQuestions += 1 }
         answer(isWindow ? .integer(window) : .null, completion)
     }
@@ -82,14 +86,12 @@ final class ScriptedRedis: RedisPipeline {
     }
 
     private func refuse(_ error: RedisError, _ completion: @escaping RedisConnection.Completion) {
-        questions += 1
         eventLoop.execute { completion(.failure(error)) }
     }
 
     private func answer(_ reply: ScriptedReply, _ completion: @escaping RedisConnection.Completion) {
-        questions += 1
         if isClosed {
-            if questions < Self.patience { completion(.failure(.closed)) }
+            if questions + directoryQuestions < Self.patience { completion(.failure(.closed)) }
         } else if isMute {
             unanswered.append(completion)
         } else if isAway {

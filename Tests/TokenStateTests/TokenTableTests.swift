@@ -102,6 +102,27 @@ import Testing
         try await other.close()
     }
 
+    @Test("The server is asked for the number of buckets once with a batch of unknown tokens, with known ones never")
+    func commands() async throws {
+        let server = try RedisServerProcess()
+        let store = try await TokenStore(port: server.port)
+        let tokens = Self.tokens(100, seed: 7)
+        func calls(of name: String) throws -> Int {
+            let line = try server.command("INFO", "commandstats").split(whereSeparator: \.isNewline)
+                .first { $0.hasPrefix("cmdstat_\(name):calls=") }
+            return line.flatMap { Int($0.split(separator: "=")[1].prefix(while: \.isNumber)) } ?? 0
+        }
+        for (batch, questions) in [1, 1, 0].enumerated() {
+            _ = try server.command("CONFIG", "RESETSTAT")
+            let found = registrations(try await store.lookUps(tokens))
+            #expect(found == (batch == 0 ? Array(repeating: 0, count: 100) : (1...100).map(UInt32.init)))
+            let (lookUps, others) = (try calls(of: "hget"), try calls(of: "get"))
+            #expect(lookUps == 100 && others == questions)
+            if batch == 0 { try await register(tokens, in: store) }
+        }
+        try await store.close()
+    }
+
     /// Tokens in all buckets, counted while none is split: the last splits may still be under way.
     private func total(in store: TokenStore) async throws -> Int {
         func buckets() async throws -> Int {

@@ -6,6 +6,8 @@ import RedisClient
 /// Every command names the slot of its keys; a single server ignores it.
 package protocol RedisPipeline: AnyObject {
     var isReady: Bool { get }
+    /// Commands so far that may run after some that were sent behind them; see ``RedisCluster/detours``.
+    var detours: Int { get }
     func start()
     func send(
         slot: RedisSlot,
@@ -21,6 +23,11 @@ package protocol RedisPipeline: AnyObject {
         _ completion: @escaping RedisConnection.Completion
     )
     func close()
+}
+
+extension RedisPipeline {
+    /// None: a client of one server runs commands in the order sent.
+    package var detours: Int { 0 }
 }
 
 extension RedisCluster: RedisPipeline {}

@@ -236,13 +236,15 @@ final class Lookup {
         entry.unanswered = Questions()
         entry.askAgainAt = nil
         let batch = entry.batch
-        for index in questions.tokens {
-            batch.verdicts[index] = .sends
-            let topic = batch.records[Int(batch.rows[index])].topic
-            // The entry's batch, which keeps the token's bytes, lives until the answer.
-            tokens.look(up: batch.tokens[index], checksum: batch.checksums[index], in: topic.tokens) {
-                [weak self] result in
-                self?.tokenStateArrived(result, of: entry, index, topic)
+        tokens.together {
+            for index in questions.tokens {
+                batch.verdicts[index] = .sends
+                let topic = batch.records[Int(batch.rows[index])].topic
+                // The entry's batch, which keeps the token's bytes, lives until the answer.
+                tokens.look(up: batch.tokens[index], checksum: batch.checksums[index], in: topic.tokens) {
+                    [weak self] result in
+                    self?.tokenStateArrived(result, of: entry, index, topic)
+                }
             }
         }
         for index in questions.requests { askForRepetition(tokens, of: entry, index) }

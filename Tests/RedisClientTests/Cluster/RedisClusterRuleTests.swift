@@ -96,6 +96,30 @@ struct RedisClusterRuleTests {
         try await target.close()
     }
 
+    @Test("Commands that do not run in the order sent are counted: those sent on, and those that wait")
+    func detours() async throws {
+        let target = try await Self.server { _ in "+OK\r\n+there\r\n" }
+        let targetPort = target.port
+        let count = Atomic(0)
+        let source = try await Self.server { request in
+            if request.contains("away") { return "-ASK 1 :\(targetPort)\r\n" }
+            let isLater = request.contains("later") && count.add(1, ordering: .relaxed).newValue == 1
+            return isLater ? "-TRYAGAIN later\r\n" : "+here\r\n"
+        }
+        let client = try await TestClusterClient(ports: [source.port])
+        // It may have waited for the map.
+        #expect(try await client.command("GET", "here") == .success(.status("here")))
+        let before = try await client.run { $0.detours }
+        for (key, answer, detours) in [("here", "here", 0), ("away", "there", 1), ("later", "here", 2)] {
+            #expect(try await client.command("GET", key) == .success(.status(answer)))
+            let after = try await client.run { $0.detours }
+            #expect(after - before == detours)
+        }
+        try await client.close()
+        try await source.close()
+        try await target.close()
+    }
+
     @Test("A command that nobody can run is tried again until it can, or its time is over")
     func later() async throws {
         let count = Atomic(0)
