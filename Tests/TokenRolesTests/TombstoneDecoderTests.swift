@@ -60,4 +60,15 @@ import TokenState
             #expect(error?.reason == "value-undecodable")
         }
     }
+
+    @Test("Of a death that lies ahead of its record the record's time counts, beyond the hour that clocks may differ")
+    func ahead() throws {
+        let records = [try tombstone { $0.tombstonedAt = Int64(UInt32.max) }]
+        try withConsumed(records) { messages in
+            let message = try #require(messages.first)
+            let milliseconds = try #require(message.timestampMilliseconds)
+            let changes = try TombstoneDecoder(environments: ["sandbox"]).changes(for: message)
+            #expect(changes == [change(.tombstone(at: UInt32(milliseconds / 1000), .invalid), in: "sandbox")])
+        }
+    }
 }

@@ -1,4 +1,5 @@
 import KafkaClient
+import PipelineCore
 import PushSchemas
 import PushTopics
 import TokenState
@@ -27,9 +28,18 @@ struct TombstoneDecoder: Sendable {
                 environment: tombstone.environment,
                 bundleID: tombstone.bundleID,
                 token: Array(tombstone.token),
-                kind: .tombstone(at: at, .invalid)
+                kind: .tombstone(at: believed(at, by: message), .invalid)
             )
         ]
+    }
+
+    /// The time of a death. One that lies ahead of its record would outweigh registrations to come; then the record's
+    /// time counts. Workers of older versions dated deaths by their own clocks alone.
+    private func believed(_ seconds: UInt32, by message: KafkaMessageView) -> UInt32 {
+        guard let published = message.timestampMilliseconds.map({ $0 / 1000 }),
+            ForeignClock.isTooFarAhead(seconds, of: published)
+        else { return seconds }
+        return UInt32(clamping: published)
     }
 
     /// Somebody had the token forgotten: what a record before this one has put back goes again. The key names no
