@@ -140,7 +140,7 @@ extension IntegrationTests {
                 for user in ["worker", "registrar", "harvester"] {
                     try expect(user, allowed: [["SET", "k:tokens", "2", "NX"]])
                 }
-                try expect("worker", refused: [["SET", "l:retention", "me"]])
+                try expect("worker", allowed: [["TIME"]], refused: [["SET", "l:retention", "me"]])
                 try expect(
                     "harvester",
                     allowed: [["SET", "l:{sandbox:com.example}:feedback", "me"]],

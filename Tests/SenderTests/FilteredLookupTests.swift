@@ -99,7 +99,8 @@ struct FilteredLookupTests {
                     token: [UInt8](repeating: token, count: 32),
                     checksum: UInt32(token),
                     ticket: 1,
-                    refusedAt: 1
+                    refusedAt: 1,
+                    loopTime: now
                 )
             )
         }

@@ -3,16 +3,18 @@ import NIOEmbedded
 import PipelineCore
 import PortTestSupport
 import PushTopics
-import TokenState
 
 @testable import RedisClient
+@testable import TokenState
 
-/// Knows nothing of any token, remembers requests, and answers for windows what it is told. While it is away nothing is
-/// answered in time; while it is mute, nothing before it is closed. What it has no room for is refused at once.
+/// Knows nothing of any token, remembers requests, takes every tombstone, and answers for windows what it is told. While
+/// it is away nothing is answered in time; while it is mute, nothing before it is closed. What it has no room for is
+/// refused at once.
 final class ScriptedRedis: RedisPipeline {
     var isAway = false
     var isMute = false
-    /// For how many more questions, calls of scripts and questions for the number of a tag's buckets apart.
+    /// For how many more questions; calls of scripts, and questions for the number of a tag's buckets or for the time,
+    /// do not count.
     var room = Int.max
     /// The answer of ``CoalesceScript``: milliseconds.
     var window: Int64 = 0
@@ -22,6 +24,10 @@ final class ScriptedRedis: RedisPipeline {
     var remembered: [[UInt8]] = []
     /// Keys of the requests that it was asked for, in order.
     private(set) var askedRequests: [[UInt8]] = []
+    /// Its clock, UNIX milliseconds.
+    var clock: Int64 = 0
+    /// Times of the tombstones that it was told of, UNIX seconds.
+    private(set) var tombstones: [Int] = []
     /// But for those for the number of a tag's buckets.
     private(set) var questions = 0
     private(set) var directoryQuestions = 0
@@ -52,6 +58,9 @@ final class ScriptedRedis: RedisPipeline {
             return answer(.null, completion)
         }
         questions += 1
+        guard words[0] != Array("TIME".utf8) else {
+            return answer(.strings(["\(clock / 1000)", "\(clock % 1000 * 1000)"]), completion)
+        }
         guard room > 0 else { return completion(.failure(.notSent(reason: "no room"))) }
         room -= 1
         switch String(decoding: words[0], as: UTF8.self) {
@@ -75,10 +84,20 @@ final class ScriptedRedis: RedisPipeline {
         _ write: (inout RedisCommandWriter) -> Void,
         _ completion: @escaping RedisConnection.Completion
     ) {
-        let isWindow = script.digest == CoalesceScript.coalesce.digest
         questions += 1
-        if isWindow { windowQuestions += 1 }
-        answer(isWindow ? .integer(window) : .null, completion)
+        switch script.digest {
+        case CoalesceScript.coalesce.digest:
+            windowQuestions += 1
+            answer(.integer(window), completion)
+        case TokenScripts.tombstone.digest:
+            // Directory, bucket, number of buckets, token, time, reason.
+            let call = WrittenCommand(keyCount: keyCount, argumentCount: argumentCount, write)
+            let seconds = call.number(4) ?? 0
+            tombstones.append(seconds)
+            answer(.integers([0, Int64(seconds), Int64(call.number(5) ?? 0), 0, 1]), completion)
+        default:
+            answer(.null, completion)
+        }
     }
 
     private static func asksForDirectory(_ words: [[UInt8]]) -> Bool {

@@ -1,10 +1,11 @@
+import NIOEmbedded
 import PipelineCore
 import Testing
 
 @testable import PipelineTestSupport
 @testable import Sender
 
-@Suite("The memory of refused tokens")
+@Suite("Refused tokens and their tombstones")
 struct TombstoneWriterTests {
     private typealias Bench = ShardBench
 
@@ -18,6 +19,40 @@ struct TombstoneWriterTests {
         try bench.bring((Bench.news, [1, 9]))
         bench.wait(milliseconds: 1000)
         return bench
+    }
+
+    /// The times of the tombstones for a token that was refused a good second before it was believed.
+    ///
+    /// - Parameters:
+    ///   - clock: that of the worker, which stands still, UNIX seconds.
+    ///   - witness: that of Redis when it is asked, UNIX seconds.
+    private func tombstones(clock: Int64, witness: Int64) throws -> [Int] {
+        let eventLoop = EmbeddedEventLoop()
+        let redis = ScriptedRedis(on: eventLoop)
+        let bench = Bench(on: eventLoop, redis: redis)
+        defer { bench.shard.leave() }
+        bench.setClock(unixSeconds: clock)
+        redis.clock = witness * 1000
+        bench.gateway.answers[Bench.news] = { $0 == 9 ? .invalidToken : nil }
+        bench.assign(0)
+        try bench.bring((Bench.news, [1, 9]))
+        bench.wait(milliseconds: 1000)
+        try bench.bring((Bench.news, [2]))
+        bench.wait(milliseconds: 1000)
+        #expect(try bench.shard.addTopic(Bench.news).health.trust.through == 1)
+        return redis.tombstones
+    }
+
+    @Test("A tombstone has the time of the refusal, though Redis' clock is ahead")
+    func dated() throws {
+        #expect(try tombstones(clock: 1_500_000_000, witness: 1_500_000_003) == [1_500_000_000])
+        #expect(try tombstones(clock: 1_500_000_000, witness: 1_600_000_000) == [1_500_000_000])
+    }
+
+    @Test("Where the worker's clock is ahead a tombstone has the time of the refusal by Redis' clock")
+    func clockAhead() throws {
+        let times = try tombstones(clock: 1_600_000_000, witness: 1_500_000_010)
+        #expect(times == [1_500_000_008] || times == [1_500_000_009])
     }
 
     private func usedBytes(of bench: Bench) -> Int { bench.shard.stages.group.memory.budget.usedBytes }

@@ -82,6 +82,7 @@ final class SimulatedRedis {
             answer(missedSince(arguments[3], arguments[4...].map(Self.number)), at: root, in: &arena)
         case "EVALSHA" where arguments[1] == RegisteredTokenSearch.script.digest:
             answer(registeredBuckets.contains(arguments[3]) ? 1 : 0, at: root, in: &arena)
+        case "TIME": answerTime(at: root, in: &arena)
         case "DEL": answer(strings.removeValue(forKey: arguments[1]) == nil ? 0 : 1, at: root, in: &arena)
         case let other:
             preconditionFailure("the simulated Redis does not know \(other ?? "an empty command")")
@@ -154,6 +155,15 @@ final class SimulatedRedis {
         arena.set(root, .init(kind: .string, count: UInt32(value.count), value: Int64(place)))
     }
 
+    /// The server's clock is right, whatever those of the workers say.
+    private func answerTime(at root: Int, in arena: inout ReplyArena) {
+        let microseconds = (world.clock.now - World.start) % .seconds(1) / 1000
+        let texts = ["\(World.unixSeconds(world.clock.now))", "\(microseconds)"]
+        guard let first = arena.reserve(nodes: texts.count) else { return }
+        arena.set(root, .init(kind: .array, count: UInt32(texts.count), value: Int64(first)))
+        for (index, text) in texts.enumerated() { answer(Array(text.utf8), at: first + index, in: &arena) }
+    }
+
     private func answer(_ facts: TokenRecord, at root: Int, in arena: inout ReplyArena) {
         let numbers = [Int64(facts.registeredAt), Int64(facts.tombstonedAt), Int64(facts.reason.rawValue), 0, 1]
         guard let first = arena.reserve(nodes: numbers.count) else { return }
@@ -171,6 +181,8 @@ final class SimulatedRedis {
         guard let at = UInt32(String(decoding: arguments[7], as: UTF8.self)), at > record.registeredAt else {
             return record
         }
+        // It would outweigh registrations to come.
+        world.auditor.check(at <= World.unixSeconds(world.clock.now), 5, "a tombstone by \(worker.name) lies ahead")
         if at > record.tombstonedAt {
             record.tombstonedAt = at
             record.reason = .invalid

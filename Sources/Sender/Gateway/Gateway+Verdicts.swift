@@ -73,7 +73,8 @@ extension Gateway: GatewayLaneDelegate {
                 token: Array(NotificationFrame.command2Token(in: lane.machine.log.frame(at: refusal.sequence))),
                 checksum: entry.checksum,
                 ticket: ticket,
-                refusedAt: UInt32(clamping: settings.unixMilliseconds() / 1000)
+                refusedAt: UInt32(clamping: settings.unixMilliseconds() / 1000),
+                loopTime: now
             )
             silence(refused)
             tombstones.add(refused)

@@ -1,6 +1,8 @@
+import BelfrySupport
 import Logging
 import NIOCore
 import PipelineCore
+import RedisClient
 import TokenState
 
 /// Writes tombstones of tokens that a trusted gateway called invalid: into Redis, push.tombstones and the filter.
@@ -18,8 +20,10 @@ final class TombstoneWriter {
         var checksum: UInt32
         /// 1 or more; see ``TopicHealth/tokenRefused(shard:_:now:random:)``.
         var ticket: UInt64
-        /// UNIX seconds.
+        /// UNIX seconds, by this process' clock.
         var refusedAt: UInt32
+        /// The same moment by the event loop's clock, which nobody sets.
+        var loopTime: MonotonicTime
 
         /// Memory until its tombstone is written, about.
         var bytes: Int { ShardLimits.notificationBytes + token.count }
@@ -90,33 +94,58 @@ final class TombstoneWriter {
     }
 
     /// Writes a tombstone; repeated until it is written.
+    ///
+    /// First it is dated, with the clock of the server that takes it as the witness.
     func write(_ refused: Refused) {
+        guard !isClosed else { return }
+        guard let tokens else { return end(refused) }
+        let tag = refused.token.withUnsafeBytes { tokens.tag(of: $0, checksum: refused.checksum) }
+        let age = refused.loopTime.elapsed(until: MonotonicTime(eventLoop.now))
+        tokens.redis.readClock(slot: refused.topic.tokens.keys.slot(tag: tag)) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .success(let witness):
+                write(refused, at: TombstoneRule.date(refusedAt: refused.refusedAt, age: age, witness: witness))
+            case .failure(let error):
+                failed(refused, error) { $0.write(refused) }
+            }
+        }
+    }
+
+    /// - Parameter seconds: UNIX seconds. A repetition has the same: a later one might outweigh a registration that
+    ///   came meanwhile.
+    private func write(_ refused: Refused, at seconds: UInt32) {
         guard !isClosed else { return }
         guard let tokens else { return end(refused) }
         let change = TokenChange(
             environment: refused.topic.environment,
             bundleID: refused.topic.bundleID,
             token: refused.token,
-            kind: .tombstone(at: refused.refusedAt, .invalid)
+            kind: .tombstone(at: seconds, .invalid)
         )
         tokens.make(change, in: refused.topic.tokens) { [weak self] result in
             guard let self else { return }
             switch result {
             case .success(let facts):
                 publisher.publish(change, facts) { [weak self] in self?.putIntoFilter(change, facts, of: refused) }
-            case .failure(let error) where error.isAboutOneKey:
-                logger.error(
-                    "tombstone was refused by Redis",
-                    metadata: ["topic": "\(refused.topic.bundleID)", "error": "\(error)"]
-                )
-                end(refused)
             case .failure(let error):
-                // The write may run twice.
-                logger.warning("tombstone could not be written", metadata: ["error": "\(error)"])
-                eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in
-                    self?.write(refused)
-                }
+                failed(refused, error) { $0.write(refused, at: seconds) }
             }
+        }
+    }
+
+    private func failed(_ refused: Refused, _ error: RedisError, _ again: @escaping (TombstoneWriter) -> Void) {
+        guard !error.isAboutOneKey else {
+            logger.error(
+                "tombstone was refused by Redis",
+                metadata: ["topic": "\(refused.topic.bundleID)", "error": "\(error)"]
+            )
+            return end(refused)
+        }
+        // The write may run twice.
+        logger.warning("tombstone could not be written", metadata: ["error": "\(error)"])
+        eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in
+            if let self { again(self) }
         }
     }
 
