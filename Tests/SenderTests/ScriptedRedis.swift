@@ -7,9 +7,9 @@ import PushTopics
 @testable import RedisClient
 @testable import TokenState
 
-/// Knows nothing of any token, remembers requests, takes every tombstone, and answers for windows what it is told. While
-/// it is away nothing is answered in time; while it is mute, nothing before it is closed. What it has no room for is
-/// refused at once.
+/// Knows nothing of any token, remembers requests, takes every tombstone, and answers for windows what it is told.
+/// While it is away nothing is answered in time; while it is mute, nothing before it is closed. What it has no room for
+/// is refused at once.
 final class ScriptedRedis: RedisPipeline {
     var isAway = false
     var isMute = false
