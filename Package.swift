@@ -86,7 +86,8 @@ let package = Package(
         .target(
             name: "BelfrySupport",
             dependencies: [
-                "PipelineCore", "PushSchemas", "RedisClient", "SocketErrors", "TLSTransport", logging, lifecycle,
+                "APNsProtocol", "PipelineCore", "PushSchemas", "RedisClient", "SocketErrors", "TLSTransport", logging,
+                lifecycle,
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Yams", package: "Yams"),
@@ -230,8 +231,8 @@ let package = Package(
         .testTarget(
             name: "BelfrySupportTests",
             dependencies: [
-                "BelfrySupport", "BelfryTools", "PipelineCore", "PipelineTestSupport", "PushTopics", "RedisClient",
-                "Sender", "TLSTransport", lifecycle, logging, nioEmbedded,
+                "APNsProtocol", "BelfrySupport", "BelfryTools", "PipelineCore", "PipelineTestSupport", "PushTopics",
+                "RedisClient", "Sender", "TLSTransport", lifecycle, logging, nioEmbedded,
             ] + nio
         ),
         .testTarget(

@@ -42,7 +42,7 @@ public struct PublishOrder: Equatable, Sendable {
     public var format = RecordFormat.protobuf
     /// The longest token the gateway takes; shorter than 32 bytes is none.
     public var tokenLimitBytes = 100
-    public var payloadLimitBytes = PayloadLimit.binary2013
+    public var payloadRule = PayloadRule.limit(bytes: PayloadLimit.binary2013)
 
     public init(bundleID: String, tokens: TokenInput, payload: [UInt8], requestID: String) {
         self.bundleID = bundleID
@@ -69,7 +69,7 @@ public struct PublishOrder: Equatable, Sendable {
         }
         var stripped: [UInt8] = []
         do throws(PayloadError) {
-            stripped = try PayloadScanner.stripped(payload, limitBytes: payloadLimitBytes)
+            stripped = try PayloadScanner.stripped(payload, limitBytes: payloadRule.mostBytes)
         } catch {
             faults.append(error.description)
         }

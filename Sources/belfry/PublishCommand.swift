@@ -105,7 +105,7 @@ struct PublishCommand: AsyncParsableCommand {
         )
         try order.apply(configuration, environmentName: environment)
         if let spread { order.spread = spread }
-        if let payloadLimit { order.payloadLimitBytes = payloadLimit }
+        if let payloadLimit { order.payloadRule = .limit(bytes: payloadLimit) }
         order.expiration = try expirationOfTTL() ?? expiration
         order.priority = priority
         order.coalescingKey = coalescingKey

@@ -155,13 +155,37 @@ struct ConfigurationProblemTests {
                 "topics.a.b.payload-limit: found \"255\"; allowed: a whole number, 256...2048"
             ),
             (
+                "keys: {directory: keys, team: DEF-123}",
+                "keys.team: found \"DEF-123\"; allowed: 1 to 32 letters and digits"
+            ),
+            (
+                "keys: {team: DEF123GHIJ}",
+                "keys.team: found a team without keys.directory; allowed: a team beside keys.directory"
+            ),
+            (
+                "topics: {a.b: {team: DEF123GHIJ}}",
+                "topics.a.b.team: found a team without keys.directory; allowed: a team beside keys.directory"
+            ),
+            (
+                "topics: {a.b: {key: ABC123DEFG}}",
+                "topics.a.b.key: found a key without keys.directory; allowed: a key beside keys.directory"
+            ),
+            (
+                "topics: {a.b: {key: ABC123DEFG}}\nkeys: {directory: keys}",
+                "topics.a.b.key: found a key without its team; allowed: a key beside team, or beside keys.team"
+            ),
+            (
+                "worker: {request-timeout: 500ms}",
+                "worker.request-timeout: found \"500ms\"; allowed: a duration such as 500ms, 2s, 1m or 6h, 1s...5m"
+            ),
+            (
                 "log: {level: loud}",
                 "log.level: found \"loud\"; allowed: trace, debug, info, notice, warning, error, critical"
             ),
             (
                 "workers: {}",
                 "workers: found an unknown key; allowed: certificates, environments, harvester, kafka, "
-                    + "log, operations, outcomes, redis, registrar, retention, topics, worker"
+                    + "keys, log, operations, outcomes, redis, registrar, retention, topics, worker"
             ),
             (
                 "harvester: {intervall: 1h}",
@@ -183,9 +207,18 @@ struct ConfigurationProblemTests {
         "An environment that is wrong is named the same way",
         arguments: [
             (
-                "environments:\n  sandbox:\n    transport: http2\n    gateways: a",
-                "belfry.yaml:3: environments.sandbox.transport: found \"http2\"; "
-                    + "allowed: binary (http2 is not available yet)"
+                "environments:\n  sandbox:\n    transport: http3\n    gateways: a",
+                "belfry.yaml:3: environments.sandbox.transport: found \"http3\"; allowed: binary, http2"
+            ),
+            (
+                "environments:\n  sandbox:\n    transport: http2\n    gateways: a\n    payload-limit: 2048",
+                "belfry.yaml:5: environments.sandbox.payload-limit: found a limit with transport http2; "
+                    + "allowed: none: 4096 bytes, and 5120 for the push type voip"
+            ),
+            (
+                "environments:\n  sandbox: {transport: http2}",
+                "belfry.yaml: environments.sandbox.gateways: found nothing; "
+                    + "allowed: a list of addresses, each host or host:port (port 443 if none is given)"
             ),
             (
                 "environments:\n  sandbox:\n    gateways:\n      - a:1\n      - a:x",

@@ -56,6 +56,7 @@ struct ConfigurationTests {
         #expect(configuration.worker.confirmationWindow == .seconds(2))
         #expect(configuration.worker.stopTimeout == .seconds(30))
         #expect(configuration.worker.peerTimeout == .seconds(10))
+        #expect(configuration.worker.requestTimeout == .seconds(10))
         #expect(configuration.worker.commitPatience == .seconds(15), "a third of the session time-out")
         #expect(configuration.worker.shardMemoryBytes == 268_435_456)
         #expect(configuration.worker.topicMemoryBytes == 134_217_728)
@@ -135,6 +136,7 @@ struct ConfigurationTests {
               dedupe-window: 6h
               coalescing-window: 3s
               peer-timeout: 7s
+              request-timeout: 8s
               commit-patience: 12s
               shard-memory: 33554432
               topic-memory: 16777216
@@ -173,6 +175,7 @@ struct ConfigurationTests {
         expected.dedupeWindow = .seconds(21_600)
         expected.coalescingWindow = .seconds(3)
         expected.peerTimeout = .seconds(7)
+        expected.requestTimeout = .seconds(8)
         expected.commitPatience = .seconds(12)
         expected.shardMemoryBytes = 33_554_432
         expected.topicMemoryBytes = 16_777_216
@@ -248,11 +251,11 @@ struct ConfigurationTests {
         #expect(production.feedback == nil)
         let topic = configuration.topic("a.b", in: production)
         #expect(topic.spread == 16)
-        #expect(topic.payloadLimitBytes == 512)
+        #expect(topic.payload == .limit(bytes: 512))
         #expect(topic.coalescingWindow == .seconds(30))
         let other = configuration.topic("a.c", in: production)
         #expect(other.spread == nil)
-        #expect(other.payloadLimitBytes == 2048)
+        #expect(other.payload == .limit(bytes: 2048))
         #expect(other.coalescingWindow == .zero)
     }
 

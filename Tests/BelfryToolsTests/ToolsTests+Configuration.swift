@@ -19,12 +19,12 @@ struct ToolConfigurationTests {
         try order.apply(try configuration(), environmentName: "sandbox")
         #expect(order.environment == "sandbox")
         #expect(order.spread == 8)
-        #expect(order.payloadLimitBytes == 300, "the topic's limit wins over the environment's")
+        #expect(order.payloadRule == .limit(bytes: 300), "the topic's limit wins over the environment's")
         #expect(order.tokenLimitBytes == 64)
         var other = publishOrder("a.c")
         try other.apply(try configuration(), environmentName: "sandbox")
         #expect(other.spread == 1)
-        #expect(other.payloadLimitBytes == 2048)
+        #expect(other.payloadRule == .limit(bytes: 2048))
         var registration = RegistrationOrder(bundleID: "a.b", tokens: .listed([]))
         try registration.apply(try configuration(), environmentName: "production")
         #expect(registration.environment == "production")
@@ -49,7 +49,7 @@ struct ToolConfigurationTests {
         var order = publishOrder("a.b")
         try order.apply(BelfryConfiguration(), environmentName: "somewhere")
         #expect(order.environment == "somewhere")
-        #expect(order.payloadLimitBytes == 256)
+        #expect(order.payloadRule == .limit(bytes: 256))
         #expect(order.tokenLimitBytes == 100)
     }
 

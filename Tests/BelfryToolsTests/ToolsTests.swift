@@ -223,7 +223,7 @@ struct OrderTests {
         #expect(try order(payload: #"{"aps":{"alert":"\#(text)"}}"#).checked().template.payload.count == 256)
         var long = order(payload: #"{"aps":{"alert":"\#(text)x"}}"#)
         #expect(faults(long).count == 1)
-        long.payloadLimitBytes = 2048
+        long.payloadRule = .limit(bytes: 2048)
         #expect(faults(long).isEmpty)
     }
 

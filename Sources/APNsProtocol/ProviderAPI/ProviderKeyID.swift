@@ -17,7 +17,8 @@ public struct ProviderKeyID: Hashable, Sendable {
         self.key = key
     }
 
-    private static func isID(_ text: String) -> Bool {
+    /// The text can be the ID of a team or of a key.
+    public static func isID(_ text: String) -> Bool {
         (1...limitBytes).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in
                 switch byte {

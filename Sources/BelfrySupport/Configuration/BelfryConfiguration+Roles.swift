@@ -74,6 +74,7 @@ extension WorkerSettings {
             )
         }
         peerTimeout = section.duration("peer-timeout", in: .seconds(1)...(.seconds(300)), default: peerTimeout)
+        requestTimeout = section.duration("request-timeout", in: .seconds(1)...(.seconds(300)), default: requestTimeout)
         if let patience = section.optionalDuration("commit-patience", in: .seconds(1)...(.seconds(300))) {
             commitPatience = patience
             if patience >= session {

@@ -1,3 +1,4 @@
+import APNsProtocol
 import PipelineCore
 import PushSchemas
 
@@ -13,12 +14,15 @@ extension BelfryConfiguration {
         self.certificates.directory = resolve(
             certificates.string("directory", default: self.certificates.directory)
         )
+        let namesCertificates = certificates.text("directory") != nil
         certificates.reportUnknownKeys()
+        keys = KeySettings(reading: root.section("keys"), resolve: resolve)
+        self.certificates.isOptional = keys.directory != nil && !namesCertificates
         worker = WorkerSettings(reading: root.section("worker"), session: kafka.sessionTimeout)
         registrar = RegistrarSettings(reading: root.section("registrar"))
         harvester = HarvesterSettings(reading: root.section("harvester"))
         retention = RetentionSettings(reading: root.section("retention"))
-        topics = Self.topics(in: root.section("topics"))
+        topics = Self.topics(in: root.section("topics"), keys: keys)
         outcomes = root.choice("outcomes", default: outcomes)
         let operations = root.section("operations")
         self.operations = operations.address("listen", defaultPort: nil, allowsPortZero: true)
@@ -47,13 +51,13 @@ extension BelfryConfiguration {
         }
     }
 
-    private static func topics(in section: ConfigurationSection) -> [String: TopicOverrides] {
+    private static func topics(in section: ConfigurationSection, keys: KeySettings) -> [String: TopicOverrides] {
         var topics: [String: TopicOverrides] = [:]
         for bundleID in section.names {
             if let error = RecordKey.problem(inBundleID: bundleID) {
                 section.report(bundleID, section.origin(of: bundleID), found: error, allowed: "a bundle ID")
             }
-            topics[bundleID] = TopicOverrides(reading: section.section(bundleID))
+            topics[bundleID] = TopicOverrides(reading: section.section(bundleID), keys: keys)
         }
         return topics
     }
@@ -120,13 +124,12 @@ extension EnvironmentSettings {
                 allowed: EnvironmentSettings.nameRule
             )
         }
-        let transport = section.value(
-            "transport",
-            default: Transport.binary,
-            allowed: "binary (http2 is not available yet)"
-        ) { Transport(rawValue: $0) }
-        self.init(name: name, gateways: section.addresses("gateways", defaultPort: Self.gatewayPort))
-        self.transport = transport
+        let transport = section.choice("transport", default: Transport.binary)
+        self.init(
+            name: name,
+            gateways: section.addresses("gateways", defaultPort: transport.gatewayPort),
+            transport: transport
+        )
         feedback = section.address("feedback", defaultPort: Self.feedbackPort)
         let trust = section.string("trust", default: "")
         trustFile = trust.isEmpty ? nil : resolve(trust)
@@ -142,13 +145,32 @@ extension EnvironmentSettings {
             )
         }
         payloadLimitBytes = section.integer("payload-limit", in: 256...2048, default: payloadLimitBytes)
+        if transport == .http2, section.text("payload-limit") != nil {
+            section.report(
+                "payload-limit",
+                section.origin(of: "payload-limit"),
+                found: "a limit with transport http2",
+                allowed: "none: \(PayloadLimit.http2) bytes, and \(PayloadLimit.voip) for the push type voip"
+            )
+        }
         tokenLimitBytes = section.integer("token-limit", in: 32...100, default: tokenLimitBytes)
         section.reportUnknownKeys()
     }
 }
 
+extension KeySettings {
+    fileprivate init(reading section: ConfigurationSection, resolve: (String) -> String) {
+        self.init()
+        let directory = section.string("directory", default: "")
+        self.directory = directory.isEmpty ? nil : resolve(directory)
+        team = section.providerID("team")
+        if self.directory == nil, team != nil { section.reportKeyless("team") }
+        section.reportUnknownKeys()
+    }
+}
+
 extension TopicOverrides {
-    fileprivate init(reading section: ConfigurationSection) {
+    fileprivate init(reading section: ConfigurationSection, keys: KeySettings) {
         self.init()
         unknownFate = section.optionalChoice("unknown-fate", of: UnknownFatePolicy.self)
         let spread = section.integer("spread", in: 1...65_536, default: 0)
@@ -156,6 +178,42 @@ extension TopicOverrides {
         let limit = section.integer("payload-limit", in: 256...2048, default: 0)
         payloadLimitBytes = limit == 0 ? nil : limit
         coalescingWindow = section.optionalDuration("coalescing-window", in: coalescingWindows)
+        team = section.providerID("team")
+        key = section.providerID("key")
+        if keys.directory == nil {
+            if team != nil { section.reportKeyless("team") }
+            if key != nil { section.reportKeyless("key") }
+        } else if key != nil, team == nil, keys.team == nil {
+            section.report(
+                "key",
+                section.origin(of: "key"),
+                found: "a key without its team",
+                allowed: "a key beside team, or beside keys.team"
+            )
+        }
         section.reportUnknownKeys()
+    }
+}
+
+extension ConfigurationSection {
+    /// The ID of a team or of a provider key, or nil if nothing is said.
+    fileprivate func providerID(_ key: String) -> String? {
+        let id = string(
+            key,
+            default: "",
+            allowed: "1 to \(ProviderKeyID.limitBytes) letters and digits",
+            isValid: ProviderKeyID.isID
+        )
+        return id.isEmpty ? nil : id
+    }
+
+    /// Reports a setting that means nothing without provider keys.
+    fileprivate func reportKeyless(_ key: String) {
+        report(
+            key,
+            origin(of: key),
+            found: "a \(key) without keys.directory",
+            allowed: "a \(key) beside keys.directory"
+        )
     }
 }

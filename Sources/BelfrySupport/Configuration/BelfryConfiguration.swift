@@ -9,6 +9,7 @@ public struct BelfryConfiguration: Sendable, Equatable {
     /// Sorted by name, so that nothing depends on the file's order.
     public var environments: [EnvironmentSettings] = []
     public var certificates = CertificateSettings()
+    public var keys = KeySettings()
     public var worker = WorkerSettings()
     public var registrar = RegistrarSettings()
     public var harvester = HarvesterSettings()
@@ -41,7 +42,8 @@ public struct BelfryConfiguration: Sendable, Equatable {
         return TopicSettings(
             unknownFate: overrides?.unknownFate ?? worker.unknownFate,
             spread: overrides?.spread,
-            payloadLimitBytes: overrides?.payloadLimitBytes ?? environment.payloadLimitBytes,
+            payload: environment.transport == .http2
+                ? .byPushType : .limit(bytes: overrides?.payloadLimitBytes ?? environment.payloadLimitBytes),
             coalescingWindow: overrides?.coalescingWindow ?? worker.coalescingWindow
         )
     }
@@ -72,6 +74,18 @@ public struct KafkaSettings: Sendable, Equatable {
 public struct CertificateSettings: Sendable, Equatable {
     /// Holds `*.pem`, and `*.p12` with `<name>.passphrase` beside it.
     public var directory = "certificates"
+    /// A directory that does not exist is an empty one: nobody named it, and provider keys are configured.
+    public var isOptional = false
+
+    public init() {}
+}
+
+/// Place of the keys that sign provider tokens. [later]
+public struct KeySettings: Sendable, Equatable {
+    /// Holds `AuthKey_<key ID>.p8`, and a subdirectory for each further team; nil: there are no keys.
+    public var directory: String?
+    /// Team of the keys directly in the directory, and of the topics that name no team; nil: there is none.
+    public var team: String?
 
     public init() {}
 }
@@ -81,8 +95,12 @@ public struct TopicOverrides: Sendable, Equatable {
     public var unknownFate: UnknownFatePolicy?
     /// Over how many keys `<bundle>#<shard>` requests are spread, at least 1.
     public var spread: UInt32?
+    /// Of the binary interface.
     public var payloadLimitBytes: Int?
     public var coalescingWindow: Duration?
+    /// Team of the provider key, and the key's ID: with one of them the topic uses a key, even beside a certificate.
+    public var team: String?
+    public var key: String?
 
     public init() {}
 }
@@ -92,8 +110,7 @@ public struct TopicSettings: Sendable, Equatable {
     public let unknownFate: UnknownFatePolicy
     /// Over how many keys requests are spread; nil: not said, so that a token's shard cannot be checked.
     public let spread: UInt32?
-    /// The largest payload the gateway takes, after stripping white space.
-    public let payloadLimitBytes: Int
+    public let payload: PayloadRule
     /// See ``WorkerSettings/coalescingWindow``.
     public let coalescingWindow: Duration
 }

@@ -1,8 +1,21 @@
+import APNsProtocol
+
 /// One environment of the push service. A bundle has a certificate and tokens of its own in each.
 public struct EnvironmentSettings: Sendable, Equatable {
-    /// The interface that is spoken. The HTTP/2 provider API does not exist here yet, and configuration says so.
-    public enum Transport: String, Sendable {
+    /// The interface that is spoken.
+    public enum Transport: String, Sendable, CaseIterable {
+        /// The binary interface. [13]
         case binary
+        /// The provider API over HTTP/2. [later]
+        case http2
+
+        /// The gateway's port. [10] [later]
+        public var gatewayPort: Int {
+            switch self {
+            case .binary: 2195
+            case .http2: 443
+            }
+        }
     }
 
     /// The oldest TLS version that is accepted.
@@ -11,14 +24,12 @@ public struct EnvironmentSettings: Sendable, Equatable {
         case tls13 = "1.3"
     }
 
-    /// The gateway's port. [10]
-    public static let gatewayPort = 2195
     /// The feedback service's port. [10]
     public static let feedbackPort = 2196
 
     /// 1...32 of `a-z 0-9 -`: part of Redis keys.
     public var name: String
-    public var transport = Transport.binary
+    public let transport: Transport
     /// At least one. Connections are spread over them, and over the addresses that each name has. [13]
     public var gateways: [HostPort]
     /// Nil: the environment has no feedback service to harvest.
@@ -30,14 +41,17 @@ public struct EnvironmentSettings: Sendable, Equatable {
     /// The PEM file of the revocation list that must not name the certificates of gateway and feedback service, signed
     /// by one of the roots; nil: revocation is not checked. Needs `trustFile`.
     public var revocationFile: String?
-    /// The largest payload: 256 [13], or up to 2048 where the gateway is of the time since iOS 8. [later]
-    public var payloadLimitBytes = 256
-    /// The longest token: 32 [13], up to 100. [later]
-    public var tokenLimitBytes = 32
+    /// The largest payload of the binary interface: 256 [13], or up to 2048 where the gateway is of the time since
+    /// iOS 8. [later] Over HTTP/2 the push type decides, see ``PayloadRule``.
+    public var payloadLimitBytes = PayloadLimit.binary2013
+    /// The longest token: 32 over the binary interface [13], up to 100. [later]
+    public var tokenLimitBytes: Int
 
-    public init(name: String, gateways: [HostPort]) {
+    public init(name: String, gateways: [HostPort], transport: Transport = .binary) {
         self.name = name
         self.gateways = gateways
+        self.transport = transport
+        tokenLimitBytes = transport == .http2 ? 100 : 32
     }
 
     package static let nameRule = "a name of 1...32 letters a-z, digits and hyphens"

@@ -8,7 +8,7 @@ public struct WorkerSettings: Sendable, Equatable {
     public var groupID = "belfry-worker"
     /// Most records taken from the consumer at once, and most tokens looked up in one Redis command.
     public var batch = 512
-    /// Connections per shard, environment and topic.
+    /// Most connections per shard, environment and topic; over HTTP/2, of the topics that share a credential.
     public var connectionsPerTopic = 2
     /// Silence of the gateway after which a notification is presumed accepted. The answer arrives 100–800 ms after the
     /// offending bytes. [field]
@@ -71,6 +71,8 @@ public struct WorkerSettings: Sendable, Equatable {
     public var coalescingWindow = Duration.zero
     /// A peer that acknowledges nothing of what was written for so long is dead, whatever TCP believes.
     public var peerTimeout = Duration.seconds(10)
+    /// Longest wait for the answer to a request over HTTP/2. Its fate is unknown then.
+    public var requestTimeout = Duration.seconds(10)
     /// Longest wait for a commit's answer before nothing more is sent. Somebody else may have the partitions by then.
     public var commitPatience = commitPatience(session: KafkaSettings().sessionTimeout)
     /// Most memory of one shard for records and notifications that are not done.

@@ -119,12 +119,12 @@ final class Intake {
             of: source,
             tokens: request.tokenCount,
             // A longer one is white space, or refused.
-            payloadBytes: min(request.payload.count, topic.payloadLimitBytes)
+            payloadBytes: min(request.payload.count, topic.payload.mostBytes)
         )
         let prepared = openBatch(source)
         let payload: (offset: Int, bytes: Int)
         do throws(RecordRefusal) {
-            payload = try strip(request.payload, limitBytes: topic.payloadLimitBytes, into: prepared.payloads)
+            payload = try strip(request.payload, limitBytes: topic.payload.mostBytes, into: prepared.payloads)
         } catch {
             return outcomes.deadLetter(record: record, of: feed, tokens: UInt32(request.tokenCount), error)
         }

@@ -16,7 +16,7 @@ final class Topic {
     let windowKey: FingerprintKey
     /// Window of coalescing. Zero: a request that does not wait anyway is sent at once.
     let coalescingWindow: Duration
-    let payloadLimitBytes: Int
+    let payload: PayloadRule
     /// Lengths of tokens that the gateway accepts.
     let tokenBytes: ClosedRange<Int>
     /// Number of keys that the bundle is spread over; 1: not spread, nil: not known, so shards are not checked.
@@ -40,7 +40,7 @@ final class Topic {
         self.index = index
         self.environment = environment
         self.bundleID = bundleID
-        payloadLimitBytes = settings.payloadLimitBytes
+        payload = settings.payload
         spread = settings.spread
         coalescingWindow = settings.coalescingWindow
         self.tokenBytes = tokenBytes

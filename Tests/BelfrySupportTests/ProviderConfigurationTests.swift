@@ -1,0 +1,85 @@
+import APNsProtocol
+import Testing
+
+@testable import BelfrySupport
+
+/// Settings of environments that speak the provider API over HTTP/2.
+@Suite("Configuration of HTTP/2")
+struct ProviderConfigurationTests {
+    private func load(_ yaml: String, directory: String? = nil) throws(ConfigurationError) -> BelfryConfiguration {
+        try BelfryConfiguration.load(yaml: yaml, file: "belfry.yaml", directory: directory, variables: [:])
+    }
+
+    @Test("An environment with HTTP/2 has its port, tokens of any length and the payload limits of push types")
+    func environment() throws {
+        let configuration = try load(
+            """
+            environments:
+              production: {transport: http2, gateways: [api.push.apple.com, "a:2197"]}
+              old: {gateways: b}
+            topics: {a.b: {payload-limit: 512}}
+            """
+        )
+        let production = try #require(configuration.environment(named: "production"))
+        #expect(production.transport == .http2)
+        #expect(production.gateways.map(\.description) == ["api.push.apple.com:443", "a:2197"])
+        #expect(production.tokenLimitBytes == 100)
+        #expect(configuration.topic("a.b", in: production).payload == .byPushType)
+        let old = try #require(configuration.environment(named: "old"))
+        #expect(old.transport == .binary && old.gateways.map(\.port) == [2195] && old.tokenLimitBytes == 32)
+        #expect(configuration.topic("a.b", in: old).payload == .limit(bytes: 512))
+    }
+
+    @Test("A token limit that is set holds over HTTP/2, too")
+    func tokenLimit() throws {
+        let yaml = "environments: {sandbox: {transport: http2, gateways: a, token-limit: 64}}"
+        #expect(try load(yaml).environments[0].tokenLimitBytes == 64)
+    }
+
+    @Test("The longest payload follows from the push type, or is the same for all requests")
+    func payloads() {
+        let byPushType = PayloadRule.byPushType
+        #expect(byPushType.limitBytes(of: nil) == 4096 && byPushType.limitBytes(of: .alert) == 4096)
+        #expect(byPushType.limitBytes(of: .voip) == 5120)
+        #expect(byPushType.mostBytes == PushType.allCases.map(byPushType.limitBytes).max())
+        let limit = PayloadRule.limit(bytes: 300)
+        #expect(limit.limitBytes(of: nil) == 300 && limit.limitBytes(of: .voip) == 300 && limit.mostBytes == 300)
+    }
+
+    @Test("Keys lie in a directory that counts from the file's; a topic may name team and key")
+    func keys() throws {
+        let configuration = try load(
+            """
+            environments: {sandbox: {transport: http2, gateways: a}}
+            keys: {directory: keys, team: DEF123GHIJ}
+            topics:
+              a.b: {key: 1234567890}
+              a.c: {team: OTHERTEAM1, key: ABC123DEFG}
+              a.d: {team: OTHERTEAM1}
+            """,
+            directory: "/etc/belfry"
+        )
+        #expect(configuration.keys.directory == "/etc/belfry/keys" && configuration.keys.team == "DEF123GHIJ")
+        #expect(configuration.topics["a.b"]?.key == "1234567890" && configuration.topics["a.b"]?.team == nil)
+        #expect(configuration.topics["a.c"]?.key == "ABC123DEFG" && configuration.topics["a.c"]?.team == "OTHERTEAM1")
+        #expect(configuration.topics["a.d"]?.team == "OTHERTEAM1" && configuration.topics["a.d"]?.key == nil)
+    }
+
+    @Test("The certificates' directory may be missing only if keys are configured and nobody named it")
+    func optionalCertificates() throws {
+        let environments = "environments: {sandbox: {transport: http2, gateways: a}}"
+        #expect(try !load(environments).certificates.isOptional)
+        #expect(try load("\(environments)\nkeys: {directory: k}").certificates.isOptional)
+        let both = "\(environments)\nkeys: {directory: k}\ncertificates: {directory: certificates}"
+        #expect(try !load(both).certificates.isOptional)
+    }
+
+    @Test("A topic may name a key of the file's team or of its own")
+    func teams() throws {
+        let own = "keys: {directory: k}\ntopics: {a.b: {team: T1, key: K1}}"
+        let files = "keys: {directory: k, team: T1}\ntopics: {a.b: {key: K1}}"
+        for yaml in [own, files] {
+            #expect(try load("environments: {sandbox: {gateways: a}}\n\(yaml)").topics["a.b"]?.key == "K1")
+        }
+    }
+}
