@@ -17,7 +17,7 @@ package final class WorkerRole: Role {
 
     private let context: RoleContext
     private let settings: ShardSettings
-    private let certificates: CertificateStore
+    private let credentials: TopicCredentials
     private let redis: RedisCluster.Configuration?
     private let durability: RedisDurabilityCheck?
     private let places: PlaceRuleCheck?
@@ -38,10 +38,13 @@ package final class WorkerRole: Role {
         self.context = context
         let (configuration, logger) = (context.configuration, context.logger)
         redisLog = RedisLog(logger: logger)
-        certificates = try CertificateStore(configuration)
-        for fault in certificates.faults { logger.report(fault) }
-        logger.report(locked: certificates.locked)
-        try certificates.requireCertificate()
+        credentials = TopicCredentials(
+            configuration,
+            certificates: try CertificateStore(configuration),
+            keys: try ProviderKeyStore(configuration)
+        )
+        logger.reportFaults(of: credentials)
+        try credentials.requireAny()
         settings = ShardSettings(
             configuration,
             unixMilliseconds: { Int64(Date().timeIntervalSince1970 * 1000) },
@@ -50,21 +53,7 @@ package final class WorkerRole: Role {
         redis = configuration.worker.tokenState ? try configuration.redis.servers(name: "belfry-worker") : nil
         durability = try Self.durability(configuration, logger: logger)
         places = try Self.places(context, redisLog)
-        for environment in configuration.environments {
-            let bundles = certificates.contexts(environment: environment.name).keys.sorted()
-            logger.info(
-                "certificates loaded",
-                metadata: ["environment": "\(environment.name)", "topics": "\(bundles.joined(separator: ","))"]
-            )
-            if bundles.isEmpty {
-                logger.warning(
-                    "no certificate for this environment",
-                    metadata: [
-                        "environment": "\(environment.name)", "directory": "\(configuration.certificates.directory)",
-                    ]
-                )
-            }
-        }
+        logger.report(credentials, in: configuration.environments)
     }
 
     /// The check of Redis. A worker that goes on without Redis also starts without it.
@@ -89,7 +78,7 @@ package final class WorkerRole: Role {
     }
 
     package func withChecks(_ work: () async throws -> Void) async throws {
-        try await certificates.readingAgain(logger: context.logger) {
+        try await credentials.readingAgain(logger: context.logger) {
             guard let durability, let places else { return try await work() }
             try await durability.run { try await places.run(work) }
         }
@@ -177,7 +166,7 @@ package final class WorkerRole: Role {
         let shared = shared.withLock { $0 }
         let report = WorkerReport(
             shards: reports,
-            certificates: certificates.certificates,
+            certificates: credentials.certificates.certificates,
             filter: shared.follower.map { Self.report(of: $0.filters) },
             retention: shared.retention
         )
@@ -241,7 +230,7 @@ package final class WorkerRole: Role {
                 tokens: tokens,
                 connectors: TLSGatewayConnectors(
                     settings: settings,
-                    certificates: certificates,
+                    certificates: credentials.certificates,
                     missing: missing,
                     eventLoop: eventLoop
                 ),

@@ -33,6 +33,7 @@ public struct CertificateDirectory: Sendable {
     }
 
     public let path: String
+    private let isOptional: Bool
     public private(set) var entries: [Entry] = []
     /// The files that cannot be used, by name.
     public private(set) var faults: [CertificateDirectoryError] = []
@@ -43,23 +44,37 @@ public struct CertificateDirectory: Sendable {
 
     /// Loads every certificate.
     ///
+    /// - Parameter isOptional: a directory that does not exist is an empty one.
     /// - Throws: ``CertificateDirectoryError`` that names the directory: it cannot be read.
-    public init(path: String) throws(CertificateDirectoryError) {
-        try self.init(path: path, previous: nil)
+    public init(path: String, isOptional: Bool = false) throws(CertificateDirectoryError) {
+        try self.init(path: path, isOptional: isOptional, previous: nil)
+    }
+
+    /// The configured directory.
+    package init(_ settings: CertificateSettings) throws(CertificateDirectoryError) {
+        try self.init(path: settings.directory, isOptional: settings.isOptional)
     }
 
     /// Reads the directory again; what did not change is taken over, not parsed again.
     func again() throws(CertificateDirectoryError) -> CertificateDirectory {
-        try CertificateDirectory(path: path, previous: self)
+        try CertificateDirectory(path: path, isOptional: isOptional, previous: self)
     }
 
-    private init(path: String, previous: CertificateDirectory?) throws(CertificateDirectoryError) {
+    private init(
+        path: String,
+        isOptional: Bool,
+        previous: CertificateDirectory?
+    ) throws(CertificateDirectoryError) {
         self.path = path
+        self.isOptional = isOptional
         let names: [String]
         do {
             names = try FileManager.default.contentsOfDirectory(atPath: path).sorted()
         } catch {
-            throw CertificateDirectoryError(file: path, reason: "the directory cannot be read")
+            guard isOptional, !FileManager.default.fileExists(atPath: path) else {
+                throw CertificateDirectoryError(file: path, reason: "the directory cannot be read")
+            }
+            names = []
         }
         // First, for they decide about those beside them.
         for name in names where name.hasSuffix(".pem") {

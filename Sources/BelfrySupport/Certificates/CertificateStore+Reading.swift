@@ -1,5 +1,4 @@
 import Logging
-import NIOPosix
 
 extension CertificateStore {
     /// The time from one reading of the directory to the next.
@@ -11,15 +10,7 @@ extension CertificateStore {
         logger: Logger,
         while body: () async throws -> Void
     ) async rethrows {
-        let reading = Task {
-            while (try? await Task.sleep(for: interval)) != nil {
-                // The pool refuses work only when the process ends.
-                guard let change = try? await NIOThreadPool.singleton.runIfActive({ self.reload() }) else { return }
-                logger.report(change)
-            }
-        }
-        defer { reading.cancel() }
-        try await body()
+        try await repeating(every: interval, { logger.report(self.reload()) }, while: body)
     }
 }
 

@@ -59,6 +59,12 @@ public final class CertificateStore: Sendable {
         var context: TLSContext
     }
 
+    /// The context of an environment's connections without a certificate.
+    private struct Anonymous {
+        let trust: GatewayTrust
+        let context: TLSContext
+    }
+
     /// State that one reading leaves for the next.
     private struct Files {
         var directory: CertificateDirectory
@@ -74,21 +80,39 @@ public final class CertificateStore: Sendable {
     /// Held for as long as files are read.
     private let files: Mutex<Files>
     private let held: Mutex<[Name: Held]>
+    /// By environment with HTTP/2.
+    private let anonymous: Mutex<[String: Anonymous]>
     private let changes = Atomic<UInt64>(0)
 
     /// Reads the configured directory.
     ///
     /// - Throws: ``CertificateDirectoryError`` that names the directory, or the file of roots or revocations.
     public convenience init(_ configuration: BelfryConfiguration) throws(CertificateDirectoryError) {
-        try self.init(path: configuration.certificates.directory, environments: configuration.environments)
+        try self.init(
+            CertificateDirectory(configuration.certificates),
+            environments: configuration.environments
+        )
     }
 
-    init(path: String, environments: [EnvironmentSettings]) throws(CertificateDirectoryError) {
-        self.path = path
+    convenience init(path: String, environments: [EnvironmentSettings]) throws(CertificateDirectoryError) {
+        try self.init(CertificateDirectory(path: path), environments: environments)
+    }
+
+    private init(
+        _ directory: CertificateDirectory,
+        environments: [EnvironmentSettings]
+    ) throws(CertificateDirectoryError) {
+        path = directory.path
         self.environments = environments
-        let directory = try CertificateDirectory(path: path)
         var trusts: [String: GatewayTrust] = [:]
-        for environment in environments { trusts[environment.name] = try GatewayTrust(environment) }
+        var anonymous: [String: Anonymous] = [:]
+        for environment in environments {
+            let trust = try Self.trust(of: environment)
+            trusts[environment.name] = trust
+            if environment.transport == .http2 {
+                anonymous[environment.name] = try Self.anonymous(in: environment, trust)
+            }
+        }
         var contexts: [Name: Held] = [:]
         for (name, entry) in Self.choose(from: directory, for: environments) {
             guard let trust = trusts[name.environment] else { continue }
@@ -96,6 +120,7 @@ public final class CertificateStore: Sendable {
         }
         files = Mutex(Files(directory: directory, trusts: trusts, faults: directory.faults))
         held = Mutex(contexts)
+        self.anonymous = Mutex(anonymous)
     }
 
     // MARK: Asked by shards
@@ -104,6 +129,11 @@ public final class CertificateStore: Sendable {
     package func context(bundleID: String, environment: String) -> TLSContext? {
         let name = Name(environment: environment, bundleID: bundleID)
         return held.withLock { $0[name]?.context }
+    }
+
+    /// The context of connections to come that show provider tokens; nil: the environment takes none.
+    package func contextWithoutCertificate(environment: String) -> TLSContext? {
+        anonymous.withLock { $0[environment]?.context }
     }
 
     package func has(bundleID: String, environment: String) -> Bool {
@@ -171,6 +201,7 @@ public final class CertificateStore: Sendable {
                 files.directory = try files.directory.again()
                 change.newLocked = files.directory.locked.filter { !known.contains($0) }
                 refreshTrusts(&files.trusts, &faults)
+                refreshAnonymous(files.trusts, &faults)
                 takeFiles(&files, &change, &faults)
             } catch {
                 faults.append(error)
@@ -187,7 +218,21 @@ public final class CertificateStore: Sendable {
     private func refreshTrusts(_ trusts: inout [String: GatewayTrust], _ faults: inout [CertificateDirectoryError]) {
         for environment in environments {
             do throws(CertificateDirectoryError) {
-                trusts[environment.name] = try GatewayTrust(environment)
+                trusts[environment.name] = try Self.trust(of: environment)
+            } catch {
+                if !faults.contains(error) { faults.append(error) }
+            }
+        }
+    }
+
+    private func refreshAnonymous(_ trusts: [String: GatewayTrust], _ faults: inout [CertificateDirectoryError]) {
+        for environment in environments where environment.transport == .http2 {
+            let known = anonymous.withLock { $0[environment.name] }
+            guard let trust = trusts[environment.name], trust != known?.trust else { continue }
+            do throws(CertificateDirectoryError) {
+                let made = try Self.anonymous(in: environment, trust)
+                anonymous.withLock { $0[environment.name] = made }
+                changes.add(1, ordering: .releasing)
             } catch {
                 if !faults.contains(error) { faults.append(error) }
             }
@@ -229,6 +274,22 @@ public final class CertificateStore: Sendable {
             }
         }
         return chosen
+    }
+
+    /// Reads the terms of an environment's gateways.
+    private static func trust(of environment: EnvironmentSettings) throws(CertificateDirectoryError) -> GatewayTrust {
+        try GatewayTrust(environment, protocols: environment.transport == .http2 ? ["h2"] : [])
+    }
+
+    private static func anonymous(
+        in environment: EnvironmentSettings,
+        _ trust: GatewayTrust
+    ) throws(CertificateDirectoryError) -> Anonymous {
+        do throws(TLSConfigurationError) {
+            return Anonymous(trust: trust, context: try trust.context(of: nil))
+        } catch {
+            throw CertificateDirectoryError(error, of: environment.trustFile ?? "trust")
+        }
     }
 
     private static func hold(

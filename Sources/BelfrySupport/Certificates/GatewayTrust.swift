@@ -10,11 +10,15 @@ struct GatewayTrust: Sendable, Equatable {
     private let revocations: RevocationList?
     /// The list's bytes; empty without one.
     private let revocationPEM: [UInt8]
+    /// ALPN names to offer.
+    private let protocols: [String]
 
     /// Reads the files of an environment. Blocks.
     ///
+    /// - Parameter protocols: the ALPN names to offer; empty: the extension is not sent.
     /// - Throws: ``CertificateDirectoryError`` that names the file: it cannot be read, or is something else.
-    init(_ environment: EnvironmentSettings) throws(CertificateDirectoryError) {
+    init(_ environment: EnvironmentSettings, protocols: [String] = []) throws(CertificateDirectoryError) {
+        self.protocols = protocols
         minimumVersion = environment.minimumTLS == .tls13 ? .tls13 : .tls12
         do throws(TLSConfigurationError) {
             let trust: TLSTrust = environment.trustFile.map { .file($0) } ?? .system
@@ -37,13 +41,19 @@ struct GatewayTrust: Sendable, Equatable {
         }
     }
 
-    /// A context for connections with this identity.
-    func context(of identity: TLSIdentity) throws(TLSConfigurationError) -> TLSContext {
-        try TLSContext(client: identity, trust: roots, revocations: revocations, minimumVersion: minimumVersion)
+    /// A context for connections with this identity; nil: without one.
+    func context(of identity: TLSIdentity?) throws(TLSConfigurationError) -> TLSContext {
+        try TLSContext(
+            client: identity,
+            trust: roots,
+            revocations: revocations,
+            minimumVersion: minimumVersion,
+            protocols: protocols
+        )
     }
 
     static func == (left: GatewayTrust, right: GatewayTrust) -> Bool {
         left.roots == right.roots && left.revocationPEM == right.revocationPEM
-            && left.minimumVersion == right.minimumVersion
+            && left.minimumVersion == right.minimumVersion && left.protocols == right.protocols
     }
 }

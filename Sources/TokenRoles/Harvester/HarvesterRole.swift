@@ -40,7 +40,7 @@ package struct HarvesterRole: Role {
         )
         durability = try RedisDurabilityCheck(configuration.redis, logger: logger)
         places = try PlaceRuleCheck(context, report: redisLog.makeClient())
-        let certificates = try CertificateDirectory(path: configuration.certificates.directory)
+        let certificates = try CertificateDirectory(configuration.certificates)
         for fault in certificates.faults { logger.report(fault) }
         logger.report(locked: certificates.locked)
         var sources: [FeedbackConnection.Source] = []
