@@ -18,6 +18,7 @@ package final class WorkerRole: Role {
     private let context: RoleContext
     private let settings: ShardSettings
     private let credentials: TopicCredentials
+    private let providerTokens: ProviderTokens
     private let redis: RedisCluster.Configuration?
     private let durability: RedisDurabilityCheck?
     private let places: PlaceRuleCheck?
@@ -43,6 +44,7 @@ package final class WorkerRole: Role {
             certificates: try CertificateStore(configuration),
             keys: try ProviderKeyStore(configuration)
         )
+        providerTokens = ProviderTokens(keys: credentials.keys)
         logger.reportFaults(of: credentials)
         try credentials.requireAny()
         settings = ShardSettings(
@@ -167,6 +169,7 @@ package final class WorkerRole: Role {
         let report = WorkerReport(
             shards: reports,
             certificates: credentials.certificates.certificates,
+            providerTokens: providerTokens.reports,
             filter: shared.follower.map { Self.report(of: $0.filters) },
             retention: shared.retention
         )

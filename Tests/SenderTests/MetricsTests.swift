@@ -1,3 +1,4 @@
+import APNsProtocol
 import Foundation
 import Testing
 
@@ -57,8 +58,11 @@ import Testing
             environment: "sandbox",
             notAfter: 9
         )
-        return text(WorkerReport(shards: shards, certificates: [certificate], filter: filter))
-            .split(separator: "\n").map(String.init)
+        var report = WorkerReport(shards: shards, certificates: [certificate], filter: filter)
+        if let key = ProviderKeyID(team: "T", key: "K") {
+            report.providerTokens = [.init(key: key, minted: 2, issuedAt: 5)]
+        }
+        return text(report).split(separator: "\n").map(String.init)
     }
 
     @Test(
@@ -89,6 +93,8 @@ import Testing
             "belfry_outcomes_total{kind=\"dead_lettered\"} 1",
             "belfry_outcomes_total{kind=\"duplicate\"} 1",
             "belfry_sent_without_token_state_total 4",
+            "belfry_provider_tokens_total{team=\"T\",key=\"K\"} 2",
+            "belfry_provider_token_issued_timestamp_seconds{team=\"T\",key=\"K\"} 5",
             "belfry_certificate_expiry_timestamp_seconds{topic=\"com.example.news\",environment=\"sandbox\"} 9",
         ]
     )

@@ -1,3 +1,4 @@
+import APNsProtocol
 import BelfrySupport
 import PipelineCore
 import PushSchemas
@@ -109,6 +110,16 @@ enum WorkerMetrics {
                 .count { Int($0.notAfter) }
             )
         ),
+        .counter(
+            "belfry_provider_tokens_total",
+            "Provider tokens minted, by team and key.",
+            .each(\.providerTokens, labels: { .providerKey($0.key) }, .count { Int($0.minted) })
+        ),
+        .gauge(
+            "belfry_provider_token_issued_timestamp_seconds",
+            "UNIX time in the latest provider token, by team and key.",
+            .each(\.providerTokens, labels: { .providerKey($0.key) }, .count { Int($0.issuedAt) })
+        ),
         .counter("belfry_records_total", "Records taken in.", .eachShard(\.counters.records)),
         .counter("belfry_notifications_total", "Notifications taken in.", .eachShard(\.counters.notifications)),
         .counter("belfry_sent_total", "Notifications encoded for a connection.", .eachShard(\.counters.sent)),
@@ -206,6 +217,13 @@ enum WorkerMetrics {
             .eachTopic(.count(\.counters.onProbation))
         ),
     ]
+}
+
+extension [MetricFamily.Label] {
+    /// The labels of a key that signs provider tokens; both come from the names of files.
+    fileprivate static func providerKey(_ id: ProviderKeyID) -> Self {
+        [.init("team", id.team), .init("key", id.key)]
+    }
 }
 
 extension Metric.Values where Report == WorkerReport {

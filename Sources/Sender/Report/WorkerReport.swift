@@ -4,6 +4,7 @@ import BelfrySupport
 struct WorkerReport: Sendable {
     var shards: [ShardReport]
     var certificates: [CertificateStore.Certificate] = []
+    var providerTokens: [ProviderTokens.Report] = []
     /// Nil: there is none.
     var filter: Filter?
     /// The retention of push.requests; nil: for ever, or not known.
