@@ -25,7 +25,7 @@ public enum RecordFault: String, Sendable, CaseIterable {
     case packedTokensLength = "packed-tokens-length"
     /// `expiration` does not fit the 32 bits that the gateway takes.
     case expirationOutOfRange = "expiration-out-of-range"
-    /// `priority` is neither 10 nor 5.
+    /// `priority` is neither 10 nor 5 nor 1, or not allowed for the transport and the push type.
     case priorityInvalid = "priority-invalid"
     /// `coalescing_key` has more than 255 bytes.
     case coalescingKeyTooLong = "coalescing-key-too-long"

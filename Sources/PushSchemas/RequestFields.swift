@@ -16,14 +16,19 @@ struct RequestFields {
         static let expiration: UInt32 = 7
         static let priority: UInt32 = 8
         static let coalescingKey: UInt32 = 9
+        static let pushType: UInt32 = 10
+        static let collapseID: UInt32 = 11
     }
 
     private(set) var requestID = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var environment = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var payload = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var expiration: Int64 = 0
+    /// 0: not said.
     private(set) var priority: UInt32 = 0
     private(set) var coalescingKey = UnsafeRawBufferPointer(start: nil, count: 0)
+    private(set) var pushType = UnsafeRawBufferPointer(start: nil, count: 0)
+    private(set) var collapseID = UnsafeRawBufferPointer(start: nil, count: 0)
     /// Nil when absent or empty: Protobuf does not distinguish the two.
     private(set) var packedTokens: UnsafeRawBufferPointer?
     /// The number of `tokens`.
@@ -57,14 +62,16 @@ struct RequestFields {
                 guard let value = cursor.readVarint() else { throw Self.malformed }
                 priority = UInt32(truncatingIfNeeded: value)
             case (Field.coalescingKey, .delimited): coalescingKey = try Self.readString(&cursor)
+            case (Field.pushType, .delimited): pushType = try Self.readString(&cursor)
+            case (Field.collapseID, .delimited): collapseID = try Self.readString(&cursor)
             default:
                 guard cursor.skip(tag) else { throw Self.malformed }
             }
         }
     }
 
-    /// Checks the fields against the rules of the schema, and sets the default of an absent priority.
-    mutating func check() throws(RecordError) {
+    /// Checks the fields against the rules of the schema.
+    func check() throws(RecordError) {
         guard !payload.isEmpty else { throw RecordError(.payloadMissing, "the request carries no payload") }
         if let packedTokens {
             guard tokenCount == 0 else {
@@ -85,9 +92,8 @@ struct RequestFields {
                 "'expiration' is \(expiration); UNIX seconds, 0...\(UInt32.max), are allowed"
             )
         }
-        if priority == 0 { priority = 10 }
-        guard priority == 10 || priority == 5 else {
-            throw RecordError(.priorityInvalid, "'priority' is \(priority); 10 and 5 are allowed")
+        guard priority == 0 || priority == 10 || priority == 5 || priority == 1 else {
+            throw RecordError(.priorityInvalid, "'priority' is \(priority); 10, 5 and 1 are allowed")
         }
         guard coalescingKey.count <= SendRequestView.coalescingKeyBytes else {
             throw RecordError(

@@ -66,8 +66,10 @@ extension SendRequestView {
             environment: fields.environment,
             payload: fields.payload,
             expiration: UInt32(truncatingIfNeeded: fields.expiration),
-            priority: UInt8(truncatingIfNeeded: fields.priority),
+            priority: fields.priority == 0 ? nil : UInt8(truncatingIfNeeded: fields.priority),
             coalescingKey: fields.coalescingKey,
+            pushType: fields.pushType,
+            collapseID: fields.collapseID,
             tokenCount: tokenCount,
             tokens: tokens,
             storage: storage

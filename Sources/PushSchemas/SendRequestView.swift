@@ -25,11 +25,17 @@ public struct SendRequestView {
     /// UNIX seconds, UTC; 0: do not store.
     public let expiration: UInt32
 
-    /// 10 or 5. [13]
-    public let priority: UInt8
+    /// 10 or 5 [13], or 1 [later]; nil: not said.
+    public let priority: UInt8?
 
     /// Key for replacing an older waiting request by a newer one, UTF-8. Empty: no request is replaced.
     public let coalescingKey: UnsafeRawBufferPointer
+
+    /// The push type, UTF-8, not judged; empty: not named.
+    public let pushType: UnsafeRawBufferPointer
+
+    /// The collapse id, UTF-8, not judged; empty: none.
+    public let collapseID: UnsafeRawBufferPointer
 
     /// The number of tokens, at least 1. A token's index is 0..<tokenCount.
     public let tokenCount: Int
@@ -44,8 +50,10 @@ public struct SendRequestView {
         environment: UnsafeRawBufferPointer,
         payload: UnsafeRawBufferPointer,
         expiration: UInt32,
-        priority: UInt8,
+        priority: UInt8?,
         coalescingKey: UnsafeRawBufferPointer,
+        pushType: UnsafeRawBufferPointer,
+        collapseID: UnsafeRawBufferPointer,
         tokenCount: Int,
         tokens: Tokens,
         storage: RequestStorage?
@@ -56,6 +64,8 @@ public struct SendRequestView {
         self.expiration = expiration
         self.priority = priority
         self.coalescingKey = coalescingKey
+        self.pushType = pushType
+        self.collapseID = collapseID
         self.tokenCount = tokenCount
         self.tokens = tokens
         self.storage = storage

@@ -102,6 +102,7 @@ final class Stages {
         )
         intake = Intake(
             outcomes: outcomes,
+            requestsTopic: settings.names.requests,
             remembersRequests: settings.dedupeWindow > .zero,
             unixMilliseconds: settings.unixMilliseconds
         )

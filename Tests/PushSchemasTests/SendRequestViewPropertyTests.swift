@@ -40,8 +40,8 @@ struct SendRequestViewPropertyTests {
         var generator = SeededGenerator(seed: 2000 + seed)
         // Tags of known fields with every wire type, lengths, group marks and unknown fields are likely.
         let likely: [UInt8] = [
-            0x0A, 0x12, 0x1A, 0x22, 0x2A, 0x32, 0x38, 0x40, 0x4A, 0x0B, 0x0C, 0x08, 0x0D, 0x09, 0x53, 0x54, 0x5B, 0x5C,
-            0x00, 0x01, 0x02, 0x03, 0x7F, 0x80, 0xFF,
+            0x0A, 0x12, 0x1A, 0x22, 0x2A, 0x32, 0x38, 0x40, 0x4A, 0x52, 0x5A, 0x0B, 0x0C, 0x08, 0x0D, 0x09, 0x53, 0x54,
+            0x5B, 0x5C, 0x63, 0x64, 0x00, 0x01, 0x02, 0x03, 0x7F, 0x80, 0xFF,
         ]
         for _ in 0..<5000 {
             let value = (0..<Int.random(in: 1...14, using: &generator)).map { _ in
@@ -79,7 +79,9 @@ struct SendRequestViewPropertyTests {
         #expect(Array(view.payload) == payload(message))
         #expect(Int64(view.expiration) == message.expiration)
         #expect(Array(view.coalescingKey) == Array(message.coalescingKey.utf8))
-        #expect(UInt32(view.priority) == (message.priority == 0 ? 10 : message.priority))
+        #expect(view.priority.map(UInt32.init) == (message.priority == 0 ? nil : message.priority))
+        #expect(Array(view.pushType) == Array(message.pushType.utf8))
+        #expect(Array(view.collapseID) == Array(message.collapseID.utf8))
         let packed = [UInt8](message.packedTokens)
         let expected: [[UInt8]?] =
             packed.isEmpty
@@ -103,7 +105,7 @@ struct SendRequestViewPropertyTests {
     private func breaksRules(_ message: PushSendRequest) -> Bool {
         let hasOneForm = message.packedTokens.isEmpty != message.tokens.isEmpty
         return payload(message).isEmpty || !hasOneForm || !message.packedTokens.count.isMultiple(of: 32)
-            || UInt32(exactly: message.expiration) == nil || ![0, 5, 10].contains(message.priority)
+            || UInt32(exactly: message.expiration) == nil || ![0, 1, 5, 10].contains(message.priority)
             || message.coalescingKey.utf8.count > 255
     }
 
@@ -119,7 +121,13 @@ struct SendRequestViewPropertyTests {
         default: request.payloadJson = #"{"aps":{"alert":"grüß"}}"#
         }
         if Bool.random(using: &generator) { request.expiration = Int64.random(in: -1...(1 << 33), using: &generator) }
-        if Bool.random(using: &generator) { request.priority = [0, 1, 5, 10].randomElement(using: &generator) ?? 0 }
+        if Bool.random(using: &generator) { request.priority = [0, 1, 2, 5, 10].randomElement(using: &generator) ?? 0 }
+        if Bool.random(using: &generator) {
+            request.pushType = ["", "alert", "größe"].randomElement(using: &generator) ?? ""
+        }
+        if Bool.random(using: &generator) {
+            request.collapseID = ["", "score", "spiel-ü"].randomElement(using: &generator) ?? ""
+        }
         if Bool.random(using: &generator) {
             request.coalescingKey =
                 ["", "score", "spiel-ü", String(repeating: "k", count: 255), String(repeating: "ü", count: 128)]

@@ -17,6 +17,8 @@ struct SendRequestViewTests {
             $0.expiration = 1_700_000_000
             $0.priority = 5
             $0.coalescingKey = "match-7"
+            $0.pushType = "background"
+            $0.collapseID = "score"
         }
         let value: [UInt8] = try request.serializedBytes()
         try value.withUnsafeBytes { bytes in
@@ -28,6 +30,9 @@ struct SendRequestViewTests {
             #expect(view.expiration == 1_700_000_000)
             #expect(view.priority == 5)
             #expect(Array(view.coalescingKey) == Array("match-7".utf8))
+            #expect(String(decoding: view.pushType, as: UTF8.self) == "background")
+            #expect(String(decoding: view.collapseID, as: UTF8.self) == "score")
+            #expect(isWithin(view.pushType, bytes) && isWithin(view.collapseID, bytes))
             #expect(view.tokenCount == 3)
             for index in 0..<3 { #expect(Array(view.token(at: index).bytes) == tokens[index]) }
             #expect(isWithin(view.payload, bytes))
@@ -72,6 +77,7 @@ struct SendRequestViewTests {
     func json() throws {
         let text = #"""
             {"requestId": "r", "payloadJson": "{\"aps\":{\"badge\":1}}", "expiration": "12",
+             "pushType": "voip", "collapseId": "score",
              "tokens": [{"hex": "0102"}, {"raw": "AwQ="}]}
             """#
         try Array(text.utf8).withUnsafeBytes { bytes in
@@ -79,7 +85,9 @@ struct SendRequestViewTests {
             #expect(view.ownsStorage)
             #expect(String(decoding: view.payload, as: UTF8.self) == #"{"aps":{"badge":1}}"#)
             #expect(view.expiration == 12)
-            #expect(view.priority == 10)
+            #expect(view.priority == nil)
+            #expect(String(decoding: view.pushType, as: UTF8.self) == "voip")
+            #expect(String(decoding: view.collapseID, as: UTF8.self) == "score")
             #expect((0..<2).map { Array(view.token(at: $0).bytes) } == [[1, 2], [3, 4]])
         }
     }
@@ -94,17 +102,46 @@ struct SendRequestViewTests {
         #expect(Array(view.token(at: 1).bytes) == [UInt8](repeating: 9, count: 32))
     }
 
-    @Test("Absent expiration and priority are 0 and 10")
+    @Test("An absent expiration is 0; what else is absent is not said")
     func defaults() throws {
         let value = try serialized { $0.tokens = [.with { $0.hex = "00" }] }
         try value.withUnsafeBytes { bytes in
             let view = try SendRequestView(decoding: bytes, as: .protobuf)
             #expect(view.expiration == 0)
-            #expect(view.priority == 10)
+            #expect(view.priority == nil)
+            #expect(view.pushType.isEmpty && view.collapseID.isEmpty)
             #expect(view.requestID.isEmpty)
             #expect(view.environment.isEmpty)
             #expect(view.coalescingKey.isEmpty)
         }
+    }
+
+    @Test("Each priority that some transport takes is shown, and a priority of 0 is not said")
+    func priorities() throws {
+        for (priority, shown) in [(0, nil), (1, 1), (5, 5), (10, 10)] as [(UInt32, UInt8?)] {
+            let value = try serialized {
+                $0.packedTokens = Data(repeating: 1, count: 32)
+                $0.priority = priority
+            }
+            try value.withUnsafeBytes { bytes in
+                let view = try SendRequestView(decoding: bytes, as: .protobuf)
+                #expect(view.priority == shown)
+            }
+        }
+    }
+
+    @Test("The JSON mapping knows the fields by both of their names")
+    func jsonNames() throws {
+        for names in [("pushType", "collapseId"), ("push_type", "collapse_id")] {
+            let text = #"{"payloadJson": "{}", "tokens": [{"hex": "01"}], "\#(names.0)": "voip", "\#(names.1)": "c"}"#
+            let message = try PushSendRequest(jsonString: text)
+            #expect(message.pushType == "voip" && message.collapseID == "c")
+        }
+        let written = try PushSendRequest.with {
+            $0.pushType = "voip"
+            $0.collapseID = "c"
+        }.jsonString()
+        #expect(written == #"{"pushType":"voip","collapseId":"c"}"#)
     }
 
     @Test("A request that is at fault as a whole is refused with the rule it breaks")
@@ -160,7 +197,7 @@ struct SendRequestViewTests {
                 .priorityInvalid,
                 {
                     $0.packedTokens = packed
-                    $0.priority = 1
+                    $0.priority = 2
                 }
             ),
             (
@@ -197,6 +234,7 @@ struct SendRequestViewTests {
             [0x38] + [UInt8](repeating: 0x80, count: 10) + [0x01],
             // Text that is not UTF-8: overlong, surrogate, cut off.
             [0x0A, 0x02, 0xC0, 0xAF], [0x12, 0x03, 0xED, 0xA0, 0x80], [0x22, 0x01, 0xE2],
+            [0x52, 0x01, 0xFF], [0x5A, 0x01, 0xFF],
             // A token whose own fields are cut off.
             [0x2A, 0x02, 0x0A, 0x05],
             Array("hello, world".utf8),

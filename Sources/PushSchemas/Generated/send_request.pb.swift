@@ -81,7 +81,8 @@ public nonisolated struct PushSendRequest: Sendable {
   /// Clears the value of `expiration`. Subsequent reads from it will return its default value.
   public mutating func clearExpiration() {self._expiration = nil}
 
-  /// 10 (at once) or 5 (at a time that saves power). 0 or absent: 10.
+  /// 10 (at once) or 5 (at a time that saves power); over HTTP/2 also 1 (never wakes the device). 0 or absent: 10, or
+  /// 5 if the push type allows no 10.
   public var priority: UInt32 {
     get {_priority ?? 0}
     set {_priority = newValue}
@@ -95,6 +96,14 @@ public nonisolated struct PushSendRequest: Sendable {
   /// offset) takes the place of those that still wait to be sent; their outcome is "superseded". At most 255 bytes of
   /// UTF-8. Empty: none takes the place of another.
   public var coalescingKey: String = String()
+
+  /// The push type, for environments with HTTP/2: "alert", "background", "voip" and so on, as in apns-push-type.
+  /// Empty: inferred from the payload. Means nothing to the binary interface.
+  public var pushType: String = String()
+
+  /// Of several notifications with the same id the device shows only the last, for environments with HTTP/2: as in
+  /// apns-collapse-id. At most 64 bytes. Empty: none. Means nothing to the binary interface.
+  public var collapseID: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -120,7 +129,7 @@ fileprivate nonisolated let _protobuf_package = "belfry.push.v1"
 
 nonisolated extension PushSendRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".SendRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_id\0\u{1}environment\0\u{1}payload\0\u{3}payload_json\0\u{1}tokens\0\u{3}packed_tokens\0\u{1}expiration\0\u{1}priority\0\u{3}coalescing_key\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_id\0\u{1}environment\0\u{1}payload\0\u{3}payload_json\0\u{1}tokens\0\u{3}packed_tokens\0\u{1}expiration\0\u{1}priority\0\u{3}coalescing_key\0\u{3}push_type\0\u{3}collapse_id\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -151,6 +160,8 @@ nonisolated extension PushSendRequest: SwiftProtobuf.Message, SwiftProtobuf._Mes
       case 7: try { try decoder.decodeSingularInt64Field(value: &self._expiration) }()
       case 8: try { try decoder.decodeSingularUInt32Field(value: &self._priority) }()
       case 9: try { try decoder.decodeSingularStringField(value: &self.coalescingKey) }()
+      case 10: try { try decoder.decodeSingularStringField(value: &self.pushType) }()
+      case 11: try { try decoder.decodeSingularStringField(value: &self.collapseID) }()
       default: break
       }
     }
@@ -193,6 +204,12 @@ nonisolated extension PushSendRequest: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if !self.coalescingKey.isEmpty {
       try visitor.visitSingularStringField(value: self.coalescingKey, fieldNumber: 9)
     }
+    if !self.pushType.isEmpty {
+      try visitor.visitSingularStringField(value: self.pushType, fieldNumber: 10)
+    }
+    if !self.collapseID.isEmpty {
+      try visitor.visitSingularStringField(value: self.collapseID, fieldNumber: 11)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -205,6 +222,8 @@ nonisolated extension PushSendRequest: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if lhs._expiration != rhs._expiration {return false}
     if lhs._priority != rhs._priority {return false}
     if lhs.coalescingKey != rhs.coalescingKey {return false}
+    if lhs.pushType != rhs.pushType {return false}
+    if lhs.collapseID != rhs.collapseID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -20,6 +20,8 @@ final class Intake {
     }
 
     private let outcomes: Outcomes
+    /// Name of push.requests, UTF-8.
+    private let requestsTopic: [UInt8]
     private let remembersRequests: Bool
     private let unixMilliseconds: () -> Int64
     private var batch: PreparedBatch?
@@ -36,8 +38,14 @@ final class Intake {
     /// A request with a coalescing key has come since the shard started.
     private(set) var hasCoalescing = false
 
-    init(outcomes: Outcomes, remembersRequests: Bool, unixMilliseconds: @escaping () -> Int64) {
+    init(
+        outcomes: Outcomes,
+        requestsTopic: String,
+        remembersRequests: Bool,
+        unixMilliseconds: @escaping () -> Int64
+    ) {
         self.outcomes = outcomes
+        self.requestsTopic = Array(requestsTopic.utf8)
         self.remembersRequests = remembersRequests
         self.unixMilliseconds = unixMilliseconds
     }
@@ -122,9 +130,9 @@ final class Intake {
             payloadBytes: min(request.payload.count, topic.payload.mostBytes)
         )
         let prepared = openBatch(source)
-        let payload: (offset: Int, bytes: Int)
+        let content: Content
         do throws(RecordRefusal) {
-            payload = try strip(request.payload, limitBytes: topic.payload.mostBytes, into: prepared.payloads)
+            content = try self.content(of: fed, into: prepared.payloads)
         } catch {
             return outcomes.deadLetter(record: record, of: feed, tokens: UInt32(request.tokenCount), error)
         }
@@ -137,10 +145,11 @@ final class Intake {
             topic: topic,
             number: record,
             expiration: request.expiration,
-            priority: NotificationPriority(rawValue: request.priority) ?? .immediate,
-            payloadOffset: payload.offset,
-            payloadBytes: payload.bytes,
-            notifications: prepared.count..<prepared.count
+            priority: content.priority,
+            payloadOffset: content.payloadOffset,
+            payloadBytes: content.payloadBytes,
+            notifications: prepared.count..<prepared.count,
+            provider: content.provider
         )
         if remembersRequests, !request.requestID.isEmpty {
             let key = RequestFingerprint.key(requestID: request.requestID)
@@ -161,6 +170,41 @@ final class Intake {
         prepared.append(row)
         takeTokens(of: fed, record, into: prepared)
         prepared.closeRecord()
+    }
+
+    /// The judged content of a request.
+    private struct Content {
+        var payloadOffset: Int
+        var payloadBytes: Int
+        var priority: NotificationPriority
+        var provider: ProviderFields?
+    }
+
+    private func content(of fed: Fed, into arena: PayloadArena) throws(RecordRefusal) -> Content {
+        let request = fed.request
+        let isHTTP2 = fed.topic.transport == .http2
+        let pushType = isHTTP2 ? try ProviderFields.namedPushType(of: request) : nil
+        let limitBytes = fed.topic.payload.limitBytes(of: pushType)
+        let payload = try strip(request.payload, limitBytes: limitBytes, into: arena)
+        var content = Content(payloadOffset: payload.offset, payloadBytes: payload.bytes, priority: .immediate)
+        guard isHTTP2 else {
+            content.priority = try NotificationPriority(of: request)
+            return content
+        }
+        content.provider = try ProviderFields(
+            request,
+            named: pushType,
+            payload: arena[payload.offset, payload.bytes],
+            ids: requestsTopic.withUnsafeBytes { name in
+                NotificationIDs(
+                    kafkaTopic: name,
+                    partition: fed.message.partition,
+                    offset: fed.message.offset,
+                    requestID: request.requestID
+                )
+            }
+        )
+        return content
     }
 
     private func takeTokens(of fed: Fed, _ record: UInt32, into prepared: PreparedBatch) {

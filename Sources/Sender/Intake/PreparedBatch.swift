@@ -12,6 +12,7 @@ struct PreparedRecord {
     var number: UInt32
     /// UNIX seconds; 0: do not store.
     var expiration: UInt32
+    /// Of the binary interface.
     var priority: NotificationPriority
     /// Place of the stripped payload in the batch's arena.
     var payloadOffset: Int
@@ -22,6 +23,8 @@ struct PreparedRecord {
     var requestKey: SipHash?
     /// The coalescing key, and the stamp that tells its age; nil: the request is not coalesced.
     var coalescing: (key: SipHash, stamp: Coalescer.Stamp)?
+    /// Of the provider API; nil: the topic's environment has the binary interface.
+    var provider: ProviderFields?
 }
 
 /// Requests that one pass of the intake took from Kafka, decoded and validated, on their way to the connections.

@@ -102,6 +102,7 @@ final class Coalescing {
             payload: Array(batch.payload(of: record)),
             expiration: record.expiration,
             priority: record.priority,
+            provider: record.provider,
             fingerprint: identity.fingerprint,
             stamp: identity.stamp,
             batch: batch.number,

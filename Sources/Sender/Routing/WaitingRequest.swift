@@ -12,7 +12,10 @@ struct WaitingRequest {
     var payload: [UInt8]
     /// UNIX seconds; 0: do not store.
     var expiration: UInt32
+    /// Of the binary interface.
     var priority: NotificationPriority
+    /// Of the provider API; nil: the topic's environment has the binary interface.
+    var provider: ProviderFields?
     /// Fingerprint of token and coalescing key.
     var fingerprint: RequestFingerprint
     var stamp: Coalescer.Stamp

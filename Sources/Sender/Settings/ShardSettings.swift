@@ -112,6 +112,7 @@ struct ShardSettings: Sendable {
             index: index,
             environment: environment,
             bundleID: bundleID,
+            transport: place.transport,
             settings: topic.settings,
             tokenBytes: 32...place.tokenLimitBytes,
             limits: topic.limits,

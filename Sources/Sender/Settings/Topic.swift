@@ -16,6 +16,7 @@ final class Topic {
     let windowKey: FingerprintKey
     /// Window of coalescing. Zero: a request that does not wait anyway is sent at once.
     let coalescingWindow: Duration
+    let transport: EnvironmentSettings.Transport
     let payload: PayloadRule
     /// Lengths of tokens that the gateway accepts.
     let tokenBytes: ClosedRange<Int>
@@ -31,6 +32,7 @@ final class Topic {
         index: Int32,
         environment: String,
         bundleID: String,
+        transport: EnvironmentSettings.Transport,
         settings: TopicSettings,
         tokenBytes: ClosedRange<Int>,
         limits: LaneLimits,
@@ -40,6 +42,7 @@ final class Topic {
         self.index = index
         self.environment = environment
         self.bundleID = bundleID
+        self.transport = transport
         payload = settings.payload
         spread = settings.spread
         coalescingWindow = settings.coalescingWindow

@@ -1,0 +1,96 @@
+import APNsProtocol
+import PipelineCore
+import PushSchemas
+import PushTopics
+
+/// The part of a request that only the provider API takes, shared by all its notifications.
+///
+/// There is none in an environment with the binary interface, to which push type and collapse id mean nothing: there
+/// they are not judged either.
+struct ProviderFields: Sendable {
+    /// As named, or inferred from the payload.
+    let pushType: PushType
+    let priority: ProviderPriority
+    /// The value of `apns-collapse-id`, 1 to 64 bytes; empty: none.
+    let collapseID: [UInt8]
+    /// The values of `apns-id`: each follows from token and index, so that a notification sent again keeps its own.
+    let ids: NotificationIDs
+
+    /// Judges the fields of a request.
+    ///
+    /// - Parameters:
+    ///   - named: see ``namedPushType(of:)``.
+    ///   - payload: stripped and checked.
+    /// - Throws: `priority-invalid`, `collapse-id-invalid`.
+    init(
+        _ request: SendRequestView,
+        named: PushType?,
+        payload: UnsafeRawBufferPointer,
+        ids: NotificationIDs
+    ) throws(RecordRefusal) {
+        pushType = named ?? PushType(inferredFrom: payload)
+        priority = try Self.priority(of: request, named: named, pushType)
+        guard request.collapseID.isEmpty || CollapseID.isValid(request.collapseID) else {
+            throw RecordRefusal(
+                reason: "collapse-id-invalid",
+                detail: "'collapse_id' cannot be a header's value; allowed: 1 to \(CollapseID.limitBytes) bytes "
+                    + "without control characters, and without spaces at its ends"
+            )
+        }
+        collapseID = Array(request.collapseID)
+        self.ids = ids
+    }
+
+    /// The push type that a request names; nil: none.
+    ///
+    /// - Throws: `push-type-invalid`.
+    static func namedPushType(of request: SendRequestView) throws(RecordRefusal) -> PushType? {
+        guard !request.pushType.isEmpty else { return nil }
+        guard let pushType = PushType(rawValue: String(decoding: request.pushType, as: UTF8.self)) else {
+            throw RecordRefusal(
+                reason: "push-type-invalid",
+                detail: "'push_type' names none; allowed: \(PushType.allCases.map(\.rawValue).joined(separator: ", "))"
+            )
+        }
+        return pushType
+    }
+
+    /// A priority and a push type that a publisher names have to fit. To an inferred push type the priority is fitted,
+    /// because that is no word of the publisher's. [ours]
+    private static func priority(
+        of request: SendRequestView,
+        named: PushType?,
+        _ pushType: PushType
+    ) throws(RecordRefusal) -> ProviderPriority {
+        guard let number = request.priority else { return pushType.allowed(.immediate) }
+        guard let priority = ProviderPriority(rawValue: number) else {
+            preconditionFailure("the schema takes the priorities of the provider API only")
+        }
+        guard let named, !named.allows(priority) else { return pushType.allowed(priority) }
+        let allowed = ProviderPriority.allCases.filter(named.allows).map { "\($0.rawValue)" }
+        throw RecordRefusal(
+            reason: RecordFault.priorityInvalid.rawValue,
+            detail: "'priority' is \(number); allowed for the push type \(named.rawValue): "
+                + allowed.joined(separator: ", ")
+        )
+    }
+}
+
+extension NotificationPriority {
+    /// The priority of a request over the binary interface.
+    ///
+    /// - Throws: `priority-invalid` for one that only the provider API has.
+    init(of request: SendRequestView) throws(RecordRefusal) {
+        guard let number = request.priority else {
+            self = .immediate
+            return
+        }
+        guard let priority = NotificationPriority(rawValue: number) else {
+            throw RecordRefusal(
+                reason: RecordFault.priorityInvalid.rawValue,
+                detail: "'priority' is \(number); allowed over the binary interface: 10, 5"
+            )
+        }
+        self = priority
+    }
+}
