@@ -15,6 +15,7 @@ extension PublishOrder {
         if let spread = configuration.topics[bundleID]?.spread { self.spread = Int(spread) }
         guard let settings = try configuration.toolEnvironment(environmentName) else { return }
         tokenLimitBytes = settings.tokenLimitBytes
+        transport = settings.transport
         payloadRule = configuration.topic(bundleID, in: settings).payload
     }
 }

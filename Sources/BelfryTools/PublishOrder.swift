@@ -32,10 +32,16 @@ public struct PublishOrder: Equatable, Sendable {
     public var requestID: String
     /// UNIX seconds; nil: the push service does not store.
     public var expiration: UInt32?
-    /// 10 or 5; nil: 10.
+    /// 10, 5 or 1; nil: the push type's default.
     public var priority: UInt32?
     /// Empty: none. At most 255 bytes.
     public var coalescingKey = ""
+    /// Name of the push type; empty: inferred from the payload.
+    public var pushType = ""
+    /// Empty: none. At most 64 bytes.
+    public var collapseID = ""
+    /// The interface of the environment; nil: not known, so that what either takes is taken.
+    public var transport: EnvironmentSettings.Transport?
     /// Over how many keys the bundle is spread.
     public var spread = 1
     public var tokensPerRecord = 500
@@ -55,11 +61,24 @@ public struct PublishOrder: Equatable, Sendable {
     /// with one line per mistake.
     func checked() throws(ToolError) -> (template: RequestBatcher.Template, tokens: TokenList) {
         var faults = Self.faults(bundleID: bundleID, spread: spread)
+        let pushType = PushType(rawValue: pushType)
+        if pushType == nil, !self.pushType.isEmpty {
+            let allowed = PushType.allCases.map(\.rawValue).joined(separator: ", ")
+            faults.append("push type: found \"\(self.pushType)\"; allowed: \(allowed)")
+        }
         if !(1...10_000).contains(tokensPerRecord) {
             faults.append("tokens per record: found \(tokensPerRecord); allowed: 1...10000")
         }
-        if let priority, priority != 10, priority != 5 {
-            faults.append("priority: found \(priority); allowed: 10, 5")
+        let priorities = allowedPriorities(of: pushType)
+        if let priority, !priorities.contains(priority) {
+            let allowed = priorities.map { "\($0)" }.joined(separator: ", ")
+            faults.append("priority: found \(priority); allowed: \(allowed)")
+        }
+        if !collapseID.isEmpty, !Array(collapseID.utf8).withUnsafeBytes(CollapseID.isValid) {
+            faults.append(
+                "collapse id: found \(collapseID.utf8.count) bytes; allowed: 1...\(CollapseID.limitBytes) without "
+                    + "control characters, and without spaces at the ends"
+            )
         }
         if coalescingKey.utf8.count > SendRequestView.coalescingKeyBytes {
             faults.append(
@@ -69,7 +88,7 @@ public struct PublishOrder: Equatable, Sendable {
         }
         var stripped: [UInt8] = []
         do throws(PayloadError) {
-            stripped = try PayloadScanner.stripped(payload, limitBytes: payloadRule.mostBytes)
+            stripped = try PayloadScanner.stripped(payload, limitBytes: payloadRule.limitBytes(of: pushType))
         } catch {
             faults.append(error.description)
         }
@@ -85,10 +104,21 @@ public struct PublishOrder: Equatable, Sendable {
         template.expiration = expiration
         template.priority = priority
         template.coalescingKey = coalescingKey
+        template.pushType = self.pushType
+        template.collapseID = collapseID
         template.spread = UInt32(spread)
         template.tokensPerRecord = tokensPerRecord
         template.format = format
         return (template, tokens)
+    }
+
+    private func allowedPriorities(of pushType: PushType?) -> [UInt32] {
+        switch transport {
+        case .binary:
+            NotificationPriority.allCases.map { UInt32($0.rawValue) }
+        case .http2, nil:
+            ProviderPriority.allCases.filter { pushType?.allows($0) ?? true }.map { UInt32($0.rawValue) }
+        }
     }
 
     /// The expiration of a notification that is to be stored for so long.

@@ -16,10 +16,14 @@ struct RequestBatcher {
         var payload: [UInt8]
         /// UNIX seconds; nil: do not store.
         var expiration: UInt32?
-        /// 10 or 5; nil: 10.
+        /// 10, 5 or 1; nil: not said.
         var priority: UInt32?
         /// Empty: none.
         var coalescingKey = ""
+        /// Empty: not named.
+        var pushType = ""
+        /// Empty: none.
+        var collapseID = ""
         /// At least 1.
         var spread: UInt32 = 1
         /// At least 1.
@@ -68,6 +72,8 @@ struct RequestBatcher {
         if let expiration = template.expiration { request.expiration = Int64(expiration) }
         if let priority = template.priority { request.priority = priority }
         request.coalescingKey = template.coalescingKey
+        request.pushType = template.pushType
+        request.collapseID = template.collapseID
         switch template.format {
         case .json:
             request.payloadJson = String(decoding: template.payload, as: UTF8.self)

@@ -41,8 +41,29 @@ struct PublishCommand: AsyncParsableCommand {
     )
     var ttl: TimeToLive?
 
-    @Option(help: "10 (at once) or 5 (at a time that saves power).")
-    var priority: UInt32 = 10
+    @Option(
+        help: """
+            10 (at once), 5 (at a time that saves power), or over HTTP/2 1 (never wakes the device); none: 10, or what \
+            the push type allows.
+            """
+    )
+    var priority: UInt32?
+
+    @Option(
+        help: ArgumentHelp(
+            "The push type over HTTP/2, such as alert, background or voip; none: inferred from the payload.",
+            valueName: "type"
+        )
+    )
+    var pushType = ""
+
+    @Option(
+        help: ArgumentHelp(
+            "Of the notifications with this id a device shows only the last, over HTTP/2; none: it shows each.",
+            valueName: "id"
+        )
+    )
+    var collapseID = ""
 
     @Option(
         help: ArgumentHelp(
@@ -109,6 +130,8 @@ struct PublishCommand: AsyncParsableCommand {
         order.expiration = try expirationOfTTL() ?? expiration
         order.priority = priority
         order.coalescingKey = coalescingKey
+        order.pushType = pushType
+        order.collapseID = collapseID
         order.tokensPerRecord = tokensPerRecord
         order.format = format
         let report = try Publisher.publish(order, through: configuration.kafka)

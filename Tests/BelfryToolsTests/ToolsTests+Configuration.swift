@@ -10,6 +10,7 @@ struct ToolConfigurationTests {
         environments:
           sandbox: {gateways: a, payload-limit: 2048, token-limit: 64}
           production: {gateways: b}
+          today: {gateways: c, transport: http2}
         topics: {a.b: {spread: 8, payload-limit: 300}}
         """
 
@@ -25,6 +26,10 @@ struct ToolConfigurationTests {
         try other.apply(try configuration(), environmentName: "sandbox")
         #expect(other.spread == 1)
         #expect(other.payloadRule == .limit(bytes: 2048))
+        #expect(other.transport == .binary)
+        var today = publishOrder("a.b")
+        try today.apply(try configuration(), environmentName: "today")
+        #expect(today.transport == .http2 && today.payloadRule == .byPushType && today.tokenLimitBytes == 100)
         var registration = RegistrationOrder(bundleID: "a.b", tokens: .listed([]))
         try registration.apply(try configuration(), environmentName: "production")
         #expect(registration.environment == "production")
@@ -36,10 +41,10 @@ struct ToolConfigurationTests {
     func unknownEnvironment() throws {
         var order = publishOrder("a.b")
         let configuration = try configuration()
-        #expect(throws: ToolError.invalidInput(["environment: found \"test\"; allowed: production, sandbox"])) {
+        #expect(throws: ToolError.invalidInput(["environment: found \"test\"; allowed: production, sandbox, today"])) {
             try order.apply(configuration, environmentName: "test")
         }
-        #expect(throws: ToolError.invalidInput(["environment: found nothing; allowed: production, sandbox"])) {
+        #expect(throws: ToolError.invalidInput(["environment: found nothing; allowed: production, sandbox, today"])) {
             try order.apply(configuration, environmentName: "")
         }
     }
@@ -49,7 +54,7 @@ struct ToolConfigurationTests {
         var order = publishOrder("a.b")
         try order.apply(BelfryConfiguration(), environmentName: "somewhere")
         #expect(order.environment == "somewhere")
-        #expect(order.payloadRule == .limit(bytes: 256))
+        #expect(order.payloadRule == .limit(bytes: 256) && order.transport == nil)
         #expect(order.tokenLimitBytes == 100)
     }
 

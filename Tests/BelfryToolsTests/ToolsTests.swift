@@ -115,6 +115,8 @@ struct OutgoingRecordTests {
         template.expiration = 1_700_000_000
         template.priority = 5
         template.coalescingKey = "match-7"
+        template.pushType = "voip"
+        template.collapseID = "score"
         let record = try #require(try records(template, list([token(1), token(2)])).first)
         #expect(record.headers.map(\.name) == (format == .json ? ["content-type"] : []))
         try view(record) { view in
@@ -124,6 +126,8 @@ struct OutgoingRecordTests {
             #expect(view.expiration == 1_700_000_000)
             #expect(view.priority == 5)
             #expect(Array(view.coalescingKey) == Array("match-7".utf8))
+            #expect(String(decoding: view.pushType, as: UTF8.self) == "voip")
+            #expect(String(decoding: view.collapseID, as: UTF8.self) == "score")
             #expect((0..<2).map { Array(view.token(at: $0).bytes) } == [token(1), token(2)])
         }
     }
@@ -204,6 +208,7 @@ struct OrderTests {
         order.spread = 0
         order.tokensPerRecord = 0
         order.priority = 7
+        order.transport = .binary
         order.coalescingKey = String(repeating: "k", count: 256)
         let faults = faults(order)
         #expect(faults.count == 7, "\(faults)")
@@ -225,6 +230,53 @@ struct OrderTests {
         #expect(faults(long).count == 1)
         long.payloadRule = .limit(bytes: 2048)
         #expect(faults(long).isEmpty)
+    }
+
+    @Test("Over HTTP/2 the payload limit is that of the push type")
+    func payloadOfPushType() throws {
+        let text = String(repeating: "x", count: 4097 - #"{"aps":{"alert":""}}"#.utf8.count)
+        var order = order(payload: #"{"aps":{"alert":"\#(text)"}}"#)
+        order.payloadRule = .byPushType
+        #expect(faults(order).count == 1)
+        order.pushType = "voip"
+        #expect(try order.checked().template.payload.count == 4097)
+    }
+
+    @Test(
+        "A priority is one that the transport and the push type allow, where they are known",
+        arguments: [
+            (.binary, "", [10, 5]), (.binary, "background", [10, 5]), (.http2, "", [10, 5, 1]),
+            (.http2, "background", [5]), (.http2, "alert", [10, 5]), (.http2, "voip", [10, 5, 1]),
+            (nil, "", [10, 5, 1]), (nil, "background", [5]),
+        ] as [(EnvironmentSettings.Transport?, String, [UInt32])]
+    )
+    func priorities(transport: EnvironmentSettings.Transport?, pushType: String, allowed: [UInt32]) {
+        var order = order()
+        order.transport = transport
+        order.pushType = pushType
+        let list = allowed.map { "\($0)" }.joined(separator: ", ")
+        for priority in [0, 1, 5, 7, 10] as [UInt32] {
+            order.priority = priority
+            let isAllowed = allowed.contains(priority)
+            #expect(faults(order) == (isAllowed ? [] : ["priority: found \(priority); allowed: \(list)"]))
+        }
+        order.priority = nil
+        #expect(faults(order).isEmpty)
+    }
+
+    @Test("A push type that is none, and a collapse id that no header can carry, are mistakes")
+    func fieldsOfHTTP2() throws {
+        var order = order()
+        order.pushType = "Alert"
+        order.collapseID = String(repeating: "x", count: 65)
+        let found = faults(order)
+        #expect(found.count == 2, "\(found)")
+        #expect(found[0].hasPrefix("push type: found \"Alert\"; allowed: alert, background, voip, "))
+        #expect(found[1].hasPrefix("collapse id: found 65 bytes; allowed: 1...64 "))
+        order.pushType = "alert"
+        order.collapseID = "score"
+        let template = try order.checked().template
+        #expect(template.pushType == "alert" && template.collapseID == "score")
     }
 
     @Test("What a registrar would refuse, cut or leave out of a registration is told before anything is published")
@@ -253,7 +305,7 @@ struct OrderTests {
         #expect(faults(order) == ["topic: it is empty"])
     }
 
-    private func order(payload: String, tokens: [String] = [hex(1)]) -> PublishOrder {
+    private func order(payload: String = #"{"aps":{}}"#, tokens: [String] = [hex(1)]) -> PublishOrder {
         PublishOrder(bundleID: "a.b", tokens: .listed(tokens), payload: Array(payload.utf8), requestID: "r")
     }
 
