@@ -1,13 +1,5 @@
 /// Limits sending while the topic does not work, or must not send.
 extension LaneStateMachine {
-    public enum Admission: Equatable, Sendable {
-        case all
-        /// One notification in flight at a time: a probe.
-        case one
-        /// Nothing, and no connection: an open one is ended.
-        case none
-    }
-
     /// Changes the admission. This ends a wait for a refused topic: the breaker decides on the next attempt.
     public mutating func admit(_ admission: Admission) {
         guard self.admission != admission else { return }
