@@ -1,0 +1,20 @@
+/// The end of a connection, for the queues that had requests on it.
+public struct StreamLoss: Equatable, Sendable {
+    /// The connection's number.
+    public var connection: UInt32
+    public var openedAt: MonotonicTime
+    /// The peer ended it without saying why, so one of the requests may be the reason.
+    public var isSilent: Bool
+    /// The peer refused our certificate: it has read none of the requests.
+    public var isUnread: Bool
+    /// Requests that were in flight, of all queues.
+    public var inFlight: Int
+
+    public init(connection: UInt32, openedAt: MonotonicTime, isSilent: Bool, isUnread: Bool, inFlight: Int) {
+        self.connection = connection
+        self.openedAt = openedAt
+        self.isSilent = isSilent
+        self.isUnread = isUnread
+        self.inFlight = inFlight
+    }
+}

@@ -1,0 +1,24 @@
+/// Isolates the notifications that may be the reason why connections end silently.
+///
+/// A notification that ends every connection is in flight among many others each time. Those that were in flight at
+/// several such ends in a row are suspects: they go apart from all others, in groups, and a group that ends its
+/// connection is halved. So the culprit gets alone; an answer acquits any other, and makes the groups grow. [ours]
+struct StreamSuspicion {
+    /// Silent ends in a row that make a suspect.
+    static let closes: UInt8 = 2
+
+    /// Suspects with connections.
+    var inFlight = 0
+    /// Most suspects in flight together.
+    private(set) var groupSize = 1
+
+    /// A connection ended silently with so many suspects in flight, 1 or more.
+    mutating func ended(suspects: Int) {
+        groupSize = max(1, suspects / 2)
+    }
+
+    /// A suspect was answered.
+    mutating func acquitted() {
+        groupSize += 1
+    }
+}

@@ -1,0 +1,239 @@
+import APNsProtocol
+import Testing
+
+@testable import PipelineCore
+
+/// The consequences of answers for the notification, and for its topic.
+@Suite struct StreamAnswerTests {
+    @Test(
+        "A final answer is the outcome",
+        arguments: [
+            (ProviderVerdict.accepted, StreamVerdict.Result.confirmed), (.rejected, .rejected),
+            (.deadLetter, .deadLetter), (.tokenDead, .tokenDead), (.tokenRefused, .tokenRefused),
+        ]
+    )
+    func final(answer: ProviderVerdict, result: StreamVerdict.Result) {
+        let probe = StreamProbe()
+        probe.publish(1)
+        probe.send()
+        #expect(probe.answer(0, answer) == .init(0, result))
+        #expect(probe.isDrained && probe.settledEnd == 1)
+    }
+
+    @Test("Every reason of the table leads to an outcome, or to another attempt")
+    func table() {
+        for entry in ProviderReason.table {
+            for status in entry.statuses {
+                let probe = StreamProbe()
+                probe.publish(1)
+                probe.send()
+                let answer = ProviderVerdict(status: status, reason: entry.reason)
+                let verdict = probe.answer(0, answer)
+                let goesAgain = verdict?.result == .retried
+                #expect(verdict != nil && probe.waiting == (goesAgain ? 1 : 0), "\(status) \(entry.reason)")
+                #expect(probe.inFlight == 0)
+            }
+        }
+    }
+
+    // MARK: Later
+
+    @Test("429 for a token: again after growing waits, then rejected")
+    func tooManyRequests() {
+        let probe = StreamProbe()
+        probe.publish(1)
+        let began = probe.now
+        var attempts = 0
+        while !probe.isDrained, attempts < 1000 {
+            guard probe.send() == [0] else {
+                probe.pass(.milliseconds(500))
+                continue
+            }
+            attempts += 1
+            guard let verdict = probe.answer(0, .retryTokenLater) else { break }
+            let isOver = began.elapsed(until: probe.now) >= StreamProbe.retryFor
+            #expect(verdict == .init(0, isOver ? .rejected : .retried))
+        }
+        #expect(probe.isDrained && attempts == 61)
+    }
+
+    @Test("429 for one token holds no other up")
+    func othersGoOn() {
+        let probe = StreamProbe()
+        probe.publish(2)
+        probe.send()
+        probe.answer(0, .retryTokenLater)
+        #expect(probe.answer(1)?.result == .confirmed)
+        probe.publish(1)
+        #expect(probe.send() == [2])
+    }
+
+    @Test("Who sleeps wakes in the order of the times, those that go again before what was never sent")
+    func wakes() {
+        let probe = StreamProbe()
+        probe.publish(3)
+        probe.send()
+        probe.answer(1, .retryTokenLater)
+        probe.pass(.milliseconds(10))
+        probe.answer(0, .retryTokenLater)
+        probe.publish(1)
+        #expect(probe.wakesAt == MonotonicTime(nanoseconds: 2_000_000_000))
+        #expect(!probe.isResting)
+        probe.pass(.seconds(1))
+        #expect(probe.send() == [1, 0, 3])
+    }
+
+    // MARK: Troubles of the service
+
+    @Test("A few 5xx are sent again after a back-off, and the topic works")
+    func fewTroubles() {
+        let probe = StreamProbe()
+        probe.publish(3)
+        probe.send()
+        #expect(probe.answer(0, .backOff) == .init(0, .retried))
+        #expect(probe.answer(1, .backOff) == .init(1, .retried))
+        #expect(probe.next == nil)
+        probe.answer(2)
+        probe.pass(.seconds(1))
+        #expect(probe.send() == [0, 1])
+    }
+
+    @Test("Ten 5xx in a row mean that the topic does not work")
+    func manyTroubles() {
+        let probe = StreamProbe()
+        probe.publish(12)
+        probe.send()
+        for ordinal in 0..<9 as Range<UInt32> {
+            #expect(probe.answer(ordinal, .backOff) == .init(ordinal, .retried))
+        }
+        #expect(probe.answer(9, .backOff) == .init(9, .retried, .serviceTrouble))
+        #expect(probe.answer(10, .backOff) == .init(10, .retried, .serviceTrouble))
+        #expect(probe.waiting == 11, "none of them has an outcome")
+    }
+
+    @Test("So do two without an acceptance for five seconds")
+    func lastingTroubles() {
+        let probe = StreamProbe()
+        probe.publish(2)
+        probe.send()
+        #expect(probe.answer(0, .backOff) == .init(0, .retried))
+        probe.pass(.seconds(5))
+        #expect(probe.answer(1, .backOff)?.finding == .serviceTrouble)
+    }
+
+    @Test("An acceptance shows that the service works")
+    func acceptanceBetween() {
+        let probe = StreamProbe()
+        probe.publish(30)
+        probe.send()
+        for ordinal in 0..<27 as Range<UInt32> {
+            let verdict = probe.answer(ordinal, ordinal % 9 == 8 ? .accepted : .backOff)
+            #expect(verdict?.finding == StreamVerdict.Finding.none)
+        }
+    }
+
+    @Test("One that gets 5xx while others are accepted is rejected in the end")
+    func ownTrouble() {
+        let probe = StreamProbe()
+        probe.publish(1)
+        var last: StreamProbe.Verdict?
+        var others: UInt32 = 0
+        for _ in 0..<120 where !probe.isDrained {
+            probe.publish(1)
+            others += 1
+            probe.send()
+            last = probe.answer(0, .backOff) ?? last
+            probe.answer(others)
+            probe.pass(.seconds(1))
+        }
+        #expect(last == .init(0, .rejected))
+    }
+
+    @Test("One that gets 5xx while nothing is accepted goes on for long, but not for ever")
+    func troubleForAll() {
+        let probe = StreamProbe(serviceAttempts: 30)
+        probe.publish(1)
+        var results: [StreamVerdict.Result] = []
+        while !probe.isDrained, results.count < 100 {
+            probe.pass(.seconds(300))
+            probe.send()
+            guard let verdict = probe.answer(0, .backOff) else { break }
+            results.append(verdict.result)
+        }
+        #expect(results == Array(repeating: .retried, count: 29) + [.rejected])
+    }
+
+    // MARK: Refusals of the provider
+
+    @Test("403: the notification goes again, the topic or the team does not work, and nothing goes out for now")
+    func doesNotWork() {
+        for extent in [ProviderVerdict.Extent.topic, .team] {
+            let probe = StreamProbe()
+            probe.publish(2)
+            probe.send(1)
+            #expect(probe.answer(0, .doesNotWork(extent)) == .init(0, .retried, .doesNotWork(extent)))
+            #expect(probe.send().isEmpty)
+            probe.queue.admit(.one)
+            #expect(probe.send() == [0])
+        }
+    }
+
+    @Test("A finding on which nobody acts costs a pause")
+    func pause() {
+        let probe = StreamProbe()
+        probe.publish(1)
+        probe.send()
+        probe.answer(0, .doesNotWork(.topic))
+        #expect(probe.send().isEmpty)
+        probe.pass(StreamProbe.pause)
+        #expect(probe.send() == [0])
+    }
+
+    @Test(
+        "ExpiredProviderToken and UnrelatedKeyIdInToken: again once; the second time the team does not work",
+        arguments: [ProviderVerdict.mintAndReconnect, .reconnectOnce]
+    )
+    func tokenRefused(answer: ProviderVerdict) {
+        let probe = StreamProbe()
+        probe.publish(1)
+        probe.send()
+        #expect(probe.answer(0, answer) == .init(0, .retried))
+        #expect(probe.send(connection: 2) == [0])
+        #expect(probe.answer(0, answer) == .init(0, .retried, .doesNotWork(.team)))
+    }
+
+    @Test("IdleTimeout, Shutdown and TooManyProviderTokenUpdates: again, as often as need be")
+    func reconnect() {
+        for answer in [ProviderVerdict.reconnect, .mintLessAndReconnect] {
+            let probe = StreamProbe()
+            probe.publish(1)
+            for _ in 0..<10 {
+                #expect(probe.send() == [0])
+                #expect(probe.answer(0, answer) == .init(0, .retried))
+            }
+        }
+    }
+
+    // MARK: Rejections
+
+    @Test("A topic with many rejections needs connections of its own, until there are few")
+    func rejections() {
+        let probe = StreamProbe()
+        var ordinal: UInt32 = 0
+        func play(_ count: Int, badEvery: Int) {
+            for _ in 0..<count {
+                probe.publish(1)
+                probe.send()
+                let isBad = Int(ordinal) % badEvery == 0
+                probe.answer(ordinal, isBad ? .tokenRefused : .accepted, slowsConnection: isBad)
+                ordinal += 1
+            }
+        }
+        play(1000, badEvery: 50)
+        #expect(!probe.needsOwnConnections)
+        play(1000, badEvery: 10)
+        #expect(probe.needsOwnConnections)
+        play(2000, badEvery: 200)
+        #expect(!probe.needsOwnConnections)
+    }
+}

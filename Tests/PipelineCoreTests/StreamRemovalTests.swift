@@ -1,0 +1,130 @@
+import APNsProtocol
+import Testing
+
+@testable import PipelineCore
+
+/// Notifications that leave without a verdict.
+@Suite struct StreamRemovalTests {
+    @Test("A partition that is being given back: nothing more is sent, what is in flight settles, nothing goes again")
+    func stopSending() {
+        let probe = StreamProbe()
+        probe.publish(4, assignment: 1)
+        probe.publish(1, assignment: 2)
+        probe.send(3)
+        probe.queue.stopSending(assignment: 1)
+        #expect(probe.waiting == 1 && probe.inFlight == 3)
+        #expect(probe.answer(0) == .init(0, .confirmed))
+        #expect(probe.answer(1, .retryTokenLater) == .init(1, .forgotten))
+        #expect(probe.lose() == [.init(2, .forgotten)])
+        #expect(probe.send() == [4])
+        probe.answer(4)
+        #expect(probe.isDrained && probe.settledEnd == 2)
+    }
+
+    @Test("A partition that is gone: no outcome, whatever the answer")
+    func forget() {
+        let probe = StreamProbe()
+        probe.publish(2, assignment: 1)
+        probe.send(1)
+        probe.queue.stopSending(assignment: 1)
+        probe.queue.forget(assignment: 1)
+        probe.queue.stopSending(assignment: 1)
+        #expect(probe.inFlight == 1 && probe.waiting == 0)
+        #expect(probe.answer(0) == .init(0, .forgotten))
+        #expect(probe.isDrained && probe.settledEnd == 0)
+    }
+
+    @Test("A newer one of the token waits for the answer to one that is forgotten")
+    func forgottenInFlight() {
+        let probe = StreamProbe()
+        probe.publish(1, token: 1, assignment: 1)
+        probe.send()
+        probe.queue.forget(assignment: 1)
+        probe.publish(1, token: 1, assignment: 2)
+        #expect(probe.send().isEmpty)
+        probe.answer(0)
+        #expect(probe.send() == [1])
+    }
+
+    @Test("What waits is taken away in every state, in order; what is in flight is not")
+    func takeWaiting() {
+        let probe = StreamProbe()
+        probe.publish(2, token: 1)
+        probe.publish(4)
+        probe.send(4)
+        // 0 asleep, 1 passed over, 2 again, 3 and 4 in flight, 5 waiting.
+        probe.answer(0, .retryTokenLater)
+        probe.close(2, isRefused: true)
+        #expect(probe.waiting == 4)
+        let taken = probe.queue.takeWaiting { $0.token != 9 }.map(\.token)
+        #expect(taken == [0, 1, 2, 5])
+        #expect(probe.waiting == 0 && probe.inFlight == 2)
+        probe.pass(.seconds(100))
+        #expect(probe.send().isEmpty, "nobody wakes")
+        probe.answer(3)
+        probe.answer(4)
+        #expect(probe.isDrained)
+    }
+
+    @Test("Of those that wait only the chosen ones are taken, and their tokens go on")
+    func takeSome() {
+        let probe = StreamProbe()
+        probe.publish(3, token: 1)
+        probe.publish(1)
+        #expect(probe.queue.takeWaiting { $0.token == 0 }.map(\.token) == [0])
+        #expect(probe.send() == [1, 3])
+        #expect(probe.queue.takeWaiting { $0.token == 2 }.map(\.token) == [2])
+        probe.publish(1, token: 1)
+        probe.answer(1)
+        #expect(probe.send() == [4])
+    }
+
+    @Test("A sleeper's slot that is used again does not wake in its place")
+    func sleeperReplaced() {
+        let probe = StreamProbe()
+        probe.publish(1)
+        probe.send()
+        probe.answer(0, .retryTokenLater)
+        _ = probe.queue.takeWaiting { _ in true }
+        probe.publish(1)
+        #expect(probe.send() == [1])
+        probe.pass(.milliseconds(500))
+        probe.answer(1, .retryTokenLater)
+        probe.pass(.milliseconds(500))
+        #expect(probe.send().isEmpty)
+        probe.pass(.milliseconds(500))
+        #expect(probe.send() == [1])
+    }
+
+    @Test("What waits for a refused token is discarded, oldest first, and only of that token")
+    func discard() {
+        let probe = StreamProbe()
+        probe.publish(3, token: 1, checksum: 9)
+        probe.publish(1, token: 2, checksum: 9)
+        probe.publish(1, token: 1, checksum: 9)
+        probe.send()
+        #expect(probe.answer(0, .tokenRefused)?.result == .tokenRefused)
+        #expect(probe.discard(token: 1, checksum: 9) == [1, 2, 4])
+        #expect(probe.send() == [3])
+        #expect(probe.discard(token: 2, checksum: 9).isEmpty, "it is in flight")
+        #expect(probe.discard(token: 3).isEmpty)
+        #expect(probe.waiting == 0)
+    }
+
+    @Test("Removed notifications give their content back")
+    func contents() {
+        let probe = StreamProbe()
+        let content = probe.queue.addContent()
+        probe.publish(2, assignment: 1, content: content)
+        probe.publish(1, token: 7, assignment: 2, content: content)
+        probe.publish(1, assignment: 3, content: content)
+        probe.queue.releaseContent(content)
+        probe.send(1)
+        probe.queue.forget(assignment: 1)
+        #expect(probe.discard(token: 7) == [2])
+        _ = probe.queue.takeWaiting { _ in true }
+        #expect(probe.unusedContent == nil, "one is in flight")
+        #expect(probe.answer(0)?.result == .forgotten)
+        #expect(probe.unusedContent == content)
+    }
+}
