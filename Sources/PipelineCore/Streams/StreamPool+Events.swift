@@ -1,0 +1,154 @@
+import APNsProtocol
+
+/// News from connections.
+extension StreamPool {
+    /// Bytes came from the peer, whatever they mean: it lives.
+    public mutating func heard(_ number: UInt32, now: MonotonicTime) {
+        if let index = index(of: number) { hear(index, now: now) }
+    }
+
+    /// A request on the connection was answered. Its stream ends with ``streamClosed(_:isRefused:now:random:)``.
+    ///
+    /// - Parameters:
+    ///   - answer: the meaning of status and reason, see ``ProviderAnswer/verdict``.
+    ///   - random: 64 random bits.
+    public mutating func answered(
+        _ number: UInt32,
+        stream: Int32,
+        _ answer: ProviderVerdict,
+        now: MonotonicTime,
+        random: @autoclosure () -> UInt64
+    ) {
+        guard let index = index(of: number) else { return }
+        let wasUseful = connections[index].hasAccepted
+        connections[index].hasAnswered = true
+        connections[index].newestAnswered = max(connections[index].newestAnswered, stream)
+        connections[index].isTrying = false
+        connections[index].refusedTries = 0
+        if connections[index].ownLimit < connections[index].peerLimit { connections[index].ownLimit += 1 }
+        switch answer {
+        case .accepted:
+            connections[index].hasAccepted = true
+            noteUse()
+        case .rejected, .deadLetter, .tokenDead, .tokenRefused, .retryTokenLater, .backOff:
+            noteUse()
+        case .doesNotWork:
+            break
+        case .mintLessAndReconnect, .reconnect:
+            guard connections[index].phase == .open else { return }
+            connections[index].phase = .draining
+            if !wasUseful { countFailure(.other, now: now, random: random()) }
+        case .mintAndReconnect, .reconnectOnce:
+            // Others that say the same about the same token are no news.
+            guard connections[index].phase == .open else { return }
+            renew()
+            if !wasUseful { countFailure(.other, now: now, random: random()) }
+        }
+    }
+
+    /// A request on the connection was not answered in time. The caller resets its stream, whose end follows.
+    ///
+    /// A connection that has answered nothing sent since then answers pings at best: it takes no more.
+    ///
+    /// - Parameter random: 64 random bits.
+    /// - Returns: the connection has answered a request that was sent after this one.
+    public mutating func timedOut(
+        _ number: UInt32,
+        stream: Int32,
+        now: MonotonicTime,
+        random: @autoclosure () -> UInt64
+    ) -> Bool {
+        guard let index = index(of: number) else { return false }
+        if connections[index].newestAnswered > stream { return true }
+        guard connections[index].phase == .open else { return false }
+        connections[index].phase = .draining
+        countFailure(.other, now: now, random: random())
+        return false
+    }
+
+    /// The peer takes no new streams on the connection.
+    ///
+    /// A certificate of the wrong environment gets no answer, only this [field], so that it looks like the network.
+    ///
+    /// - Parameters:
+    ///   - reason: from the debug data; nil: there is none.
+    ///   - isError: the code is another than NO_ERROR.
+    ///   - random: 64 random bits.
+    /// - Returns: the extent to which the credential does not work, once two connections in a row said so.
+    public mutating func goAway(
+        _ number: UInt32,
+        reason: ProviderReason?,
+        isError: Bool,
+        now: MonotonicTime,
+        random: @autoclosure () -> UInt64
+    ) -> ProviderVerdict.Extent? {
+        guard let index = index(of: number) else { return nil }
+        if connections[index].phase == .open {
+            connections[index].phase = .draining
+            if isError || !connections[index].hasAnswered { countFailure(.other, now: now, random: random()) }
+        }
+        connections[index].isDismissed = !isError
+        guard !connections[index].hasAnswered, case .doesNotWork(let extent)? = reason?.entry?.verdict else {
+            return nil
+        }
+        credentialRefusals += 1
+        return credentialRefusals >= 2 ? extent : nil
+    }
+
+    /// A connection, or the attempt to make one, has ended.
+    ///
+    /// - Parameter random: 64 random bits.
+    /// - Returns: for the queues with requests on it; nil if the pool had let go of it before.
+    public mutating func ended(
+        _ number: UInt32,
+        _ end: ConnectionEnd,
+        now: MonotonicTime,
+        random: @autoclosure () -> UInt64
+    ) -> StreamLoss? {
+        guard let index = index(of: number) else { return nil }
+        let connection = connections.remove(at: index)
+        shrinking.closed(connection.openStreams)
+        switch end {
+        case .closedHere:
+            break
+        case .certificateRefused:
+            countFailure(.credential, now: now, random: random())
+        case .failed, .peerDead:
+            // The reason to drain was a failure or none.
+            guard connection.phase != .draining else { break }
+            countFailure(connection.phase == .connecting ? .gateway : .other, now: now, random: random())
+        }
+        return StreamLoss(
+            connection: number,
+            openedAt: connection.openedAt,
+            isSilent: end == .failed && connection.phase != .connecting && !connection.isDismissed,
+            isUnread: end == .certificateRefused,
+            inFlight: connection.openStreams
+        )
+    }
+
+    // MARK: From outside
+
+    /// All connections take no more: they were opened with a credential that is not used any longer.
+    public mutating func renew() {
+        for index in connections.indices where connections[index].phase == .open {
+            connections[index].phase = .draining
+        }
+    }
+
+    /// Another party has a connection to the same gateway: shortens the wait after an attempt that failed.
+    public mutating func gatewayAnswers(now: MonotonicTime) {
+        if waitCause == .gateway { connectsFrom = min(connectsFrom, now + limits.backoff.floor) }
+    }
+
+    /// Ends the wait for a refused credential: the breaker decides on the next attempt.
+    public mutating func retryCredential() {
+        if waitCause == .credential { connectsFrom = MonotonicTime(nanoseconds: 0) }
+    }
+
+    /// The connections are of use.
+    private mutating func noteUse() {
+        failures = 0
+        credentialRefusals = 0
+    }
+}

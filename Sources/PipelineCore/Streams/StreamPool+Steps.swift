@@ -1,0 +1,69 @@
+/// Something that a pool wants done about a connection.
+public enum StreamStep: Equatable, Sendable {
+    /// Write a PING. Any byte is a good answer.
+    case ping(UInt32)
+    /// End the connection, and report it with ``StreamPool/ended(_:_:now:random:)``: `closedHere` in order, `peerDead`
+    /// at once.
+    case end(UInt32, ConnectionEnd)
+}
+
+/// The consequences of time: pings, ends, fewer connections.
+extension StreamPool {
+    /// The next step that is due; nil: nothing is left to do now.
+    public mutating func nextStep(now: MonotonicTime) -> StreamStep? {
+        shrink(now: now)
+        for index in connections.indices {
+            if let end = end(of: connections[index], now: now) { return .end(connections[index].number, end) }
+            if wantsPing(connections[index], now: now) {
+                connections[index].pingedAt = now
+                return .ping(connections[index].number)
+            }
+        }
+        return nil
+    }
+
+    private func end(of connection: PooledConnection, now: MonotonicTime) -> ConnectionEnd? {
+        if let pingedAt = connection.pingedAt {
+            let isProof = connection.isIdle && connection.wantsProof
+            if pingedAt + (isProof ? limits.proofTimeout : limits.peerTimeout) <= now { return .peerDead }
+        }
+        guard connection.isIdle else { return nil }
+        switch connection.phase {
+        case .connecting:
+            return nil
+        case .draining:
+            return .closedHere
+        case .open:
+            // An old one without work needs no successor.
+            let isUnused = connection.turnedAt + limits.idleTimeout <= now || connection.isOld(now: now)
+            return isUnused || isUseless(connection, now: now) ? .closedHere : nil
+        }
+    }
+
+    /// Requests have waited for long, and the peer lets none onto the idle connection.
+    private func isUseless(_ connection: PooledConnection, now: MonotonicTime) -> Bool {
+        guard connection.peerLimit == 0 || connection.isStalled, let waitsSince else { return false }
+        return max(waitsSince, connection.turnedAt) + limits.peerTimeout <= now
+    }
+
+    private func wantsPing(_ connection: PooledConnection, now: MonotonicTime) -> Bool {
+        guard connection.phase != .connecting, connection.pingedAt == nil else { return false }
+        guard connection.isIdle else {
+            // The peer owes something only since the connection has been busy.
+            return max(connection.heardAt, connection.turnedAt) + limits.pingAfter <= now
+        }
+        return connection.wantsProof || connection.heardAt + limits.keepAliveAfter <= now
+    }
+
+    /// Lets the oldest connection drain when the others would do.
+    private mutating func shrink(now: MonotonicTime) {
+        guard shrinking.isCalm(for: limits.shrinkAfter, now: now), openCount > 1,
+            let oldest = connections.firstIndex(where: { $0.phase == .open })
+        else { return }
+        let others = connections[(oldest + 1)...].reduce(0) { streams, connection in
+            guard connection.phase == .open, !connection.isStalled else { return streams }
+            return streams + connection.streamLimit(startsWithOne: limits.startsWithOneStream)
+        }
+        if shrinking.isEnough(streamsOfOthers: others, now: now) { connections[oldest].phase = .draining }
+    }
+}

@@ -1,0 +1,269 @@
+import APNsProtocol
+
+/// The connections of one party: the queues that may share them, because they have environment and credential in
+/// common.
+///
+/// A connection is asked for when requests wait and none is there, when all that are there have been full for a while,
+/// and when one is old. Openings are spaced; failures are followed by a back-off. Connections that are too many drain.
+///
+/// The caller reports all that happens, chooses a connection for each few requests, and carries out the steps that are
+/// due. Pure: time and randomness are arguments; used by one thread at a time.
+public struct StreamPool: ~Copyable {
+    /// A connection for the next requests.
+    public struct Choice: Equatable, Sendable {
+        /// The connection's number.
+        public var connection: UInt32
+        /// Requests that it should get before the next choice; 1 or more.
+        public var room: Int
+    }
+
+    /// Reason of the wait that is on, or of the last one.
+    enum WaitCause {
+        /// The peer refused the certificate.
+        case credential
+        /// An attempt to connect failed.
+        case gateway
+        /// The budget of new connections is spent.
+        case budget
+        /// A connection was lost, or was of no use.
+        case other
+    }
+
+    /// Requests that a connection gets in a row: they leave together, and the next connection is not far behind.
+    private static let mostInARow = 16
+
+    public let limits: StreamPoolLimits
+    /// The oldest attempt first.
+    public internal(set) var connections: [PooledConnection] = []
+    private var nextNumber: UInt32 = 1
+
+    /// Since when requests have waited for streams without a break; nil: none waits.
+    var waitsSince: MonotonicTime?
+    /// No connection is opened before this time.
+    var connectsFrom = MonotonicTime(nanoseconds: 0)
+    var waitCause = WaitCause.other
+    /// Failures in a row, without an answer in between that shows a use.
+    var failures = 0
+    /// Connections in a row that the peer ended for the credential before it answered anything.
+    var credentialRefusals = 0
+    /// The time of the last attempt; nil: there was none.
+    var attemptedAt: MonotonicTime?
+    /// Most connections so far that were there together.
+    var mostConnections = 0
+    var shrinking = PoolShrinking()
+
+    public init(limits: StreamPoolLimits) {
+        self.limits = limits
+    }
+
+    // MARK: State
+
+    /// The connection of a number; nil: it has ended.
+    public func connection(_ number: UInt32) -> PooledConnection? {
+        index(of: number).map { connections[$0] }
+    }
+
+    /// The attempt is still wanted, and not done.
+    public func isConnecting(_ number: UInt32) -> Bool {
+        index(of: number).map { connections[$0].phase == .connecting } ?? false
+    }
+
+    public var openCount: Int { connections.count { $0.phase == .open } }
+
+    /// Requests in flight, of all queues.
+    public var inFlightCount: Int { connections.reduce(0) { $0 + $1.openStreams } }
+
+    /// The current wait is for the budget of new connections, not after a failure.
+    public var isWaitingForBudget: Bool { waitCause == .budget }
+
+    /// Nothing is open, being opened or draining.
+    public var isEmpty: Bool { connections.isEmpty }
+
+    // MARK: Requests
+
+    /// A connection for the next requests: the one with the least load for its limit. Nil: there is none with room.
+    ///
+    /// Only called when a request waits, because a connection that was silent for long then gets a ping first.
+    public mutating func choose(now: MonotonicTime) -> Choice? {
+        var best: (index: Int, limit: Int)?
+        for index in connections.indices {
+            let limit = roomyLimit(index, now: now)
+            guard limit > 0 else { continue }
+            if let chosen = best {
+                let load = connections[index].openStreams.multipliedFullWidth(by: chosen.limit)
+                let least = connections[chosen.index].openStreams.multipliedFullWidth(by: limit)
+                guard (load.high, load.low) < (least.high, least.low) else { continue }
+            }
+            best = (index, limit)
+        }
+        guard let (index, limit) = best else { return nil }
+        let room = min(limit - connections[index].openStreams, Self.mostInARow)
+        return Choice(connection: connections[index].number, room: room)
+    }
+
+    /// The limit of streams of a connection that can take a request; else 0.
+    private mutating func roomyLimit(_ index: Int, now: MonotonicTime) -> Int {
+        guard connections[index].phase == .open, !connections[index].isStalled,
+            connections[index].pausedUntil <= now
+        else { return 0 }
+        let limit = connections[index].streamLimit(startsWithOne: limits.startsWithOneStream)
+        guard connections[index].openStreams < limit else { return 0 }
+        guard !connections[index].isIdle || now < connections[index].doubtedFrom else {
+            connections[index].wantsProof = true
+            return 0
+        }
+        return limit
+    }
+
+    /// All was sent that could be: requests that are left wait for streams.
+    ///
+    /// - Parameter isWaiting: a queue has a request that may go.
+    public mutating func pumped(isWaiting: Bool, now: MonotonicTime) {
+        guard isWaiting else {
+            waitsSince = nil
+            return
+        }
+        if waitsSince == nil { waitsSince = now }
+        shrinking.strained(now: now)
+    }
+
+    /// A request has a stream on the connection.
+    public mutating func streamOpened(_ number: UInt32, now: MonotonicTime) {
+        guard let index = index(of: number) else { preconditionFailure("the connection has ended") }
+        if connections[index].isIdle {
+            connections[index].turnedAt = now
+            connections[index].isTrying = connections[index].ownLimit == 1
+        }
+        connections[index].openStreams += 1
+        shrinking.opened()
+    }
+
+    /// A stream of the connection has ended, in any way. Does nothing if the connection has ended before.
+    ///
+    /// After a refusal the connection gets half as many streams, then more with each answer. A refusal of the only
+    /// stream, opened under that limit, is followed by a pause: refusals never spin.
+    ///
+    /// - Parameters:
+    ///   - isRefused: the peer has not processed the request.
+    ///   - random: 64 random bits.
+    public mutating func streamClosed(
+        _ number: UInt32,
+        isRefused: Bool,
+        now: MonotonicTime,
+        random: @autoclosure () -> UInt64
+    ) {
+        guard let index = index(of: number) else { return }
+        precondition(connections[index].openStreams > 0, "more streams end than were opened")
+        connections[index].openStreams -= 1
+        shrinking.closed()
+        if connections[index].isIdle { connections[index].turnedAt = now }
+        guard isRefused, connections[index].phase == .open else { return }
+        let streams = min(connections[index].ownLimit, connections[index].peerLimit)
+        connections[index].ownLimit = max(1, streams / 2)
+        guard connections[index].isTrying else { return }
+        connections[index].isTrying = false
+        connections[index].refusedTries += 1
+        let pause = limits.backoff.delay(failures: connections[index].refusedTries, random: random())
+        connections[index].pausedUntil = now + pause
+    }
+
+    /// Bodies of the connection wait for the peer's windows, or no longer do.
+    public mutating func stalled(_ number: UInt32, _ isStalled: Bool, now: MonotonicTime) {
+        guard let index = index(of: number), connections[index].isStalled != isStalled else { return }
+        connections[index].isStalled = isStalled
+        if isStalled { shrinking.strained(now: now) }
+    }
+
+    // MARK: Connecting
+
+    /// The purpose, for the budget, of a connection that is wanted now; nil: none is.
+    public func wantsConnection(now: MonotonicTime) -> ConnectionBudget.Purpose? {
+        guard connectsFrom <= now, !connections.contains(where: { $0.phase == .connecting }) else { return nil }
+        let open = openCount
+        guard open > 0 else {
+            return waitsSince == nil ? nil : mostConnections == 0 ? .first : .reconnect
+        }
+        guard attemptedAt.map({ $0 + limits.growEvery <= now }) ?? true else { return nil }
+        if connections.contains(where: { $0.isOld(now: now) && !$0.isIdle }) { return .successor }
+        guard open < limits.connections, let since = waitsSince, since + limits.growAfter <= now else { return nil }
+        return open < mostConnections ? .successor : .first
+    }
+
+    /// An attempt to connect has begun.
+    ///
+    /// - Returns: the number of the connection.
+    public mutating func connecting(now: MonotonicTime) -> UInt32 {
+        let number = nextNumber
+        nextNumber += 1
+        waitCause = .other
+        attemptedAt = now
+        if openCount > 0 { shrinking.grew(now: now, shrinkAfter: limits.shrinkAfter) }
+        connections.append(PooledConnection(number: number, now: now))
+        mostConnections = max(mostConnections, min(openCount + 1, limits.connections))
+        return number
+    }
+
+    /// The budget of new connections is spent until `time`.
+    public mutating func postpone(until time: MonotonicTime) {
+        waitCause = .budget
+        connectsFrom = time
+    }
+
+    /// The connection is ready for requests. An old one that it replaces takes no more.
+    ///
+    /// - Parameters:
+    ///   - streams: that may be open before the peer's SETTINGS arrive.
+    ///   - random: 64 random bits, for the time at which the connection is old.
+    public mutating func opened(_ number: UInt32, streams: Int, now: MonotonicTime, random: UInt64) {
+        guard let index = index(of: number), connections[index].phase == .connecting else {
+            preconditionFailure("no attempt with this number is wanted")
+        }
+        let old = connections.indices.filter { connections[$0].isOld(now: now) }
+        if let oldest = old.min(by: { connections[$0].openedAt < connections[$1].openedAt }) {
+            connections[oldest].phase = .draining
+        }
+        connections[index].phase = .open
+        connections[index].openedAt = now
+        connections[index].turnedAt = now
+        connections[index].peerLimit = streams
+        connections[index].rotatesAt = limits.connectionMaxAge.map { age in
+            let nanoseconds = age.wholeNanoseconds
+            let early = random.multipliedFullWidth(by: nanoseconds / 4).high
+            return now + .nanoseconds(Int64(clamping: nanoseconds - early))
+        }
+        hear(index, now: now)
+        shrinking.strained(now: now)
+    }
+
+    /// The peer's SETTINGS allow so many streams now; 0 and more.
+    public mutating func settings(_ number: UInt32, streams: Int) {
+        guard let index = index(of: number) else { return }
+        if streams > connections[index].peerLimit {
+            connections[index].pausedUntil = MonotonicTime(nanoseconds: 0)
+            connections[index].refusedTries = 0
+        }
+        connections[index].peerLimit = streams
+    }
+
+    // MARK: Helpers
+
+    func index(of number: UInt32) -> Int? {
+        connections.firstIndex { $0.number == number }
+    }
+
+    /// A byte came.
+    mutating func hear(_ index: Int, now: MonotonicTime) {
+        connections[index].heardAt = now
+        connections[index].doubtedFrom = now + limits.doubtedAfter
+        connections[index].pingedAt = nil
+        connections[index].wantsProof = false
+    }
+
+    /// A connection failed, or was of no use: the next one comes after a back-off.
+    mutating func countFailure(_ cause: WaitCause, now: MonotonicTime, random: UInt64) {
+        failures += 1
+        waitCause = cause
+        let backoff = cause == .credential ? limits.topicBackoff : limits.backoff
+        connectsFrom = now + backoff.delay(failures: failures, random: random)
+    }
+}
