@@ -103,7 +103,7 @@ let package = Package(
         // The state of tokens in Redis and in memory.
         .target(name: "TokenState", dependencies: role + [lifecycle], exclude: ["README.md"]),
         // The worker.
-        .target(name: "Sender", dependencies: role + ["TokenState"], exclude: ["README.md"]),
+        .target(name: "Sender", dependencies: role + ["HTTP2Transport", "TokenState"], exclude: ["README.md"]),
         // Registrar and harvester.
         .target(name: "TokenRoles", dependencies: role + ["TokenState"]),
         // The work of the commands that are no role.

@@ -233,7 +233,8 @@ package final class WorkerRole: Role {
                 tokens: tokens,
                 connectors: TLSGatewayConnectors(
                     settings: settings,
-                    certificates: credentials.certificates,
+                    credentials: credentials,
+                    providerTokens: providerTokens,
                     missing: missing,
                     eventLoop: eventLoop
                 ),

@@ -191,10 +191,13 @@ public struct StreamPool: ~Copyable {
 
     /// An attempt to connect has begun.
     ///
+    /// - Parameter given: the number of the connection, where queues change between pools: no two connections of theirs
+    ///   may have the same. Nil: the next one of this pool.
     /// - Returns: the number of the connection.
-    public mutating func connecting(now: MonotonicTime) -> UInt32 {
-        let number = nextNumber
-        nextNumber += 1
+    @discardableResult
+    public mutating func connecting(_ given: UInt32? = nil, now: MonotonicTime) -> UInt32 {
+        let number = given ?? nextNumber
+        nextNumber = number &+ 1
         waitCause = .other
         attemptedAt = now
         if openCount > 0 { shrinking.grew(now: now, shrinkAfter: limits.shrinkAfter) }

@@ -19,6 +19,10 @@ public struct TopicHealth: Equatable, Sendable {
         case topicRefused = "topic-refused"
         /// The gateway called too many tokens invalid.
         case tokensDoubted = "tokens-doubted"
+        /// The service refused the provider of all topics of a team (HTTP/2).
+        case teamRefused = "team-refused"
+        /// The service answers with troubles of its own (status 500, 503 over HTTP/2).
+        case serviceTrouble = "service-trouble"
         /// A lane stood still for too long, see ``LaneStandstill``.
         case unreachable
     }

@@ -56,7 +56,7 @@ extension Gateway: GatewayLaneDelegate {
     private func settle(_ refusal: LaneVerdict.Refusal, of lane: GatewayLane, _ lanes: TopicLanes) {
         let entry = lane.machine.log.entry(at: refusal.sequence)
         guard !entry.isDropped else { return }
-        let status = refusal.status.rawValue
+        let status = UInt16(refusal.status.rawValue)
         let health = lanes.topic.health
         let shard = shard
         let now = now
@@ -74,7 +74,8 @@ extension Gateway: GatewayLaneDelegate {
                 checksum: entry.checksum,
                 ticket: ticket,
                 refusedAt: UInt32(clamping: settings.unixMilliseconds() / 1000),
-                loopTime: now
+                loopTime: now,
+                isProven: false
             )
             silence(refused)
             tombstones.add(refused)
@@ -113,15 +114,20 @@ extension Gateway: GatewayLaneDelegate {
     func laneDisconnected(_ lane: GatewayLane, reason: DisconnectReason) {
         let lanes = lanes(of: lane)
         lanes.counters.count(reason)
+        noteEnd(of: lanes.topic, reason)
+    }
+
+    /// A connection of a topic ended, or could not be made.
+    func noteEnd(of topic: Topic, _ reason: DisconnectReason) {
         let shard = shard
         let now = now
         let random = settings.randomBits()
         switch reason {
         case .certificateRefused:
-            lanes.topic.health.change { $0.failed(.certificateRefused, now: now, random: random) }
+            topic.health.change { $0.failed(.certificateRefused, now: now, random: random) }
         case .connectFailed, .endOfStream, .failure:
-            lanes.topic.health.change { $0.connectionFailed(shard: shard, now: now, random: random) }
-        case .errorResponse, .shutdown, .closedHere:
+            topic.health.change { $0.connectionFailed(shard: shard, now: now, random: random) }
+        case .errorResponse, .shutdown, .closedHere, .goAway:
             break
         }
     }
@@ -129,7 +135,7 @@ extension Gateway: GatewayLaneDelegate {
     func lane(_ lane: GatewayLane, answered response: ErrorResponse) {
         let lanes = lanes(of: lane)
         let rule = StatusRule(response.status)
-        lanes.counters.errorResponses[response.status.rawValue, default: 0] += 1
+        lanes.counters.errorResponses[UInt16(response.status.rawValue), default: 0] += 1
         if rule == .stopTopic {
             let now = now
             let random = settings.randomBits()

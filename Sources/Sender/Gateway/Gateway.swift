@@ -28,6 +28,14 @@ final class Gateway {
     /// Lanes by the topic's index; nil: nothing was sent for the topic.
     private var topics: [TopicLanes?] = []
     private var isHeld = false
+    /// Topics over HTTP/2, made with the first.
+    private lazy var streams = StreamDesk(
+        settings: settings,
+        connectors: connectors,
+        delegate: self,
+        logger: logger,
+        clock: clock
+    )
     private var lastTick: MonotonicTime
     private(set) var sent = 0
     private(set) var sentWithoutState = 0
@@ -97,6 +105,7 @@ final class Gateway {
     func hold(_ isHeld: Bool) {
         guard self.isHeld != isHeld else { return }
         self.isHeld = isHeld
+        streams.isHeld = isHeld
         for case let topic? in topics {
             topic.transport.hold(isHeld)
         }
@@ -108,6 +117,17 @@ final class Gateway {
     }
 
     private func makeLanes(of topic: Topic) -> TopicLanes {
+        switch topic.transport {
+        case .binary:
+            return makeBinaryLanes(of: topic)
+        case .http2:
+            let lane = streams.makeLane(of: topic)
+            lane.hold(isHeld)
+            return TopicLanes(topic: topic, way: .streams(lane))
+        }
+    }
+
+    private func makeBinaryLanes(of topic: Topic) -> TopicLanes {
         // Lanes of probation come after the others, one for each.
         let count = settings.connectionsPerTopic
         var logger = logger

@@ -1,4 +1,3 @@
-import Glibc
 import NIOCore
 import TLSTransport
 
@@ -40,12 +39,6 @@ final class GatewayChannel: GatewayConnection {
     }
 
     func abort() {
-        // Otherwise the kernel goes on sending its buffered bytes, long after the socket is gone.
-        if let socket = channel as? any SocketOptionProvider {
-            _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
-        }
-        // Past the TLS handler, which would send close_notify and wait for the answer.
-        guard let context = try? channel.pipeline.syncOperations.context(handler: tls) else { return close() }
-        context.close(mode: .all, promise: nil)
+        AbortedChannel.abort(channel)
     }
 }

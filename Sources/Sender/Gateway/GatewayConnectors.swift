@@ -1,3 +1,4 @@
+import BelfrySupport
 import NIOCore
 import PipelineCore
 
@@ -13,6 +14,17 @@ protocol GatewayConnectors: AnyObject {
     ///
     /// - Parameter lane: number of the lane among the bundle's; spreads them over the gateways.
     func connector(environment: String, bundleID: String, lane: Int) -> any GatewayConnecting
+
+    // MARK: HTTP/2
+
+    /// The credential with which connections for the bundle are opened now; nil: there is none.
+    func credential(environment: String, bundleID: String) -> TopicCredential?
+    /// A connector for the connections with one credential.
+    ///
+    /// - Parameter turn: spreads parties over the gateways.
+    func streamConnector(environment: String, credential: TopicCredential, turn: Int) -> any StreamConnecting
+    /// The tokens of credentials that are keys; nil: no credential is one.
+    var providerTokens: ProviderTokens? { get }
 }
 
 /// Opens connections for a lane, one attempt at a time. Bound to the lane's event loop.

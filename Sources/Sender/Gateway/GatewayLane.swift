@@ -33,7 +33,7 @@ extension GatewayLaneDelegate {
 ///
 /// Bound to its shard's event loop. Connections and attempts are identified by the number of the attempt: the lane's
 /// own, and that of a successor which is opened before an old connection retires (`+Succession`).
-final class GatewayLane {
+final class GatewayLane: ConnectionOwner {
     let sender: Int32
     let number: Int
     var machine: LaneStateMachine

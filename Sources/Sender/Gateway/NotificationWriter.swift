@@ -8,20 +8,28 @@ struct NotificationContent {
     /// UNIX seconds; 0: do not store.
     var expiration: UInt32
     var priority: NotificationPriority
+    /// Nil over the binary protocol.
+    var provider: ProviderFields?
 }
 
 /// Hands notifications with one content to the transport of their topic, encoding what they share once.
-struct NotificationWriter {
+struct NotificationWriter: ~Copyable {
     private let lanes: TopicLanes
     private let content: NotificationContent
     private let isLone: Bool
     private var template: FrameTemplate?
+    /// The content's number among those of the topic's lane over HTTP/2.
+    private var number: UInt32?
 
     /// - Parameter isLone: there is one notification only: what it shares is not worth keeping.
     init(to lanes: TopicLanes, _ content: NotificationContent, isLone: Bool) {
         self.lanes = lanes
         self.content = content
         self.isLone = isLone
+    }
+
+    deinit {
+        if let number, case .streams(let lane) = lanes.way { lane.endContent(number) }
     }
 
     /// Appends a notification to what waits for its token's connection.
@@ -31,7 +39,26 @@ struct NotificationWriter {
     mutating func append(_ reference: NotificationReference, token: UnsafeRawBufferPointer, checksum: UInt32) {
         switch lanes.way {
         case .binary(let lanes): append(reference, token: token, checksum: checksum, to: lanes)
+        case .streams(let lane): append(reference, token: token, checksum: checksum, to: lane)
         }
+    }
+
+    private mutating func append(
+        _ reference: NotificationReference,
+        token: UnsafeRawBufferPointer,
+        checksum: UInt32,
+        to lane: StreamLane
+    ) {
+        let number = number ?? lane.beginContent(makeContent(of: lane.topic))
+        self.number = number
+        lane.append(reference, token: token, checksum: checksum, content: number)
+    }
+
+    private func makeContent(of topic: Topic) -> StreamContent {
+        guard let fields = content.provider else {
+            preconditionFailure("a request of an environment with HTTP/2 has fields for it")
+        }
+        return StreamContent(content, fields, bundleID: topic.bundleID)
     }
 
     @inline(__always)

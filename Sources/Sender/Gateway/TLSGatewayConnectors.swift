@@ -7,7 +7,8 @@ import PipelineCore
 /// Bound to one shard's event loop.
 final class TLSGatewayConnectors: GatewayConnectors {
     private let settings: ShardSettings
-    private let certificates: CertificateStore
+    private let credentials: TopicCredentials
+    let providerTokens: ProviderTokens?
     private let missing: MissingCertificates
     private let eventLoop: any EventLoop
     /// Addresses by environment.
@@ -17,19 +18,21 @@ final class TLSGatewayConnectors: GatewayConnectors {
 
     init(
         settings: ShardSettings,
-        certificates: CertificateStore,
+        credentials: TopicCredentials,
+        providerTokens: ProviderTokens?,
         missing: MissingCertificates,
         eventLoop: any EventLoop
     ) {
         self.settings = settings
-        self.certificates = certificates
+        self.credentials = credentials
+        self.providerTokens = providerTokens
         self.missing = missing
         self.eventLoop = eventLoop
     }
 
     func hasCertificate(environment: String, bundleID: String) -> Bool {
         let name = CertificateStore.Name(environment: environment, bundleID: bundleID)
-        guard certificates.has(bundleID: bundleID, environment: environment) else {
+        guard credentials.has(bundleID: bundleID, environment: environment) else {
             found.remove(name)
             return false
         }
@@ -46,15 +49,32 @@ final class TLSGatewayConnectors: GatewayConnectors {
     func tick(now: MonotonicTime) { missing.tick(now: now) }
 
     func connector(environment: String, bundleID: String, lane: Int) -> any GatewayConnecting {
+        let credential = TopicCredential.certificate(bundleID: bundleID)
+        return GatewayConnector(dialer: dialer(environment: environment, credential, firstTurn: lane))
+    }
+
+    func credential(environment: String, bundleID: String) -> TopicCredential? {
+        credentials.credential(bundleID: bundleID, environment: environment)
+    }
+
+    func streamConnector(environment: String, credential: TopicCredential, turn: Int) -> any StreamConnecting {
+        let hasAuthorization = if case .key = credential { true } else { false }
+        return StreamConnector(
+            dialer: dialer(environment: environment, credential, firstTurn: turn),
+            hasAuthorization: hasAuthorization
+        )
+    }
+
+    private func dialer(environment: String, _ credential: TopicCredential, firstTurn: Int) -> GatewayDialer {
         guard let place = settings.environments[environment] else {
             preconditionFailure("the environment is configured")
         }
         let shared = addresses[environment] ?? GatewayAddresses(place.gateways, eventLoop: eventLoop)
         addresses[environment] = shared
-        return GatewayConnector(
+        return GatewayDialer(
             addresses: shared,
-            firstTurn: lane,
+            firstTurn: firstTurn,
             timeout: settings.connectTimeout
-        ) { [certificates] in certificates.context(bundleID: bundleID, environment: environment) }
+        ) { [credentials] in credentials.context(of: credential, environment: environment) }
     }
 }

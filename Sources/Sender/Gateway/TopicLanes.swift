@@ -19,6 +19,7 @@ final class TopicLanes {
     /// The transport of the topic's environment.
     enum Way {
         case binary(BinaryLanes)
+        case streams(StreamLane)
     }
 
     let topic: Topic
@@ -37,14 +38,14 @@ final class TopicLanes {
     var transport: any TopicTransport {
         switch way {
         case .binary(let lanes): lanes
+        case .streams(let lane): lane
         }
     }
 
     /// The lanes of a topic over the binary protocol, which the caller knows it to be.
     var binary: BinaryLanes {
-        switch way {
-        case .binary(let lanes): lanes
-        }
+        guard case .binary(let lanes) = way else { preconditionFailure("the topic has HTTP/2") }
+        return lanes
     }
 
     var counters: WorkerTopicCounters {

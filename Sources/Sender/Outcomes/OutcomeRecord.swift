@@ -9,7 +9,7 @@ struct OutcomeRecord {
     var token: UInt32
     var kind: OutcomeKind
     /// The gateway's status; 0: none.
-    var status: UInt8
+    var status: UInt16
     var reason: String
     /// UNIX time.
     var decidedAtMilliseconds: Int64

@@ -34,7 +34,7 @@ final class Outcomes {
 
     /// Gives a notification its outcome; the first one stands.
     @inline(__always)
-    func settle(_ reference: NotificationReference, _ outcome: OutcomeKind, status: UInt8 = 0, reason: String = "") {
+    func settle(_ reference: NotificationReference, _ outcome: OutcomeKind, status: UInt16 = 0, reason: String = "") {
         guard let feed = feeds[reference.assignment] else { return }
         guard !settings.publishes(outcome) else {
             return publish(reference, of: feed, outcome, status: status, reason: reason)
@@ -51,7 +51,7 @@ final class Outcomes {
         _ reference: NotificationReference,
         of feed: TopicFeed,
         _ outcome: OutcomeKind,
-        status: UInt8,
+        status: UInt16,
         reason: String
     ) {
         // Settled before: a late answer after it was presumed. The first outcome stands.
@@ -87,7 +87,7 @@ final class Outcomes {
     ///
     /// Other notifications of its record are mostly refused for the same reason, so the dead letter waits for them:
     /// until nothing else of the record is open, or, if it is the first, for ``RefusedContent/patience``.
-    func deadLetter(_ reference: NotificationReference, status: UInt8, _ refusal: RecordRefusal, now: MonotonicTime) {
+    func deadLetter(_ reference: NotificationReference, status: UInt16, _ refusal: RecordRefusal, now: MonotonicTime) {
         guard let feed = feeds[reference.assignment], !feed.isDone(reference.record, token: reference.token) else {
             return
         }
@@ -122,7 +122,7 @@ final class Outcomes {
         of record: UInt32,
         _ feed: TopicFeed,
         _ refusal: RecordRefusal,
-        status: UInt8 = 0
+        status: UInt16 = 0
     ) {
         publish(
             Publication(
@@ -181,7 +181,7 @@ final class Outcomes {
         _ tokens: Publication.DeadTokens,
         of record: UInt32,
         _ feed: TopicFeed,
-        status: UInt8,
+        status: UInt16,
         reason: String
     ) {
         func end(_ token: UInt32) {

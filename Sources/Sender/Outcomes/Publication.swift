@@ -4,9 +4,9 @@ import PushSchemas
 /// A record that the broker must acknowledge before notifications are done: an outcome, or a dead letter.
 struct Publication: Sendable {
     enum Content: Sendable {
-        case outcome(token: UInt32, OutcomeKind, status: UInt8, reason: String)
+        case outcome(token: UInt32, OutcomeKind, status: UInt16, reason: String)
         /// When the dead letter is acknowledged, each of its tokens gets its outcome.
-        case deadLetter(DeadTokens, status: UInt8, reason: String, detail: String)
+        case deadLetter(DeadTokens, status: UInt16, reason: String, detail: String)
     }
 
     /// The tokens of a record that a dead letter concerns.

@@ -12,7 +12,7 @@ struct RefusedContent {
         var feed: UInt32
         var record: UInt32
         var tokens: TokenRuns
-        var status: UInt8
+        var status: UInt16
         var refusal: RecordRefusal
     }
 
@@ -32,7 +32,7 @@ struct RefusedContent {
 
     fileprivate struct Entry {
         var tokens: Set<UInt32>
-        var status: UInt8
+        var status: UInt16
         var refusal: RecordRefusal
         var since: MonotonicTime
         /// Former refusals of the record are in a dead letter.
@@ -46,7 +46,7 @@ struct RefusedContent {
     /// - Returns: true if no other of its record and reason waits.
     mutating func add(
         _ reference: NotificationReference,
-        status: UInt8,
+        status: UInt16,
         _ refusal: RecordRefusal,
         now: MonotonicTime
     ) -> Bool {

@@ -18,12 +18,15 @@ final class TombstoneWriter {
         var token: [UInt8]
         /// CRC-32 of the token.
         var checksum: UInt32
-        /// 1 or more; see ``TopicHealth/tokenRefused(shard:_:now:random:)``.
+        /// 1 or more; see ``TopicHealth/tokenRefused(shard:_:now:random:)``. Of no use for one that is proven.
         var ticket: UInt64
         /// UNIX seconds, by this process' clock.
         var refusedAt: UInt32
         /// The same moment by the event loop's clock, which nobody sets.
         var loopTime: MonotonicTime
+        /// The gateway named the time since when the token is dead, which `refusedAt` is: nothing else is needed to
+        /// believe it, and a registration since then undoes it.
+        var isProven: Bool
 
         /// Memory until its tombstone is written, about.
         var bytes: Int { ShardLimits.notificationBytes + token.count }
@@ -41,6 +44,7 @@ final class TombstoneWriter {
     private var fresh: [Refused] = []
     /// Refusals by topic, in the order of their tickets.
     private var pending: [Int32: [Refused]] = [:]
+    private var proven: [Refused] = []
     private var isClosed = false
 
     init(
@@ -65,7 +69,11 @@ final class TombstoneWriter {
     func add(_ refused: Refused) {
         memory.takeBytes(refused.bytes)
         fresh.append(refused)
-        pending[refused.topic.index, default: []].append(refused)
+        if refused.isProven {
+            proven.append(refused)
+        } else {
+            pending[refused.topic.index, default: []].append(refused)
+        }
     }
 
     /// Takes the refusals since the previous call, in order.
@@ -77,8 +85,9 @@ final class TombstoneWriter {
     /// Takes the refusals that are believed by now, or never will be, in order. Those that are believed are to be
     /// written.
     func takeSettled() -> [(refused: Refused, isBelieved: Bool)] {
-        guard !pending.isEmpty else { return [] }
-        var all: [(refused: Refused, isBelieved: Bool)] = []
+        var all = proven.map { (refused: $0, isBelieved: true) }
+        proven = []
+        guard !pending.isEmpty else { return all }
         for (topic, refused) in pending.sorted(by: { $0.key < $1.key }) {
             guard let trust = refused.first?.topic.health.trust else { continue }
             let settled = refused.prefix { $0.ticket <= max(trust.through, trust.distrusted) }
@@ -121,7 +130,7 @@ final class TombstoneWriter {
             environment: refused.topic.environment,
             bundleID: refused.topic.bundleID,
             token: refused.token,
-            kind: .tombstone(at: seconds, .invalid)
+            kind: .tombstone(at: seconds, refused.isProven ? .feedback : .invalid)
         )
         tokens.make(change, in: refused.topic.tokens) { [weak self] result in
             guard let self else { return }

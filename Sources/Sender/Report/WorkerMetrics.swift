@@ -202,6 +202,15 @@ enum WorkerMetrics {
             )
         ),
         .counter(
+            "belfry_rejections_total",
+            "Errors of the provider API by reason.",
+            .eachTopic(
+                .counts(by: "reason") { topic in
+                    topic.counters.reasons.sorted { $0.key < $1.key }.map { ($0, $1) }
+                }
+            )
+        ),
+        .counter(
             "belfry_resent_total",
             "Notifications handed to a connection that are to be sent again.",
             .eachTopic(.count(\.counters.resent))

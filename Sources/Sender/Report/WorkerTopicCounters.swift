@@ -3,7 +3,9 @@ struct WorkerTopicCounters: Equatable, Sendable {
     var connects = 0
     var disconnects = [Int](repeating: 0, count: DisconnectReason.allCases.count)
     /// Error responses by status.
-    var errorResponses: [UInt8: Int] = [:]
+    var errorResponses: [UInt16: Int] = [:]
+    /// Errors of the provider API by their reasons.
+    var reasons: [String: Int] = [:]
     var resent = 0
     var presumedWrong = 0
     /// Notifications that went over a lane of probation.
@@ -30,6 +32,8 @@ enum DisconnectReason: Int, CaseIterable, Sendable {
     case connectFailed
     /// We closed it.
     case closedHere
+    /// The gateway takes no more streams on it (HTTP/2).
+    case goAway
 
     /// The reason as a label.
     var name: String {
@@ -41,6 +45,7 @@ enum DisconnectReason: Int, CaseIterable, Sendable {
         case .certificateRefused: "certificate-refused"
         case .connectFailed: "connect-failed"
         case .closedHere: "closed-here"
+        case .goAway: "go-away"
         }
     }
 }

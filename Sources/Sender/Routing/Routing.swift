@@ -62,7 +62,8 @@ final class Routing {
         let content = NotificationContent(
             payload: batch.payload(of: record),
             expiration: record.expiration,
-            priority: record.priority
+            priority: record.priority,
+            provider: record.provider
         )
         var writer = NotificationWriter(to: lanes, content, isLone: record.notifications.count == 1)
         var sent = 0
@@ -130,7 +131,8 @@ final class Routing {
                 let content = NotificationContent(
                     payload: payload,
                     expiration: request.expiration,
-                    priority: request.priority
+                    priority: request.priority,
+                    provider: request.provider
                 )
                 var writer = NotificationWriter(to: lanes, content, isLone: true)
                 writer.append(request.reference, token: token, checksum: request.checksum)

@@ -121,6 +121,37 @@ struct ShardSettings: Sendable {
         )
     }
 
+    /// The limits of a topic over HTTP/2.
+    func streamLimits(_ limits: LaneLimits) -> StreamLimits {
+        StreamLimits(
+            unknownFate: limits.unknownFate,
+            inFlight: limits.inFlight,
+            requestTimeout: configuration.worker.requestTimeout,
+            backoff: limits.backoff,
+            retryFor: limits.retryFor,
+            loneCloses: limits.loneCloses
+        )
+    }
+
+    /// The limits of the connections with one credential.
+    ///
+    /// - Parameter startsWithOneStream: the credential is a provider key.
+    func streamPoolLimits(startsWithOneStream: Bool) -> StreamPoolLimits {
+        let worker = configuration.worker
+        return StreamPoolLimits(
+            connections: connectionsPerTopic,
+            startsWithOneStream: startsWithOneStream,
+            peerTimeout: worker.peerTimeout,
+            idleTimeout: worker.idleTimeout,
+            connectionMaxAge: worker.connectionMaxAge > .zero ? worker.connectionMaxAge : nil,
+            backoff: Backoff(
+                base: worker.backoffBase,
+                cap: worker.backoffCap,
+                floor: min(worker.backoffBase, .milliseconds(100))
+            )
+        )
+    }
+
     func topic(_ bundleID: String, in environment: EnvironmentSettings) -> (settings: TopicSettings, limits: LaneLimits)
     {
         let topic = configuration.topic(bundleID, in: environment)

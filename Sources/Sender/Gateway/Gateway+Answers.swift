@@ -1,0 +1,158 @@
+import APNsProtocol
+import Logging
+import PipelineCore
+import PushSchemas
+import PushTopics
+import TokenState
+
+/// Turns the answers of the provider API into outcomes, tombstones and the topic's health.
+extension Gateway: StreamDelegate {
+    func lane(_ lane: StreamLane, confirmed slots: [Int], openedAt: MonotonicTime) {
+        let lanes = lanes(of: lane.topic)
+        if settings.dedupeWindow > .zero {
+            memory.settle(.confirmed, of: lane.topic) { accept in
+                for slot in slots {
+                    accept(lane.queue.reference(at: slot), lane.queue.token(at: slot), lane.queue.checksum(at: slot))
+                }
+            }
+        } else {
+            for slot in slots { outcomes.settle(lane.queue.reference(at: slot), .confirmed) }
+        }
+        let (shard, now) = (shard, now)
+        lanes.topic.health.change { $0.accepted(slots.count, connectionOpenedAt: openedAt, shard: shard, now: now) }
+    }
+
+    func lane(
+        _ lane: StreamLane,
+        settled verdict: StreamVerdict,
+        _ answer: ProviderAnswer?,
+        standing: TopicHealth.RefusalStanding
+    ) {
+        switch verdict.result {
+        case .confirmed, .presumed, .unknown: settle(verdict, of: lane)
+        case .resent: lanes(of: lane.topic).counters.resent += 1
+        case .retried, .forgotten: break
+        case .rejected, .tokenDead, .tokenRefused, .deadLetter, .poison: refuse(verdict, answer, standing, of: lane)
+        }
+        switch verdict.finding {
+        case .none: break
+        case .doesNotWork(let extent): lane.party?.isRefused(extent, of: lane)
+        case .serviceTrouble: fail(lane.topic, .serviceTrouble)
+        }
+    }
+
+    private func settle(_ verdict: StreamVerdict, of lane: StreamLane) {
+        let reference = lane.queue.reference(at: verdict.slot)
+        let outcome: OutcomeKind =
+            switch verdict.result {
+            case .confirmed: .confirmed
+            case .presumed: .presumed
+            default: .unknown
+            }
+        guard settings.dedupeWindow > .zero, outcome != .unknown else { return outcomes.settle(reference, outcome) }
+        memory.settle(outcome, of: lane.topic) { accept in
+            accept(reference, lane.queue.token(at: verdict.slot), lane.queue.checksum(at: verdict.slot))
+        }
+    }
+
+    /// Ends a notification that was refused for good.
+    private func refuse(
+        _ verdict: StreamVerdict,
+        _ answer: ProviderAnswer?,
+        _ standing: TopicHealth.RefusalStanding,
+        of lane: StreamLane
+    ) {
+        let reference = lane.queue.reference(at: verdict.slot)
+        let status = UInt16(clamping: answer?.status ?? 0)
+        let reason = answer?.reason?.rawValue ?? "gateway-status-\(status)"
+        let health = lane.topic.health
+        let (shard, now, random) = (shard, now, settings.randomBits())
+        switch verdict.result {
+        case .tokenRefused:
+            let ticket = health.change { $0.tokenRefused(shard: shard, standing, now: now, random: random) }
+            outcomes.settle(reference, .rejected, status: status, reason: reason)
+            if ticket > 0 { silence(lane, verdict.slot, ticket: ticket, deadSince: nil) }
+        case .tokenDead:
+            health.change { $0.contentRefused(shard: shard, now: now) }
+            outcomes.settle(reference, .rejected, status: status, reason: reason)
+            silence(lane, verdict.slot, ticket: 0, deadSince: answer?.deadSinceSeconds)
+        case .deadLetter, .poison:
+            health.change { $0.contentRefused(shard: shard, now: now) }
+            let detail =
+                answer.map { "the gateway answered \($0.status) \($0.reason?.rawValue ?? "without a reason")" }
+                ?? "connections end when it is sent"
+            outcomes.deadLetter(
+                reference,
+                status: status,
+                RecordRefusal(reason: "gateway-status-\(status)", detail: detail),
+                now: now
+            )
+        default:
+            health.change { $0.contentRefused(shard: shard, now: now) }
+            outcomes.settle(reference, .rejected, status: status, reason: reason)
+        }
+    }
+
+    /// Silences a token that was refused.
+    ///
+    /// - Parameters:
+    ///   - ticket: of the refusal, which waits to be believed.
+    ///   - deadSince: the time that the service names, UNIX seconds: it needs no belief; nil: it named none.
+    private func silence(_ lane: StreamLane, _ slot: Int, ticket: UInt64, deadSince: UInt32?) {
+        let refused = TombstoneWriter.Refused(
+            topic: lane.topic,
+            token: Array(lane.queue.token(at: slot)),
+            checksum: lane.queue.checksum(at: slot),
+            ticket: ticket,
+            refusedAt: deadSince ?? UInt32(clamping: settings.unixMilliseconds() / 1000),
+            loopTime: now,
+            isProven: deadSince != nil
+        )
+        silence(refused)
+        tombstones.add(refused)
+    }
+
+    func laneRefused(_ lane: StreamLane, _ extent: ProviderVerdict.Extent) {
+        fail(lane.topic, extent == .team ? .teamRefused : .topicRefused)
+    }
+
+    private func fail(_ topic: Topic, _ reason: TopicHealth.Reason) {
+        let (now, random) = (now, settings.randomBits())
+        topic.health.change { $0.failed(reason, now: now, random: random) }
+    }
+
+    func lane(_ lane: StreamLane, answered answer: ProviderAnswer) {
+        let lanes = lanes(of: lane.topic)
+        lanes.counters.errorResponses[UInt16(clamping: answer.status), default: 0] += 1
+        // Only reasons that are known may become labels: a peer names them.
+        let reason = answer.reason.flatMap { $0.entry == nil ? nil : $0.rawValue } ?? "other"
+        lanes.counters.reasons[reason, default: 0] += 1
+        var metadata = metadata(lane)
+        metadata["status"] = .stringConvertible(answer.status)
+        metadata["reason"] = .string(answer.reason?.rawValue ?? answer.bodyFault.map { "\($0)" } ?? "")
+        logger.debug("answer of the gateway", metadata: metadata)
+    }
+
+    func laneMayConnect(_ lane: StreamLane, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
+        let lanes = lanes(of: lane.topic)
+        guard lanes.hasCertificate else { return now + ShardLimits.retryInterval }
+        return settings.connectionBudget.takeConnection(
+            topic: lane.topic.budgetNumber,
+            purpose: lanes.sending == .probing ? .probe : purpose,
+            now: now
+        )
+    }
+
+    func laneConnected(_ lane: StreamLane) {
+        lanes(of: lane.topic).counters.connects += 1
+    }
+
+    func laneDisconnected(_ lane: StreamLane, reason: DisconnectReason) {
+        lanes(of: lane.topic).counters.count(reason)
+        noteEnd(of: lane.topic, reason)
+    }
+
+    private func metadata(_ lane: StreamLane) -> Logger.Metadata {
+        ["topic": .string(lane.topic.bundleID), "environment": .string(lane.topic.environment)]
+    }
+}

@@ -1,0 +1,167 @@
+import APNsProtocol
+import BelfrySupport
+import HTTP2Transport
+import NIOCore
+import TLSTransport
+
+/// The end of a connection's pipeline that speaks HTTP/2: turns the channel's bytes into events of its party, and the
+/// party's requests into bytes.
+///
+/// Bound to the party's event loop.
+final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
+    typealias InboundIn = ByteBuffer
+
+    private let party: StreamParty
+    private let number: UInt32
+    private let session = HTTP2ClientSession()
+    private var requestFields: RequestFields
+    private var context: ChannelHandlerContext?
+    private var isOpen = false
+    private var pings: UInt64 = 0
+    private var error: (any Error)?
+
+    /// Output that is written at once: a few TLS records.
+    private static let allocator = ByteBufferAllocator()
+
+    init(party: StreamParty, number: UInt32, authority: String, hasAuthorization: Bool) {
+        self.party = party
+        self.number = number
+        requestFields = RequestFields(authority: authority, hasAuthorization: hasAuthorization)
+    }
+
+    // MARK: The party's side
+
+    var maxConcurrentStreams: Int { session.acceptsStreams ? session.maxConcurrentStreams : 0 }
+
+    var isStalled: Bool { session.stalledBodyBytes > 0 || context?.channel.isWritable != true }
+
+    func open(_ request: StreamRequest, tag: UInt64) throws(HTTP2OpenRefusal) -> Int32 {
+        requestFields.write(request)
+        return try session.openStream(requestFields.fields, body: request.content.body, tag: tag).rawValue
+    }
+
+    func reset(stream: Int32) {
+        session.reset(HTTP2StreamID(rawValue: stream), .cancel)
+    }
+
+    func ping() {
+        pings += 1
+        session.ping(pings)
+    }
+
+    func flush() {
+        guard let context, session.outputBytes > 0 else { return }
+        var output = Self.allocator.buffer(capacity: session.outputBytes)
+        session.takeOutput(into: &output)
+        context.writeAndFlush(NIOAny(output), promise: nil)
+    }
+
+    func close() {
+        session.goAway()
+        flush()
+        context?.close(promise: nil)
+    }
+
+    func abort() {
+        context.map { AbortedChannel.abort($0) }
+    }
+
+    // MARK: The channel's side
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if let handshake = event as? TLSHandshakeCompleted {
+            opened(handshake)
+        } else if let event = event as? ChannelEvent, event == .inputClosed {
+            context.close(promise: nil)
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    private func opened(_ handshake: TLSHandshakeCompleted) {
+        // A service that names no protocol may speak it all the same [field].
+        if let chosen = handshake.applicationProtocol, chosen != HTTP2Channel.applicationProtocol {
+            return fail(HTTP2ProtocolRefused(chosen: chosen))
+        }
+        isOpen = true
+        flush()
+        party.connectionOpened(number: number, connection: self)
+    }
+
+    /// The name of HTTP/2 over TLS in ALPN (RFC 9113 §3.2).
+    static let applicationProtocol = "h2"
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard isOpen else { return }
+        session.receive(unwrapInboundIn(data), now: context.eventLoop.now)
+        party.connectionHeard(number: number)
+        while let event = session.nextEvent() { handle(event) }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if isOpen {
+            flush()
+            party.connectionReadCompletely(number: number)
+        }
+        context.fireChannelReadComplete()
+    }
+
+    private func handle(_ event: HTTP2ClientEvent) {
+        switch event {
+        case .settings:
+            party.settingsChanged(number: number)
+        case .response(let stream, let tag, let status, let message):
+            let answer = status == 200 ? nil : Self.answer(status, message)
+            party.answered(number: number, stream: stream.rawValue, tag: tag, answer)
+        case .closed(_, let tag, let code):
+            party.streamClosed(number: number, tag: tag, isRefused: code == .refusedStream)
+        case .goAway(_, let code, let debugData):
+            party.wentAway(number: number, isError: code != .noError, code: "\(code)", debugData: debugData)
+        case .pong:
+            break
+        case .failed:
+            if let failure = session.failure { fail(failure) }
+        }
+    }
+
+    private static func answer(_ status: Int, _ message: HTTP2Message) -> ProviderAnswer {
+        message.withBody { ProviderAnswer(status: status, id: nil, body: $0) }
+    }
+
+    private func fail(_ failure: any Error) {
+        if error == nil { error = failure }
+        flush()
+        context?.close(promise: nil)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // The first error is the cause; those that follow are its consequences.
+        if self.error == nil { self.error = error }
+        context.close(promise: nil)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        isOpen = false
+        party.connectionEnded(attempt: Int(number), error: error)
+        context.fireChannelInactive()
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable, isOpen { party.connectionReadCompletely(number: number) }
+        context.fireChannelWritabilityChanged()
+    }
+}
+
+/// The peer chose another protocol than HTTP/2.
+struct HTTP2ProtocolRefused: Error, CustomStringConvertible {
+    let chosen: String
+
+    var description: String { "the gateway speaks \(chosen) here, not HTTP/2" }
+}

@@ -1,0 +1,106 @@
+import APNsProtocol
+import BelfrySupport
+import PipelineCore
+
+/// The provider tokens of one party: the one in use, and which one the requests of each connection carried.
+struct PartyTokens {
+    let key: ProviderKeyID
+    private let tokens: ProviderTokens
+    private let unixMilliseconds: () -> Int64
+    private var current: ProviderTokens.Authorization?
+    /// The connections' tokens since their first streams with them; the latest last, two at most.
+    private var uses: [UInt32: [(serial: UInt64, since: Int32)]] = [:]
+    /// Connections that had a notification accepted, with the token's serial.
+    private var accepted: [UInt32: UInt64] = [:]
+    private var askedAt: MonotonicTime?
+
+    /// The time between two questions for the token.
+    private static let interval = Duration.seconds(1)
+
+    init(_ key: ProviderKeyID, _ tokens: ProviderTokens, unixMilliseconds: @escaping () -> Int64) {
+        self.key = key
+        self.tokens = tokens
+        self.unixMilliseconds = unixMilliseconds
+    }
+
+    /// The value of `authorization` for requests that go now; nil: there is none at present.
+    mutating func authorization(now: MonotonicTime) -> [UInt8]? {
+        if let current, let askedAt, askedAt + Self.interval > now { return current.value }
+        askedAt = now
+        switch tokens.authorization(key, now: now, unixSeconds: unixMilliseconds() / 1000) {
+        case .use(let authorization): current = authorization
+        case .wait, .keyMissing, .failed: current = nil
+        }
+        return current?.value
+    }
+
+    /// Another key has taken the place of the one that the connections were opened with.
+    mutating func isReplaced(now: MonotonicTime) -> Bool {
+        let edition = current?.edition
+        _ = authorization(now: now)
+        guard let edition, let current else { return false }
+        return edition != current.edition
+    }
+
+    /// A request on a stream carries the current token.
+    mutating func used(on connection: UInt32, from stream: Int32) {
+        guard let current, uses[connection]?.last?.serial != current.serial else { return }
+        uses[connection] = (uses[connection]?.suffix(1) ?? []) + [(current.serial, stream)]
+    }
+
+    mutating func forget(connection: UInt32) {
+        uses[connection] = nil
+        accepted[connection] = nil
+    }
+
+    /// Judges an answer further, by the history of the token.
+    mutating func judge(
+        _ verdict: ProviderVerdict,
+        on connection: UInt32,
+        _ stream: Int32,
+        openedAt: MonotonicTime,
+        now: MonotonicTime
+    ) -> ProviderVerdict {
+        guard let serial = uses[connection]?.last(where: { $0.since <= stream })?.serial else { return verdict }
+        switch verdict {
+        case .accepted:
+            guard accepted[connection] != serial else { return verdict }
+            accepted[connection] = serial
+            tokens.accepted(key, serial: serial, connectionOpenedAt: openedAt)
+        case .mintAndReconnect:
+            return judge(.expired, serial, verdict, openedAt: openedAt, now: now)
+        case .reconnectOnce:
+            return judge(.unrelatedKey, serial, verdict, openedAt: openedAt, now: now)
+        case .mintLessAndReconnect:
+            tokens.complainedOfUpdates(key, serial: serial)
+        default:
+            break
+        }
+        return verdict
+    }
+
+    private mutating func judge(
+        _ refusal: TokenMinting.Refusal,
+        _ serial: UInt64,
+        _ verdict: ProviderVerdict,
+        openedAt: MonotonicTime,
+        now: MonotonicTime
+    ) -> ProviderVerdict {
+        // The next request asks for the token that may have been minted.
+        askedAt = nil
+        switch tokens.refused(key, refusal, serial: serial, connectionOpenedAt: openedAt, now: now) {
+        case .retry: return verdict
+        case .teamDoesNotWork: return .doesNotWork(.team)
+        }
+    }
+}
+
+extension TopicCredential {
+    /// The credential for people.
+    var name: String {
+        switch self {
+        case .certificate(let bundleID): "certificate of \(bundleID)"
+        case .key(let id): "key \(id)"
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import APNsProtocol
+import HTTP2Transport
+
+/// The header fields of one request after the other on a connection. What repeats is written once, and indexed; paths,
+/// ids, times and collapse ids never are, because they would push the rest out of the table [later].
+///
+/// Bound to its connection's event loop.
+struct RequestFields: ~Copyable {
+    private(set) var fields = HTTP2Fields()
+    private let path: Int
+    private let id: Int
+    private let authorization: Int?
+    private let topic: Int
+    private let pushType: Int
+    private let priority: Int
+    private let expiration: Int
+    /// Fields of every request; one with a collapse id has one more.
+    private let count: Int
+    private var content: StreamContent?
+    private var authorizationValue: [UInt8] = []
+
+    /// - Parameters:
+    ///   - authority: the host, with the port if it is not 443.
+    ///   - hasAuthorization: requests carry a provider token.
+    init(authority: String, hasAuthorization: Bool) {
+        fields.append(":method", "POST")
+        fields.append(":scheme", "https")
+        fields.append(":authority", authority)
+        path = fields.append(":path", "", indexing: .never)
+        authorization = hasAuthorization ? fields.append("authorization", "") : nil
+        topic = fields.append("apns-topic", "")
+        pushType = fields.append("apns-push-type", "")
+        priority = fields.append("apns-priority", "")
+        expiration = fields.append("apns-expiration", "", indexing: .never)
+        id = fields.append("apns-id", "", indexing: .never)
+        count = fields.count
+    }
+
+    /// Writes the fields of a request, which stay until the next call.
+    mutating func write(_ request: StreamRequest) {
+        if content !== request.content { write(request.content) }
+        if let authorization, let value = request.authorization, value != authorizationValue {
+            authorizationValue = value
+            fields.replaceValue(at: authorization, byteCount: value.count) { $0.copyBytes(from: value) }
+        }
+        fields.replaceValue(at: path, byteCount: ProviderPath.bytes(tokenBytes: request.token.count)) {
+            _ = ProviderPath.write(token: request.token, into: $0)
+        }
+        fields.replaceValue(at: id, byteCount: NotificationID.textBytes) { request.id.write(into: $0) }
+    }
+
+    private mutating func write(_ content: StreamContent) {
+        self.content = content
+        fields.replaceValue(at: topic, content.topic)
+        fields.replaceValue(at: pushType, content.pushType.rawValue)
+        fields.replaceValue(at: priority, "\(content.priority.rawValue)")
+        fields.replaceValue(at: expiration, "\(content.expiration)")
+        fields.truncate(to: count)
+        guard !content.collapseID.isEmpty else { return }
+        fields.append("apns-collapse-id", byteCount: content.collapseID.count, indexing: .never) {
+            $0.copyBytes(from: content.collapseID)
+        }
+    }
+}

@@ -1,0 +1,33 @@
+import BelfrySupport
+import NIOCore
+import TLSTransport
+
+/// Opens HTTP/2 connections for a party: the next address in turn, TLS, and a time limit for both.
+///
+/// Bound to its party's event loop.
+final class StreamConnector: StreamConnecting {
+    private let dialer: GatewayDialer
+    private let hasAuthorization: Bool
+
+    init(dialer: GatewayDialer, hasAuthorization: Bool) {
+        self.dialer = dialer
+        self.hasAuthorization = hasAuthorization
+    }
+
+    var eventLoop: any EventLoop { dialer.eventLoop }
+
+    func connect(_ party: StreamParty, number: UInt32) {
+        dialer.dial(for: party, attempt: Int(number)) { [hasAuthorization] gateway in
+            HTTP2Channel(
+                party: party,
+                number: number,
+                authority: gateway.port == 443 ? gateway.host : gateway.description,
+                hasAuthorization: hasAuthorization
+            )
+        }
+    }
+
+    func placeName(of number: UInt32) -> String { dialer.placeName(of: Int(number)) }
+
+    func noteFailure() { dialer.noteFailure() }
+}

@@ -1,0 +1,198 @@
+import APNsProtocol
+import BelfrySupport
+import Logging
+import NIOCore
+import PipelineCore
+
+/// Receives what happens to the requests of topics. Called on the shard's thread.
+protocol StreamDelegate: AnyObject {
+    /// Notifications were accepted; they can be read in the lane's queue during the call.
+    func lane(_ lane: StreamLane, confirmed slots: [Int], openedAt: MonotonicTime)
+    /// Something else happened to a notification; it can be read during the call if the verdict is final.
+    ///
+    /// - Parameters:
+    ///   - answer: nil: there was none.
+    ///   - standing: for the refusal of a token.
+    func lane(
+        _ lane: StreamLane,
+        settled verdict: StreamVerdict,
+        _ answer: ProviderAnswer?,
+        standing: TopicHealth.RefusalStanding
+    )
+    /// The gateway answered with an error.
+    func lane(_ lane: StreamLane, answered answer: ProviderAnswer)
+    /// Asks for one new connection out of the process's budget. Nil if granted, else the time to ask again.
+    func laneMayConnect(_ lane: StreamLane, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime?
+    func laneConnected(_ lane: StreamLane)
+    func laneDisconnected(_ lane: StreamLane, reason: DisconnectReason)
+    /// The service refuses the topic, or its whole team.
+    func laneRefused(_ lane: StreamLane, _ extent: ProviderVerdict.Extent)
+    func lanesMayWrite(now: MonotonicTime) -> Bool
+}
+
+/// The topics of a shard over HTTP/2, and the parties whose connections they share.
+///
+/// Bound to the shard's event loop.
+final class StreamDesk {
+    let settings: ShardSettings
+    let logger: Logger
+    unowned let delegate: any StreamDelegate
+    private let connectors: any GatewayConnectors
+    private let clock: () -> MonotonicTime
+    private var lanes: [StreamLane] = []
+    private var parties: [StreamParty] = []
+    private var byIdentity: [StreamParty.Identity: StreamParty] = [:]
+    /// Lanes with confirmations that are not settled.
+    private var unsettled: [StreamLane] = []
+    var isHeld = false
+
+    private var connections: UInt32 = 0
+    /// Parties of the connections that are open or being opened.
+    private var owners: [UInt32: StreamParty] = [:]
+
+    init(
+        settings: ShardSettings,
+        connectors: any GatewayConnectors,
+        delegate: any StreamDelegate,
+        logger: Logger,
+        clock: @escaping () -> MonotonicTime
+    ) {
+        self.settings = settings
+        self.connectors = connectors
+        self.delegate = delegate
+        self.logger = logger
+        self.clock = clock
+    }
+
+    var now: MonotonicTime { clock() }
+
+    /// 64 random bits.
+    func random() -> UInt64 { settings.randomBits() }
+
+    // MARK: Topics and parties
+
+    /// Makes the lane of a topic.
+    func makeLane(of topic: Topic) -> StreamLane {
+        precondition(lanes.count < StreamTicket.mostQueues, "a shard has at most 65,536 topics over HTTP/2")
+        let lane = StreamLane(
+            topic,
+            number: UInt16(lanes.count),
+            limits: settings.streamLimits(topic.limits),
+            desk: self
+        )
+        lanes.append(lane)
+        assign(lane)
+        return lane
+    }
+
+    /// Gives a lane the party of its present credential.
+    func assign(_ lane: StreamLane) {
+        let topic = lane.topic
+        guard let credential = connectors.credential(environment: topic.environment, bundleID: topic.bundleID) else {
+            return
+        }
+        var identity = StreamParty.Identity(environment: topic.environment, credential: credential, bundleID: nil)
+        // A certificate is one topic's already.
+        if case .key = credential, lane.queue.needsOwnConnections { identity.bundleID = topic.bundleID }
+        guard lane.party?.identity != identity else { return }
+        let party = byIdentity[identity] ?? makeParty(identity)
+        lane.party?.unlist(lane)
+        lane.party = party
+        if lane.waitingCount > 0 { party.list(lane) }
+    }
+
+    private func makeParty(_ identity: StreamParty.Identity) -> StreamParty {
+        var tokens: PartyTokens?
+        if case .key(let key) = identity.credential, let providerTokens = connectors.providerTokens {
+            tokens = PartyTokens(key, providerTokens, unixMilliseconds: settings.unixMilliseconds)
+        }
+        let party = StreamParty(
+            identity,
+            limits: settings.streamPoolLimits(startsWithOneStream: tokens != nil),
+            connector: connectors.streamConnector(
+                environment: identity.environment,
+                credential: identity.credential,
+                turn: parties.count
+            ),
+            tokens: tokens,
+            desk: self
+        )
+        parties.append(party)
+        byIdentity[identity] = party
+        return party
+    }
+
+    /// The lane of a request; nil for a mark that was never given.
+    func lane(of ticket: StreamTicket) -> StreamLane? {
+        Int(ticket.queue) < lanes.count ? lanes[Int(ticket.queue)] : nil
+    }
+
+    // MARK: Connections
+
+    func mayWrite(now: MonotonicTime) -> Bool { !isHeld && delegate.lanesMayWrite(now: now) }
+
+    /// The topics that a party's connections are for.
+    private func members(of party: StreamParty) -> [StreamLane] { lanes.filter { $0.party === party } }
+
+    /// The topic that a connection is counted for: the first that waits, else any.
+    private func leader(of party: StreamParty) -> StreamLane? {
+        let members = members(of: party)
+        return members.first { $0.waitingCount > 0 || $0.inFlightCount > 0 } ?? members.first
+    }
+
+    func mayConnect(_ party: StreamParty, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
+        leader(of: party).flatMap { delegate.laneMayConnect($0, purpose, now: now) }
+    }
+
+    /// A number for a party's next connection, which no other of the shard has.
+    func takeConnectionNumber(for party: StreamParty) -> UInt32 {
+        connections &+= 1
+        owners[connections] = party
+        return connections
+    }
+
+    func connected(_ party: StreamParty) {
+        if let leader = leader(of: party) { delegate.laneConnected(leader) }
+        for other in parties where other !== party && other.identity.environment == party.identity.environment {
+            other.gatewayAnswers(now: now)
+        }
+    }
+
+    func disconnected(_ party: StreamParty, _ reason: DisconnectReason) {
+        switch reason {
+        case .certificateRefused, .connectFailed, .endOfStream, .failure:
+            for lane in members(of: party) { delegate.laneDisconnected(lane, reason: reason) }
+        case .errorResponse, .shutdown, .closedHere, .goAway:
+            if let leader = leader(of: party) { delegate.laneDisconnected(leader, reason: reason) }
+        }
+    }
+
+    /// The service refuses a party's credential.
+    func refused(_ party: StreamParty, _ extent: ProviderVerdict.Extent) {
+        for lane in members(of: party) { delegate.laneRefused(lane, extent) }
+    }
+
+    /// A connection ended: any lane may have had requests on it, whatever its party is by now.
+    func lost(_ loss: StreamLoss) {
+        owners[loss.connection] = nil
+        for lane in lanes { lane.lost(loss) }
+    }
+
+    /// A request was not answered in time.
+    ///
+    /// - Returns: its connection has answered a later one.
+    func timedOut(connection: UInt32, stream: Int32, now: MonotonicTime) -> Bool {
+        owners[connection]?.timedOut(connection: connection, stream: stream, now: now) ?? false
+    }
+
+    // MARK: Results
+
+    /// A lane has confirmations to settle.
+    func hasConfirmed(_ lane: StreamLane) { unsettled.append(lane) }
+
+    /// Settles the confirmations of all lanes.
+    func settle() {
+        for lane in unsettled { lane.settleConfirmed() }
+        unsettled.removeAll(keepingCapacity: true)
+    }
+}

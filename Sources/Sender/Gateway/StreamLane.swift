@@ -1,0 +1,275 @@
+import APNsProtocol
+import NIOCore
+import PipelineCore
+
+/// One topic's notifications on their way over HTTP/2: carries out the decisions of a ``StreamQueue``.
+///
+/// The connections are its party's, which may change at any time. Bound to the shard's event loop.
+final class StreamLane: TopicTransport {
+    let topic: Topic
+    private(set) var queue: StreamQueue
+    private unowned let desk: StreamDesk
+    private var contents: [StreamContent?] = []
+    /// The source of streams; nil: the topic has no credential.
+    var party: StreamParty?
+    /// The party has the topic on its list.
+    var isListed = false
+    private(set) var isHeld = false
+    private var standstill: LaneStandstill
+    /// Notifications ever appended.
+    private var appendedEnd: UInt64 = 0
+    /// Slots that a connection has just confirmed, to be settled together.
+    private var confirmed: [Int] = []
+    private var confirmedBy: (connection: UInt32, openedAt: MonotonicTime)?
+    /// Connections that have accepted a notification of this topic.
+    private var accepting: [UInt32] = []
+    /// Most connections remembered for that.
+    private static let mostAccepting = 64
+    /// Distinguishes newcomers from tokens accepted before; nil until a token was refused.
+    private var acceptedTokens: AcceptedTokens?
+    private let acceptedTokenBits: Int
+
+    init(_ topic: Topic, number: UInt16, limits: StreamLimits, desk: StreamDesk) {
+        self.topic = topic
+        self.desk = desk
+        queue = StreamQueue(number: number, limits: limits)
+        standstill = LaneStandstill(patience: desk.settings.standstillPatience)
+        acceptedTokenBits = desk.settings.acceptedTokenBits
+    }
+
+    // MARK: State
+
+    var inFlightCount: Int { queue.inFlightCount }
+    var waitingCount: Int { queue.waitingCount }
+    var openConnections: Int { party?.pool.openCount ?? 0 }
+    var isQuiet: Bool { queue.inFlightCount == 0 }
+    var isStranded: Bool { queue.inFlightCount == 0 && party?.pool.isEmpty ?? true }
+
+    // MARK: Taking notifications in
+
+    /// Keeps a content until ``endContent(_:)``, and for as long as a notification has it.
+    func beginContent(_ content: StreamContent) -> UInt32 {
+        let number = queue.addContent()
+        while contents.count <= Int(number) { contents.append(nil) }
+        contents[Int(number)] = content
+        return number
+    }
+
+    func endContent(_ number: UInt32) {
+        queue.releaseContent(number)
+        dropUnusedContents()
+    }
+
+    /// Appends a notification.
+    ///
+    /// - Parameter checksum: CRC-32 of the token.
+    func append(
+        _ reference: NotificationReference,
+        token: UnsafeRawBufferPointer,
+        checksum: UInt32,
+        content: UInt32
+    ) {
+        queue.append(reference, token: token, checksum: checksum, content: content)
+        appendedEnd += 1
+        party?.list(self)
+    }
+
+    func inheritTrouble(_ trouble: NotificationTrouble, checksum: UInt32) {
+        queue.inheritTrouble(trouble)
+    }
+
+    private func dropUnusedContents() {
+        while let number = queue.takeUnusedContent() { contents[Int(number)] = nil }
+    }
+
+    // MARK: Sending
+
+    func pump(now: MonotonicTime) {
+        guard queue.waitingCount > 0 else { return }
+        party?.list(self)
+        party?.pump(now: now)
+    }
+
+    func hold(_ isHeld: Bool) { self.isHeld = isHeld }
+
+    /// The next notification that may go.
+    func nextTicket(now: MonotonicTime) -> StreamTicket? { queue.next(now: now) }
+
+    func request(_ ticket: StreamTicket, authorization: [UInt8]?) -> StreamRequest {
+        let slot = ticket.slot
+        guard let content = contents[Int(queue.content(at: slot))] else {
+            preconditionFailure("a content is kept while a notification has it")
+        }
+        let token = queue.token(at: slot)
+        let id = content.ids.id(token: token, index: queue.reference(at: slot).token)
+        return StreamRequest(content: content, token: token, id: id, authorization: authorization)
+    }
+
+    func sent(_ ticket: StreamTicket, connection: UInt32, stream: Int32, now: MonotonicTime) {
+        queue.sent(ticket, connection: connection, stream: stream, now: now)
+    }
+
+    func tick(now: MonotonicTime) {
+        while let ticket = queue.nextTimedOut(now: now) {
+            guard let place = queue.place(of: ticket) else { break }
+            let isPassedOver = desk.timedOut(connection: place.connection, stream: place.stream, now: now)
+            let verdict = queue.timedOut(ticket, isPassedOver: isPassedOver, now: now, random: desk.random())
+            if let verdict { settle(verdict, nil, connection: place.connection) }
+        }
+        desk.assign(self)
+        if queue.waitingCount > 0 { party?.list(self) }
+        party?.tick(now: now)
+    }
+
+    func standsStill(isHeld: Bool, now: MonotonicTime) -> Bool {
+        let isWaiting = queue.waitingCount > 0 && queue.admission != .none && !queue.isResting
+        return standstill.observeLane(
+            hasWork: queue.inFlightCount > 0 || isWaiting,
+            isExcused: isHeld || party?.pool.isWaitingForBudget ?? true,
+            settledEnd: queue.settledEnd,
+            allowance: queue.inFlightCount > 0 ? queue.limits.requestTimeout : .zero,
+            now: now
+        )
+    }
+
+    // MARK: Admission
+
+    func admitAll() { admit(.all) }
+
+    func admitProbe() { admit(.one) }
+
+    func suspend() { queue.admit(.none) }
+
+    private func admit(_ admission: Admission) {
+        guard queue.admission != admission else { return }
+        queue.admit(admission)
+        party?.retryCredential()
+        party?.list(self)
+    }
+
+    // MARK: Feeds
+
+    func stopSending(assignment: UInt32) {
+        queue.stopSending(assignment: assignment)
+        dropUnusedContents()
+    }
+
+    func forget(assignment: UInt32) {
+        queue.forget(assignment: assignment)
+        dropUnusedContents()
+    }
+
+    func takeWaiting(where isTaken: (NotificationReference) -> Bool) -> [NotificationReference] {
+        defer { dropUnusedContents() }
+        return queue.takeWaiting(where: isTaken)
+    }
+
+    func discardWaiting(token: [UInt8], checksum: UInt32) -> [NotificationReference] {
+        defer { dropUnusedContents() }
+        return token.withUnsafeBytes { queue.discard(checksum: checksum, token: $0) }
+    }
+
+    var troubles: [(NotificationReference, NotificationTrouble)] { queue.troubles }
+
+    // MARK: Positions
+
+    /// There is one line, though its notifications may overtake each other: what waits counts, not which.
+    func lane(checksum: UInt32) -> Int { 0 }
+
+    func waitingEnd(ofLane number: Int) -> UInt64? { queue.waitingCount > 0 ? appendedEnd : nil }
+
+    func sentEnd(ofLane number: Int) -> UInt64 { appendedEnd - UInt64(queue.waitingCount) }
+
+    func barriers() -> [LaneBarrier] {
+        guard queue.inFlightCount > 0 else { return [] }
+        let end = queue.barrier
+        return [LaneBarrier { [self] in queue.hasPassed(end) }]
+    }
+
+    // MARK: The end
+
+    /// Nothing is left to prove: every request is answered.
+    func finish(now: MonotonicTime) {}
+
+    func close() { party?.close() }
+
+    // MARK: Results
+
+    /// - Parameters:
+    ///   - answer: nil: accepted.
+    ///   - verdict: of the answer, judged by the history of the provider token as well.
+    func answered(
+        _ ticket: StreamTicket,
+        _ verdict: ProviderVerdict,
+        _ answer: ProviderAnswer?,
+        connection: UInt32,
+        openedAt: MonotonicTime,
+        now: MonotonicTime
+    ) {
+        let result = queue.answered(
+            ticket,
+            verdict,
+            slowsConnection: answer?.slowsConnection ?? false,
+            now: now,
+            random: desk.random()
+        )
+        guard let result else { return }
+        if let answer { desk.delegate.lane(self, answered: answer) }
+        guard result.result == .confirmed else { return settle(result, answer, connection: connection) }
+        if confirmedBy?.connection != connection { settleConfirmed() }
+        if confirmed.isEmpty { desk.hasConfirmed(self) }
+        confirmedBy = (connection, openedAt)
+        confirmed.append(result.slot)
+    }
+
+    func closed(_ ticket: StreamTicket, isRefused: Bool, now: MonotonicTime) {
+        guard let place = queue.place(of: ticket),
+            let verdict = queue.closed(ticket, isRefused: isRefused, now: now, random: desk.random())
+        else { return }
+        settle(verdict, nil, connection: place.connection)
+    }
+
+    /// A connection has ended.
+    func lost(_ loss: StreamLoss) {
+        for verdict in queue.lost(loss) { settle(verdict, nil, connection: loss.connection) }
+        accepting.removeAll { $0 == loss.connection }
+    }
+
+    /// Settles what was confirmed since the last call.
+    func settleConfirmed() {
+        guard let confirmedBy, !confirmed.isEmpty else { return }
+        desk.delegate.lane(self, confirmed: confirmed, openedAt: confirmedBy.openedAt)
+        noteAccepting(confirmedBy.connection)
+        for slot in confirmed {
+            acceptedTokens?.insert(checksum: queue.checksum(at: slot))
+            queue.release(slot)
+        }
+        confirmed.removeAll(keepingCapacity: true)
+        dropUnusedContents()
+    }
+
+    private func noteAccepting(_ connection: UInt32) {
+        guard accepting.last != connection, !accepting.contains(connection) else { return }
+        if accepting.count == Self.mostAccepting { accepting.removeFirst() }
+        accepting.append(connection)
+    }
+
+    private func settle(_ verdict: StreamVerdict, _ answer: ProviderAnswer?, connection: UInt32) {
+        desk.delegate.lane(self, settled: verdict, answer, standing: standing(of: verdict, on: connection))
+        guard verdict.isFinal else { return }
+        queue.release(verdict.slot)
+        dropUnusedContents()
+    }
+
+    /// The history of a connection before the refusal of a token.
+    private func standing(of verdict: StreamVerdict, on connection: UInt32) -> TopicHealth.RefusalStanding {
+        guard verdict.result == .tokenRefused else { return .afterAcceptance }
+        settleConfirmed()
+        if acceptedTokens == nil { acceptedTokens = AcceptedTokens(indexBits: acceptedTokenBits) }
+        let checksum = queue.checksum(at: verdict.slot)
+        let isKnown = acceptedTokens?.contains(checksum: checksum) ?? false
+        acceptedTokens?.remove(checksum: checksum)
+        if accepting.contains(connection) { return .afterAcceptance }
+        return isKnown ? .firstThoughKnown : .first
+    }
+}

@@ -1,0 +1,314 @@
+import APNsProtocol
+import BelfrySupport
+import HTTP2Transport
+import Logging
+import NIOCore
+import PipelineCore
+import SocketErrors
+import TLSTransport
+
+/// Carries out the decisions of a ``StreamPool``: the connections of one party, shared by the topics with the same
+/// environment and credential.
+///
+/// Requests leave in turns of their topics. What comes back finds its topic by the stream's mark, even if that has
+/// another party by now. Bound to the shard's event loop.
+final class StreamParty {
+    /// Connections are kept apart by it.
+    struct Identity: Hashable {
+        var environment: String
+        var credential: TopicCredential
+        /// A topic with connections of its own, because many of its notifications are rejected; nil: they are shared.
+        var bundleID: String?
+    }
+
+    let identity: Identity
+    private(set) var pool: StreamPool
+    private let connector: any StreamConnecting
+    private var tokens: PartyTokens?
+    private unowned let desk: StreamDesk
+    private var connections: [UInt32: any StreamConnection] = [:]
+    /// Topics with requests that may wait for streams here, in turn.
+    private var waiting: [StreamLane] = []
+    private var turn = 0
+    private var isPumping = false
+    private var tickedAt = MonotonicTime(nanoseconds: 0)
+
+    init(
+        _ identity: Identity,
+        limits: StreamPoolLimits,
+        connector: any StreamConnecting,
+        tokens: PartyTokens?,
+        desk: StreamDesk
+    ) {
+        self.identity = identity
+        pool = StreamPool(limits: limits)
+        self.connector = connector
+        self.tokens = tokens
+        self.desk = desk
+    }
+
+    private var now: MonotonicTime { desk.now }
+
+    // MARK: Topics
+
+    /// A topic of this party has something to send.
+    func list(_ lane: StreamLane) {
+        guard !lane.isListed else { return }
+        lane.isListed = true
+        waiting.append(lane)
+    }
+
+    /// The topic sends over other connections from now on.
+    func unlist(_ lane: StreamLane) {
+        guard lane.isListed else { return }
+        lane.isListed = false
+        waiting.removeAll { $0 === lane }
+    }
+
+    /// The topic works again: a refused credential is tried at once.
+    func retryCredential() { pool.retryCredential() }
+
+    // MARK: Sending
+
+    /// Sends all that may be sent, and connects where that is needed.
+    func pump(now: MonotonicTime) {
+        guard !isPumping else { return }
+        isPumping = true
+        defer { isPumping = false }
+        if desk.mayWrite(now: now) { sendRequests(now: now) }
+        pool.pumped(isWaiting: nextLane(now: now) != nil, now: now)
+        takeSteps(now: now)
+        connectIfWanted(now: now)
+    }
+
+    private func sendRequests(now: MonotonicTime) {
+        guard !connections.isEmpty, let lane = nextLane(now: now) else { return }
+        var authorization: [UInt8]?
+        if tokens != nil {
+            guard let value = tokens?.authorization(now: now) else { return }
+            authorization = value
+        }
+        var next: StreamLane? = lane
+        var written: [UInt32] = []
+        while let lane = next, let choice = pool.choose(now: now), let connection = connections[choice.connection] {
+            let isOpen = send(from: lane, over: connection, choice, authorization, now: now)
+            if written.last != choice.connection, !written.contains(choice.connection) {
+                written.append(choice.connection)
+            }
+            pool.stalled(choice.connection, connection.isStalled, now: now)
+            guard isOpen else { break }
+            turn += 1
+            next = nextLane(now: now)
+        }
+        for number in written { connections[number]?.flush() }
+    }
+
+    /// Sends requests of one topic over one connection, as many as the choice has room for.
+    ///
+    /// - Returns: false: the connection takes no more for now, though the pool thought so.
+    private func send(
+        from lane: StreamLane,
+        over connection: any StreamConnection,
+        _ choice: StreamPool.Choice,
+        _ authorization: [UInt8]?,
+        now: MonotonicTime
+    ) -> Bool {
+        for _ in 0..<choice.room {
+            guard let ticket = lane.nextTicket(now: now) else { break }
+            do throws(HTTP2OpenRefusal) {
+                let request = lane.request(ticket, authorization: authorization)
+                let stream = try connection.open(request, tag: ticket.rawValue)
+                lane.sent(ticket, connection: choice.connection, stream: stream, now: now)
+                pool.streamOpened(choice.connection, now: now)
+                tokens?.used(on: choice.connection, from: stream)
+            } catch {
+                pool.settings(choice.connection, streams: connection.maxConcurrentStreams)
+                return false
+            }
+        }
+        return true
+    }
+
+    /// The next topic in turn with a request that may go; others leave the list.
+    private func nextLane(now: MonotonicTime) -> StreamLane? {
+        while !waiting.isEmpty {
+            turn %= waiting.count
+            let lane = waiting[turn]
+            if !lane.isHeld, lane.nextTicket(now: now) != nil { return lane }
+            lane.isListed = false
+            waiting.remove(at: turn)
+        }
+        return nil
+    }
+
+    // MARK: Connections
+
+    private func connectIfWanted(now: MonotonicTime) {
+        guard let purpose = pool.wantsConnection(now: now), !desk.isHeld else { return }
+        guard tokens == nil || tokens?.authorization(now: now) != nil else { return }
+        if let later = desk.mayConnect(self, purpose, now: now) { return pool.postpone(until: later) }
+        let number = pool.connecting(desk.takeConnectionNumber(for: self), now: now)
+        connector.connect(self, number: number)
+    }
+
+    private func takeSteps(now: MonotonicTime) {
+        while let step = pool.nextStep(now: now) {
+            switch step {
+            case .ping(let number):
+                connections[number]?.ping()
+                connections[number]?.flush()
+            case .end(let number, let end):
+                let connection = connections.removeValue(forKey: number)
+                if end == .peerDead {
+                    desk.logger.warning("gateway answers nothing, not even a ping", metadata: metadata(number))
+                    connector.noteFailure()
+                }
+                desk.disconnected(self, end == .peerDead ? .failure : .closedHere)
+                lose(number, end)
+                if end == .peerDead { connection?.abort() } else { connection?.close() }
+            }
+        }
+    }
+
+    private func lose(_ number: UInt32, _ end: ConnectionEnd) {
+        tokens?.forget(connection: number)
+        let random = desk.random()
+        if let loss = pool.ended(number, end, now: now, random: random) { desk.lost(loss) }
+    }
+
+    /// Lets time pass; the second call for the same time does nothing.
+    func tick(now: MonotonicTime) {
+        guard tickedAt != now else { return }
+        tickedAt = now
+        if tokens?.isReplaced(now: now) == true { pool.renew() }
+        pump(now: now)
+    }
+
+    /// Gives a stream up whose request was not answered in time.
+    ///
+    /// - Returns: the connection has answered a request that was sent after this one.
+    func timedOut(connection number: UInt32, stream: Int32, now: MonotonicTime) -> Bool {
+        connections[number]?.reset(stream: stream)
+        return pool.timedOut(number, stream: stream, now: now, random: desk.random())
+    }
+
+    /// An answer refused the provider: this topic, or all that share the credential.
+    func isRefused(_ extent: ProviderVerdict.Extent, of lane: StreamLane) {
+        switch extent {
+        case .topic: desk.delegate.laneRefused(lane, extent)
+        case .team: desk.refused(self, extent)
+        }
+    }
+
+    /// Another party has reached the same gateway.
+    func gatewayAnswers(now: MonotonicTime) { pool.gatewayAnswers(now: now) }
+
+    /// Closes all connections in order.
+    func close() {
+        for (number, connection) in connections.sorted(by: { $0.key < $1.key }) {
+            connections[number] = nil
+            desk.disconnected(self, .closedHere)
+            lose(number, .closedHere)
+            connection.close()
+        }
+    }
+
+    func hasOpened(_ number: UInt32) -> MonotonicTime? { pool.connection(number)?.openedAt }
+
+    private func metadata(_ number: UInt32) -> Logger.Metadata {
+        [
+            "environment": .string(identity.environment),
+            "credential": .string(identity.credential.name),
+            "gateway": .string(connector.placeName(of: number)),
+            "unanswered": .stringConvertible(pool.connection(number)?.openStreams ?? 0),
+        ]
+    }
+}
+
+// MARK: Reported by connections
+
+extension StreamParty: ConnectionOwner {
+    func isConnecting(_ attempt: Int) -> Bool { pool.isConnecting(UInt32(attempt)) }
+
+    func isOpen(_ attempt: Int) -> Bool { connections[UInt32(attempt)] != nil }
+
+    func connectionOpened(number: UInt32, connection: any StreamConnection) {
+        guard pool.isConnecting(number) else { return connection.close() }
+        connections[number] = connection
+        pool.opened(number, streams: connection.maxConcurrentStreams, now: now, random: desk.random())
+        desk.connected(self)
+        desk.logger.info("connected to the gateway", metadata: metadata(number))
+        pump(now: now)
+    }
+
+    /// Bytes came.
+    func connectionHeard(number: UInt32) { pool.heard(number, now: now) }
+
+    /// A request was answered.
+    ///
+    /// - Parameter answer: nil: accepted.
+    func answered(number: UInt32, stream: Int32, tag: UInt64, _ answer: ProviderAnswer?) {
+        let verdict = answer?.verdict ?? .accepted
+        let openedAt = pool.connection(number)?.openedAt ?? now
+        let random = desk.random()
+        pool.answered(number, stream: stream, verdict, now: now, random: random)
+        let judged = tokens?.judge(verdict, on: number, stream, openedAt: openedAt, now: now) ?? verdict
+        let ticket = StreamTicket(rawValue: tag)
+        desk.lane(of: ticket)?.answered(ticket, judged, answer, connection: number, openedAt: openedAt, now: now)
+    }
+
+    func streamClosed(number: UInt32, tag: UInt64, isRefused: Bool) {
+        pool.streamClosed(number, isRefused: isRefused, now: now, random: desk.random())
+        let ticket = StreamTicket(rawValue: tag)
+        desk.lane(of: ticket)?.closed(ticket, isRefused: isRefused, now: now)
+    }
+
+    /// The gateway takes no more streams on a connection.
+    ///
+    /// - Parameter debugData: may be JSON with a reason [field], or a text.
+    func wentAway(number: UInt32, isError: Bool, code: String, debugData: [UInt8]) {
+        let reason = try? ProviderErrorBody(parsing: debugData).reason
+        var metadata = metadata(number)
+        metadata["code"] = .string(code)
+        metadata["reason"] = .string(reason?.rawValue ?? String(decoding: debugData.prefix(200), as: UTF8.self))
+        desk.logger.log(level: isError ? .warning : .info, "gateway closes a connection", metadata: metadata)
+        desk.disconnected(self, .goAway)
+        let random = desk.random()
+        guard let extent = pool.goAway(number, reason: reason, isError: isError, now: now, random: random) else {
+            return
+        }
+        desk.refused(self, extent)
+    }
+
+    func settingsChanged(number: UInt32) {
+        guard let connection = connections[number] else { return }
+        pool.settings(number, streams: connection.maxConcurrentStreams)
+    }
+
+    /// All that came was reported, or the connection takes more again.
+    func connectionReadCompletely(number: UInt32) {
+        if let connection = connections[number] { pool.stalled(number, connection.isStalled, now: now) }
+        desk.settle()
+        pump(now: now)
+    }
+
+    func connectionEnded(attempt: Int, error: (any Error)?) {
+        let number = UInt32(attempt)
+        guard pool.connection(number) != nil else { return }
+        let wasOpen = connections.removeValue(forKey: number) != nil
+        let isRefused = (error as? TLSError)?.isCertificateRefused ?? false
+        var metadata = metadata(number)
+        metadata["error"] = .string(error.map(connectionProblem) ?? "end of stream")
+        metadata["certificate-refused"] = .stringConvertible(isRefused)
+        let isQuiet = pool.connection(number).map { $0.phase == .draining && $0.openStreams == 0 } ?? true
+        desk.logger.log(level: isQuiet ? .info : .warning, "connection to the gateway ended", metadata: metadata)
+        desk.settle()
+        desk.disconnected(
+            self,
+            isRefused ? .certificateRefused : !wasOpen ? .connectFailed : error == nil ? .endOfStream : .failure
+        )
+        connector.noteFailure()
+        lose(number, isRefused ? .certificateRefused : .failed)
+        pump(now: now)
+    }
+}
