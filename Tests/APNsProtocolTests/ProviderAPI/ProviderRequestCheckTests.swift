@@ -23,6 +23,18 @@ import Testing
         credential: ProviderCredential = Self.key,
         refused: ProviderReason? = nil
     ) -> Result<ProviderRequest, ProviderReason> {
+        var memo = ProviderDestinationMemo()
+        return check(fields, payloadBytes: payloadBytes, twice: twice, memo: &memo, credential, refused: refused)
+    }
+
+    private static func check(
+        _ fields: [ProviderHeader: String],
+        payloadBytes: Int = 100,
+        twice: ProviderHeader? = nil,
+        memo: inout ProviderDestinationMemo,
+        _ credential: ProviderCredential,
+        refused: ProviderReason? = nil
+    ) -> Result<ProviderRequest, ProviderReason> {
         var head = ProviderRequestHead()
         for (field, value) in fields { head.add(field, value) }
         if let twice { head.add(twice, "again") }
@@ -30,7 +42,8 @@ import Testing
             try ProviderRequestCheck.check(
                 head,
                 payloadBytes: payloadBytes,
-                credential: { () throws(ProviderReason) in
+                memo: &memo,
+                credential: { _ throws(ProviderReason) in
                     if let refused { throw refused }
                     return credential
                 },
@@ -146,5 +159,23 @@ import Testing
         #expect(check("com.example.news", .location, credential: Self.key) == nil)
         let generous = ProviderCredential.certificate(bundle: "a", topics: ["a.location-query"])
         #expect(check("a", .location, credential: generous) == .invalidPushType)
+    }
+
+    @Test("A connection that remembers its last destination judges every request as one that remembers nothing")
+    func memo() {
+        var memo = ProviderDestinationMemo()
+        let topics = [nil, "com.example.news", "com.example.news.voip", "com.example.mail", "a b"]
+        let types = [nil, "alert", "voip", "controls"]
+        for credential in [Self.key, Self.certificate, Self.key] {
+            for (topic, type) in topics.flatMap({ topic in types.map { (topic, $0) } }) {
+                var fields = Self.good
+                fields[.topic] = topic
+                fields[.pushType] = type
+                for _ in 0..<2 {
+                    let result = Self.check(fields, memo: &memo, credential)
+                    #expect(result == Self.check(fields, credential: credential))
+                }
+            }
+        }
     }
 }
