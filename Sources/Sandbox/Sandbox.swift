@@ -4,14 +4,20 @@ import TLSTransport
 
 /// The sandbox's tools that need no running server.
 public enum Sandbox {
-    /// Writes a development PKI for these bundle IDs: `ca.pem`, `server.pem`, `token.key`, and for each of them
-    /// `<bundle>.pem` (certificate and key) and `<bundle>.p12` (passphrase `belfry`).
+    /// Writes a development PKI for these bundle IDs: `ca.pem`, `server.pem`, `token.key`, for each of them
+    /// `<bundle>.pem` (certificate and key) and `<bundle>.p12` (passphrase `belfry`), and the team's key for provider
+    /// tokens, see ``writeProviderKeys(directory:topics:team:environment:withTopicKeys:report:)``.
+    ///
+    /// The certificates name the topics of all push types for which a certificate does.
     ///
     /// Files that exist are kept: an authority goes on signing for topics that are added. Production has token key and
     /// certificates of its own, `token.production.key` and `<bundle>.production.pem` and `.p12`, beside the others.
     ///
-    /// - Parameter serverNames: host names of the service besides the loopback's; they count only when `server.pem` is
-    ///   written for the first time.
+    /// - Parameters:
+    ///   - serverNames: host names of the service besides the loopback's; they count only when `server.pem` is written
+    ///     for the first time.
+    ///   - team: of the topics; letters and digits, 32 at most.
+    ///   - withTopicKeys: besides the team's key also one for each of the topics alone.
     /// - Returns: how many files are new.
     /// - Throws: ``SandboxSetupError`` naming the file or the bundle ID.
     @discardableResult
@@ -19,28 +25,40 @@ public enum Sandbox {
         directory: String,
         topics: [String],
         serverNames: [String] = [],
-        environment: PushEnvironment = .development
+        environment: PushEnvironment = .development,
+        team: String = defaultTeam,
+        withTopicKeys: Bool = false
     ) throws(SandboxSetupError) -> CertificatesReport {
         let pki = DevelopmentPKI(directory: directory, environments: environment.ofCertificates)
         let files =
             [pki.authorityFile, pki.authorityKeyFile, pki.serverFile, pki.tokenKeyFile]
             + Set(topics).flatMap { [pki.pemFile(bundleID: $0), pki.pkcs12File(bundleID: $0)] }
         var report = CertificatesReport(directory: directory)
-        for file in files { report.count(exists: exists(file)) }
+        for file in files { report.count(exists: fileExists(file)) }
         do {
             try writeDevelopmentPKI(
                 directory: directory,
                 topics: topics,
                 environments: environment.ofCertificates,
-                serverNames: serverNames
+                serverNames: serverNames,
+                topicSuffixes: PushType.allCases.filter { !$0.needsProviderToken }.map(\.topicSuffix)
+                    .filter { !$0.isEmpty }
             )
         } catch {
             throw SandboxSetupError(error)
         }
+        try writeProviderKeys(
+            directory: directory,
+            topics: topics,
+            team: team,
+            environment: environment,
+            withTopicKeys: withTopicKeys,
+            report: &report
+        )
         return report
     }
 
-    private static func exists(_ file: String) -> Bool {
+    static func fileExists(_ file: String) -> Bool {
         access(file, F_OK) == 0
     }
 
@@ -56,7 +74,7 @@ public enum Sandbox {
     ) throws(SandboxSetupError) {
         let pki = DevelopmentPKI(directory: directory)
         for device in devices {
-            report.count(exists: exists(pki.deviceFile(device)))
+            report.count(exists: fileExists(pki.deviceFile(device)))
             do {
                 try pki.deviceIdentity(device)
             } catch {

@@ -10,6 +10,7 @@ import COpenSSL
 /// | `<bundle>.pem`, `<bundle>.p12` | a provider's certificate and key; passphrase ``passphrase`` | 0600 |
 /// | `device-<i>.pem` | a virtual device's certificate and key, where one was asked for | 0600 |
 /// | `token.key` | the token key: 64 hex digits | 0600 |
+/// | `keys/AuthKey_<key id>.p8` | a key that signs provider tokens; of further teams in `keys/<team>/` | 0600 |
 /// | `crl.pem` | the revocation list, once something was revoked | 0644 |
 ///
 /// Development and production share the authority and the server, and nothing else: certificates and token key of
@@ -36,6 +37,16 @@ public struct DevelopmentPKI: Sendable, Equatable {
     public var serverFile: String { path("server.pem") }
     public var revocationFile: String { path("crl.pem") }
     public var tokenKeyFile: String { path("token\(infix).key") }
+
+    /// The directory of the keys that sign provider tokens.
+    public var keysDirectory: String { path("keys") }
+    /// The list of those keys, with their public halves: written and read by the push service.
+    public var keyListFile: String { path("keys.json") }
+
+    /// - Parameter folder: of a further team, its id; nil: the first one's.
+    public func providerKeyFile(_ id: String, folder: String?) -> String {
+        "\(folder.map { "\(keysDirectory)/\($0)" } ?? keysDirectory)/AuthKey_\(id).p8"
+    }
 
     public func pemFile(bundleID: String) -> String { path("\(bundleID)\(infix).pem") }
     public func pkcs12File(bundleID: String) -> String { path("\(bundleID)\(infix).p12") }
@@ -71,6 +82,8 @@ public struct DevelopmentPKI: Sendable, Equatable {
 ///     ``DevelopmentPKI``.
 ///   - serverNames: names of the service besides `localhost`, `127.0.0.1` and `::1`; they count only when `server.pem`
 ///     is written for the first time.
+///   - topicSuffixes: of the topics that new certificates of providers name besides their bundle ID, `.voip` for
+///     example. A topic that would be too long is left out.
 /// - Throws: ``TLSConfigurationError``: `invalidName` before anything is written, `unwritable`, the fault of an
 ///   existing authority, or `rejected` for an existing file with another topic's or environment's certificate.
 @discardableResult
@@ -78,7 +91,8 @@ public func writeDevelopmentPKI(
     directory: String,
     topics: [String],
     environments: CertificateInfo.Environments = .development,
-    serverNames: [String] = []
+    serverNames: [String] = [],
+    topicSuffixes: [String] = []
 ) throws(TLSConfigurationError) -> DevelopmentPKI {
     let pki = DevelopmentPKI(directory: directory, environments: environments)
     for topic in topics {
@@ -105,7 +119,7 @@ public func writeDevelopmentPKI(
         try authority.issueServer(names: serverNames).writePEM(to: pki.serverFile)
     }
     for topic in topics {
-        try writeClient(topic, authority, pki)
+        try writeClient(topic, topicSuffixes, authority, pki)
     }
     if !FileAccess.exists(pki.tokenKeyFile) {
         try FileAccess.write(randomHexKey(), to: pki.tokenKeyFile, mode: 0o600)
@@ -116,6 +130,7 @@ public func writeDevelopmentPKI(
 /// Writes a provider's certificate in both forms; a missing one is made from the other.
 private func writeClient(
     _ topic: String,
+    _ suffixes: [String],
     _ authority: CertificateAuthority,
     _ pki: DevelopmentPKI
 ) throws(TLSConfigurationError) {
@@ -127,7 +142,11 @@ private func writeClient(
         } else if FileAccess.exists(pkcs12) {
             try TLSIdentity(pkcs12File: pkcs12, passphrase: DevelopmentPKI.passphrase)
         } else {
-            try authority.issueClient(bundleID: topic, environments: pki.environments)
+            try authority.issueClient(
+                bundleID: topic,
+                environments: pki.environments,
+                topics: suffixes.map { topic + $0 }.filter(CertificateAuthority.isBundleID)
+            )
         }
     // "a.production" in development and "a" in production want the same file.
     guard identity.certificate.topic == topic, identity.certificate.environments.isSuperset(of: pki.environments) else {

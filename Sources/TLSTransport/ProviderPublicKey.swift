@@ -15,6 +15,16 @@ public struct ProviderPublicKey: Sendable {
         handle = key
     }
 
+    /// The key as PEM.
+    public func pem() throws(TLSConfigurationError) -> [UInt8] {
+        OpenSSLError.clearQueue()
+        let output = MemoryBIO()
+        guard PEM_write_bio_PUBKEY(output.pointer, handle.pointer) == 1 else {
+            throw .fromQueue("the public key cannot be written as PEM")
+        }
+        return output.bytes
+    }
+
     /// The signature is this key's for these bytes. About 80 µs.
     ///
     /// - Parameter signature: r and s, 32 bytes each; of another length it is none.

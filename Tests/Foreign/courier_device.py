@@ -58,12 +58,16 @@ def notification(data):
     topic, rest = counted(data)
     token, rest = counted(rest)
     expiration, priority = struct.unpack("!IB", rest[:5])
+    push_type, rest = counted(rest[5:])
+    collapse_id, payload = counted(rest)
     return {
         "topic": topic.decode(),
         "token": token.hex(),
         "expiration": expiration,
         "priority": priority,
-        "payload": rest[5:].decode(),
+        "pushType": push_type.decode(),
+        "collapseID": collapse_id.decode(),
+        "payload": payload.decode(),
     }
 
 

@@ -19,6 +19,17 @@ struct CourierFrameTests {
             .notification(notification(payload: Array(#"{"aps":{}}"#.utf8))),
             .notification(notification(payload: [])), .notification(notification(payload: [0xff, 0, 1])),
             .notification(notification(payload: [UInt8](repeating: 9, count: 5120))),
+            .notification(
+                CourierNotification(
+                    topic: longest,
+                    token: token,
+                    expiration: 0,
+                    priority: 1,
+                    pushType: "alert",
+                    collapseID: [UInt8](repeating: 7, count: 64),
+                    payload: [UInt8](repeating: 9, count: 5120)
+                )
+            ),
         ] + CourierRefusal.Code.allCases.map { .refused(CourierRefusal(code: $0, text: "because \($0)")) }
 
     private static func notification(payload: [UInt8]) -> CourierNotification {
@@ -61,7 +72,20 @@ struct CourierFrameTests {
         let notification = CourierNotification(topic: "a", token: [9, 8], expiration: 258, priority: 10, payload: [5])
         #expect(
             CourierMessage.notification(notification).encoded
-                == [0x83, 0, 11, 1, 0x61, 2, 9, 8, 0, 0, 1, 2, 10, 5]
+                == [0x83, 0, 13, 1, 0x61, 2, 9, 8, 0, 0, 1, 2, 10, 0, 0, 5]
+        )
+        let labelled = CourierNotification(
+            topic: "a",
+            token: [9],
+            expiration: 0,
+            priority: 1,
+            pushType: "mdm",
+            collapseID: [7, 6],
+            payload: [5]
+        )
+        #expect(
+            CourierMessage.notification(labelled).encoded
+                == [0x83, 0, 17, 1, 0x61, 1, 9, 0, 0, 0, 0, 1, 3, 0x6d, 0x64, 0x6d, 2, 7, 6, 5]
         )
         let refusal = CourierRefusal(code: .foreignToken, text: "x")
         #expect(CourierMessage.refused(refusal).encoded == [0x84, 0, 2, 2, 0x78])
@@ -69,7 +93,7 @@ struct CourierFrameTests {
 
     @Test("A payload that no frame can hold is not written")
     func tooLongPayload() {
-        let fits = CourierFrame.limitBytes - CourierFrame.headerBytes - 1 - 16 - 1 - 32 - 5
+        let fits = CourierFrame.limitBytes - CourierFrame.headerBytes - 1 - 16 - 1 - 32 - 5 - 2
         let bytes = CourierMessage.notification(Self.notification(payload: [UInt8](repeating: 0, count: fits))).encoded
         #expect(bytes?.count == CourierFrame.limitBytes)
         let more = Self.notification(payload: [UInt8](repeating: 0, count: fits + 1))

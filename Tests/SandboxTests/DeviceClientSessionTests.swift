@@ -143,5 +143,21 @@ struct DeviceClientSessionTests {
         #expect(line(Array(#"{"aps":{}}"#.utf8)) == head + #""payload":"{\"aps\":{}}""# + tail)
         #expect(line([0xff, 0xfe]) == head + #""payloadBase64":"//4=""# + tail)
         #expect(line([], expiration: 0) == #"{"payload":"""# + tail)
+        let labelled = DeviceNotification(
+            topic: "a",
+            token: [1],
+            expiration: 0,
+            priority: 1,
+            pushType: "voip",
+            collapseID: Array("game".utf8),
+            payload: Array("{}".utf8),
+            receivedMilliseconds: 0
+        )
+        #expect(
+            DeviceReport.notification(labelled).json
+                == #"{"collapseID":"game","payload":"{}","priority":1,"pushType":"voip","#
+                + #""received":"1970-01-01T00:00:00.000Z","token":"01","topic":"a"}"#
+        )
+        #expect(DeviceReport.notification(labelled).text == "a  priority 1  voip  collapse game  {}")
     }
 }

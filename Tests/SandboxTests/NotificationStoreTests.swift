@@ -46,6 +46,31 @@ struct NotificationStoreTests {
         #expect(store.remove(9) == nil)
     }
 
+    @Test("Push type, priority and collapse id come out as they went in", arguments: PushType.allCases)
+    func labels(pushType: PushType) {
+        var store = NotificationStore(devices: 10, limitBytes: 1 << 16)
+        for (priority, idBytes) in zip(ProviderPriority.allCases, [0, 1, 64]) {
+            var item = NotificationStore.Item(
+                instance: AppInstance(device: 3),
+                expiration: 9,
+                until: 8,
+                priority: priority,
+                isHeld: true,
+                isValid: true,
+                pushType: pushType
+            )
+            let (payload, id) = (Array("{}".utf8), [UInt8](repeating: 7, count: idBytes))
+            _ = payload.withUnsafeBytes { payload in
+                id.withUnsafeBytes { store.put(item, payload: payload, collapseID: $0, now: 0) }
+            }
+            #expect(store.item(for: 3) == item && store.payload(for: 3) == payload && store.collapseID(for: 3) == id)
+            store.clearHeld(3)
+            item.isHeld = false
+            #expect(store.item(for: 3) == item && store.payload(for: 3) == payload && store.collapseID(for: 3) == id)
+            store.remove(3)
+        }
+    }
+
     @Test("When nothing can be forgotten the oldest is evicted")
     func oldestFirst() {
         // Four units a piece.

@@ -65,15 +65,16 @@ struct SetupTests {
     func certificatesReport() async throws {
         try await withDirectory { directory in
             let first = try Sandbox.writeCertificates(directory: directory, topics: ["com.example.a"])
-            #expect(first.text == "\(directory): files written: 6, kept: 0")
+            #expect(first.text == "\(directory): files written: 8, kept: 0")
             let written = try FileManager.default.contentsOfDirectory(atPath: directory)
-            #expect(written.count == 6)
+            // The eighth is the key in its directory.
+            #expect(written.count == 8 && written.contains("keys.json") && written.contains("keys"))
             var second = try Sandbox.writeCertificates(
                 directory: directory,
                 topics: ["com.example.a", "com.example.b"]
             )
             try Sandbox.writeDeviceCertificates(directory: directory, devices: 0...2, report: &second)
-            #expect(second.json == #"{"directory":"\#(directory)","kept":6,"written":5}"#)
+            #expect(second.json == #"{"directory":"\#(directory)","kept":8,"written":5}"#)
         }
     }
 

@@ -31,6 +31,8 @@ extension CourierMessage {
                     token: try fields.name(),
                     expiration: try fields.number(),
                     priority: try fields.byte(),
+                    pushType: try fields.text(fields.counted()),
+                    collapseID: try fields.counted(),
                     payload: fields.rest()
                 )
             )
@@ -69,8 +71,14 @@ private struct CourierFields {
 
     /// A topic or token with its length in front.
     mutating func name() throws(CourierMalformation) -> [UInt8] {
+        let name = try counted()
+        guard !name.isEmpty else { throw .emptyField(kind) }
+        return name
+    }
+
+    /// A field with its length in front, which may be empty.
+    mutating func counted() throws(CourierMalformation) -> [UInt8] {
         let length = Int(try byte())
-        guard length > 0 else { throw .emptyField(kind) }
         guard data.count >= length else { throw .truncated(kind) }
         defer { data = data.dropFirst(length) }
         return Array(data.prefix(length))

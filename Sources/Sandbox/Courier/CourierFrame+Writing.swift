@@ -26,6 +26,8 @@ extension CourierMessage {
                 .adding(countedName: notification.token)
                 .adding(number: notification.expiration)
                 .adding(bytes: CollectionOfOne(notification.priority))
+                .adding(counted: notification.pushType.utf8)
+                .adding(counted: notification.collapseID)
                 .adding(bytes: notification.payload)
             return writer.isWithinLimit ? writer.frame : nil
         case .refused(let refusal):
@@ -74,6 +76,12 @@ private struct CourierFrameWriter {
     /// A topic or token that others follow.
     func adding(countedName name: some Collection<UInt8>) -> CourierFrameWriter {
         adding(bytes: CollectionOfOne(UInt8(clamping: name.count))).adding(name: name)
+    }
+
+    /// A field that may be empty and that others follow.
+    func adding(counted field: some Collection<UInt8>) -> CourierFrameWriter {
+        precondition(field.count <= Int(UInt8.max), "a field of \(field.count) bytes")
+        return adding(bytes: CollectionOfOne(UInt8(field.count))).adding(bytes: field)
     }
 
     func adding(number: UInt32) -> CourierFrameWriter {

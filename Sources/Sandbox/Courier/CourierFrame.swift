@@ -13,9 +13,13 @@
 /// | 05 | wipe | device → service | topic | token, another one |
 /// | 81 | token | service → device | length, topic · token | |
 /// | 82 | presented | service → device | topic | |
-/// | 83 | notification | service → device | length, topic · length, token · expiration (4) · priority (1) · payload | |
+/// | 83 | notification | service → device | see below | |
 /// | 84 | refused | service → device | ``CourierRefusal/Code`` (1) · text | |
 /// | 85 | unregistered | service → device | topic | |
+///
+/// A notification: length, topic · length, token · expiration (4) · priority (1) · length, push type · length, collapse
+/// id · payload. Push type and collapse id are empty for one of the binary interface, and the latter for one that came
+/// without.
 ///
 /// Topics are UTF-8, 1 to 255 bytes; tokens 1 to 255 bytes; numbers as in the binary interface of providers. Requests
 /// are answered in their order; notifications come in between. After a refusal that ends the connection nothing
@@ -71,8 +75,12 @@ struct CourierNotification: Equatable, Sendable {
     let token: [UInt8]
     /// UNIX seconds; 0 = was not to be stored.
     let expiration: UInt32
-    /// 5 or 10.
+    /// 10, 5 or 1.
     let priority: UInt8
+    /// Of the provider API; empty for one of the binary interface.
+    var pushType = ""
+    /// Of the provider API; empty: none.
+    var collapseID: [UInt8] = []
     /// As the provider sent it: whether it is JSON is for the device to find out [talk].
     let payload: [UInt8]
 }

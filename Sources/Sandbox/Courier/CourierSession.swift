@@ -160,6 +160,8 @@ struct CourierSession: Sendable {
                         token: desk.token(of: delivery.instance, topic: topic),
                         expiration: delivery.expiration,
                         priority: delivery.priority.rawValue,
+                        pushType: delivery.pushType?.rawValue ?? "",
+                        collapseID: delivery.collapseID,
                         payload: delivery.payload
                     )
                 )

@@ -100,6 +100,8 @@ struct DeviceClientSession: Sendable {
             token: notification.token,
             expiration: notification.expiration,
             priority: notification.priority,
+            pushType: notification.pushType,
+            collapseID: notification.collapseID,
             payload: notification.payload,
             receivedMilliseconds: nowMilliseconds
         )

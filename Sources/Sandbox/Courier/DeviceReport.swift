@@ -11,8 +11,9 @@ public enum DeviceReport: Sendable, Equatable {
     case notification(DeviceNotification)
 
     /// One line: `{"topic":…,"token":…}`, with `"unregistered":true` instead of the token, or with the fields of a
-    /// notification: `priority`, `expiration` (left out of one that was not to be stored), `received` and `payload`, a
-    /// string; a payload that is not UTF-8 stands in `payloadBase64`. Times are as in `2013-04-23T09:30:00.250Z`.
+    /// notification: `priority`, `expiration` (left out of one that was not to be stored), `pushType` and `collapseID`
+    /// (if it has them), `received` and `payload`, a string; a payload that is not UTF-8 stands in `payloadBase64`.
+    /// Times are as in `2013-04-23T09:30:00.250Z`.
     public var json: String {
         var line = Line()
         switch self {
@@ -27,6 +28,10 @@ public enum DeviceReport: Sendable, Equatable {
             line.token = Hex.encode(notification.token)
             line.priority = notification.priority
             if notification.expiration > 0 { line.expiration = UTCText.text(unixSeconds: notification.expiration) }
+            if !notification.pushType.isEmpty { line.pushType = notification.pushType }
+            if !notification.collapseID.isEmpty {
+                line.collapseID = String(decoding: notification.collapseID, as: UTF8.self)
+            }
             line.received = UTCText.text(unixMilliseconds: notification.receivedMilliseconds)
             line.payload = notification.text
             if line.payload == nil { line.payloadBase64 = Data(notification.payload).base64EncodedString() }
@@ -48,17 +53,19 @@ public enum DeviceReport: Sendable, Equatable {
         case .unregistered(let topic):
             "\(topic)  unregistered"
         case .notification(let notification):
-            "\(notification.topic)  priority \(notification.priority)  "
+            "\(notification.topic)  priority \(notification.priority)  \(notification.labels)"
                 + (notification.text ?? Hex.encode(notification.payload))
         }
     }
 
     /// In the order of the alphabet, as it is written.
     private struct Line: Encodable {
+        var collapseID: String?
         var expiration: String?
         var payload: String?
         var payloadBase64: String?
         var priority: UInt8?
+        var pushType: String?
         var received: String?
         var token: String?
         var topic = ""
@@ -74,12 +81,22 @@ public struct DeviceNotification: Sendable, Equatable {
     public let token: [UInt8]
     /// UNIX seconds; 0 = was not to be stored.
     public let expiration: UInt32
-    /// 5 or 10 [13].
+    /// 10, 5 [13] or 1 [later].
     public let priority: UInt8
+    /// Of the provider API; empty for one of the binary interface.
+    public var pushType = ""
+    /// Of the provider API; empty: none.
+    public var collapseID: [UInt8] = []
     /// As the provider sent it; not always JSON.
     public let payload: [UInt8]
     /// UNIX milliseconds.
     public let receivedMilliseconds: Int64
+
+    /// Push type and collapse id, for people, if there are any.
+    fileprivate var labels: String {
+        let collapse = collapseID.isEmpty ? "" : "collapse \(String(decoding: collapseID, as: UTF8.self))  "
+        return pushType.isEmpty ? "" : "\(pushType)  \(collapse)"
+    }
 
     /// The payload, if it is UTF-8.
     var text: String? { String(validating: payload, as: UTF8.self) }

@@ -14,7 +14,11 @@ struct CourierOutbox: Sendable {
         let payload: [UInt8]
         /// UNIX seconds; 0 = was not to be stored.
         let expiration: UInt32
-        let priority: NotificationPriority
+        let priority: ProviderPriority
+        /// Of the provider API only.
+        var pushType: PushType?
+        /// Of the provider API only; empty: none.
+        var collapseID: [UInt8] = []
 
         /// Bytes that count for the limit: more than it takes in memory.
         fileprivate var bytes: Int { payload.count + 64 }

@@ -22,11 +22,13 @@ struct NotificationStore: Sendable {
         let expiration: UInt32
         /// From when on it is out of date, UNIX seconds: not after the expiration.
         let until: UInt32
-        let priority: NotificationPriority
+        let priority: ProviderPriority
         /// Waits for a power-saving time, not for its device to return.
-        let isHeld: Bool
+        var isHeld: Bool
         /// See ``PayloadReading/isValid``.
         let isValid: Bool
+        /// Of the provider API only.
+        var pushType: PushType?
     }
 
     /// The notifications that had to make room for a new one.
@@ -96,19 +98,38 @@ struct NotificationStore: Sendable {
 
     /// The payload of what waits for a device, as a copy; empty when nothing does.
     func payload(for device: UInt32) -> [UInt8] {
+        content(for: device) { $0.payload(behind: $1) }
+    }
+
+    /// The collapse id of what waits for a device; empty when it has none, or nothing waits.
+    func collapseID(for device: UInt32) -> [UInt8] {
+        content(for: device) { $0.collapseID(behind: $1) }
+    }
+
+    private func content(
+        for device: UInt32,
+        _ part: (StoredRecord, UnsafeRawBufferPointer) -> UnsafeRawBufferPointer
+    ) -> [UInt8] {
         guard !isEmpty, places[Int(device)] > 0 else { return [] }
         let unit = Int(places[Int(device)]) - 1
-        let start = (unit + 1) * Self.unitBytes
-        return Array(ring[start..<start + record(at: unit).payloadBytes])
+        return ring.withUnsafeBytes { ring in
+            Array(part(record(at: unit), UnsafeRawBufferPointer(rebasing: ring[((unit + 1) * Self.unitBytes)...])))
+        }
     }
 
     /// Stores a notification for a device that has none waiting; traps when it has.
     ///
     /// - Parameters:
-    ///   - payload: valid during the call, at most 65,535 bytes.
+    ///   - payload: valid during the call, at most 65,535 bytes, and 256 less with a collapse id.
+    ///   - collapseID: valid during the call, at most 255 bytes; empty: none.
     ///   - now: UNIX seconds.
-    mutating func put(_ item: Item, payload: UnsafeRawBufferPointer, now: UInt32) -> Outcome {
-        let record = StoredRecord(item: item, payloadBytes: payload.count)
+    mutating func put(
+        _ item: Item,
+        payload: UnsafeRawBufferPointer,
+        collapseID: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
+        now: UInt32
+    ) -> Outcome {
+        let record = StoredRecord(item: item, payloadBytes: payload.count, collapseIDBytes: collapseID.count)
         var outcome = Outcome()
         guard record.units <= capacity else {
             outcome.evicted = 1
@@ -123,8 +144,8 @@ struct NotificationStore: Sendable {
         let unit = reserve(record.units, now: now, &outcome)
         ring.withUnsafeMutableBytes { ring in
             record.write(to: ring, at: unit * Self.unitBytes)
-            let start = (unit + 1) * Self.unitBytes
-            UnsafeMutableRawBufferPointer(rebasing: ring[start..<start + payload.count]).copyMemory(from: payload)
+            let content = UnsafeMutableRawBufferPointer(rebasing: ring[((unit + 1) * Self.unitBytes)...])
+            record.write(payload: payload, collapseID: collapseID, behind: content)
         }
         places[Int(item.instance.device)] = UInt32(unit + 1)
         live += record.units
@@ -145,18 +166,9 @@ struct NotificationStore: Sendable {
     mutating func clearHeld(_ device: UInt32) {
         guard !isEmpty, places[Int(device)] > 0 else { return }
         let unit = Int(places[Int(device)]) - 1
-        let record = record(at: unit)
-        let item = Item(
-            instance: record.item.instance,
-            expiration: record.item.expiration,
-            until: record.item.until,
-            priority: record.item.priority,
-            isHeld: false,
-            isValid: record.item.isValid
-        )
-        ring.withUnsafeMutableBytes { ring in
-            StoredRecord(item: item, payloadBytes: record.payloadBytes).write(to: ring, at: unit * Self.unitBytes)
-        }
+        var record = record(at: unit)
+        record.item.isHeld = false
+        ring.withUnsafeMutableBytes { record.write(to: $0, at: unit * Self.unitBytes) }
     }
 }
 

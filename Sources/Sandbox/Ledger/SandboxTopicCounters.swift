@@ -27,6 +27,9 @@ struct SandboxTopicCounters: Sendable, Equatable {
     /// Found their app missing.
     var feedback = 0
 
+    /// Requests of the provider API that were answered with an error.
+    private(set) var requestRefusals = RequestRefusals()
+
     private var refusals = [Int](repeating: 0, count: 256)
 
     /// Counts a notification that was answered with a status, or would have been if it had not been of command 0.
@@ -34,7 +37,12 @@ struct SandboxTopicCounters: Sendable, Equatable {
         refusals[Int(status.rawValue)] += 1
     }
 
-    /// The refused ones by status; only those that occurred.
+    /// Counts a request that was answered with an error.
+    mutating func countRefusal(_ refusal: RequestRefusal) {
+        requestRefusals.count(refusal)
+    }
+
+    /// Those of the binary interface that were refused, by status; only those that occurred.
     var rejected: [(status: APNsStatus, count: Int)] {
         refusals.indices.compactMap { index in
             refusals[index] > 0 ? (APNsStatus(rawValue: UInt8(index)), refusals[index]) : nil

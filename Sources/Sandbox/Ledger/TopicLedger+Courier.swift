@@ -68,25 +68,26 @@ extension TopicLedger {
                 counters.expired += 1
                 continue
             }
-            delivery.withView { route($0, to: delivery.instance, reachability, isValid: isValid, now: now) }
+            delivery.withRouted { route($0, to: delivery.instance, reachability, isValid: isValid, now: now) }
         }
     }
 }
 
 extension CourierOutbox.Delivery {
     /// The notification as it came, without its token.
-    fileprivate func withView(_ body: (NotificationView) -> Void) {
+    fileprivate func withRouted(_ body: (RoutedNotification) -> Void) {
         payload.withUnsafeBytes { payload in
-            body(
-                NotificationView(
-                    command: 2,
-                    identifier: 0,
-                    expiration: expiration,
-                    priority: priority,
-                    token: UnsafeRawBufferPointer(start: nil, count: 0),
-                    payload: payload
+            collapseID.withUnsafeBytes { collapseID in
+                body(
+                    RoutedNotification(
+                        expiration: expiration,
+                        priority: priority,
+                        payload: payload,
+                        pushType: pushType,
+                        collapseID: collapseID
+                    )
                 )
-            )
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ import APNsProtocol
 extension TopicLedger {
     @inline(__always)
     mutating func route(
-        _ notification: NotificationView,
+        _ notification: RoutedNotification,
         to instance: AppInstance,
         _ reachability: DevicePopulation.Reachability,
         isValid: Bool,
@@ -19,7 +19,7 @@ extension TopicLedger {
         switch reachability {
         case .online:
             // What may not be stored cannot be held either [ours].
-            if notification.priority == .powerSaving, expiration > 0 {
+            if notification.priority != .immediate, expiration > 0 {
                 keep(notification, for: instance, isHeld: true, isValid: isValid, now: now)
             } else {
                 // The device is awake for this one: what is held goes with it, the older first [ours].
@@ -89,14 +89,16 @@ extension TopicLedger {
     }
 
     @inline(__always)
-    private mutating func deliver(_ notification: NotificationView, to instance: AppInstance, isValid: Bool) {
+    private mutating func deliver(_ notification: RoutedNotification, to instance: AppInstance, isValid: Bool) {
         countDelivery(instance, isValid: isValid)
         guard !outbox.isEmpty, outbox.hasDevice(instance.device) else { return }
         let delivery = CourierOutbox.Delivery(
             instance: instance,
             payload: Array(notification.payload),
             expiration: notification.expiration,
-            priority: notification.priority
+            priority: notification.priority,
+            pushType: notification.pushType,
+            collapseID: Array(notification.collapseID)
         )
         outbox.append(delivery)
     }
@@ -120,7 +122,9 @@ extension TopicLedger {
                 instance: item.instance,
                 payload: store.payload(for: device),
                 expiration: item.expiration,
-                priority: item.priority
+                priority: item.priority,
+                pushType: item.pushType,
+                collapseID: store.collapseID(for: device)
             )
             outbox.append(delivery)
         }
@@ -130,7 +134,7 @@ extension TopicLedger {
 
     /// One notification per app and device: a newer one replaces it [13].
     private mutating func keep(
-        _ notification: NotificationView,
+        _ notification: RoutedNotification,
         for instance: AppInstance,
         isHeld: Bool,
         isValid: Bool,
@@ -151,9 +155,15 @@ extension TopicLedger {
             until: min(notification.expiration, overflow ? .max : limit),
             priority: notification.priority,
             isHeld: isHeld,
-            isValid: isValid
+            isValid: isValid,
+            pushType: notification.pushType
         )
-        let outcome = store.put(item, payload: notification.payload, now: now)
+        let outcome = store.put(
+            item,
+            payload: notification.payload,
+            collapseID: notification.collapseID,
+            now: now
+        )
         counters.stored += 1 - outcome.evicted - outcome.expired
         counters.held += (isHeld ? 1 : 0) - outcome.held
         counters.evicted += outcome.evicted

@@ -35,7 +35,7 @@ struct TopicLedger: Sendable {
     /// Of these: tuples that a reader's system has acknowledged.
     private(set) var feedbackArrived = 0
     var counters = SandboxTopicCounters()
-    /// The notifications that wait, see ``TopicLedger/route(_:_:_:_:now:)``.
+    /// The notifications that wait, see ``TopicLedger/route(_:to:_:isValid:now:)``.
     var store: NotificationStore
     /// The devices whose notifications wait for a power-saving time.
     var heldDevices: HeldDevices
@@ -79,14 +79,20 @@ struct TopicLedger: Sendable {
             trace.noteEvent(.refused, device: instance.device)
             return protocolErrorStatus
         }
-        counters.accepted += 1
-        memory.insert(instance, mark: reading.mark)
-        log.append(instance, mark: reading.mark)
-        if recorded.isRecording {
-            recorded.append(AcceptedRecord(topic: topic, instance: instance, mark: reading.mark, time: now))
-        }
-        route(notification, to: instance, reachability, isValid: reading.isValid, now: now)
+        noteAcceptance(instance, mark: reading.mark, now: now)
+        route(RoutedNotification(notification), to: instance, reachability, isValid: reading.isValid, now: now)
         return nil
+    }
+
+    /// Writes an acceptance into the books.
+    @inline(__always)
+    mutating func noteAcceptance(_ instance: AppInstance, mark: UInt32, now: UInt32) {
+        counters.accepted += 1
+        memory.insert(instance, mark: mark)
+        log.append(instance, mark: mark)
+        if recorded.isRecording {
+            recorded.append(AcceptedRecord(topic: topic, instance: instance, mark: mark, time: now))
+        }
     }
 
     /// Lists an app as missing, now.

@@ -26,7 +26,8 @@ final class PushService: Sendable {
             self.number = number
             self.courier = courier
             ledger = Mutex(TopicLedger(devices: devices, settings: settings))
-            withLedger { $0.faults = FaultPlan(salt: Self.salt(name)) }
+            // Topics that are seeded alike have different chances.
+            withLedger { $0.faults = FaultPlan(salt: TextHash.fnv1a(name)) }
         }
 
         /// Reads or changes the ledger, and calls the devices that have something to fetch since.
@@ -132,10 +133,5 @@ extension PushService.Topic {
     func changeFaults(_ body: (inout FaultPlan) -> Void) {
         withLedger { body(&$0.faults) }
         bell.ring()
-    }
-
-    /// FNV-1a of a name, so that topics that are seeded alike have different chances.
-    fileprivate static func salt(_ name: String) -> UInt64 {
-        name.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 }

@@ -33,7 +33,7 @@ public struct TokenMint {
 
     let cipher: TokenCipher
     private let environment: PushEnvironment
-    private let topicHash: UInt64
+    let topicHash: UInt64
 
     /// A mint for `topic`, a bundle ID.
     ///
@@ -50,7 +50,7 @@ public struct TokenMint {
         cipher = TokenCipher(key: key)
         self.environment = environment
         self.mintedBytes = mintedBytes
-        topicHash = Self.hash(topic)
+        topicHash = TextHash.fnv1a(topic)
     }
 
     /// Writes the token of one app instance to the start of `output`, which is long enough for it.
@@ -108,12 +108,17 @@ public struct TokenMint {
         )
         let generation = plain.load(fromByteOffset: 4, as: UInt8.self)
         guard second == Self.seal,
-            UInt64(littleEndian: plain.load(fromByteOffset: 8, as: UInt64.self)) == topicHash,
+            Self.topicHash(in: plain) == topicHash,
             plain.load(fromByteOffset: 4, as: UInt32.self)
                 == head(generation: generation, tailBytes: tokenBytes - Self.tokenBytes)
         else { return nil }
         let device = UInt32(littleEndian: plain.load(fromByteOffset: 0, as: UInt32.self))
         return AppInstance(device: device, generation: generation, tokenBytes: UInt8(tokenBytes))
+    }
+
+    /// The hash of the topic in a token that has been decrypted; any number for one that was not minted here.
+    static func topicHash(in plain: UnsafeRawPointer) -> UInt64 {
+        UInt64(littleEndian: plain.load(fromByteOffset: 8, as: UInt64.self))
     }
 
     /// Bytes 4 to 7.
@@ -123,11 +128,6 @@ public struct TokenMint {
 
     /// Any constant does; this one reads "belfry:token:v01" in a dump.
     private static let seal: (UInt64, UInt64) = (0x743a_7972_666c_6562, 0x3130_763a_6e65_6b6f)
-
-    /// FNV-1a: stable over processes and machines, as the tokens have to be.
-    private static func hash(_ topic: String) -> UInt64 {
-        topic.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-    }
 }
 
 /// One app on one virtual device, as a token names it.

@@ -1,4 +1,3 @@
-import Glibc
 import Logging
 import Synchronization
 import TLSTransport
@@ -22,9 +21,17 @@ final class ProviderTrust: Sendable {
         }
     }
 
+    /// Contexts of one revocation list.
+    private struct Contexts {
+        /// Of the binary interface and the courier: without a certificate nobody is served [10].
+        let binary: TLSContext
+        /// Of the provider API: everybody is asked for a certificate, provider tokens do without [later].
+        let api: TLSContext
+    }
+
     private struct State {
-        var follower = RevocationFollower()
-        var context: TLSContext
+        var follower = FileFollower()
+        var contexts: Contexts
     }
 
     private let identity: TLSIdentity
@@ -48,40 +55,44 @@ final class ProviderTrust: Sendable {
         authority = try TLSTrust.file(authorityFile).inMemory()
         file = revocations.path
         self.logger = logger
-        var follower = RevocationFollower()
-        let isThere = follower.observe(Self.stamp(of: file)) == .load
+        var follower = FileFollower()
+        let isThere = follower.observe(FileStamp(of: file)) == .load
         var list: RevocationList?
         if isThere || revocations == .required(file) {
             list = try RevocationList(pemFile: file, issuedBy: authority)
         }
-        let context = try Self.context(identity, authority, list)
-        state = Mutex(State(follower: follower, context: context))
+        let contexts = try Self.contexts(identity, authority, list)
+        state = Mutex(State(follower: follower, contexts: contexts))
     }
 
-    /// The context for a connection that begins now.
-    ///
+    /// The context for a connection of the binary interface, or of a device, that begins now.
+    func context() -> TLSContext { contexts().binary }
+
+    /// The context for a connection to the provider API that begins now.
+    func apiContext() -> TLSContext { contexts().api }
+
     /// Reads the list when its file has changed: a few kilobytes, and the other threads' new connections wait for it.
     /// One that cannot be used is logged, and the last good one stays in force.
-    func context() -> TLSContext {
+    private func contexts() -> Contexts {
         state.withLock { state in
-            switch state.follower.observe(Self.stamp(of: file)) {
+            switch state.follower.observe(FileStamp(of: file)) {
             case .keep:
                 break
             case .reportMissing:
                 logger.error("the revocation list is gone, what it said stays in force", metadata: ["file": "\(file)"])
             case .load:
-                if let context = load() { state.context = context }
+                if let contexts = load() { state.contexts = contexts }
             }
-            return state.context
+            return state.contexts
         }
     }
 
-    private func load() -> TLSContext? {
+    private func load() -> Contexts? {
         do throws(TLSConfigurationError) {
             let list = try RevocationList(pemFile: file, issuedBy: authority)
-            let context = try Self.context(identity, authority, list)
+            let contexts = try Self.contexts(identity, authority, list)
             logger.info("revocation list read", metadata: ["file": "\(file)", "revoked": "\(list.entries.count)"])
-            return context
+            return contexts
         } catch {
             logger.error(
                 "the revocation list cannot be used, the last good one stays in force",
@@ -91,26 +102,26 @@ final class ProviderTrust: Sendable {
         }
     }
 
-    private static func context(
+    private static func contexts(
         _ identity: TLSIdentity,
         _ authority: TLSTrust,
         _ revocations: RevocationList?
-    ) throws(TLSConfigurationError) -> TLSContext {
-        try TLSContext(
+    ) throws(TLSConfigurationError) -> Contexts {
+        let binary = try TLSContext(
             server: identity,
             clientTrust: authority,
             requireClientCertificate: true,
             revocations: revocations
         )
-    }
-
-    private static func stamp(of file: String) -> FileStamp? {
-        var status = stat()
-        guard stat(file, &status) == 0 else { return nil }
-        return FileStamp(
-            inode: UInt64(status.st_ino),
-            sizeBytes: Int64(status.st_size),
-            modifiedNanoseconds: Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
+        let api = try TLSContext(
+            server: identity,
+            clientTrust: authority,
+            requireClientCertificate: false,
+            revocations: revocations,
+            protocols: ["h2"],
+            // The service does not insist on ALPN [field], and who speaks HTTP/1.1 is told so in words.
+            refusesOtherProtocols: false
         )
+        return Contexts(binary: binary, api: api)
     }
 }

@@ -3,12 +3,12 @@ import Testing
 @testable import Sandbox
 
 /// The times at which the revocation list is read again.
-struct RevocationFollowerTests {
+struct FileFollowerTests {
     private let stamp = FileStamp(inode: 1, sizeBytes: 100, modifiedNanoseconds: 5)
 
     @Test("A state of the file is read once, and any change of inode, size or time is another state")
     func readOnce() {
-        var follower = RevocationFollower()
+        var follower = FileFollower()
         let states = [
             stamp,
             FileStamp(inode: 2, sizeBytes: 100, modifiedNanoseconds: 5),
@@ -23,7 +23,7 @@ struct RevocationFollowerTests {
 
     @Test("A file that never was is nothing, one that goes away is reported once, one that comes back is read")
     func missing() {
-        var follower = RevocationFollower()
+        var follower = FileFollower()
         let actions = [nil, stamp, nil, nil, stamp, stamp].map { follower.observe($0) }
         #expect(actions == [.keep, .load, .reportMissing, .keep, .load, .keep])
     }
