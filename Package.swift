@@ -75,7 +75,7 @@ let package = Package(
         .target(
             name: "Sandbox",
             dependencies: [
-                "APNsProtocol", "CVector", "SocketErrors", "TLSTransport", logging,
+                "APNsProtocol", "CVector", "HTTP2Transport", "SocketErrors", "TLSTransport", logging,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ] + nio,
             exclude: ["README.md"],
@@ -224,7 +224,9 @@ let package = Package(
         ),
         .testTarget(
             name: "SandboxTests",
-            dependencies: ["APNsProtocol", "Sandbox", "TLSTransport", "TestSupport", logging, nioEmbedded] + nio
+            dependencies: [
+                "APNsProtocol", "HTTP2Transport", "Sandbox", "TLSTransport", "TestSupport", logging, nioEmbedded,
+            ] + nio
         ),
         .testTarget(name: "FuzzTests", dependencies: ["belfry-fuzz"]),
         // The pipeline, each target beside its tests; BelfryTools tells two of them the exit code of an error.

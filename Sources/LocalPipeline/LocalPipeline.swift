@@ -59,6 +59,7 @@ public final class LocalPipeline {
         var gateway = 0
         var feedback = 0
         var device = 0
+        var api = 0
         var control = 0
     }
 
@@ -216,7 +217,7 @@ public final class LocalPipeline {
                 "sandbox", "serve", "--pki", pki, "--topics", options.topics.joined(separator: ","),
                 "--devices", "\(options.devices)", "--gateway-port", "\(wanted.gateway)",
                 "--feedback-port", "\(wanted.feedback)", "--control-port", "\(wanted.control)",
-                "--device-port", "\(wanted.device)",
+                "--device-port", "\(wanted.device)", "--api-port", "\(wanted.api)",
             ] + options.sandboxArguments
         )
         sandboxServer = server

@@ -6,10 +6,10 @@ import NIOPosix
 import SocketErrors
 import TLSTransport
 
-/// A running push service: gateway, feedback service, courier and control port.
+/// A running push service: gateway, provider API, feedback service, courier and control port.
 ///
-/// Owns its threads: gateway and feedback share the configured number, the control port has one of its own, so that it
-/// answers while the gateway is busy, and so has the courier. ``stop()`` is to be called before the last reference
+/// Owns its threads: gateway, provider API and feedback share the configured number, the control port has one of its
+/// own, so that it answers while the gateway is busy, and so has the courier. ``stop()`` is to be called before the last reference
 /// goes.
 public final class SandboxServer: Sendable {
     /// Ports on which it listens.
@@ -46,7 +46,9 @@ public final class SandboxServer: Sendable {
         try check(configuration)
         try configuration.checkFormats()
         let (trust, tokenKey) = try secrets(configuration, logger)
-        let refusingTLS = try refusingContext(DevelopmentPKI(directory: configuration.pkiDirectory))
+        let pki = DevelopmentPKI(directory: configuration.pkiDirectory)
+        let refusingTLS = try refusingContext(pki)
+        let keys = try ProviderKeyRing(file: pki.keyListFile, environment: configuration.environment, logger: logger)
         let service = PushService(configuration: configuration, tokenKey: tokenKey, clock: clock)
         let script = try configuration.faultScript.map { try FaultScriptRunner(file: $0, service: service) }
         // The last that can fail before the threads: it has one of its own, which has to be ended.
@@ -64,6 +66,8 @@ public final class SandboxServer: Sendable {
             let feedback = door.bootstrap(on: providerThreads, to: .feedback) { topic in
                 FeedbackHandler(service: service, topic: topic, logger: logger)
             }
+            let api = APIDoor(service: service, trust: trust, keys: keys, refusingTLS: refusingTLS, logger: logger)
+                .bootstrap(on: providerThreads)
             let courier = CourierDoor(service: service, trust: trust, logger: logger).bootstrap(on: courierThread)
             let control = try await controlBootstrap(on: controlThread, service: service)
             let ports = SandboxPorts(
@@ -75,6 +79,7 @@ public final class SandboxServer: Sendable {
                     "feedback-port"
                 ),
                 device: try await bind(courier, configuration.listenHost, configuration.devicePort, "device-port"),
+                api: try await bind(api, configuration.listenHost, configuration.apiPort, "api-port"),
                 control: try await bind(control, "127.0.0.1", configuration.controlPort, "control-port")
             )
             let interval = TimeAmount.nanoseconds(Int64(configuration.ledger.powerSavingInterval * 1e9))

@@ -9,7 +9,7 @@ import Sandbox
 struct SandboxCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sandbox",
-        abstract: "Play the push service: gateway, feedback service and virtual devices.",
+        abstract: "Play the push service: gateway, provider API, feedback service and virtual devices.",
         subcommands: [
             SandboxServeCommand.self, SandboxCertificatesCommand.self, SandboxTokensCommand.self,
             SandboxAcceptedCommand.self, SandboxDeviceCommand.self, SandboxRevokeCommand.self,
@@ -35,7 +35,7 @@ struct SandboxServeCommand: AsyncParsableCommand {
     @Option(help: "Virtual devices; each has the app of every topic.")
     var devices: Int
 
-    @Option(help: "Address to listen on for gateway, feedback and devices.")
+    @Option(help: "Address to listen on for gateway, provider API, feedback and devices.")
     var listen = "127.0.0.1"
 
     @Option(help: "Port of the gateway.")
@@ -46,6 +46,9 @@ struct SandboxServeCommand: AsyncParsableCommand {
 
     @Option(help: "Port of the courier for devices.")
     var devicePort: UInt16 = 5223
+
+    @Option(help: "Port of the provider API: HTTP/2 with certificates or provider tokens.")
+    var apiPort: UInt16 = 2197
 
     @Option(help: "Port of the control interface.")
     var controlPort: UInt16 = 2190
@@ -59,7 +62,7 @@ struct SandboxServeCommand: AsyncParsableCommand {
     )
     var faults: String?
 
-    @Option(help: "Event-loop threads for gateway and feedback.")
+    @Option(help: "Event-loop threads for gateway, provider API and feedback.")
     var threads = 1
 
     @OptionGroup var environment: SandboxEnvironmentOption
@@ -84,6 +87,7 @@ struct SandboxServeCommand: AsyncParsableCommand {
         configuration.feedbackPort = Int(feedbackPort)
         configuration.controlPort = Int(controlPort)
         configuration.devicePort = Int(devicePort)
+        configuration.apiPort = Int(apiPort)
         configuration.threads = threads
         configuration.faultScript = faults
         configuration.environment = environment.value
@@ -107,10 +111,12 @@ struct SandboxServeCommand: AsyncParsableCommand {
 struct SandboxCertificatesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "certificates",
-        abstract: "Write a development PKI: ca.pem, server.pem, token.key, <bundle>.pem and <bundle>.p12.",
+        abstract: "Write a development PKI: ca.pem, server.pem, token.key, certificates and keys of providers.",
         discussion: """
-            What is there already is kept; topics can be added. The passphrase of the .p12 files is belfry. Production \
-            has token key and certificates of its own: token.production.key, <bundle>.production.pem and .p12.
+            Providers get <bundle>.pem and <bundle>.p12, and keys/AuthKey_<key id>.p8 for provider tokens, which \
+            keys.json lists. What is there already is kept; topics can be added. The passphrase of the .p12 files is \
+            belfry. Production has token key, certificates and keys of its own: token.production.key, \
+            <bundle>.production.pem and .p12.
             """
     )
 
@@ -124,6 +130,12 @@ struct SandboxCertificatesCommand: AsyncParsableCommand {
     @Option(help: "Virtual devices to write a device-<i>.pem for as well: one number or first-last.")
     var devices: DeviceRange?
 
+    @Option(help: "Team of the topics; the keys of further teams stand in keys/<team>/.")
+    var team = Sandbox.defaultTeam
+
+    @Flag(help: "Write a key for each of the topics alone as well.")
+    var topicKeys = false
+
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
@@ -133,7 +145,9 @@ struct SandboxCertificatesCommand: AsyncParsableCommand {
                 directory: pki.directory,
                 topics: topics.names,
                 serverNames: names,
-                environment: environment.value
+                environment: environment.value,
+                team: team,
+                withTopicKeys: topicKeys
             )
             if let devices = devices?.range {
                 try Sandbox.writeDeviceCertificates(directory: pki.directory, devices: devices, report: &report)

@@ -100,11 +100,12 @@ extension IntegrationTests {
             defer { occupant.kill() }
             let line = try occupant.nextLine(within: patience)
             let port = String(try #require(line.split(separator: ":").last).filter(\.isNumber))
-            let sandbox = "sandbox serve --pki DIR/pki --topics a --devices 1 --gateway-port 0 --feedback-port 0"
+            let sandbox = "sandbox serve --pki DIR/pki --topics a --devices 1 --gateway-port 0 --feedback-port 0 --api-port"
             for words in [
                 "broker --port \(port)",
-                "\(sandbox) --device-port 0 --control-port \(port)",
-                "\(sandbox) --device-port \(port) --control-port 0",
+                "\(sandbox) 0 --device-port 0 --control-port \(port)",
+                "\(sandbox) 0 --device-port \(port) --control-port 0",
+                "\(sandbox) \(port) --device-port 0 --control-port 0",
             ] {
                 let process = try Self.start(words.split(separator: " ").map(String.init), in: directory)
                 defer { process.kill() }

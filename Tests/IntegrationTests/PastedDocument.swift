@@ -19,6 +19,7 @@ final class PastedDocument {
     private static let gateway = "2195"
     private static let feedback = "2196"
     private static let device = "5223"
+    private static let api = "2197"
     private static let control = "2190"
     private static let redis = "6390"
 
@@ -26,7 +27,7 @@ final class PastedDocument {
         let ports = try Self.freePorts()
         func free(_ name: String) -> String { "\(ports[name] ?? 0)" }
         text = try documentText(path)
-            .replacing(/\b(?:2190|2195|2196|5223|6390)\b/.wordBoundaryKind(.simple)) { free(String($0.output)) }
+            .replacing(/\b(?:2190|2195|2196|2197|5223|6390)\b/.wordBoundaryKind(.simple)) { free(String($0.output)) }
         let shell = ShellBlocks(text)
         (blocks, outputs) = (shell.blocks, shell.outputs)
         controlPort = ports[Self.control] ?? 0
@@ -40,7 +41,8 @@ final class PastedDocument {
             case "$1 $2" in
             "sandbox serve")
                 exec '\(belfry)' "$@" --gateway-port \(free(Self.gateway)) --feedback-port \(free(Self.feedback)) \\
-                    --device-port \(free(Self.device)) --control-port \(free(Self.control)) ;;
+                    --device-port \(free(Self.device)) --api-port \(free(Self.api)) \\
+                    --control-port \(free(Self.control)) ;;
             "sandbox device") exec '\(belfry)' "$@" --port \(free(Self.device)) ;;
             *) exec '\(belfry)' "$@" ;;
             esac
@@ -66,7 +68,7 @@ final class PastedDocument {
     /// A port for each of those that documents name, by its name.
     private static func freePorts() throws -> [String: Int] {
         var ports: [String: Int] = [:]
-        for name in [gateway, feedback, device, control, redis] {
+        for name in [gateway, feedback, device, api, control, redis] {
             repeat { ports[name] = try freePort() } while Set(ports.values).count < ports.count
         }
         return ports

@@ -33,6 +33,7 @@ struct RunningSandbox: Sendable {
         configuration.feedbackPort = 0
         configuration.controlPort = 0
         configuration.devicePort = 0
+        configuration.apiPort = 0
         configuration.threads = threads
         configuration.ledger = ledger
         if let faultScript {

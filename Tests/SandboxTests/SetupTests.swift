@@ -19,6 +19,7 @@ struct SetupTests {
         configuration.feedbackPort = 0
         configuration.controlPort = 0
         configuration.devicePort = 0
+        configuration.apiPort = 0
         change(&configuration)
         let server = try await SandboxServer.start(configuration, logger: RunningSandbox.quietLogger)
         try await server.stop()
@@ -186,7 +187,7 @@ struct SetupTests {
 
     @Test("The ready line is the one of the command line's contract")
     func readyLine() {
-        let ports = SandboxPorts(gateway: 2195, feedback: 2196, device: 5223, control: 2190)
-        #expect(ports.json == #"{"gateway":2195,"feedback":2196,"device":5223,"control":2190}"#)
+        let ports = SandboxPorts(gateway: 2195, feedback: 2196, device: 5223, api: 2197, control: 2190)
+        #expect(ports.json == #"{"gateway":2195,"feedback":2196,"device":5223,"api":2197,"control":2190}"#)
     }
 }

@@ -51,6 +51,11 @@ public struct ProviderRequestHead: Sendable {
         }
     }
 
+    /// The value of a field as text; nil: absent. For the cold path.
+    public func text(of field: ProviderHeader) -> String? {
+        ranges[field.rawValue].map { String(decoding: bytes[$0], as: UTF8.self) }
+    }
+
     /// The values of a head.
     public struct Values {
         private let bytes: UnsafeRawBufferPointer

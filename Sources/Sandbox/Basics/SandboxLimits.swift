@@ -1,3 +1,5 @@
+import APNsProtocol
+import HTTP2Transport
 import NIOCore
 
 /// Every limit of the sandbox in one place, so that nothing a peer or a caller sends makes it grow.
@@ -54,6 +56,19 @@ enum SandboxLimits {
             maximum: readBytes.upperBound
         )
     }
+
+    /// Streams of a connection to the provider API: "with a certificate 500 to 1500" [field].
+    static let apiStreams = 1000
+
+    /// Streams of a connection whose provider token has not proven good [field].
+    static let probationStreams = 1
+
+    /// Bounds on the conduct of a provider. More than the longest payload is not looked at.
+    static let apiPeer: PeerLimits = {
+        var limits = PeerLimits.ofServer
+        limits.bodyBytes = PayloadLimit.voip
+        return limits
+    }()
 
     /// The body of a control request.
     static let controlBodyBytes = 1 << 20

@@ -2,10 +2,12 @@
 struct StatsDocument: Encodable {
     /// See ``SandboxTopicCounters``; `distinct` counts (token, value of the custom payload key `n`).
     struct Topic: Encodable {
+        /// Of both interfaces.
         let accepted: Int
         let distinct: Int
         /// Only there, and true, when more pairs came than are remembered: `distinct` is too low then.
         let distinctIncomplete: Bool?
+        /// By status, or for the provider API by status and reason: `8`, `400 BadDeviceToken`.
         let rejected: [String: Int]
         let discarded: Int
         let delivered: Int
@@ -39,7 +41,7 @@ struct StatsDocument: Encodable {
         let removed: Int
     }
 
-    /// Gateway and feedback service together.
+    /// Gateway, provider API and feedback service together.
     struct Connections: Encodable {
         let open: Int
         let total: Int
@@ -58,7 +60,14 @@ struct StatsDocument: Encodable {
         let dropped: Int
     }
 
+    /// The provider API, as far as it is no topic's.
+    struct API: Encodable {
+        /// Requests that were refused and name no topic that is served, by status and reason.
+        let rejected: [String: Int]
+    }
+
     let topics: [String: Topic]
+    let api: API
     let courier: Courier
     let connections: Connections
     /// Number of times each fault struck, over all topics. Faults that were never on are left out.
@@ -81,6 +90,7 @@ struct StatsDocument: Encodable {
         }
         self.topics = topics
         self.faults = faults
+        api = API(rejected: service.refusalsWithoutTopic.byName)
         let couriers = service.courier.counters
         courier = Courier(
             connected: couriers.connected,
@@ -104,7 +114,10 @@ extension StatsDocument.Topic {
         accepted = counters.accepted
         distinct = ledger.memory.count
         distinctIncomplete = ledger.memory.isFull ? true : nil
-        rejected = Dictionary(uniqueKeysWithValues: counters.rejected.map { ("\($0.status.rawValue)", $0.count) })
+        rejected = counters.requestRefusals.byName.merging(
+            counters.rejected.map { ("\($0.status.rawValue)", $0.count) },
+            uniquingKeysWith: +
+        )
         discarded = counters.discarded
         delivered = counters.delivered
         stored = counters.stored

@@ -38,7 +38,7 @@ final class PushService: Sendable {
         }
     }
 
-    /// Gateway and feedback connections since the start.
+    /// Connections of providers since the start.
     struct ConnectionCounters: Sendable {
         var open = 0
         var total = 0
@@ -56,6 +56,7 @@ final class PushService: Sendable {
     private let tokenKey: [UInt8]
     private let door = Mutex(DoorPlan())
     private let connectionCounters = Mutex(ConnectionCounters())
+    private let apiRefusals = Mutex(RequestRefusals())
     private let droppedRecords = Atomic(0)
     private let clock: @Sendable () -> UInt32
 
@@ -110,6 +111,21 @@ final class PushService: Sendable {
 
     func countConnections(_ body: (inout ConnectionCounters) -> Void) {
         connectionCounters.withLock { body(&$0) }
+    }
+}
+
+// MARK: The provider API
+
+extension PushService {
+    /// Requests of the provider API that were refused and name no topic that is served.
+    var refusalsWithoutTopic: RequestRefusals {
+        apiRefusals.withLock { $0 }
+    }
+
+    func countAPIRefusals(_ refusals: [RequestRefusal]) {
+        apiRefusals.withLock { counted in
+            for refusal in refusals { counted.count(refusal) }
+        }
     }
 }
 

@@ -2,7 +2,8 @@ import APNsProtocol
 
 /// Settings that a sandbox is started with.
 public struct SandboxConfiguration: Sendable {
-    /// The directory with `server.pem`, `ca.pem` and `token.key` (in production `token.production.key`).
+    /// The directory with `server.pem`, `ca.pem` and `token.key` (in production `token.production.key`), and, for
+    /// provider tokens, `keys.json`.
     public var pkiDirectory: String
     /// Bundle IDs. A provider whose certificate is for another one is turned away.
     public var topics: [String]
@@ -19,7 +20,9 @@ public struct SandboxConfiguration: Sendable {
     public var controlPort = 2190
     /// The courier's, for devices. See ``gatewayPort``.
     public var devicePort = 5223
-    /// Event-loop threads for gateway and feedback, at least 1.
+    /// The provider API's. See ``gatewayPort``.
+    public var apiPort = 2197
+    /// Event-loop threads for gateway, provider API and feedback, at least 1.
     public var threads = 1
     /// The environment it plays. Certificates of the other one are turned away, tokens of the other one are invalid.
     public var environment = PushEnvironment.development
@@ -49,11 +52,14 @@ public struct SandboxPorts: Sendable, Hashable {
     public let feedback: Int
     /// The courier, for devices.
     public let device: Int
+    /// The HTTP/2 interface of providers.
+    public let api: Int
     /// Statistics and commands.
     public let control: Int
 
     /// One line of JSON, for whoever started the process with port 0.
     public var json: String {
-        "{\"gateway\":\(gateway),\"feedback\":\(feedback),\"device\":\(device),\"control\":\(control)}"
+        "{\"gateway\":\(gateway),\"feedback\":\(feedback),\"device\":\(device),\"api\":\(api),"
+            + "\"control\":\(control)}"
     }
 }

@@ -1,0 +1,81 @@
+import APNsProtocol
+import HTTP2Transport
+import NIOCore
+
+/// Writes the answers of one connection, into memory that is reused.
+struct APIAnswers: ~Copyable {
+    private static let idName: StaticString = "apns-id"
+
+    private var success = HTTP2Fields()
+    private var failure = HTTP2Fields()
+    private let successID: Int
+    private let failureID: Int
+    /// Only in development [later].
+    private let uniqueID: Int?
+    /// Bodies without a time, which are the same for everybody.
+    private var bodies: [ProviderReason: ByteBuffer] = [:]
+    /// The names of the ids are in the client's table once they were sent.
+    private var areNamesKnown = false
+    private var random: SplitMix64
+
+    /// - Parameter seed: of the ids that the service makes.
+    init(environment: PushEnvironment, seed: UInt64) {
+        random = SplitMix64(seed: seed)
+        successID = success.append("apns-id", "")
+        uniqueID = environment == .development ? success.append("apns-unique-id", "") : nil
+        failureID = failure.append("apns-id", "")
+        failure.append("content-type", "application/json")
+    }
+
+    /// Answers that the notification was accepted.
+    mutating func succeed(_ request: APIRequest, on http: HTTP2ServerSession) {
+        Self.setID(of: request, in: &success, at: successID, &random)
+        if let uniqueID { Self.setNewID(in: &success, at: uniqueID, &random) }
+        http.respond(to: request.stream, status: 200, success)
+        guard !areNamesKnown else { return }
+        areNamesKnown = true
+        // Their values never repeat.
+        success.setIndexing(at: successID, .never)
+        if let uniqueID { success.setIndexing(at: uniqueID, .never) }
+        failure.setIndexing(at: failureID, .never)
+    }
+
+    /// Answers that the request was refused.
+    mutating func fail(_ request: APIRequest, _ refusal: RequestRefusal, on http: HTTP2ServerSession) {
+        Self.setID(of: request, in: &failure, at: failureID, &random)
+        http.respond(to: request.stream, status: refusal.status, failure, body: body(of: refusal))
+    }
+
+    private mutating func body(of refusal: RequestRefusal) -> ByteBuffer {
+        let (reason, timestamp) = (refusal.reason, refusal.timestampMilliseconds)
+        if timestamp == nil, let body = bodies[reason] { return body }
+        let body = ByteBuffer(bytes: ProviderErrorBody(reason: reason, timestampMilliseconds: timestamp).json)
+        if timestamp == nil { bodies[reason] = body }
+        return body
+    }
+
+    /// The request's id as it came, or a new one.
+    private static func setID(
+        of request: APIRequest,
+        in fields: inout HTTP2Fields,
+        at index: Int,
+        _ random: inout SplitMix64
+    ) {
+        let isEchoed = request.message.withValue(of: idName) { value in
+            // What is no id is not sent back; that of a request in order was looked at.
+            guard request.order != nil || NotificationID(value) != nil else { return false }
+            fields.replaceValue(at: index, byteCount: value.count) { $0.copyMemory(from: value) }
+            return true
+        }
+        if isEchoed != true { setNewID(in: &fields, at: index, &random) }
+    }
+
+    /// A random UUID (RFC 9562 §5.4), in upper case as the service writes its own [field].
+    private static func setNewID(in fields: inout HTTP2Fields, at index: Int, _ random: inout SplitMix64) {
+        let id = NotificationID(
+            high: random.next() & ~0xF000 | 0x4000,
+            low: random.next() & ~(0b11 << 62) | 0b10 << 62
+        )
+        fields.replaceValue(at: index, byteCount: NotificationID.textBytes) { id.write(into: $0, isUpperCase: true) }
+    }
+}
