@@ -9,8 +9,8 @@ import TLSTransport
 /// A running push service: gateway, provider API, feedback service, courier and control port.
 ///
 /// Owns its threads: gateway, provider API and feedback share the configured number, the control port has one of its
-/// own, so that it answers while the gateway is busy, and so has the courier. ``stop()`` is to be called before the last reference
-/// goes.
+/// own, so that it answers while the gateway is busy, and so has the courier. ``stop()`` is to be called before the
+/// last reference goes.
 public final class SandboxServer: Sendable {
     /// Ports on which it listens.
     public let ports: SandboxPorts

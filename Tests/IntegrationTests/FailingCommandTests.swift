@@ -100,7 +100,8 @@ extension IntegrationTests {
             defer { occupant.kill() }
             let line = try occupant.nextLine(within: patience)
             let port = String(try #require(line.split(separator: ":").last).filter(\.isNumber))
-            let sandbox = "sandbox serve --pki DIR/pki --topics a --devices 1 --gateway-port 0 --feedback-port 0 --api-port"
+            let ports = "--gateway-port 0 --feedback-port 0"
+            let sandbox = "sandbox serve --pki DIR/pki --topics a --devices 1 \(ports) --api-port"
             for words in [
                 "broker --port \(port)",
                 "\(sandbox) 0 --device-port 0 --control-port \(port)",

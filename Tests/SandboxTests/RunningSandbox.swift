@@ -94,6 +94,26 @@ struct RunningSandbox: Sendable {
         return Provider(channel: channel, end: end.futureResult)
     }
 
+    /// Sends requests to the provider API, one after the other on one connection.
+    ///
+    /// - Returns: the answers until the connection was closed.
+    func call(_ calls: [APICall], identity: TLSIdentity?, protocols: [String] = ["h2"]) async throws -> [APIReply] {
+        let tls = try TLSContext(client: identity, trust: .file(pki.authorityFile), protocols: protocols)
+        let done = group.next().makePromise(of: [APIReply].self)
+        let channel = try await ClientBootstrap(group: group)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let pipeline = channel.pipeline.syncOperations
+                    try pipeline.addHandler(TLSHandler(context: tls, serverName: "127.0.0.1"))
+                    try pipeline.addHandler(APICaller(calls: calls, done: done))
+                }
+            }
+            .connect(host: "127.0.0.1", port: server.ports.api).get()
+        let replies = try await done.futureResult.get()
+        try? await channel.close()
+        return replies
+    }
+
     /// One request to the control port, on a connection of its own.
     func control(_ method: String, _ path: String, _ body: String = "") async throws -> (status: Int, body: String) {
         let end = group.next().makePromise(of: Provider.End.self)

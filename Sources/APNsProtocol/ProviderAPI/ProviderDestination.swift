@@ -19,9 +19,11 @@ struct ProviderDestination: Sendable {
         topic = try Self.topic(topicValue, credential)
         let bySuffix = PushType.named(bySuffixOf: topic)
         isNamed = value != nil
-        pushType = try value.map { value throws(ProviderReason) in
-            try Self.pushType(value, bySuffix: bySuffix, credential)
-        } ?? bySuffix ?? .alert
+        if let value {
+            pushType = try Self.pushType(value, bySuffix: bySuffix, credential)
+        } else {
+            pushType = bySuffix ?? .alert
+        }
         guard let bundle = pushType.bundle(ofTopic: topic) else { throw .invalidPushType }
         self.bundle = bundle
     }

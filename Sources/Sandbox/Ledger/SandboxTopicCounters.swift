@@ -42,7 +42,7 @@ struct SandboxTopicCounters: Sendable, Equatable {
         requestRefusals.count(refusal)
     }
 
-    /// Those of the binary interface that were refused, by status; only those that occurred.
+    /// Refused notifications of the binary interface by status; only those that occurred.
     var rejected: [(status: APNsStatus, count: Int)] {
         refusals.indices.compactMap { index in
             refusals[index] > 0 ? (APNsStatus(rawValue: UInt8(index)), refusals[index]) : nil

@@ -13,7 +13,7 @@ struct APIRequest {
     var refusal: RequestRefusal?
 }
 
-/// What a request in order asks for.
+/// The content of a request in order, but for its payload.
 struct APIOrder {
     let instance: AppInstance
     /// UNIX seconds; 0: not to be stored. `UInt32.max`: for as long as the service stores.
