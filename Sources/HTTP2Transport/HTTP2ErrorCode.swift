@@ -7,6 +7,12 @@ public struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
+    /// The code of this name in the specification, e.g. `REFUSED_STREAM`; nil for others.
+    public init?(name: String) {
+        guard let index = Self.names.firstIndex(of: name) else { return nil }
+        self.init(rawValue: UInt32(index))
+    }
+
     public static let noError = HTTP2ErrorCode(rawValue: 0x0)
     public static let protocolError = HTTP2ErrorCode(rawValue: 0x1)
     public static let internalError = HTTP2ErrorCode(rawValue: 0x2)

@@ -35,8 +35,11 @@ extension IntegrationTests {
                 #expect(!commands.isEmpty)
                 // The answer to -N has no end.
                 for words in commands where !words.contains("-N") {
-                    let address = try #require(words.last { $0.hasPrefix("http") })
-                        .replacing("127.0.0.1:2190/", with: "127.0.0.1:\(pipeline.controlPort)/")
+                    let named = try #require(words.last { $0.hasPrefix("http") })
+                    // The provider API is another port's.
+                    guard named.hasPrefix("http://") else { continue }
+                    let port = pipeline.controlPort
+                    let address = named.replacing("127.0.0.1:2190/", with: "127.0.0.1:\(port)/")
                     var request = URLRequest(url: try #require(URL(string: address)))
                     if let index = words.firstIndex(of: "-d") {
                         request.httpMethod = "POST"

@@ -52,7 +52,7 @@ struct APIConnectionTests {
         let goAway = try #require(client.goAways.first)
         #expect(goAway.last == 0 && goAway.code == .noError)
         #expect(goAway.debugData == #"{"reason":"BadCertificateEnvironment"}"#)
-        #expect(!client.http.acceptsStreams && client.session.isFinished && client.session.failure == nil)
+        #expect(!client.http.acceptsStreams && client.session.outlook == .finished && client.session.failure == nil)
     }
 
     // MARK: Provider tokens
@@ -192,7 +192,7 @@ struct APIConnectionTests {
         let length = answer.split(separator: "\r\n").first { $0.hasPrefix("content-length: ") }.map { $0.dropFirst(16) }
         let body = try #require(answer.firstRange(of: "\r\n\r\n")).upperBound
         #expect(length == "\(answer[body...].utf8.count)")
-        #expect(session.isFinished)
+        #expect(session.outlook == .finished)
         var more = ByteBuffer()
         session.takeOutput(into: &more)
         #expect(more.readableBytes == 0)
@@ -208,6 +208,6 @@ struct APIConnectionTests {
         let time = APISession.Time(clock: .uptimeNanoseconds(1), unixSeconds: APIFixture.now)
         session.receive(ByteBuffer(string: "GET / HTTP/1.1\r\n\r\n"), now: time)
         session.takeOutput(into: &output)
-        #expect(output.readableBytes == 0 && session.isFinished && session.failure != nil)
+        #expect(output.readableBytes == 0 && session.outlook == .finished && session.failure != nil)
     }
 }

@@ -232,6 +232,13 @@ final class APIClient {
         return true
     }
 
+    /// Time goes by for the connection, and its session is woken if it wants to be.
+    func advance(milliseconds: Int64) {
+        clock = clock + .milliseconds(milliseconds)
+        if let wake = session.nextWake, wake <= clock { session.wake(now: time) }
+        pump()
+    }
+
     /// Sends one request and waits for its answer; nil: there is none.
     func reply(_ call: APICall) throws -> APIReply? {
         let tag = try open(call)

@@ -122,6 +122,43 @@ struct APIServerTests {
         }
     }
 
+    @Test(
+        "Faults of connection and stream strike here, too: requests are answered later, or not at all",
+        arguments: [
+            (#"{"name":"answer-delay","milliseconds":5}"#, 3), (#"{"name":"answer-shuffle","milliseconds":5}"#, 3),
+            (#"{"name":"round-trip","milliseconds":5}"#, 3), (#"{"name":"slow-reader","bytesPerSecond":50000}"#, 3),
+            (#"{"name":"stall-after","count":1,"milliseconds":5}"#, 3), (#"{"name":"close-after","count":2}"#, 1),
+            (#"{"name":"reset-after","count":2}"#, 1), (#"{"name":"shutdown-after","count":2}"#, 2),
+            (#"{"name":"goaway-after","count":1}"#, 1), (#"{"name":"stream-limit","count":1}"#, 3),
+            (#"{"name":"connection-limit","count":0}"#, 0), (#"{"name":"refuse-certificates"}"#, 0),
+        ]
+    )
+    func faults(fault: String, answers: Int) async throws {
+        try await RunningSandbox.run { sandbox in
+            #expect(try await sandbox.control("POST", "/faults", fault).status == 200)
+            let calls = try (1...3).map { _ in try call(sandbox) }
+            let replies = try await sandbox.call(calls, identity: identity(sandbox))
+            #expect(replies.map(\.status) == [Int](repeating: 200, count: answers))
+            let name = try #require(fault.split(separator: "\"").dropFirst(3).first)
+            let stats = try await sandbox.control("GET", "/stats")
+            #expect(stats.body.contains("\"\(name)\":") && !stats.body.contains("\"\(name)\":0"))
+        }
+    }
+
+    @Test("A fault that is switched on reaches connections that are open, and goes again")
+    func changedFaults() async throws {
+        try await RunningSandbox.run { sandbox in
+            #expect(try await sandbox.control("POST", "/faults", #"{"name":"window-stall"}"#).status == 200)
+            // The windows suffice for 16 of them; the answers to the rest come when the fault is gone.
+            var large = try call(sandbox)
+            large.body = [UInt8](repeating: 0x20, count: 4000)
+            async let replies = sandbox.call([APICall](repeating: large, count: 20), identity: identity(sandbox))
+            try await sandbox.wait(for: #""accepted":16,"#)
+            #expect(try await sandbox.control("POST", "/faults", #"{"clear":true}"#).status == 200)
+            #expect(try await replies.map(\.status) == [Int](repeating: 200, count: 20))
+        }
+    }
+
     @Test("A list of keys that cannot be read is named at the start", arguments: ["nonsense", #"{"keys":[{"id":1}]}"#])
     func badKeyList(content: String) async throws {
         let error = await #expect(throws: SandboxSetupError.self) {

@@ -111,7 +111,19 @@ struct ControlTests {
             (#"{"name":"close-after","count":1,"times":0}"#, "times"),
             (#"{"name":"close-after","count":1,"milliseconds":1}"#, "milliseconds"),
             (#"{"name":"close-after","count":1,"topic":"com.example.z"}"#, "topic"),
-            (#"{"clear":true,"count":1}"#, "count"),
+            (#"{"clear":true,"count":1}"#, "count"), (#"{"name":"request-error"}"#, "reason"),
+            (#"{"name":"request-error","reason":""}"#, "reason"),
+            (#"{"name":"request-error","reason":"\""}"#, "reason"),
+            (#"{"name":"request-error","reason":"Odd"}"#, "status"),
+            (#"{"name":"request-error","reason":"Odd","status":200}"#, "status"),
+            (#"{"name":"request-error","reason":"Odd","status":400,"tokens":["00"]}"#, "tokens[0]"),
+            (#"{"name":"stream-reset","code":"refused"}"#, "code"), (#"{"name":"stream-reset","every":0}"#, "every"),
+            (#"{"name":"goaway-after"}"#, "count"), (#"{"name":"goaway-after","count":1,"code":7}"#, "code"),
+            (#"{"name":"mute-after"}"#, "count"), (#"{"name":"answer-shuffle"}"#, "milliseconds"),
+            (#"{"name":"stream-limit","count":1001}"#, "count"), (#"{"name":"stream-collapse","count":1}"#, "count"),
+            (#"{"name":"window-size","bytes":-1}"#, "bytes"), (#"{"name":"window-stall","bytes":1}"#, "bytes"),
+            (#"{"name":"token-clock"}"#, "seconds"), (#"{"name":"token-clock","seconds":86401}"#, "seconds"),
+            (#"{"name":"token-clock","seconds":1,"topic":"com.example.a"}"#, "topic"),
         ]
     )
     func wrongFaults(body: String, field: String) {
@@ -155,6 +167,73 @@ struct ControlTests {
         try arms(#""name":"error-response","probability":0.25,"identifier":"wrong""#, .errorResponse(wrong))
         let some = Fault(.errorResponse(Fault.Refusal(selection: .instances([]))))
         #expect(try change(#"{"name":"error-response","tokens":["0aff"]}"#) == .arm(some, tokens: [[10, 255]]))
+    }
+
+    @Test("Requests of the provider API's faults are understood, and listed with what they have")
+    func requestFaults() throws {
+        var configuration = SandboxConfiguration(pkiDirectory: "", topics: ["a"], devices: 10)
+        configuration.ledger.rememberedPairs = 10
+        let service = PushService(configuration: configuration, tokenKey: TopicFixture.key, clock: { 0 })
+        let api = ControlAPI(service: service)
+        func lists(_ body: String, _ behaviour: Fault.Behaviour, _ listed: String) throws {
+            #expect(try FaultsRequest(body: Array(body.utf8)).change == .arm(Fault(behaviour), tokens: []))
+            #expect(api.respond(method: "POST", path: "/faults", body: Array(body.utf8)).status == 200)
+            let document = api.respond(method: "GET", path: "/faults", body: []).body
+            #expect(String(decoding: document, as: UTF8.self) == #"{"faults":[\#(listed)]}"#)
+            _ = api.respond(method: "POST", path: "/faults", body: Array(#"{"clear":true}"#.utf8))
+        }
+        try lists(
+            #"{"name":"request-error","reason":"ServiceUnavailable"}"#,
+            .requestError(Fault.RequestError(status: 503, reason: .serviceUnavailable)),
+            #"{"every":1,"name":"request-error","reason":"ServiceUnavailable","status":503,"strikes":0,"topic":"a"}"#
+        )
+        let odd = ProviderReason(rawValue: "Odd")
+        try lists(
+            #"{"name":"request-error","reason":"Odd","status":418,"probability":0.5}"#,
+            .requestError(Fault.RequestError(status: 418, reason: odd, selection: .probability(0.5))),
+            #"{"name":"request-error","probability":0.5,"reason":"Odd","status":418,"strikes":0,"topic":"a"}"#
+        )
+        try lists(
+            #"{"name":"stream-reset","every":3}"#,
+            .streamReset(Fault.StreamReset(selection: .every(3))),
+            #"{"code":"REFUSED_STREAM","every":3,"name":"stream-reset","strikes":0,"topic":"a"}"#
+        )
+        try lists(
+            #"{"name":"goaway-after","count":3,"reason":"Odd","code":"CANCEL"}"#,
+            .goAwayAfter(Fault.GoAway(count: 3, reason: "Odd", code: .cancel)),
+            #"{"code":"CANCEL","count":3,"name":"goaway-after","reason":"Odd","strikes":0,"topic":"a"}"#
+        )
+        try lists(
+            #"{"name":"mute-after","count":3}"#,
+            .muteAfter(count: 3),
+            #"{"count":3,"name":"mute-after","strikes":0,"topic":"a"}"#
+        )
+        try lists(
+            #"{"name":"answer-shuffle","milliseconds":3}"#,
+            .answerShuffle(milliseconds: 3),
+            #"{"milliseconds":3,"name":"answer-shuffle","strikes":0,"topic":"a"}"#
+        )
+        try lists(
+            #"{"name":"stream-limit","count":0}"#,
+            .streamLimit(count: 0),
+            #"{"count":0,"name":"stream-limit","strikes":0,"topic":"a"}"#
+        )
+        try lists(
+            #"{"name":"stream-collapse"}"#,
+            .streamCollapse,
+            #"{"name":"stream-collapse","strikes":0,"topic":"a"}"#
+        )
+        try lists(
+            #"{"name":"window-size","bytes":9}"#,
+            .windowSize(bytes: 9),
+            #"{"bytes":9,"name":"window-size","strikes":0,"topic":"a"}"#
+        )
+        try lists(#"{"name":"window-stall"}"#, .windowStall, #"{"name":"window-stall","strikes":0,"topic":"a"}"#)
+        try lists(
+            #"{"name":"token-clock","seconds":-9}"#,
+            .tokenClock(seconds: -9),
+            #"{"name":"token-clock","seconds":-9,"strikes":0}"#
+        )
     }
 
     @Test("GET /faults lists what is on, with its parameters and strikes; what was cleared or is over is gone")
@@ -241,7 +320,9 @@ struct ControlTests {
             let connections = #"{"open":0,"refused":0,"total":0}"#
             let topics = #"{"com.example.a":\#(topic),"com.example.b":\#(topic)}"#
             let courier = #"{"connected":0,"dropped":0,"refused":0,"total":0}"#
-            let expected = #"{"connections":\#(connections),"courier":\#(courier),"faults":{},"topics":\#(topics)}"#
+            let expected =
+                #"{"api":{"rejected":{}},"connections":\#(connections),"courier":\#(courier),"faults":{},"#
+                + #""topics":\#(topics)}"#
             #expect(stats.body == expected)
         }
     }

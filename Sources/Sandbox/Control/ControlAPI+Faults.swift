@@ -50,6 +50,7 @@ extension ControlAPI {
                 }
             }
         }
+        service.bell.ring()
     }
 
     /// The fault with the app instances that its tokens name, each of which exists.
@@ -58,9 +59,6 @@ extension ControlAPI {
         _ tokens: [[UInt8]],
         _ topics: [PushService.Topic]
     ) throws(ControlError) -> Fault {
-        guard case .errorResponse(let refusal) = fault.behaviour else {
-            preconditionFailure("only refusals are for tokens")
-        }
         guard topics.count == 1, let topic = topics.first else {
             throw ControlError(field: "topic", error: "is missing, and \"tokens\" are of one topic")
         }
@@ -74,11 +72,9 @@ extension ControlAPI {
             }
             instances.insert(instance)
         }
-        let resolved = Fault.Refusal(
-            status: refusal.status,
-            selection: .instances(instances),
-            identifier: refusal.identifier
-        )
-        return Fault(.errorResponse(resolved), times: fault.times)
+        guard let resolved = fault.selecting(instances) else {
+            preconditionFailure("\(fault.name.rawValue) is not for tokens")
+        }
+        return resolved
     }
 }

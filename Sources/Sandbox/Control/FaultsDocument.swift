@@ -14,12 +14,15 @@ struct FaultsDocument: Encodable {
         let left: Int?
         var bytes: Int?
         var bytesPerSecond: Int?
+        var code: String?
         var count: Int?
         var every: Int?
         var identifier: String?
         var milliseconds: Int64?
         var perMinute: Int?
         var probability: Double?
+        var reason: String?
+        var seconds: Int?
         var status: Int?
         var tokens: [String]?
     }
@@ -49,15 +52,28 @@ extension FaultsDocument.Entry {
             left: entry.left
         )
         switch fault.behaviour {
-        case .answerDelay(let milliseconds), .roundTrip(let milliseconds):
+        case .answerDelay(let milliseconds), .answerShuffle(let milliseconds), .roundTrip(let milliseconds):
             self.milliseconds = milliseconds
-        case .closeAfter(let count), .connectionLimit(let count), .resetAfter(let count), .shutdownAfter(let count),
-            .silenceAfter(let count):
+        case .closeAfter(let count), .connectionLimit(let count), .muteAfter(let count), .resetAfter(let count),
+            .shutdownAfter(let count), .silenceAfter(let count), .streamLimit(let count):
             self.count = count
         case .connectRateLimit(let perMinute): self.perMinute = perMinute
         case .errorResponse(let refusal): describe(refusal, mint)
-        case .feedbackCut(let bytes): self.bytes = bytes
-        case .refuseCertificates, .refuseConnects, .refuseHandshakes, .sentinelSilence: break
+        case .feedbackCut(let bytes), .windowSize(let bytes): self.bytes = bytes
+        case .goAwayAfter(let goAway):
+            count = goAway.count
+            reason = goAway.reason
+            code = "\(goAway.code)"
+        case .refuseCertificates, .refuseConnects, .refuseHandshakes, .sentinelSilence, .streamCollapse, .windowStall:
+            break
+        case .requestError(let error):
+            status = error.status
+            reason = error.reason.rawValue
+            describe(error.selection, mint)
+        case .streamReset(let reset):
+            code = "\(reset.code)"
+            describe(reset.selection, mint)
+        case .tokenClock(let seconds): self.seconds = seconds
         case .slowReader(let bytesPerSecond): self.bytesPerSecond = bytesPerSecond
         case .stallAfter(let count, let milliseconds):
             self.count = count
@@ -68,7 +84,11 @@ extension FaultsDocument.Entry {
     private mutating func describe(_ refusal: Fault.Refusal, _ mint: TokenMint?) {
         status = Int(refusal.status.rawValue)
         identifier = refusal.identifier.rawValue
-        switch refusal.selection {
+        describe(refusal.selection, mint)
+    }
+
+    private mutating func describe(_ selection: Fault.Refusal.Selection, _ mint: TokenMint?) {
+        switch selection {
         case .every(let number): every = number
         case .probability(let probability): self.probability = probability
         case .instances(let instances):

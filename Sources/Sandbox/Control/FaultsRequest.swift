@@ -4,21 +4,28 @@ import APNsProtocol
 /// one; or `{"seed":n}`, from which chances are drawn anew. All take a `topic`; without one, all topics are meant.
 ///
 /// A fault takes `times`: how often it strikes, per topic, before it ends by itself. Those at the door (marked *)
-/// strike before the topic is known and take none.
+/// strike before the topic is known and take no topic.
 ///
 /// | name | parameters |
 /// |---|---|
-/// | `answer-delay` | `milliseconds` |
-/// | `close-after`, `reset-after`, `shutdown-after`, `silence-after` | `count` |
+/// | `answer-delay`, `answer-shuffle` | `milliseconds` |
+/// | `close-after`, `mute-after`, `reset-after`, `shutdown-after`, `silence-after` | `count` |
 /// | `connect-rate-limit`* | `perMinute` |
 /// | `connection-limit` | `count` |
 /// | `error-response` | `status` (default 1); `every` (default 1), `probability` or `tokens`; `identifier` |
 /// | `feedback-cut` | `bytes` |
+/// | `goaway-after` | `count`, `reason` (default `Shutdown`), `code` (default `NO_ERROR`) |
 /// | `refuse-certificates`*, `refuse-connects`*, `refuse-handshakes`* | – |
+/// | `request-error` | `reason`, `status` (default: the reason's); `every` (default 1), `probability` or `tokens` |
 /// | `round-trip` | `milliseconds` |
 /// | `sentinel-silence` | – |
 /// | `slow-reader` | `bytesPerSecond` |
 /// | `stall-after` | `count`, `milliseconds` (default: until it is cleared) |
+/// | `stream-collapse`, `window-stall` | – |
+/// | `stream-limit` | `count` |
+/// | `stream-reset` | `code` (default `REFUSED_STREAM`); `every` (default 1), `probability` or `tokens` |
+/// | `token-clock`* | `seconds` |
+/// | `window-size` | `bytes` |
 ///
 /// The `identifier` is `own` (default), `zero` (also as `identifierZero`) or `wrong`.
 struct FaultsRequest: Equatable, Sendable {
@@ -27,7 +34,7 @@ struct FaultsRequest: Equatable, Sendable {
         /// `nil` = all of them.
         case clear(Fault.Name?)
         case seed(UInt64)
-        /// Tokens that are not empty stand for the app instances of an `error-response`, which are to be found out.
+        /// Tokens that are not empty stand for the app instances of the fault, which are to be found out.
         case arm(Fault, tokens: [[UInt8]])
     }
 
@@ -100,6 +107,9 @@ extension FaultsRequest {
         switch name {
         case .answerDelay:
             return .answerDelay(milliseconds: try milliseconds(&fields))
+        case .answerShuffle, .goAwayAfter, .muteAfter, .requestError, .streamCollapse, .streamLimit, .streamReset,
+            .tokenClock, .windowSize, .windowStall:
+            return try requestBehaviour(name, &fields, &tokens)
         case .closeAfter:
             return .closeAfter(count: try fields.requiredInteger("count", in: limits.count))
         case .connectRateLimit:
@@ -133,7 +143,7 @@ extension FaultsRequest {
         }
     }
 
-    private static func milliseconds(_ fields: inout ControlFields) throws(ControlError) -> Int64 {
+    static func milliseconds(_ fields: inout ControlFields) throws(ControlError) -> Int64 {
         Int64(try fields.requiredInteger("milliseconds", in: FaultLimits.milliseconds))
     }
 
@@ -153,7 +163,7 @@ extension FaultsRequest {
         )
     }
 
-    private static func selection(
+    static func selection(
         _ fields: inout ControlFields,
         _ tokens: inout [[UInt8]]
     ) throws(ControlError) -> Fault.Refusal.Selection {

@@ -1,4 +1,4 @@
-/// The faults that strike before a certificate has told the topic: at the door, for the service as a whole.
+/// The faults that strike before the topic is known: at the door, for the service as a whole.
 ///
 /// Pure: the time is an argument.
 struct DoorPlan: Sendable {
@@ -12,6 +12,8 @@ struct DoorPlan: Sendable {
 
     private var armed = ArmedFaults()
     private var rateLimit: ConnectRateLimit?
+    /// Seconds that the clock for provider tokens is ahead.
+    private(set) var tokenClockSeconds = 0
 
     /// Since the start, of each fault that was ever on.
     var strikes: [Fault.Name: Int] { armed.strikes }
@@ -26,12 +28,19 @@ struct DoorPlan: Sendable {
         if case .connectRateLimit(let perMinute) = fault.behaviour {
             rateLimit = ConnectRateLimit(perMinute: perMinute)
         }
+        if case .tokenClock(let seconds) = fault.behaviour { tokenClockSeconds = seconds }
     }
 
     /// Switches one off, or (`nil`) all of them. What has struck stays counted.
     mutating func clear(_ name: Fault.Name? = nil) {
         armed.clear(name)
         if armed[.connectRateLimit] == nil { rateLimit = nil }
+        if armed[.tokenClock] == nil { tokenClockSeconds = 0 }
+    }
+
+    /// A provider token has expired by the clock that is wrong.
+    mutating func strikeTokenClock() {
+        if armed.strike(.tokenClock) { tokenClockSeconds = 0 }
     }
 
     /// Judges a connection that was just taken; a fault that befalls it has struck.

@@ -18,6 +18,21 @@ enum FaultLimits {
     /// Connections of a topic at a time. 0 keeps everybody out.
     static let connections = 0...1_000_000
 
+    /// HTTP statuses of errors.
+    static let requestStatuses = 400...599
+
+    /// Streams of a connection to the provider API. 0 lets no request through.
+    static let streams = 0...SandboxLimits.apiStreams
+
+    /// Bytes of the windows for bodies. 0 lets no body through.
+    static let windowBytes = 0...1 << 30
+
+    /// Seconds that the clock for provider tokens is ahead or, below 0, behind: up to a day.
+    static let clockSeconds = -86_400...86_400
+
+    /// Bytes of UTF-8 in a reason.
+    static let reasonBytes = 1...100
+
     /// Bytes of a feedback stream.
     static let feedbackBytes = 0...1 << 30
 

@@ -42,6 +42,7 @@ struct FaultPlan: Sendable {
     private(set) var reading = Reading()
     /// Meaningful while ``Interruption/refusalStep`` is not `Int.max`.
     private(set) var refusal = Fault.Refusal()
+    private(set) var requests = RequestFaults()
 
     /// - Parameter salt: the topic's, so that one seed gives each topic numbers of its own.
     init(salt: UInt64 = 0) {
@@ -86,7 +87,9 @@ struct FaultPlan: Sendable {
     private mutating func prepare() {
         interruption = Interruption()
         reading = Reading()
+        requests = RequestFaults()
         for entry in armed.listed {
+            requests.add(entry)
             switch entry.fault.behaviour {
             case .errorResponse(let refusal):
                 self.refusal = refusal
@@ -109,8 +112,9 @@ struct FaultPlan: Sendable {
                 reading.roundTripMilliseconds = milliseconds
             case .slowReader(let bytesPerSecond):
                 reading.bytesPerSecond = bytesPerSecond
-            case .answerDelay, .connectRateLimit, .connectionLimit, .feedbackCut, .refuseCertificates,
-                .refuseConnects, .refuseHandshakes:
+            case .answerDelay, .answerShuffle, .connectRateLimit, .connectionLimit, .feedbackCut, .goAwayAfter,
+                .muteAfter, .refuseCertificates, .refuseConnects, .refuseHandshakes, .requestError, .streamCollapse,
+                .streamLimit, .streamReset, .tokenClock, .windowSize, .windowStall:
                 break
             }
         }
@@ -124,7 +128,12 @@ extension FaultPlan {
     ///
     /// - Parameter instance: what its token names, `nil` for a token that is not of this topic.
     mutating func refuses(_ instance: AppInstance?) -> Bool {
-        switch refusal.selection {
+        selects(instance, refusal.selection)
+    }
+
+    /// A fault is for this notification, for which it is considered.
+    mutating func selects(_ instance: AppInstance?, _ selection: Fault.Refusal.Selection) -> Bool {
+        switch selection {
         case .every: true
         case .probability(let probability): random.happens(probability)
         case .instances(let instances): instance.map(instances.contains) ?? false
@@ -136,6 +145,17 @@ extension FaultPlan {
         guard case .answerDelay(let milliseconds)? = armed[.answerDelay]?.fault.behaviour else { return 0 }
         strike(.answerDelay)
         return milliseconds
+    }
+
+    /// Milliseconds for which the next answer of the provider API is held back. The faults have struck that do so.
+    mutating func takeRequestDelay() -> Int64 {
+        var delay = takeAnswerDelay()
+        let shuffle = requests.shuffleMilliseconds
+        if shuffle > 0 {
+            delay += Int64.random(in: 0...shuffle, using: &random)
+            strike(.answerShuffle)
+        }
+        return delay
     }
 
     /// A stall begins now; counts as struck.

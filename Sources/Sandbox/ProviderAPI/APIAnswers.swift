@@ -27,11 +27,46 @@ struct APIAnswers: ~Copyable {
         failure.append("content-type", "application/json")
     }
 
-    /// Answers that the notification was accepted.
-    mutating func succeed(_ request: APIRequest, on http: HTTP2ServerSession) {
-        Self.setID(of: request, in: &success, at: successID, &random)
+    /// Answers a request as it was decided, in the turn in which it came.
+    mutating func answer(_ request: APIRequest, on http: HTTP2ServerSession) {
+        switch request.ruling {
+        case .accepted:
+            Self.setID(of: request, in: &success, at: successID, &random)
+            succeed(request.stream, on: http)
+        case .refused(let refusal):
+            Self.setID(of: request, in: &failure, at: failureID, &random)
+            fail(request.stream, refusal, on: http)
+        case .reset(let code):
+            http.reset(request.stream, code)
+        case .ignored, nil:
+            break
+        }
+    }
+
+    /// Answers a request whose answer was held back.
+    mutating func answer(_ held: HeldAnswers.Item, on http: HTTP2ServerSession) {
+        switch held.ruling {
+        case .accepted:
+            Self.setID(held.id, in: &success, at: successID, &random)
+            succeed(held.stream, on: http)
+        case .refused(let refusal):
+            Self.setID(held.id, in: &failure, at: failureID, &random)
+            fail(held.stream, refusal, on: http)
+        case .reset(let code):
+            http.reset(held.stream, code)
+        case .ignored:
+            break
+        }
+    }
+
+    /// The request's id as it came, if it is one: to be kept beyond the message.
+    static func copyID(of request: APIRequest) -> [UInt8]? {
+        request.message.withValue(of: idName) { NotificationID($0) == nil ? nil : [UInt8]($0) } ?? nil
+    }
+
+    private mutating func succeed(_ stream: HTTP2StreamID, on http: HTTP2ServerSession) {
         if let uniqueID { Self.setNewID(in: &success, at: uniqueID, &random) }
-        http.respond(to: request.stream, status: 200, success)
+        http.respond(to: stream, status: 200, success)
         guard !areNamesKnown else { return }
         areNamesKnown = true
         // Their values never repeat.
@@ -40,10 +75,8 @@ struct APIAnswers: ~Copyable {
         failure.setIndexing(at: failureID, .never)
     }
 
-    /// Answers that the request was refused.
-    mutating func fail(_ request: APIRequest, _ refusal: RequestRefusal, on http: HTTP2ServerSession) {
-        Self.setID(of: request, in: &failure, at: failureID, &random)
-        http.respond(to: request.stream, status: refusal.status, failure, body: body(of: refusal))
+    private mutating func fail(_ stream: HTTP2StreamID, _ refusal: RequestRefusal, on http: HTTP2ServerSession) {
+        http.respond(to: stream, status: refusal.status, failure, body: body(of: refusal))
     }
 
     private mutating func body(of refusal: RequestRefusal) -> ByteBuffer {
@@ -68,6 +101,17 @@ struct APIAnswers: ~Copyable {
             return true
         }
         if isEchoed != true { setNewID(in: &fields, at: index, &random) }
+    }
+
+    /// The same for an id that was kept.
+    private static func setID(
+        _ id: [UInt8]?,
+        in fields: inout HTTP2Fields,
+        at index: Int,
+        _ random: inout SplitMix64
+    ) {
+        guard let id else { return setNewID(in: &fields, at: index, &random) }
+        fields.replaceValue(at: index, byteCount: id.count) { $0.copyBytes(from: id) }
     }
 
     /// A random UUID (RFC 9562 §5.4), in upper case as the service writes its own [field].

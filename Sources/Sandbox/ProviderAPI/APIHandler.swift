@@ -3,8 +3,9 @@ import Logging
 import NIOCore
 import TLSTransport
 
-/// The shell around an ``APISession``: waits for the handshake, hands the session what is read, and writes what it
-/// says, once for all that the socket had.
+/// The shell around an ``APISession``: waits for the handshake, hands the session what is read, wakes it, and writes
+/// what it says, once for all that the socket had. What is read comes through a ``ReadingGate``, which this handler
+/// puts in front of itself.
 ///
 /// A client that does not read is written no more; what is said to it then counts in the session.
 ///
@@ -16,12 +17,16 @@ final class APIHandler: ChannelInboundHandler {
     private let service: PushService
     private let keys: ProviderKeyRing
     private let logger: Logger
+    private let gate = ReadingGate(topic: nil)
     private var session: APISession?
     private var output = ByteBuffer()
     private var isRefused = false
+    private var isInputClosed = false
     private var isClosing = false
     private var isWriting = false
     private var deadline: Scheduled<Void>?
+    private var alarm: Scheduled<Void>?
+    private var alarmTime: NIODeadline?
 
     init(service: PushService, keys: ProviderKeyRing, logger: Logger) {
         self.service = service
@@ -30,6 +35,12 @@ final class APIHandler: ChannelInboundHandler {
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
+        do {
+            try context.pipeline.syncOperations.addHandler(gate, position: .before(self))
+        } catch {
+            // The channel was closed by a handler in front of this one.
+            context.close(promise: nil)
+        }
         service.countConnections {
             $0.open += 1
             $0.total += 1
@@ -42,31 +53,40 @@ final class APIHandler: ChannelInboundHandler {
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        deadline?.cancel()
+        leave()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        leave()
+        context.fireChannelInactive()
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if let handshake = event as? TLSHandshakeCompleted {
             begin(context, handshake)
         } else if event as? ChannelEvent == .inputClosed {
-            // Everything is answered.
-            close(context)
+            isInputClosed = true
+            proceed(context)
         }
         context.fireUserInboundEventTriggered(event)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard !isClosing else { return }
-        session?.receive(unwrapInboundIn(data), now: time(context))
+        guard let session, !isClosing else { return }
+        session.receive(unwrapInboundIn(data), now: time(context))
+        if let (topic, stall) = session.takeStall() {
+            gate.serve(topic)
+            gate.begin(stall, of: topic, rest: ByteBuffer())
+        }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        write(context)
+        proceed(context)
         context.fireChannelReadComplete()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        write(context)
+        proceed(context)
         context.fireChannelWritabilityChanged()
     }
 
@@ -83,6 +103,8 @@ final class APIHandler: ChannelInboundHandler {
         APISession.Time(clock: context.eventLoop.now, unixSeconds: service.now)
     }
 
+    // MARK: Begin and end
+
     private func begin(_ context: ChannelHandlerContext, _ handshake: TLSHandshakeCompleted) {
         deadline?.cancel()
         let session = APISession(
@@ -97,7 +119,8 @@ final class APIHandler: ChannelInboundHandler {
             return
         }
         self.session = session
-        write(context)
+        listen(context)
+        proceed(context)
     }
 
     private func admit(_ context: ChannelHandlerContext, to topic: PushService.Topic?) -> Bool {
@@ -107,42 +130,94 @@ final class APIHandler: ChannelInboundHandler {
         return true
     }
 
-    private func write(_ context: ChannelHandlerContext) {
-        // Writing can change the writability, which calls this again.
+    /// Asks to be told when faults change.
+    private func listen(_ context: ChannelHandlerContext) {
+        let eventLoop = context.eventLoop
+        let bound = NIOLoopBound((handler: self, context: context), eventLoop: eventLoop)
+        service.bell.listen(self) {
+            eventLoop.execute {
+                let (handler, context) = bound.value
+                handler.session?.faultsChanged()
+                handler.proceed(context)
+            }
+        }
+    }
+
+    private func refuse(_ context: ChannelHandlerContext, reason: String) {
+        noteRefusal(reason)
+        isClosing = true
+        context.close(promise: nil)
+    }
+
+    /// Idempotent.
+    private func leave() {
+        deadline?.cancel()
+        alarm?.cancel()
+        service.bell.stop(self)
+        session = nil
+    }
+
+    // MARK: Output
+
+    /// Does what the session wants now.
+    private func proceed(_ context: ChannelHandlerContext) {
+        // Writing can change the writability, and may read, both of which call this again.
         guard let session, !isWriting, !isClosing else { return }
+        for topic in session.takeNewTopics() { gate.serve(topic) }
         isWriting = true
-        defer { isWriting = false }
+        let isDrained = write(session, context)
+        isWriting = false
+        // Writing may have found the connection dead.
+        guard self.session != nil else { return }
+        setAlarm(session.nextWake, context)
+        switch session.outlook {
+        case .cut:
+            isClosing = true
+            context.triggerUserOutboundEvent(ConnectionReset(), promise: nil)
+        case .finished where isDrained:
+            if let failure = session.failure { noteRefusal("\(failure)") }
+            close(context)
+        case .open where isDrained && isInputClosed && !session.isHolding:
+            close(context)
+        case .open, .finished:
+            break
+        }
+    }
+
+    /// - Returns: all that the session had to say was written.
+    private func write(_ session: APISession, _ context: ChannelHandlerContext) -> Bool {
         while context.channel.isWritable {
             session.takeOutput(into: &output)
-            guard output.readableBytes > 0 else { break }
+            guard output.readableBytes > 0 else { return true }
             context.writeAndFlush(wrapOutboundOut(output), promise: nil)
             // Keeps its memory, unless the socket still holds it.
             output.clear()
         }
-        if session.isFinished { finish(context, session) }
+        return false
     }
 
-    private func finish(_ context: ChannelHandlerContext, _ session: APISession) {
-        if let failure = session.failure {
-            service.countConnections { $0.refused += isRefused ? 0 : 1 }
-            isRefused = true
-            logger.info("connection refused", metadata: ["reason": "\(failure)"])
+    private func setAlarm(_ time: NIODeadline?, _ context: ChannelHandlerContext) {
+        guard time != alarmTime else { return }
+        alarm?.cancel()
+        alarmTime = time
+        alarm = time.map { time in
+            context.eventLoop.assumeIsolated().scheduleTask(deadline: time) {
+                self.alarmTime = nil
+                self.session?.wake(now: self.time(context))
+                self.proceed(context)
+            }
         }
-        close(context)
     }
 
     private func close(_ context: ChannelHandlerContext) {
-        guard !isClosing else { return }
         isClosing = true
         context.close(mode: .output, promise: nil)
     }
 
-    private func refuse(_ context: ChannelHandlerContext, reason: String) {
+    private func noteRefusal(_ reason: String) {
         guard !isRefused else { return }
         isRefused = true
-        isClosing = true
         service.countConnections { $0.refused += 1 }
         logger.info("connection refused", metadata: ["reason": "\(reason)"])
-        context.close(promise: nil)
     }
 }

@@ -1,28 +1,6 @@
 import APNsProtocol
 import HTTP2Transport
 
-/// A request of a connection on its way through the service.
-struct APIRequest {
-    let stream: HTTP2StreamID
-    let message: HTTP2Message
-    /// The number of the topic in whose books the request stands; nil: it names none that is served.
-    let topic: Int?
-    /// Nil for a request that is refused.
-    let order: APIOrder?
-    /// Nil for a request that is in order, and then for one that is accepted.
-    var refusal: RequestRefusal?
-}
-
-/// The content of a request in order, but for its payload.
-struct APIOrder {
-    let instance: AppInstance
-    /// UNIX seconds; 0: not to be stored. `UInt32.max`: for as long as the service stores.
-    let expiration: UInt32
-    let priority: ProviderPriority
-    let pushType: PushType
-    let collapseID: [UInt8]?
-}
-
 /// Reads the requests of one connection: all checks that need no more than the request, the credential and the token
 /// key.
 ///
@@ -62,7 +40,7 @@ struct APIRequestReader {
                 message: message,
                 topic: topic,
                 order: nil,
-                refusal: RequestRefusal(error)
+                ruling: .refused(RequestRefusal(error))
             )
         }
     }

@@ -4,10 +4,11 @@ import NIOCore
 import TLSTransport
 
 /// One connection to the provider API, from the end of its handshake: which requests are accepted, what is answered,
-/// when it ends. Every request is answered in the call that completes it.
+/// when it ends. Every request is answered in the call that completes it, unless a fault holds the answer back.
 ///
 /// ```
-/// connection ──▶ receive(_:now:) ──▶ takeOutput(into:) ──▶ connection, until isFinished
+/// connection ──▶ receive(_:now:) ──▶ takeOutput(into:) ──▶ connection, until outlook changes
+///      clock ──▶ wake(now:) at nextWake ──▶ takeOutput(into:)
 /// ```
 ///
 /// Without sockets and clocks; what is accepted changes the topics' ledgers, each of which is locked once for a row of
@@ -19,6 +20,15 @@ final class APISession {
         let unixSeconds: UInt32
     }
 
+    /// The next step of the connection.
+    enum Outlook: Equatable {
+        case open
+        /// Close it behind the last output.
+        case finished
+        /// Reset it.
+        case cut
+    }
+
     /// Bytes that tell HTTP/2's preface from a method of HTTP/1.
     private static let openingBytes = 4
 
@@ -27,12 +37,20 @@ final class APISession {
     private var authentication: APIAuthentication
     private var reader: APIRequestReader
     private var answers: APIAnswers
+    private var progress = APIProgress()
+    private var held = HeldAnswers()
+    private var shaping: APIShaping
+    /// The topics, by number, that the connection has carried requests for.
+    private var isUsed: [Bool]
+    private var newTopics: [PushService.Topic]
+    private var hasGoneAway = false
+    private var stall: (topic: PushService.Topic, FaultPlan.Stall)?
+
     /// Requests of the present call; empty between calls.
     private var batch: [APIRequest] = []
     /// The app instances of a row of requests; empty between calls.
     private var instances: [AppInstance?] = []
-    /// The client may open one stream only, until its provider token has proven good.
-    private var isProbation: Bool
+
     /// Bytes that are still to come before anything is said; 0: it is known that the client speaks HTTP/2, or not.
     private var unseenBytes: Int
     /// Something was said: of HTTP/2, or that it is needed.
@@ -50,23 +68,28 @@ final class APISession {
         isHTTP2: Bool = true,
         seed: UInt64
     ) {
-        self.service = service
-        authentication = APIAuthentication(
+        let authentication = APIAuthentication(
             certificate: certificate,
             environment: service.environment,
             keys: keys,
             served: Set(service.topics.map(\.name))
         )
+        let isUsed = service.topics.map { $0.name == authentication.bundle }
+        var shaping = APIShaping(topics: isUsed.count, isProbation: authentication.isByToken)
+        for (number, topic) in service.topics.enumerated() where isUsed[number] {
+            topic.withLedger { shaping.look(number, &$0.faults) }
+        }
+        http = HTTP2ServerSession(settings: shaping.firstSettings(), limits: SandboxLimits.apiPeer)
+        self.service = service
+        self.authentication = authentication
+        self.isUsed = isUsed
+        newTopics = zip(service.topics, isUsed).compactMap { $1 ? $0 : nil }
+        self.shaping = shaping
         reader = APIRequestReader(service: service)
         answers = APIAnswers(environment: service.environment, seed: seed)
-        isProbation = authentication.isByToken
         unseenBytes = isHTTP2 ? 0 : Self.openingBytes
-        let streams = isProbation ? SandboxLimits.probationStreams : SandboxLimits.apiStreams
-        http = HTTP2ServerSession(
-            settings: HTTP2Settings(maxConcurrentStreams: streams),
-            limits: SandboxLimits.apiPeer
-        )
         if authentication.hasForeignEnvironment { turnAway() }
+        self.shaping.apply(to: http)
     }
 
     /// The topic of the client's certificate; nil without one that is served.
@@ -74,32 +97,82 @@ final class APISession {
         authentication.bundle.flatMap(service.topic(named:))
     }
 
-    /// Nothing will be read or written any more: the connection is to be closed behind the last output.
-    var isFinished: Bool { http.isFinished }
+    /// The topics that the connection has begun to carry requests for since the last call; the certificate's at first.
+    func takeNewTopics() -> [PushService.Topic] {
+        guard !newTopics.isEmpty else { return [] }
+        defer { newTopics = [] }
+        return newTopics
+    }
+
+    var outlook: Outlook {
+        switch progress.ending {
+        case .reset: .cut
+        case .close: .finished
+        case .silence: .open
+        case .mute, .goAway, nil: http.isFinished ? .finished : .open
+        }
+    }
 
     /// The reason why the session is over, if it ended before its time; for logs.
     var failure: HTTP2Failure? { http.failure }
 
+    /// An answer is held back.
+    var isHolding: Bool { !held.isEmpty }
+
+    /// The time at which ``wake(now:)`` is to be called; nil: nothing waits.
+    var nextWake: NIODeadline? { held.nextDue }
+
+    /// Nothing is looked at or said any more.
+    private var isOver: Bool {
+        switch progress.ending {
+        case .close, .reset, .silence: true
+        case .mute, .goAway, nil: false
+        }
+    }
+
     /// Takes the next bytes from the connection, in any chunks.
     func receive(_ bytes: ByteBuffer, now: Time) {
+        guard !isOver else { return }
         unseenBytes = max(0, unseenBytes - bytes.readableBytes)
         http.receive(bytes, now: now.clock)
         // Nobody else holds it, so nothing is copied.
         var batch = self.batch
         self.batch = []
-        while let event = http.nextEvent() {
-            // Nothing waits for an event of another kind.
-            guard case .request(let stream, let message) = event else { continue }
-            batch.append(reader.read(message, on: stream, &authentication, now: Int64(now.unixSeconds)))
-        }
+        read(into: &batch, now)
         judge(&batch, now)
-        answer(batch)
+        conclude(batch, now)
         batch.removeAll(keepingCapacity: true)
         self.batch = batch
     }
 
+    /// It is the time of ``nextWake``.
+    func wake(now: Time) {
+        guard !isOver else { return }
+        while let item = held.takeDue(now: now.clock) {
+            answers.answer(item, on: http)
+            shaping.note(item.ruling, collapses: item.collapsesStreams)
+        }
+        shaping.apply(to: http)
+    }
+
+    /// Faults of some topic were changed.
+    func faultsChanged() {
+        guard !isOver else { return }
+        for (number, topic) in service.topics.enumerated() where isUsed[number] {
+            topic.withLedger { shaping.look(number, &$0.faults) }
+        }
+        shaping.apply(to: http)
+    }
+
+    /// A stop of reading that a fault of a topic wants, once.
+    func takeStall() -> (topic: PushService.Topic, FaultPlan.Stall)? {
+        defer { stall = nil }
+        return stall
+    }
+
     /// Moves all output behind the readable bytes of `buffer`, see ``HTTP2ServerSession/takeOutput(into:)``.
     func takeOutput(into buffer: inout ByteBuffer) {
+        guard !isOver else { return }
         if case .notHTTP2 = http.failure {
             if !hasSpoken { buffer.writeImmutableBuffer(HTTP1Refusal.answer) }
             hasSpoken = true
@@ -119,6 +192,28 @@ final class APISession {
 // MARK: Requests
 
 extension APISession {
+    /// Reads the requests that are complete.
+    private func read(into batch: inout [APIRequest], _ now: Time) {
+        var tokenTime: Int64?
+        while let event = http.nextEvent() {
+            // Nothing waits for an event of another kind.
+            guard case .request(let stream, let message) = event else { continue }
+            let time = tokenTime ?? tokenClock(now)
+            tokenTime = time
+            let request = reader.read(message, on: stream, &authentication, now: time)
+            batch.append(request)
+            guard case .refused(let refusal) = request.ruling, refusal.reason == .expiredProviderToken,
+                time != Int64(now.unixSeconds)
+            else { continue }
+            service.withDoor { $0.strikeTokenClock() }
+        }
+    }
+
+    /// The time by the clock for provider tokens.
+    private func tokenClock(_ now: Time) -> Int64 {
+        Int64(now.unixSeconds) + Int64(authentication.isByToken ? service.withDoor { $0.tokenClockSeconds } : 0)
+    }
+
     /// Decides on the requests that are in order, and writes all of them into the books.
     private func judge(_ batch: inout [APIRequest], _ now: Time) {
         var instances = self.instances
@@ -126,15 +221,23 @@ extension APISession {
         var start = 0
         while start < batch.count {
             let number = batch[start].topic
-            let end = batch[start...].firstIndex { $0.topic != number } ?? batch.count
-            let row = start..<end
+            var end = start + 1
+            while end < batch.count, batch[end].topic == number { end += 1 }
             if let number {
-                service.topics[number].withLedger { ledger in
-                    Self.anticipate(batch[row], &ledger, &instances)
-                    for index in row { Self.judge(&batch[index], &ledger, now.unixSeconds) }
+                let topic = service.topics[number]
+                if !isUsed[number] {
+                    isUsed[number] = true
+                    newTopics.append(topic)
+                }
+                topic.withLedger { ledger in
+                    Self.anticipate(batch[start..<end], &ledger, &instances)
+                    for index in start..<end { progress.judge(&batch[index], &ledger, now: now.unixSeconds) }
+                    shaping.look(number, &ledger.faults)
+                    if let stall = progress.takeStall(&ledger) { self.stall = (topic, stall) }
                 }
             } else {
-                service.countAPIRefusals(batch[row].compactMap(\.refusal))
+                for index in start..<end where !progress.takes(batch[index].stream) { batch[index].ruling = .ignored }
+                service.countAPIRefusals(batch[start..<end].compactMap(\.refusal))
             }
             start = end
         }
@@ -153,55 +256,38 @@ extension APISession {
         instances.withUnsafeBufferPointer { ledger.anticipate($0) }
     }
 
-    private static func judge(_ request: inout APIRequest, _ ledger: inout TopicLedger, _ now: UInt32) {
-        if let order = request.order {
-            request.refusal = request.message.withBody { payload in
-                order.withNotification(payload: payload) { ledger.accept($0, for: order.instance, now: now) }
-            }
+    /// Answers, unless a fault has ended the connection meanwhile.
+    private func conclude(_ batch: [APIRequest], _ now: Time) {
+        if isOver {
+            held.removeAll()
+            return
         }
-        if let refusal = request.refusal { ledger.countRefusal(refusal) }
-    }
-
-    private func answer(_ batch: [APIRequest]) {
         for request in batch {
-            if let refusal = request.refusal {
-                answers.fail(request, refusal, on: http)
-            } else {
-                answers.succeed(request, on: http)
-                endProbation()
+            guard request.delayMilliseconds == 0 else {
+                hold(request, now)
+                continue
             }
+            answers.answer(request, on: http)
+            if let ruling = request.ruling { shaping.note(ruling, collapses: request.collapsesStreams) }
         }
+        if case .goAway(let last, let code, let reason) = progress.ending, !hasGoneAway {
+            hasGoneAway = true
+            let body = reason.isEmpty ? [] : ProviderErrorBody(reason: ProviderReason(rawValue: reason)).json
+            http.goAway(code, debugData: body, last: last)
+        }
+        shaping.apply(to: http)
     }
 
-    /// "With a token 1 until the first success, then about 1000" [field].
-    private func endProbation() {
-        guard isProbation else { return }
-        isProbation = false
-        http.send(HTTP2Settings(maxConcurrentStreams: SandboxLimits.apiStreams))
-    }
-}
-
-extension APIOrder {
-    /// Lends the notification in the form of the books.
-    @inline(__always)
-    fileprivate func withNotification<Result>(
-        payload: UnsafeRawBufferPointer,
-        _ body: (RoutedNotification) -> Result
-    ) -> Result {
-        guard let collapseID else { return body(notification(payload, UnsafeRawBufferPointer(start: nil, count: 0))) }
-        return collapseID.withUnsafeBytes { body(notification(payload, $0)) }
-    }
-
-    private func notification(
-        _ payload: UnsafeRawBufferPointer,
-        _ collapseID: UnsafeRawBufferPointer
-    ) -> RoutedNotification {
-        RoutedNotification(
-            expiration: expiration,
-            priority: priority,
-            payload: payload,
-            pushType: pushType,
-            collapseID: collapseID
+    private func hold(_ request: APIRequest, _ now: Time) {
+        guard let ruling = request.ruling else { return }
+        held.insert(
+            HeldAnswers.Item(
+                due: now.clock + .milliseconds(request.delayMilliseconds),
+                stream: request.stream,
+                ruling: ruling,
+                id: APIAnswers.copyID(of: request),
+                collapsesStreams: request.collapsesStreams
+            )
         )
     }
 }

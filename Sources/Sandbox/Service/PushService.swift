@@ -51,6 +51,8 @@ final class PushService: Sendable {
     /// Each topic has so many.
     let devices: Int
     let courier = CourierDirectory()
+    /// Rings when faults were changed, of whichever topic or of the door.
+    let bell = FaultBell()
     let environment: PushEnvironment
     let gatewayLimits: GatewayLimits
     private let tokenKey: [UInt8]

@@ -4,6 +4,14 @@
 
 const number = (key, label, value, most, extra = {}) => ({ key, label, value, least: 1, most, ...extra });
 const count = (value) => number("count", "after", value, 1_000_000_000);
+const chance = { key: "probability", label: "or chance", value: "", least: 0, most: 1, step: "any", instead: "every" };
+const milliseconds = (value) => number("milliseconds", "ms", value, 3_600_000, { least: 0 });
+const code = (value, choices) => ({ key: "code", label: "code", value, choices });
+const REASONS = [
+  "InternalServerError", "ServiceUnavailable", "TooManyRequests", "BadDeviceToken", "DeviceTokenNotForTopic",
+  "Unregistered", "ExpiredToken", "TopicDisallowed", "PayloadTooLarge", "Forbidden", "BadCertificate",
+  "ExpiredProviderToken", "InvalidProviderToken", "TooManyProviderTokenUpdates", "IdleTimeout", "Shutdown",
+];
 
 export const FAULTS = [
   {
@@ -14,15 +22,18 @@ export const FAULTS = [
         settings: [
           number("status", "status", 1, 255, { least: 0 }),
           number("every", "number", 100, 1_000_000_000),
-          { key: "probability", label: "or chance", value: "", least: 0, most: 1, step: "any", instead: "every" },
+          chance,
           { key: "identifier", label: "identifier", value: "own", choices: ["own", "zero", "wrong"], silent: "own" },
         ],
       },
       {
-        name: "answer-delay", about: "Holds every error response back.",
-        settings: [number("milliseconds", "ms", 500, 3_600_000, { least: 0 })],
+        name: "answer-delay", about: "Holds error responses back, and every answer over HTTP/2.",
+        settings: [milliseconds(500)],
       },
-      { name: "shutdown-after", about: "Status 10, naming the last one accepted.", settings: [count(1000)] },
+      {
+        name: "shutdown-after", about: "Status 10, naming the last one accepted; GOAWAY over HTTP/2.",
+        settings: [count(1000)],
+      },
       { name: "sentinel-silence", about: "An empty token gets no answer.", settings: [] },
     ],
   },
@@ -44,7 +55,54 @@ export const FAULTS = [
       },
       {
         name: "round-trip", about: "Adds time to every answer, as a long way would.",
-        settings: [number("milliseconds", "ms", 200, 3_600_000, { least: 0 })],
+        settings: [milliseconds(200)],
+      },
+    ],
+  },
+  {
+    group: "Provider API",
+    faults: [
+      {
+        name: "request-error", about: "Refuses a connection's n-th request, or by chance.",
+        settings: [
+          { key: "reason", label: "reason", value: REASONS[0], choices: REASONS },
+          { key: "status", label: "status", value: "", least: 400, most: 599, hint: "usual" },
+          number("every", "number", 100, 1_000_000_000), chance,
+        ],
+      },
+      {
+        name: "stream-reset", about: "Resets streams; with another code than the first they were accepted.",
+        settings: [
+          code("REFUSED_STREAM", ["REFUSED_STREAM", "INTERNAL_ERROR", "CANCEL", "ENHANCE_YOUR_CALM"]),
+          number("every", "number", 100, 1_000_000_000), chance,
+        ],
+      },
+      {
+        name: "goaway-after", about: "GOAWAY: later streams are not processed.",
+        settings: [
+          count(1000),
+          { key: "reason", label: "reason", value: "Shutdown", choices: ["Shutdown", ...REASONS.slice(0, -1)] },
+          code("NO_ERROR", ["NO_ERROR", "ENHANCE_YOUR_CALM", "INTERNAL_ERROR", "PROTOCOL_ERROR"]),
+        ],
+      },
+      { name: "mute-after", about: "Takes requests and answers none, but pings.", settings: [count(1000)] },
+      {
+        name: "answer-shuffle", about: "Holds each answer back for a random time up to this.",
+        settings: [milliseconds(50)],
+      },
+      {
+        name: "stream-limit", about: "No more streams at once.",
+        settings: [number("count", "most", 1, 1000, { least: 0 })],
+      },
+      { name: "stream-collapse", about: "A rejection leaves one stream, until the next success.", settings: [] },
+      {
+        name: "window-size", about: "Windows for bodies of this size.",
+        settings: [number("bytes", "bytes", 1000, 1 << 30, { least: 0 })],
+      },
+      { name: "window-stall", about: "Windows that are used up stay so.", settings: [] },
+      {
+        name: "token-clock", isOfTheDoor: true, about: "The clock that judges provider tokens is ahead.",
+        settings: [number("seconds", "seconds", 4000, 86_400, { least: -86_400 })],
       },
     ],
   },

@@ -19,7 +19,7 @@ listen({
     const many = topics.length === 1 ? "1 topic" : `${whole.format(topics.length)} topics`;
     byId("where").textContent = `${environment} · ${many} · ${whole.format(topics[0]?.devices ?? 0)} devices each`;
     byId("empty-text").textContent =
-      `${whole.format(devices)} app instances are waiting. Connect a provider to the gateway and watch them light up.`;
+      `${whole.format(devices)} app instances are waiting. Connect a provider and watch them light up.`;
     const select = byId("topic");
     const chosen = select.value;
     const names = ["", ...topics.map((topic) => topic.name)];
@@ -31,7 +31,8 @@ listen({
   },
   stats(document) {
     numbers.take(document);
-    const isEmpty = Object.values(document.stats.topics).every((topic) =>
+    const { topics, api } = document.stats;
+    const isEmpty = Object.keys(api.rejected).length === 0 && Object.values(topics).every((topic) =>
       topic.accepted === 0 && topic.discarded === 0 && Object.keys(topic.rejected).length === 0);
     byId("empty").hidden = !isEmpty;
   },

@@ -16,6 +16,8 @@ const STATES = ["online", "offline", "uninstalled", "removed"];
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
+// "8" of the binary interface before "400 BadDeviceToken" of the provider API.
+const byStatus = (left, right) => parseInt(left, 10) - parseInt(right, 10) || (left < right ? -1 : 1);
 const rateText = (rate) => (rate > 0 && rate < 10 ? rate.toFixed(1) : whole.format(rate));
 // Totals of ten digits do not fit beside each other.
 const totalText = (total) => (total < 10_000_000 ? whole.format(total) : short.format(total));
@@ -87,8 +89,11 @@ export class Numbers {
 
   rejected(stats) {
     const sums = {};
-    for (const [, topic] of this.topicsOf(stats)) {
-      for (const [status, count] of Object.entries(topic.rejected)) sums[status] = (sums[status] ?? 0) + count;
+    const parts = this.topicsOf(stats).map(([, topic]) => topic.rejected);
+    // Requests of the provider API that name no topic.
+    if (!this.chosen) parts.push(stats.api.rejected);
+    for (const part of parts) {
+      for (const [status, count] of Object.entries(part)) sums[status] = (sums[status] ?? 0) + count;
     }
     return sums;
   }
@@ -114,8 +119,8 @@ export class Numbers {
       totalText(stats.topics[name].accepted),
     ]));
     const rejected = this.rejected(stats);
-    fill("statuses", Object.keys(rejected).sort((left, right) => left - right).map((status) => [
-      `${status} ${STATUS_NAMES[status] ?? ""}`,
+    fill("statuses", Object.keys(rejected).sort(byStatus).map((status) => [
+      STATUS_NAMES[status] ? `${status} ${STATUS_NAMES[status]}` : status,
       rateText(this.rate((stats) => this.rejected(stats)[status] ?? 0)),
       totalText(rejected[status]),
     ]));

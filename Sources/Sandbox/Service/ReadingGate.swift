@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Stands in front of a gateway session and reads slowly, late or not at all, as the topic's faults want it. Without
-/// one of these faults everything passes at once.
+/// Stands in front of a provider's session and reads slowly, late or not at all, as the faults of its topics want it.
+/// Without one of these faults everything passes at once.
 ///
 /// Standing still means that nobody asks the socket for more: the kernel's buffers fill up and the peer feels it. What
 /// arrives nevertheless waits here in order: the rest of a record, and when the peer closes its side, all that the
@@ -21,11 +21,14 @@ final class ReadingGate: ChannelDuplexHandler {
     private struct Stall {
         /// Nanoseconds of the event loop's clock; `Int64.max` = without end.
         let end: Int64
+        /// The topic whose fault it is.
+        let topic: PushService.Topic
         /// Over when `stall-after` was cleared more often than this.
         let clearings: Int
     }
 
-    private let topic: PushService.Topic
+    /// The topics whose notifications came by here.
+    private var topics: [PushService.Topic]
     private var context: ChannelHandlerContext?
     private var line = DelayLine<Arrival>()
     private var pacer = ReadPacer()
@@ -38,8 +41,18 @@ final class ReadingGate: ChannelDuplexHandler {
     /// Rate to which the size of reads was last fitted. In bytes per second; 0 = as fast as it goes.
     private var pacedRate = 0
 
-    init(topic: PushService.Topic) {
-        self.topic = topic
+    private var isListening = false
+
+    /// - Parameter topic: nil: not known yet.
+    init(topic: PushService.Topic?) {
+        topics = topic.map { [$0] } ?? []
+    }
+
+    /// From now on the faults of this topic count, too.
+    func serve(_ topic: PushService.Topic) {
+        guard !topics.contains(where: { $0 === topic }) else { return }
+        topics.append(topic)
+        if isListening, let context { listen(context) }
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -61,7 +74,7 @@ final class ReadingGate: ChannelDuplexHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let reading = topic.withLedger { $0.faults.reading }
+        let reading = reading
         if reading == FaultPlan.Reading(), line.isEmpty, stall == nil {
             context.fireChannelRead(data)
             return
@@ -76,7 +89,7 @@ final class ReadingGate: ChannelDuplexHandler {
             return
         }
         isInputClosed = true
-        enqueue(.inputClosed, bytes: 0, topic.withLedger { $0.faults.reading }, context)
+        enqueue(.inputClosed, bytes: 0, reading, context)
         abandonIfStalled(context)
     }
 
@@ -91,12 +104,14 @@ final class ReadingGate: ChannelDuplexHandler {
 
     /// Stops here. Only called while this handler delivers.
     ///
-    /// - Parameter rest: what was delivered and not taken.
-    func begin(_ stall: FaultPlan.Stall, rest: ByteBuffer) {
-        guard let context else { return }
+    /// - Parameters:
+    ///   - topic: the one whose fault it is; nil: the only one.
+    ///   - rest: what was delivered and not taken.
+    func begin(_ stall: FaultPlan.Stall, of topic: PushService.Topic? = nil, rest: ByteBuffer) {
+        guard let context, let topic = topic ?? topics.first else { return }
         if rest.readableBytes > 0 { line.putBack(.bytes(rest), bytes: weight(rest.readableBytes)) }
         let end = stall.milliseconds.map { now(context) + $0 * 1_000_000 } ?? .max
-        self.stall = Stall(end: end, clearings: stall.clearings)
+        self.stall = Stall(end: end, topic: topic, clearings: stall.clearings)
         listen(context)
         schedule(context)
         if isInputClosed { abandonIfStalled(context) }
@@ -110,6 +125,24 @@ extension ReadingGate {
         Int64(context.eventLoop.now.uptimeNanoseconds)
     }
 
+    /// The slowest pace that one of the topics wants.
+    private var reading: FaultPlan.Reading {
+        topics.reduce(into: FaultPlan.Reading()) { slowest, topic in
+            let reading = topic.withLedger { $0.faults.reading }
+            slowest.roundTripMilliseconds = max(slowest.roundTripMilliseconds, reading.roundTripMilliseconds)
+            guard reading.bytesPerSecond > 0 else { return }
+            let limit = slowest.bytesPerSecond == 0 ? .max : slowest.bytesPerSecond
+            slowest.bytesPerSecond = min(limit, reading.bytesPerSecond)
+        }
+    }
+
+    /// Counts a strike at the topics that have the fault.
+    private func strike(_ name: Fault.Name, _ isOn: (FaultPlan.Reading) -> Bool) {
+        for topic in topics {
+            topic.withLedger { if isOn($0.faults.reading) { $0.faults.strike(name) } }
+        }
+    }
+
     /// An arrival costs memory even if it has but one byte.
     private func weight(_ bytes: Int) -> Int { bytes + 256 }
 
@@ -121,7 +154,7 @@ extension ReadingGate {
     ) {
         var due = now(context)
         if reading.roundTripMilliseconds > 0, bytes > 0 {
-            topic.withLedger { $0.faults.strike(.roundTrip) }
+            strike(.roundTrip) { $0.roundTripMilliseconds > 0 }
         }
         due += reading.roundTripMilliseconds * 1_000_000
         line.append(arrival, bytes: weight(bytes), due: due)
@@ -132,10 +165,14 @@ extension ReadingGate {
         // A delivery may bring this about again.
         guard !isPumping else { return }
         isPumping = true
+        var hasDelivered = false
         while mayDeliver(now: now(context)), let arrival = line.takeDue(now: now(context)) {
+            hasDelivered = true
             deliver(arrival, context)
         }
         isPumping = false
+        // Who answers at the end of a read would wait for the socket's next.
+        if hasDelivered { context.fireChannelReadComplete() }
         if isReadHeld, mayRead(now: now(context)) {
             isReadHeld = false
             context.read()
@@ -154,12 +191,9 @@ extension ReadingGate {
     }
 
     private func pace(_ bytes: Int, _ context: ChannelHandlerContext) {
-        let bytesPerSecond = topic.withLedger { ledger in
-            let rate = ledger.faults.reading.bytesPerSecond
-            if rate > 0 { ledger.faults.strike(.slowReader) }
-            return rate
-        }
+        let bytesPerSecond = reading.bytesPerSecond
         guard bytesPerSecond > 0 else { return }
+        strike(.slowReader) { $0.bytesPerSecond > 0 }
         pacer.took(bytes, bytesPerSecond: bytesPerSecond, now: now(context))
         if pacedRate != bytesPerSecond {
             pacedRate = bytesPerSecond
@@ -209,17 +243,19 @@ extension ReadingGate {
 
     /// Asks to be told when the topic's faults change, and looks whether they have, meanwhile.
     private func listen(_ context: ChannelHandlerContext) {
+        isListening = true
         let eventLoop = context.eventLoop
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         let look: @Sendable () -> Void = { eventLoop.execute { bound.value.faultsChanged() } }
-        topic.bell.listen(self, look)
+        for topic in topics { topic.bell.listen(self, look) }
         look()
     }
 
     private func faultsChanged() {
         guard let context else { return }
-        let (clearings, reading) = topic.withLedger { ($0.faults.clearings(of: .stallAfter), $0.faults.reading) }
-        if let before = stall?.clearings, clearings > before { stall = nil }
+        if let stall, stall.topic.withLedger({ $0.faults.clearings(of: .stallAfter) }) > stall.clearings {
+            self.stall = nil
+        }
         if reading.bytesPerSecond == 0, pacedRate > 0 {
             pacedRate = 0
             pacer.reset()
@@ -239,7 +275,7 @@ extension ReadingGate {
     }
 
     private func end() {
-        topic.bell.stop(self)
+        for topic in topics { topic.bell.stop(self) }
         timer?.cancel()
         timer = nil
         abandonment?.cancel()
