@@ -1,4 +1,5 @@
 import APNsProtocol
+import Glibc
 import TLSTransport
 
 /// Verifies provider tokens as the push service does.
@@ -35,7 +36,7 @@ struct ProviderTokenVerifier {
     ) throws(ProviderReason) -> ProviderToken {
         guard let authorization else { throw .missingProviderToken }
         let token: ProviderToken
-        if let last, authorization.elementsEqual(last.header) {
+        if let last, Self.isSame(authorization, last.header) {
             token = last.token
         } else {
             token = try signedToken(authorization)
@@ -43,6 +44,12 @@ struct ProviderTokenVerifier {
         }
         guard !ProviderTokenAge.isExpired(issuedAt: token.issuedAt, now: now) else { throw .expiredProviderToken }
         return token
+    }
+
+    /// Faster than the library's comparison of sequences: the header has 200 bytes and comes with each request.
+    private static func isSame(_ authorization: UnsafeRawBufferPointer, _ header: [UInt8]) -> Bool {
+        guard authorization.count == header.count, let start = authorization.baseAddress else { return false }
+        return memcmp(start, header, header.count) == 0
     }
 
     private func signedToken(_ authorization: UnsafeRawBufferPointer) throws(ProviderReason) -> ProviderToken {
