@@ -100,7 +100,8 @@ struct FilteredLookupTests {
                     checksum: UInt32(token),
                     ticket: 1,
                     refusedAt: 1,
-                    loopTime: now
+                    loopTime: now,
+                    isProven: false
                 )
             )
         }

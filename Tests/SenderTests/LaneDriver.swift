@@ -54,10 +54,12 @@ final class LaneDriver: GatewayLaneDelegate {
                 number: 0,
                 limits: limits,
                 connector: GatewayConnector(
-                    addresses: GatewayAddresses(gateways, eventLoop: eventLoop),
-                    firstTurn: 0,
-                    timeout: timeout
-                ) { tls },
+                    dialer: GatewayDialer(
+                        addresses: GatewayAddresses(gateways, eventLoop: eventLoop),
+                        firstTurn: 0,
+                        timeout: timeout
+                    ) { tls }
+                ),
                 random: { .random(in: .min ... .max) },
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
                 delegate: driver

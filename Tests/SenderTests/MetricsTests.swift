@@ -7,7 +7,7 @@ import Testing
 @testable import Sender
 
 @Suite struct MetricsTests {
-    private func report(status: UInt8 = 8) -> ShardReport {
+    private func report(status: UInt16 = 8) -> ShardReport {
         var counters = WorkerCounters()
         counters.notifications = 5
         counters.unreadableStates = 6

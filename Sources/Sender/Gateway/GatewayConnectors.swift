@@ -61,3 +61,16 @@ protocol GatewayConnection: AnyObject {
 extension GatewayConnection {
     func abort() { close() }
 }
+
+/// A source of binary connections only.
+extension GatewayConnectors {
+    func credential(environment: String, bundleID: String) -> TopicCredential? {
+        hasCertificate(environment: environment, bundleID: bundleID) ? .certificate(bundleID: bundleID) : nil
+    }
+
+    func streamConnector(environment: String, credential: TopicCredential, turn: Int) -> any StreamConnecting {
+        preconditionFailure("this source opens no HTTP/2 connections")
+    }
+
+    var providerTokens: ProviderTokens? { nil }
+}

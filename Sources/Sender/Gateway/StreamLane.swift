@@ -214,6 +214,7 @@ final class StreamLane: TopicTransport {
             random: desk.random()
         )
         guard let result else { return }
+        goOn()
         if let answer { desk.delegate.lane(self, answered: answer) }
         guard result.result == .confirmed else { return settle(result, answer, connection: connection) }
         if confirmedBy?.connection != connection { settleConfirmed() }
@@ -226,13 +227,20 @@ final class StreamLane: TopicTransport {
         guard let place = queue.place(of: ticket),
             let verdict = queue.closed(ticket, isRefused: isRefused, now: now, random: desk.random())
         else { return }
+        goOn()
         settle(verdict, nil, connection: place.connection)
     }
 
     /// A connection has ended.
     func lost(_ loss: StreamLoss) {
         for verdict in queue.lost(loss) { settle(verdict, nil, connection: loss.connection) }
+        goOn()
         accepting.removeAll { $0 == loss.connection }
+    }
+
+    /// What has waited for the token, or goes again, may be ready now.
+    private func goOn() {
+        if queue.waitingCount > 0 { party?.list(self) }
     }
 
     /// Settles what was confirmed since the last call.
