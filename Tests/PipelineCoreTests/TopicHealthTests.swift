@@ -131,6 +131,7 @@ import Testing
     @Test("Any answer about one notification shows the prober that the topic works", arguments: 0..<3)
     mutating func progress(kind: Int) {
         for reason in TopicHealth.Reason.allCases where reason != .tokensDoubted {
+            self = Self()
             stop(reason)
             probe(shard: 2)
             answer(kind, shard: 1)
@@ -206,7 +207,8 @@ import Testing
     func names() {
         #expect(
             TopicHealth.Reason.allCases.map(\.rawValue) == [
-                "certificate-refused", "topic-refused", "tokens-doubted", "unreachable",
+                "certificate-refused", "topic-refused", "tokens-doubted", "team-refused", "service-trouble",
+                "unreachable",
             ]
         )
     }

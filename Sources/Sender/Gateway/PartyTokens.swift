@@ -100,7 +100,7 @@ extension TopicCredential {
     var name: String {
         switch self {
         case .certificate(let bundleID): "certificate of \(bundleID)"
-        case .key(let id): "key \(id)"
+        case .key(let id): "\(id)"
         }
     }
 }

@@ -238,7 +238,7 @@ final class StreamLane: TopicTransport {
         accepting.removeAll { $0 == loss.connection }
     }
 
-    /// What has waited for the token, or goes again, may be ready now.
+    /// Requests that have waited for the token, or go again, may be ready now.
     private func goOn() {
         if queue.waitingCount > 0 { party?.list(self) }
     }

@@ -115,6 +115,9 @@ final class TombstoneWriter {
             switch result {
             case .success(let witness):
                 write(refused, at: TombstoneRule.date(refusedAt: refused.refusedAt, age: age, witness: witness))
+            case .failure(let error) where error.isAboutOneKey:
+                // No right to TIME: better a date by one clock than no tombstone.
+                write(refused, at: refused.refusedAt)
             case .failure(let error):
                 failed(refused, error) { $0.write(refused) }
             }
