@@ -175,6 +175,7 @@ final class Gateway {
             }
             if let event = tend(topic, now: now) { events.append(event) }
         }
+        if !isLate { streams.tick(now: now) }
         return events
     }
 
@@ -352,6 +353,7 @@ final class Gateway {
         for case let topic? in topics {
             topic.transport.close()
         }
+        streams.close()
     }
 
     // MARK: Report

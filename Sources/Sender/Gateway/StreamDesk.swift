@@ -127,6 +127,25 @@ final class StreamDesk {
         Int(ticket.queue) < lanes.count ? lanes[Int(ticket.queue)] : nil
     }
 
+    // MARK: Time
+
+    /// Lets time pass for the connections, after the lanes. Parties that topics have left go when theirs have ended.
+    func tick(now: MonotonicTime) {
+        guard !parties.isEmpty else { return }
+        let used = Set(lanes.compactMap { $0.party.map(ObjectIdentifier.init) })
+        for party in parties { party.tick(now: now, isUsed: used.contains(ObjectIdentifier(party))) }
+        parties.removeAll { party in
+            guard party.pool.isEmpty, !used.contains(ObjectIdentifier(party)) else { return false }
+            byIdentity[party.identity] = nil
+            return true
+        }
+    }
+
+    /// Closes all connections in order.
+    func close() {
+        for party in parties { party.close() }
+    }
+
     // MARK: Connections
 
     func mayWrite(now: MonotonicTime) -> Bool { !isHeld && delegate.lanesMayWrite(now: now) }
@@ -167,9 +186,17 @@ final class StreamDesk {
         }
     }
 
-    /// The service refuses a party's credential.
+    /// The service refuses a party's credential: for the party's topics, or for all that have it, over whatever
+    /// connections.
     func refused(_ party: StreamParty, _ extent: ProviderVerdict.Extent) {
-        for lane in members(of: party) { delegate.laneRefused(lane, extent) }
+        var refused = party.identity
+        refused.bundleID = nil
+        let concerned = lanes.filter { lane in
+            guard extent == .team, var identity = lane.party?.identity else { return lane.party === party }
+            identity.bundleID = nil
+            return identity == refused
+        }
+        for lane in concerned { delegate.laneRefused(lane, extent) }
     }
 
     /// A connection ended: any lane may have had requests on it, whatever its party is by now.

@@ -118,7 +118,6 @@ final class StreamLane: TopicTransport {
         }
         desk.assign(self)
         if queue.waitingCount > 0 { party?.list(self) }
-        party?.tick(now: now)
     }
 
     func standsStill(isHeld: Bool, now: MonotonicTime) -> Bool {
@@ -191,7 +190,8 @@ final class StreamLane: TopicTransport {
     /// Nothing is left to prove: every request is answered.
     func finish(now: MonotonicTime) {}
 
-    func close() { party?.close() }
+    /// The connections are not the topic's own: ``StreamDesk/close()`` ends them.
+    func close() {}
 
     // MARK: Results
 

@@ -31,7 +31,8 @@ final class StreamParty {
     private var waiting: [StreamLane] = []
     private var turn = 0
     private var isPumping = false
-    private var tickedAt = MonotonicTime(nanoseconds: 0)
+    /// Connections with streams that were given up since the last tick.
+    private var resetSince: [UInt32] = []
 
     init(
         _ identity: Identity,
@@ -176,11 +177,13 @@ final class StreamParty {
         if let loss = pool.ended(number, end, now: now, random: random) { desk.lost(loss) }
     }
 
-    /// Lets time pass; the second call for the same time does nothing.
-    func tick(now: MonotonicTime) {
-        guard tickedAt != now else { return }
-        tickedAt = now
-        if tokens?.isReplaced(now: now) == true { pool.renew() }
+    /// Lets time pass.
+    ///
+    /// - Parameter isUsed: topics send over these connections; else they take no more, and end when all is answered.
+    func tick(now: MonotonicTime, isUsed: Bool) {
+        if !isUsed || tokens?.isReplaced(now: now) == true { pool.renew() }
+        for number in resetSince { connections[number]?.flush() }
+        resetSince.removeAll(keepingCapacity: true)
         pump(now: now)
     }
 
@@ -189,6 +192,7 @@ final class StreamParty {
     /// - Returns: the connection has answered a request that was sent after this one.
     func timedOut(connection number: UInt32, stream: Int32, now: MonotonicTime) -> Bool {
         connections[number]?.reset(stream: stream)
+        if resetSince.last != number { resetSince.append(number) }
         return pool.timedOut(number, stream: stream, now: now, random: desk.random())
     }
 
@@ -203,17 +207,15 @@ final class StreamParty {
     /// Another party has reached the same gateway.
     func gatewayAnswers(now: MonotonicTime) { pool.gatewayAnswers(now: now) }
 
-    /// Closes all connections in order.
+    /// Closes all connections in order. Attempts to connect are not wanted any more.
     func close() {
-        for (number, connection) in connections.sorted(by: { $0.key < $1.key }) {
-            connections[number] = nil
-            desk.disconnected(self, .closedHere)
+        for number in pool.connections.map(\.number) {
+            let connection = connections.removeValue(forKey: number)
+            if connection != nil { desk.disconnected(self, .closedHere) }
             lose(number, .closedHere)
-            connection.close()
+            connection?.close()
         }
     }
-
-    func hasOpened(_ number: UInt32) -> MonotonicTime? { pool.connection(number)?.openedAt }
 
     private func metadata(_ number: UInt32) -> Logger.Metadata {
         [
