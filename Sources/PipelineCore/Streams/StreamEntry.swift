@@ -65,7 +65,7 @@ struct StreamEntry {
 
     /// Number of the latest sending; 0: never sent.
     var sending: UInt64 = 0
-    /// In flight: the time of sending. Asleep: the time of waking.
+    /// In flight and settled: the time of sending. Asleep: the time of waking.
     var time = MonotonicTime(nanoseconds: 0)
     /// The time of the first answer that asked for a later attempt.
     var retriedSince: MonotonicTime?

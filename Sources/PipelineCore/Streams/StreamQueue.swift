@@ -155,6 +155,9 @@ public struct StreamQueue: ~Copyable {
 
     public func content(at slot: Int) -> UInt32 { slab.entries[slot].content }
 
+    /// The time of the latest sending of a notification that was sent.
+    public func sentAt(_ slot: Int) -> MonotonicTime { slab.entries[slot].time }
+
     /// Valid until the next call of ``append(_:token:checksum:content:)``, and no longer than the notification.
     public func token(at slot: Int) -> UnsafeRawBufferPointer { slab.token(slot) }
 

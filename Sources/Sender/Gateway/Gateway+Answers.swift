@@ -7,7 +7,7 @@ import TokenState
 
 /// Turns the answers of the provider API into outcomes, tombstones and the topic's health.
 extension Gateway: StreamDelegate {
-    func lane(_ lane: StreamLane, confirmed slots: [Int], openedAt: MonotonicTime) {
+    func lane(_ lane: StreamLane, confirmed slots: [Int], sentAt: MonotonicTime) {
         let lanes = lanes(of: lane.topic)
         if settings.dedupeWindow > .zero {
             memory.settle(.confirmed, of: lane.topic) { accept in
@@ -19,7 +19,8 @@ extension Gateway: StreamDelegate {
             for slot in slots { outcomes.settle(lane.queue.reference(at: slot), .confirmed) }
         }
         let (shard, now) = (shard, now)
-        lanes.topic.health.change { $0.accepted(slots.count, connectionOpenedAt: openedAt, shard: shard, now: now) }
+        // Every request is judged by itself: one that was sent after a refusal tells as much as a newer connection.
+        lanes.topic.health.change { $0.accepted(slots.count, connectionOpenedAt: sentAt, shard: shard, now: now) }
     }
 
     func lane(

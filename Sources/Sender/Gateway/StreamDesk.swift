@@ -7,7 +7,9 @@ import PipelineCore
 /// Receives what happens to the requests of topics. Called on the shard's thread.
 protocol StreamDelegate: AnyObject {
     /// Notifications were accepted; they can be read in the lane's queue during the call.
-    func lane(_ lane: StreamLane, confirmed slots: [Int], openedAt: MonotonicTime)
+    ///
+    /// - Parameter sentAt: the time at which the first of them was sent.
+    func lane(_ lane: StreamLane, confirmed slots: [Int], sentAt: MonotonicTime)
     /// Something else happened to a notification; it can be read during the call if the verdict is final.
     ///
     /// - Parameters:

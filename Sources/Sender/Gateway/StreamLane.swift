@@ -20,7 +20,7 @@ final class StreamLane: TopicTransport {
     private var appendedEnd: UInt64 = 0
     /// Slots that a connection has just confirmed, to be settled together.
     private var confirmed: [Int] = []
-    private var confirmedBy: (connection: UInt32, openedAt: MonotonicTime)?
+    private var confirmedBy: (connection: UInt32, sentAt: MonotonicTime)?
     /// Connections that have accepted a notification of this topic.
     private var accepting: [UInt32] = []
     /// Most connections remembered for that.
@@ -203,7 +203,6 @@ final class StreamLane: TopicTransport {
         _ verdict: ProviderVerdict,
         _ answer: ProviderAnswer?,
         connection: UInt32,
-        openedAt: MonotonicTime,
         now: MonotonicTime
     ) {
         let result = queue.answered(
@@ -218,8 +217,13 @@ final class StreamLane: TopicTransport {
         if let answer { desk.delegate.lane(self, answered: answer) }
         guard result.result == .confirmed else { return settle(result, answer, connection: connection) }
         if confirmedBy?.connection != connection { settleConfirmed() }
-        if confirmed.isEmpty { desk.hasConfirmed(self) }
-        confirmedBy = (connection, openedAt)
+        let sentAt = queue.sentAt(result.slot)
+        if let confirmedBy, !confirmed.isEmpty {
+            self.confirmedBy = (connection, min(confirmedBy.sentAt, sentAt))
+        } else {
+            desk.hasConfirmed(self)
+            confirmedBy = (connection, sentAt)
+        }
         confirmed.append(result.slot)
     }
 
@@ -246,7 +250,7 @@ final class StreamLane: TopicTransport {
     /// Settles what was confirmed since the last call.
     func settleConfirmed() {
         guard let confirmedBy, !confirmed.isEmpty else { return }
-        desk.delegate.lane(self, confirmed: confirmed, openedAt: confirmedBy.openedAt)
+        desk.delegate.lane(self, confirmed: confirmed, sentAt: confirmedBy.sentAt)
         noteAccepting(confirmedBy.connection)
         for slot in confirmed {
             acceptedTokens?.insert(checksum: queue.checksum(at: slot))
