@@ -1,4 +1,5 @@
 import APNsProtocol
+import BelfrySupport
 import NIOCore
 import NIOEmbedded
 import PipelineCore
@@ -32,6 +33,13 @@ final class MemoryGateway: GatewayConnectors {
     private(set) var ticks = 0
     /// Bundles that the verdict on their records was asked for.
     private(set) var askedAbout: Set<String> = []
+    /// The other end of connections over HTTP/2.
+    private(set) lazy var service: MemoryService = {
+        guard let embedded = eventLoop as? EmbeddedEventLoop else {
+            preconditionFailure("channels in memory have such an event loop")
+        }
+        return MemoryService(embedded)
+    }()
     private let eventLoop: any EventLoop
 
     init(_ eventLoop: any EventLoop) {
@@ -53,6 +61,17 @@ final class MemoryGateway: GatewayConnectors {
     func connector(environment: String, bundleID: String, lane: Int) -> any GatewayConnecting {
         Connector(self, bundleID, eventLoop)
     }
+
+    func credential(environment: String, bundleID: String) -> TopicCredential? {
+        guard !missing.contains(bundleID) else { return nil }
+        return service.credentials[bundleID] ?? .certificate(bundleID: bundleID)
+    }
+
+    func streamConnector(environment: String, credential: TopicCredential, turn: Int) -> any StreamConnecting {
+        service.connector(credential)
+    }
+
+    var providerTokens: ProviderTokens? { service.providerTokens }
 
     private struct Unreachable: Error {}
 

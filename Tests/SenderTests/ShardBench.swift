@@ -30,11 +30,13 @@ final class ShardBench {
     }
 
     /// - Parameters:
+    ///   - transport: of the one environment.
     ///   - redis: nil: the shard runs without token state.
     ///   - offset: committed of every partition; the next record has it.
     ///   - metadata: beside it.
     init(
         on eventLoop: EmbeddedEventLoop = EmbeddedEventLoop(),
+        over transport: EnvironmentSettings.Transport = .binary,
         redis: ScriptedRedis? = nil,
         committed offset: Int64 = 0,
         metadata: String = "3;",
@@ -43,7 +45,7 @@ final class ShardBench {
         self.eventLoop = eventLoop
         var configuration = BelfryConfiguration()
         let place = HostPort(host: "nowhere", port: 1)
-        configuration.environments = [EnvironmentSettings(name: "sandbox", gateways: [place])]
+        configuration.environments = [EnvironmentSettings(name: "sandbox", gateways: [place], transport: transport)]
         configuration.outcomes = .all
         configuration.worker.connectionsPerTopic = 1
         configuration.worker.connectionsPerMinute = 60_000
@@ -136,6 +138,22 @@ final class ShardBench {
             key: Array(bundleID.utf8),
             value: try request.serializedBytes()
         )
+    }
+
+    // MARK: HTTP/2
+
+    var service: MemoryService { gateway.service }
+
+    /// The topic's lane over HTTP/2; nil: nothing was sent for it.
+    func streamLane(_ bundleID: String) -> StreamLane? {
+        let lanes = shard.stages.gateway.all.first { $0.topic.bundleID == bundleID }
+        guard case .streams(let lane)? = lanes?.way else { return nil }
+        return lane
+    }
+
+    /// The reason why a topic does not work; nil: it works.
+    func reason(_ bundleID: String) -> String? {
+        shard.report().topics.first { $0.bundleID == bundleID }?.reason
     }
 
     // MARK: What became of it

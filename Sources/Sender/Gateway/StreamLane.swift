@@ -42,6 +42,8 @@ final class StreamLane: TopicTransport {
     var inFlightCount: Int { queue.inFlightCount }
     var waitingCount: Int { queue.waitingCount }
     var openConnections: Int { party?.pool.openCount ?? 0 }
+    /// Contents in memory.
+    var keptContents: Int { contents.count { $0 != nil } }
     var isQuiet: Bool { queue.inFlightCount == 0 }
     var isStranded: Bool { queue.inFlightCount == 0 && party?.pool.isEmpty ?? true }
 
