@@ -253,7 +253,8 @@ let package = Package(
         .testTarget(
             name: "SenderTests",
             dependencies: role + [
-                "PipelineTestSupport", "PortTestSupport", "Sender", "TestSupport", "TokenState", nioEmbedded,
+                "HTTP2Transport", "PipelineTestSupport", "PortTestSupport", "Sender", "TestSupport", "TokenState",
+                nioEmbedded,
             ]
         ),
         .testTarget(
@@ -292,9 +293,9 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "BelfrySupport", "BelfryTools", "KafkaClient", "KafkaTestSupport", "LocalPipeline", "PipelineCore",
-                "PushSchemas", "Sandbox", "TLSTransport", "TestSupport", "TokenState", "Workbench", "belfry",
-                argumentParser, logging, nioEmbedded, protobuf,
+                "APNsProtocol", "BelfrySupport", "BelfryTools", "KafkaClient", "KafkaTestSupport", "LocalPipeline",
+                "PipelineCore", "PushSchemas", "Sandbox", "TLSTransport", "TestSupport", "TokenState", "Workbench",
+                "belfry", argumentParser, logging, nioEmbedded, protobuf,
             ] + nio
         ),
     ]

@@ -22,6 +22,10 @@ public final class LocalPipeline {
         public var redis: String?
         /// More keys of the configuration's section `redis`, each behind a comma.
         public var redisSettings = ""
+        /// The interface over which workers send.
+        public var transport = Transport.binary
+        /// `host:port` of the gateway in the configuration; nil: the sandbox's.
+        public var gateway: String?
         /// Outcomes that are published: all, failures or none.
         public var outcomes = "all"
         /// More lines for the configuration, at its top level.
@@ -35,6 +39,12 @@ public final class LocalPipeline {
             "{shards: \(shards), connections-per-topic: 2, confirmation-window: 1s, connections-per-minute: 6000}"
 
         public init() {}
+    }
+
+    /// An interface of the push service, by its name in the configuration.
+    public enum Transport: String, Sendable, CaseIterable {
+        case binary
+        case http2
     }
 
     public let options: Options
@@ -88,6 +98,8 @@ public final class LocalPipeline {
     public var pki: String { "\(directory)/pki" }
     /// `host:port` of the sandbox's gateway.
     public var gateway: String { "127.0.0.1:\(sandboxPorts?.gateway ?? 0)" }
+    /// `host:port` of the sandbox's provider API.
+    public var api: String { "127.0.0.1:\(sandboxPorts?.api ?? 0)" }
     /// The port of the sandbox's courier.
     public var devicePort: Int { sandboxPorts?.device ?? 0 }
     /// The port on which the sandbox answers questions.
@@ -249,13 +261,15 @@ public final class LocalPipeline {
     private func writeConfiguration() throws {
         let ports = sandboxPorts ?? SandboxPorts()
         let session = options.sessionMilliseconds
+        let place = options.gateway ?? (options.transport == .http2 ? api : gateway)
         let group = "session.timeout.ms: \"\(session)\", heartbeat.interval.ms: \"\(session / 6)\""
         let text = """
             kafka: {brokers: "\(brokers)", properties: {\(group)\(options.kafkaProperties)}}
             redis: {url: "\(redisURL)"\(options.redisSettings)}
             environments:
               sandbox:
-                gateways: [\(gateway)]
+                transport: \(options.transport.rawValue)
+                gateways: [\(place)]
                 feedback: 127.0.0.1:\(ports.feedback)
                 trust: pki/ca.pem
             certificates: {directory: pki}
