@@ -1,3 +1,4 @@
+import APNsProtocol
 import Foundation
 import PipelineCore
 import PushSchemas
@@ -76,6 +77,22 @@ import Testing
         // Behind this one stands what the gateway answered.
         #expect(documented.subtracting(given).sorted() == ["gateway-status-<n>"], "documented, but given by nobody")
         #expect(given.subtracting(documented).sorted() == [], "given, but not documented")
+    }
+
+    @Test("The reasons of the provider API that Deploy/README.md explains are those of the table")
+    func providerReasons() throws {
+        let documented = try Document(path: "Deploy/README.md").names(inTablesOf: "service's reason")
+        #expect(documented.sorted() == ProviderReason.table.map(\.reason.rawValue).sorted())
+    }
+
+    @Test("The reasons why a topic does not work stand beside the metric and the log message that tell them")
+    func topicReasons() throws {
+        let lines = try Repository.text(of: "Deploy/README.md").split(separator: "\n")
+        let reasons = TopicHealth.Reason.allCases.map(\.rawValue)
+        for place in ["| `belfry_topic_stopped` | by", "| `topic does not work; it lags and is probed` |"] {
+            let row = try #require(lines.first { $0.hasPrefix(place) })
+            for reason in reasons { #expect(row.contains("`\(reason)`"), "\(reason) in \(place)") }
+        }
     }
 
     @Test("Every log message that wants somebody's attention is explained in Deploy/README.md")
