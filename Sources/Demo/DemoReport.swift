@@ -24,6 +24,16 @@ public struct DemoReport: Sendable {
         books.published == books.outcomes.count && lost == 0 && gateway.distinct == books.claimed && complaints.isEmpty
     }
 
+    /// Complaints about outcomes that their transport does not allow: over HTTP/2 an answer proves each notification's
+    /// fate, so that none is presumed or unknown.
+    static func unproven(_ books: Books, over transport: PipelineTransport) -> [String] {
+        guard transport == .http2 else { return [] }
+        return [OutcomeKind.presumed, .unknown].compactMap { kind in
+            let count = books.count(kind)
+            return count == 0 ? nil : "\(count) notifications are \(kind.name), which no answer over HTTP/2 leads to"
+        }
+    }
+
     /// A table for people.
     public var table: String {
         var rows = [("published", "\(books.published)")]

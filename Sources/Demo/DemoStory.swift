@@ -7,6 +7,8 @@ import TokenState
 public struct DemoStory {
     /// Options of the demo.
     public struct Options: Sendable {
+        /// Between workers and sandbox.
+        public var transport = PipelineTransport.binary
         /// `host:port` of a broker to use instead of the embedded one.
         public var kafka: String?
         /// URL of a Redis server to use instead of one of its own.
@@ -52,6 +54,7 @@ public struct DemoStory {
     private func tell(in directory: String) async throws -> DemoReport {
         let start = Date()
         var setUp = LocalPipeline.Options()
+        setUp.transport = options.transport
         setUp.kafka = options.kafka
         setUp.redis = options.redis
         // Whoever lends a server for this story need not keep what stands in it.
@@ -87,6 +90,7 @@ public struct DemoStory {
         if kafka.books.count(.tombstoned) < silent {
             complaints.append("\(kafka.books.count(.tombstoned)) tombstoned notifications, at least \(silent) expected")
         }
+        complaints += DemoReport.unproven(kafka.books, over: options.transport)
         return DemoReport(
             books: kafka.books,
             gateway: try await pipeline.sandbox.stats(),
@@ -160,16 +164,16 @@ public struct DemoStory {
         try kafka.waitForOutcomes()
     }
 
-    /// Waits until the feedback lists are empty and applied; lets some devices install the app again. Returns the
-    /// tombstones.
+    /// Waits until the devices that lost the app have tombstones, by the feedback lists or, over HTTP/2, by the answers;
+    /// lets some install the app again. Returns the tombstones.
     private func harvest(
         _ topics: [RequestPlan.Topic],
         _ pipeline: LocalPipeline,
         _ kafka: PipelineClient,
         _ inspector: TokenInspector
     ) async throws -> Int {
-        say("harvesting feedback")
-        // Those of the feedback service for certain. An invalid token gets its own only when its topic was accepted
+        say(options.transport == .http2 ? "waiting for tombstones" : "harvesting feedback")
+        // Those of missing apps for certain. An invalid token gets its own only when its topic was accepted
         // over a newer connection after it, which at the end of a burst may not come: they are awaited until no more
         // come.
         let expected = topics.count * Self.uninstalled

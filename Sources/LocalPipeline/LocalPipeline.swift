@@ -5,6 +5,8 @@ import Workbench
 public final class LocalPipeline {
     /// The parts to start, and those to use instead.
     public struct Options: Sendable {
+        /// Between workers and sandbox.
+        public var transport = PipelineTransport.binary
         public var topics = ["com.example.news", "com.example.sport", "com.example.weather"]
         public var devices = 100_000
         /// Of every Kafka topic.
@@ -22,13 +24,11 @@ public final class LocalPipeline {
         public var redis: String?
         /// More keys of the configuration's section `redis`, each behind a comma.
         public var redisSettings = ""
-        /// The interface over which workers send.
-        public var transport = Transport.binary
         /// `host:port` of the gateway in the configuration; nil: the sandbox's.
         public var gateway: String?
         /// Outcomes that are published: all, failures or none.
         public var outcomes = "all"
-        /// More lines for the configuration, at its top level.
+        /// More lines for the configuration, at its top level. Over HTTP/2 there is a section `topics` already.
         public var configuration = ""
         /// More arguments for the sandbox.
         public var sandboxArguments: [String] = []
@@ -39,12 +39,6 @@ public final class LocalPipeline {
             "{shards: \(shards), connections-per-topic: 2, confirmation-window: 1s, connections-per-minute: 6000}"
 
         public init() {}
-    }
-
-    /// An interface of the push service, by its name in the configuration.
-    public enum Transport: String, Sendable, CaseIterable {
-        case binary
-        case http2
     }
 
     public let options: Options
@@ -96,7 +90,7 @@ public final class LocalPipeline {
     }
 
     public var pki: String { "\(directory)/pki" }
-    /// `host:port` of the sandbox's gateway.
+    /// `host:port` of the sandbox's binary gateway.
     public var gateway: String { "127.0.0.1:\(sandboxPorts?.gateway ?? 0)" }
     /// `host:port` of the sandbox's provider API.
     public var api: String { "127.0.0.1:\(sandboxPorts?.api ?? 0)" }
@@ -260,26 +254,14 @@ public final class LocalPipeline {
 
     private func writeConfiguration() throws {
         let ports = sandboxPorts ?? SandboxPorts()
-        let session = options.sessionMilliseconds
-        let place = options.gateway ?? (options.transport == .http2 ? api : gateway)
-        let group = "session.timeout.ms: \"\(session)\", heartbeat.interval.ms: \"\(session / 6)\""
-        let text = """
-            kafka: {brokers: "\(brokers)", properties: {\(group)\(options.kafkaProperties)}}
-            redis: {url: "\(redisURL)"\(options.redisSettings)}
-            environments:
-              sandbox:
-                transport: \(options.transport.rawValue)
-                gateways: [\(place)]
-                feedback: 127.0.0.1:\(ports.feedback)
-                trust: pki/ca.pem
-            certificates: {directory: pki}
-            worker: \(options.worker)
-            harvester: {interval: 1s, lease: 5s}
-            outcomes: \(options.outcomes)
-            \(options.configuration)
-
-            """
-        try text.write(toFile: configurationFile, atomically: true, encoding: .utf8)
+        let configuration = PipelineConfiguration(
+            options: options,
+            brokers: brokers,
+            redisURL: redisURL,
+            gateway: options.gateway ?? (options.transport == .http2 ? api : gateway),
+            feedback: "127.0.0.1:\(ports.feedback)"
+        )
+        try configuration.text.write(toFile: configurationFile, atomically: true, encoding: .utf8)
     }
 
     private func readyLine<Value: Decodable>(of child: ChildProcess, as type: Value.Type) throws -> Value {

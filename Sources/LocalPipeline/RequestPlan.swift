@@ -104,7 +104,8 @@ public struct RequestPlan {
     /// One of each kind that is a dead letter, or expired.
     public mutating func bad(of topic: Topic) -> [PlannedRecord] {
         let token = topic.living[0]
-        let long = String(repeating: "x", count: 300)
+        // Too long for every transport.
+        let long = String(repeating: "x", count: 6000)
         let faulty: [PushSendRequest] = [
             request([token], payload: #"{"aps":{"alert":"\#(long)"}}"#),
             request([token], payload: #"{"aps":{"badge":5,}}"#),

@@ -3,6 +3,7 @@ import BelfrySupport
 import BelfryTools
 import Demo
 import Foundation
+import LocalPipeline
 
 /// `belfry demo`.
 struct DemoCommand: AsyncParsableCommand {
@@ -15,6 +16,17 @@ struct DemoCommand: AsyncParsableCommand {
             is 1 if the books do not balance.
             """
     )
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            The interface between workers and sandbox: binary, or http2, where some topics use a certificate and some a \
+            provider key, and nothing may be presumed.
+            """,
+            valueName: "name"
+        )
+    )
+    var transport = PipelineTransport.binary
 
     @Option(help: ArgumentHelp("A broker to use instead of the embedded one.", valueName: "host:port"))
     var kafka: String?
@@ -34,6 +46,7 @@ struct DemoCommand: AsyncParsableCommand {
 
     func run() async throws {
         var options = DemoStory.Options()
+        options.transport = transport
         options.kafka = kafka
         options.redis = redis
         options.notifications = notifications
@@ -52,6 +65,8 @@ struct DemoCommand: AsyncParsableCommand {
         }
     }
 }
+
+extension PipelineTransport: ExpressibleByArgument {}
 
 extension CommandLine {
     /// This program, also when it was found by the search path.

@@ -26,11 +26,35 @@ extension IntegrationTests {
 
         @Test("The demo ends with 0 and a last line that balances")
         func demo() throws {
+            let summary = try Self.demo()
+            let outcomes = summary.outcomes
+            for kind in ["confirmed", "presumed", "rejected", "tombstoned", "expired", "dead_lettered"] {
+                #expect(outcomes[kind] ?? 0 > 0, "\(kind)")
+            }
+            #expect(summary.gateway.rejected["8"] == outcomes["rejected"])
+        }
+
+        @Test("Over HTTP/2 the demo balances, too, and nothing is presumed")
+        func demoOverHTTP2() throws {
+            let summary = try Self.demo("--transport", "http2")
+            let (outcomes, rejected) = (summary.outcomes, summary.gateway.rejected)
+            for kind in ["confirmed", "rejected", "tombstoned", "expired", "dead_lettered"] {
+                #expect(outcomes[kind] ?? 0 > 0, "\(kind)")
+            }
+            #expect(outcomes["presumed"] == 0 && outcomes["unknown"] == 0)
+            for reason in ["400 BadDeviceToken", "400 DeviceTokenNotForTopic", "410 Unregistered"] {
+                #expect(rejected[reason] ?? 0 > 0, "\(reason)")
+            }
+            #expect(rejected.values.reduce(0, +) >= outcomes["rejected"] ?? 0)
+        }
+
+        /// Plays the demo to its end, and checks what holds over every transport.
+        private static func demo(_ arguments: String...) throws -> Summary {
             let log = NSTemporaryDirectory() + "belfry-integration-\(UUID().uuidString).log"
             let demo = try ChildProcess(
                 "demo",
                 executable: try belfryExecutable(),
-                arguments: ["demo", "--notifications", "20000"],
+                arguments: ["demo", "--notifications", "20000"] + arguments,
                 logFile: log,
                 leadsGroup: true
             )
@@ -46,12 +70,9 @@ extension IntegrationTests {
             #expect(summary.gateway.distinct == (outcomes["confirmed"] ?? 0) + (outcomes["presumed"] ?? 0))
             #expect(summary.lost == 0)
             #expect(summary.duplicates == summary.gateway.accepted - summary.gateway.distinct)
-            for kind in ["confirmed", "presumed", "rejected", "tombstoned", "expired", "dead_lettered"] {
-                #expect(outcomes[kind] ?? 0 > 0, "\(kind)")
-            }
-            #expect(summary.gateway.rejected["8"] == outcomes["rejected"])
             #expect(summary.tombstones > 0)
             try FileManager.default.removeItem(atPath: log)
+            return summary
         }
 
         @Test("Tokens, register, publish and outcomes work hand in hand")

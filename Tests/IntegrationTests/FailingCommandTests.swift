@@ -63,6 +63,7 @@ extension IntegrationTests {
             Command("certificates check --config DIR/bare.yaml", names: "holds no push certificate"),
             // Trying out.
             Command("demo --notifications 1", names: "--notifications"),
+            Command("demo --transport carrier-pigeon", names: "carrier-pigeon"),
             Command("broker --partitions 0", names: "--partitions"),
             Command("sandbox serve --pki DIR/none --topics a --devices 1", names: "DIR/none"),
             Command("sandbox serve --pki DIR/pki --topics a --devices 0", names: "devices"),

@@ -1,0 +1,45 @@
+/// The configuration file that the roles of a ``LocalPipeline`` share. Paths in it start from its directory.
+struct PipelineConfiguration {
+    var options: LocalPipeline.Options
+    /// `host:port`, comma-separated.
+    var brokers: String
+    var redisURL: String
+    /// `host:port` of the sandbox, on the port of the transport.
+    var gateway: String
+    /// `host:port`.
+    var feedback: String
+
+    /// In YAML.
+    var text: String {
+        let session = options.sessionMilliseconds
+        let group = "session.timeout.ms: \"\(session)\", heartbeat.interval.ms: \"\(session / 6)\""
+        return """
+            kafka: {brokers: "\(brokers)", properties: {\(group)\(options.kafkaProperties)}}
+            redis: {url: "\(redisURL)"\(options.redisSettings)}
+            environments:
+              sandbox:
+                transport: \(options.transport.rawValue)
+                gateways: [\(gateway)]
+                feedback: \(feedback)
+                trust: pki/ca.pem
+            certificates: {directory: pki}
+            worker: \(options.worker)
+            harvester: {interval: 1s, lease: 5s}
+            outcomes: \(options.outcomes)
+            \(options.configuration)
+            \(keys)
+
+            """
+    }
+
+    /// The provider key, and the topics that use it though they have a certificate.
+    private var keys: String {
+        let topics = options.transport.topicsWithKey(of: options.topics)
+        guard !topics.isEmpty else { return "" }
+        let team = PipelineTransport.team
+        return """
+            keys: {directory: pki/keys, team: \(team)}
+            topics: {\(topics.map { "\($0): {team: \(team)}" }.joined(separator: ", "))}
+            """
+    }
+}
