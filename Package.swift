@@ -281,8 +281,8 @@ let package = Package(
         .testTarget(
             name: "ChaosTests",
             dependencies: [
-                "KafkaClient", "PipelineCore", "PushSchemas", "Sandbox", "TestSupport", "belfry-bench-badtokens",
-                "belfry-chaos", protobuf,
+                "KafkaClient", "LocalPipeline", "PipelineCore", "PushSchemas", "Sandbox", "TestSupport",
+                "belfry-bench-badtokens", "belfry-chaos", protobuf,
             ]
         ),
         .testTarget(

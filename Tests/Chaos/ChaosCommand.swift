@@ -1,6 +1,7 @@
 import ArgumentParser
 import Dispatch
 import Foundation
+import LocalPipeline
 
 /// Does to the pipeline whatever can be done to it, and proves that nothing is lost.
 ///
@@ -11,6 +12,9 @@ struct ChaosCommand: AsyncParsableCommand {
         commandName: "belfry-chaos",
         abstract: "Runs the pipeline as processes, breaks them by a seeded schedule, and checks that nothing is lost."
     )
+
+    @Option(help: "Between workers and sandbox: \(PipelineTransport.allCases.map(\.rawValue)).")
+    var transport = PipelineTransport.binary
 
     @Option(help: "How long to publish under faults.")
     var seconds = 300
@@ -44,6 +48,9 @@ struct ChaosCommand: AsyncParsableCommand {
             throw ValidationError("--seconds: \(ChaosSchedule.seconds), not \(seconds)")
         }
         guard (100...1_000_000).contains(rate) else { throw ValidationError("--rate: 100...1000000, not \(rate)") }
+        guard transport == .binary || !withhold else {
+            throw ValidationError("--withhold: with --transport binary only: over HTTP/2 nothing is presumed")
+        }
     }
 
     func run() async throws {
@@ -78,6 +85,7 @@ struct ChaosCommand: AsyncParsableCommand {
     private func run(in directory: String, board: Board) async throws -> ChaosReport {
         let beside = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         var options = ChaosOptions(executable: belfry ?? beside.appendingPathComponent("belfry").path)
+        options.transport = transport
         options.seed = seed
         options.seconds = seconds
         options.rate = rate
@@ -91,5 +99,6 @@ struct ChaosCommand: AsyncParsableCommand {
     }
 }
 
+extension PipelineTransport: ExpressibleByArgument {}
 extension ChaosOptions.Assignment: ExpressibleByArgument {}
 extension ChaosOptions.Redis: ExpressibleByArgument {}

@@ -1,3 +1,5 @@
+import LocalPipeline
+
 /// The settings of a run.
 struct ChaosOptions: Sendable {
     /// The way groups share out partitions, as librdkafka names it.
@@ -16,12 +18,14 @@ struct ChaosOptions: Sendable {
         case single
     }
 
+    /// Between workers and sandbox.
+    var transport = PipelineTransport.binary
     var seed: UInt64 = 1
     /// Of publishing under faults.
     var seconds = 300
     /// Notifications per second.
     var rate = 20_000
-    /// With the faults of ``FaultMenu/withholding``, too.
+    /// With the faults of ``FaultMenu/withholding``, too; of the binary interface only.
     var isWithholding = false
     /// Others use the machine as well.
     var isBusy = false
@@ -32,4 +36,15 @@ struct ChaosOptions: Sendable {
     init(executable: String) {
         self.executable = executable
     }
+
+    /// The faults of the sandbox that the schedule goes through.
+    var menu: [ChaosFault] {
+        switch transport {
+        case .binary: FaultMenu.usual + (isWithholding ? FaultMenu.withholding : [])
+        case .http2: FaultMenu.http2
+        }
+    }
+
+    /// Silence may be taken for acceptance and be late: what was presumed may be wrong. Over HTTP/2 nothing is presumed.
+    var mayPresumeWrongly: Bool { transport == .binary && (isWithholding || isBusy) }
 }

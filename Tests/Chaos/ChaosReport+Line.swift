@@ -7,6 +7,7 @@ extension ChaosReport {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]
         let fields = Fields(
+            transport: transport.rawValue,
             seed: seed,
             seconds: seconds,
             published: books.published,
@@ -44,6 +45,7 @@ extension ChaosReport {
     private static func rounded(_ seconds: Double) -> Double { (seconds * 10).rounded() / 10 }
 
     private struct Fields: Encodable {
+        let transport: String
         let seed: UInt64
         let seconds: Int
         let published: Int
@@ -73,7 +75,8 @@ extension ChaosReport {
         let standbyTakeoverSeconds: Double?
 
         enum CodingKeys: String, CodingKey {
-            case seed, seconds, published, outcomes, lost, duplicates, resent, faults, accepted, registrations
+            case transport, seed, seconds, published, outcomes, lost, duplicates, resent, faults, accepted
+            case registrations
             case duplicatesExcess = "duplicates_excess"
             case acceptedUnclaimed = "accepted_unclaimed"
             case outcomeKinds = "outcome_kinds"

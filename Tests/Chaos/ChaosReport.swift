@@ -1,7 +1,9 @@
 import LocalPipeline
+import PushSchemas
 
 /// The result of a run, and the judgement.
 struct ChaosReport {
+    var transport: PipelineTransport
     var seed: UInt64
     var seconds: Int
     var books: ChaosBooks
@@ -18,8 +20,7 @@ struct ChaosReport {
     var faults: [String: Int]
     var workersStarted: Int
     var longestOutageSeconds: Double
-    /// Something may have kept a gateway from reading or answering for longer than the window: what was presumed may be
-    /// wrong.
+    /// See ``ChaosOptions/mayPresumeWrongly``.
     var mayPresumeWrongly: Bool
     /// Other problems of the run.
     var complaints: [String]
@@ -60,9 +61,10 @@ extension ChaosReport {
             file: acceptedLog,
             books: &books,
             commits: commits,
-            refusals: stats.faults["error-response"] ?? 0
+            refusals: Self.refusals(faults: stats.faults, rejected: stats.rejected, over: options.transport)
         )
         self.init(
+            transport: options.transport,
             seed: options.seed,
             seconds: options.seconds,
             books: books,
@@ -75,10 +77,34 @@ extension ChaosReport {
             faults: actions.merging(stats.faults) { $0 + $1 },
             workersStarted: fleets[.worker].startedCount,
             longestOutageSeconds: longestOutage / .seconds(1),
-            mayPresumeWrongly: options.isWithholding || options.isBusy,
+            mayPresumeWrongly: options.mayPresumeWrongly,
             complaints: fleets.complaints + Self.complaints(of: books, truth, commits, accepted: stats.accepted)
-                + tokens.complaints
+                + Self.unproven(books.kinds, over: options.transport) + tokens.complaints
         )
+    }
+
+    /// Good notifications that the gateway was made to refuse for good; as many may be accepted late.
+    ///
+    /// - Parameters:
+    ///   - faults: strikes of each.
+    ///   - rejected: by status, and over HTTP/2 reason.
+    static func refusals(faults: [String: Int], rejected: [String: Int], over transport: PipelineTransport) -> Int {
+        switch transport {
+        case .binary:
+            faults["error-response"] ?? 0
+        case .http2:
+            rejected.reduce(0) { sum, entry in
+                sum + (FaultMenu.finalStatuses.contains { entry.key.hasPrefix($0) } ? entry.value : 0)
+            }
+        }
+    }
+
+    /// Complaints about outcomes that their transport does not allow: over HTTP/2 each is proven by an answer.
+    static func unproven(_ kinds: [PushOutcomeKind: Int], over transport: PipelineTransport) -> [String] {
+        guard transport == .http2 else { return [] }
+        return [OutcomeKind.presumed, .unknown].compactMap { kind in
+            kinds[kind.message].map { "\($0) notifications are \(kind.name), which no answer over HTTP/2 leads to" }
+        }
     }
 
     private static func complaints(

@@ -22,8 +22,14 @@ final class ChaosRun {
 
     /// `worker.commit-patience`, a third of the session, and the time since the last commit.
     private static let patienceSeconds: UInt32 = 3
-    /// Longest time that bytes lie between a worker and the sandbox, which some faults prolong.
-    private static func delaySeconds(isWithholding: Bool) -> UInt32 { isWithholding ? 15 : 3 }
+    /// Longest time that bytes lie between a worker and the sandbox, which some faults prolong. Over HTTP/2 a body waits
+    /// for its connection's window until its request is given up.
+    private static func delaySeconds(_ options: ChaosOptions) -> UInt32 {
+        switch options.transport {
+        case .binary: options.isWithholding ? 15 : 3
+        case .http2: FaultMenu.requestTimeoutSeconds + 1
+        }
+    }
     /// Longest silence while the last outcomes are awaited.
     private static let silence = Duration.seconds(60)
     private static let startPatience = Duration.seconds(60)
@@ -55,7 +61,7 @@ final class ChaosRun {
             partitions: ChaosServers.partitions,
             history: CommitHistory(
                 partitions: ChaosServers.partitions,
-                delaySeconds: Self.delaySeconds(isWithholding: options.isWithholding),
+                delaySeconds: Self.delaySeconds(options),
                 patienceSeconds: Self.patienceSeconds
             )
         )
@@ -77,11 +83,13 @@ final class ChaosRun {
         try wait(for: "partitions of the workers", within: Self.startPatience) {
             board.read().isAssigned && fleets.allShardsHavePartitions
         }
-        say("publishing \(options.rate) notifications/s for \(options.seconds) s, seed \(options.seed)")
+        say(
+            "publishing \(options.rate) notifications/s for \(options.seconds) s over \(options.transport.rawValue), "
+                + "seed \(options.seed)"
+        )
         board.change { $0.phase = .publishing }
-        let menu = FaultMenu.usual + (options.isWithholding ? FaultMenu.withholding : [])
         try await play(
-            ChaosSchedule(seed: options.seed, seconds: options.seconds, menu: menu, redis: options.redis)
+            ChaosSchedule(seed: options.seed, seconds: options.seconds, menu: options.menu, redis: options.redis)
         )
         say("everything is as it was; waiting for the last outcomes and changes of the token state")
         board.change { $0.phase = .draining }
@@ -93,7 +101,8 @@ final class ChaosRun {
 
     // MARK: Chapters
 
-    /// One device in a hundred has lost the app: they are accepted, reported as feedback, and silent in the end.
+    /// One device in a hundred has lost the app: they are accepted and reported as feedback, or over HTTP/2 refused, and
+    /// silent in the end.
     private func loseApps() async throws {
         for topic in ChaosServers.sendingTopics {
             try await servers.pipeline.sandbox.setDevices(

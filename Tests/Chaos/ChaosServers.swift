@@ -22,7 +22,7 @@ final class ChaosServers {
     private static let worker = """
         {shards: 2, connections-per-topic: 2, \
         confirmation-window: \(FaultMenu.confirmationWindowMilliseconds)ms, sentinel-timeout: 4s, \
-        connection-max-age: 16s, connections-per-minute: 6000, \
+        request-timeout: \(FaultMenu.requestTimeoutSeconds)s, connection-max-age: 16s, connections-per-minute: 6000, \
         park-after: 5s, park-probe-base: 1s, park-probe-cap: 4s}
         """
 
@@ -37,6 +37,7 @@ final class ChaosServers {
             if options.redis == .cluster { nodes = try RedisNodes(directory: directory) }
             self.nodes = nodes
             var setUp = LocalPipeline.Options()
+            setUp.transport = options.transport
             setUp.topics = Self.sendingTopics + TokenTrial.topics
             setUp.kafka = broker.address
             setUp.makesTopics = false

@@ -1,3 +1,4 @@
+import LocalPipeline
 import PushSchemas
 import TestSupport
 import Testing
@@ -163,6 +164,26 @@ struct ChaosBooksTests {
         books.note(outcome(2, (0, 0), token: 0))
         #expect(books.strange == 8)
         #expect(books.examplesOfMissing(limit: 3).count == 1)
+    }
+
+    @Test("Over HTTP/2 an outcome that is presumed or unknown is a complaint, over the binary interface it is none")
+    func unproven() {
+        let kinds: [PushOutcomeKind: Int] = [.confirmed: 7, .presumed: 2, .rejected: 3, .unknown: 1]
+        #expect(ChaosReport.unproven(kinds, over: .binary) == [])
+        #expect(ChaosReport.unproven(kinds, over: .http2).count == 2)
+        #expect(ChaosReport.unproven([.confirmed: 7, .rejected: 3], over: .http2) == [])
+    }
+
+    @Test("As many may be accepted late as were refused for good: over HTTP/2 what is tried again keeps its turn")
+    func refusals() {
+        let faults = ["error-response": 5, "request-error": 90]
+        let rejected = ["8": 4, "400 BadDeviceToken": 10, "410 Unregistered": 3, "429 TooManyRequests": 20]
+        func refusals(_ transport: PipelineTransport) -> Int {
+            let more = rejected.merging(["503 ServiceUnavailable": 40, "413 PayloadTooLarge": 1]) { $1 }
+            return ChaosReport.refusals(faults: faults, rejected: more, over: transport)
+        }
+        #expect(refusals(.binary) == 5)
+        #expect(refusals(.http2) == 14)
     }
 
     @Test("Numbers that do not grow along a partition are noticed")

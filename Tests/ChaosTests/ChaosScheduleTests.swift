@@ -1,7 +1,8 @@
-import Sandbox
+import LocalPipeline
 import TestSupport
 import Testing
 
+@testable import Sandbox
 @testable import belfry_chaos
 
 @Suite("The schedule of a chaos run")
@@ -169,17 +170,53 @@ struct ChaosScheduleTests {
         }
     }
 
-    @Test("A fault has one name and one set of parameters in the menus, and no name that the sandbox does not know")
-    func menus() {
-        let all = FaultMenu.usual + FaultMenu.withholding
-        #expect(Set(all).count == all.count)
-        #expect(Set(all.map(\.name)) == Set(Fault.Name.allCases.map(\.rawValue)))
+    private static let menus = [FaultMenu.usual, FaultMenu.usual + FaultMenu.withholding, FaultMenu.http2]
+
+    @Test("The sandbox takes every fault of the menus, and none stands twice in a menu", arguments: menus)
+    func menu(_ menu: [ChaosFault]) throws {
+        #expect(Set(menu).count == menu.count)
+        for fault in menu {
+            guard case .arm(let armed, _) = try FaultsRequest(body: Array(fault.body.utf8)).change else {
+                Issue.record("\(fault) switches nothing on")
+                continue
+            }
+            #expect(armed.name.rawValue == fault.name)
+        }
     }
 
-    @Test("Five minutes have everything: each fault, both servers, kills, one worker and four")
+    @Test("Every fault of the sandbox is in a menu, but the one that needs requests that are wrong by themselves")
     func complete() {
+        let names = Set((FaultMenu.usual + FaultMenu.withholding + FaultMenu.http2).map(\.name))
+        #expect(Set(Fault.Name.allCases.map(\.rawValue)).subtracting(names) == [Fault.Name.streamCollapse.rawValue])
+    }
+
+    @Test("Over HTTP/2 no fault keeps the service from reading for as long as a request may take")
+    func reading() {
+        for fault in FaultMenu.http2 {
+            #expect(fault.name != Fault.Name.slowReader.rawValue, "\(fault)")
+            guard case .arm(let armed, _) = try? FaultsRequest(body: Array(fault.body.utf8)).change else { continue }
+            switch armed.behaviour {
+            case .stallAfter(_, let milliseconds?), .roundTrip(let milliseconds):
+                #expect(milliseconds < Int64(FaultMenu.requestTimeoutSeconds) * 1000 / 2, "\(fault)")
+            case .stallAfter(_, nil): Issue.record("\(fault) has no end")
+            default: break
+            }
+        }
+    }
+
+    @Test("The transport chooses the menu, and only silence can be taken for acceptance wrongly")
+    func options() {
+        var options = ChaosOptions(executable: "belfry")
+        #expect(options.transport == .binary && options.menu == FaultMenu.usual && !options.mayPresumeWrongly)
+        (options.isWithholding, options.isBusy) = (true, true)
+        #expect(options.menu == FaultMenu.usual + FaultMenu.withholding && options.mayPresumeWrongly)
+        options.transport = .http2
+        #expect(options.menu == FaultMenu.http2 && !options.mayPresumeWrongly)
+    }
+
+    @Test("Five minutes have everything: each fault, both servers, kills, one worker and four", arguments: menus)
+    func everything(_ menu: [ChaosFault]) {
         for seed in Self.seeds {
-            let menu = FaultMenu.usual + (seed.isMultiple(of: 2) ? FaultMenu.withholding : [])
             let actions = ChaosSchedule(seed: seed, seconds: 300, menu: menu).events.map(\.action)
             let faults = Set(actions.compactMap { if case .setFault(let fault) = $0 { fault } else { nil } })
             #expect(faults == Set(menu))

@@ -25,7 +25,10 @@ enum FaultMenu {
     /// Answers come 100–800 ms late in the field; the workers' window is ``confirmationWindowMilliseconds``.
     static let confirmationWindowMilliseconds = 2000
 
-    /// None of them keeps a gateway from reading or answering for longer than the window.
+    /// Over HTTP/2 a request without an answer is given up by then, and sent again.
+    static let requestTimeoutSeconds: UInt32 = 3
+
+    /// Of the binary interface. None of them keeps a gateway from reading or answering for longer than the window.
     static let usual = [
         ChaosFault("answer-delay", #""milliseconds":50"#),
         ChaosFault("answer-delay", #""milliseconds":800"#),
