@@ -153,8 +153,8 @@ let package = Package(
         .executableTarget(
             name: "belfry-bench-isolation",
             dependencies: [
-                "APNsProtocol", "KafkaClient", "LocalPipeline", "PushSchemas", "PushTopics", "TLSTransport",
-                "Workbench", argumentParser,
+                "APNsProtocol", "HTTP2Transport", "KafkaClient", "LocalPipeline", "PushSchemas", "PushTopics",
+                "TLSTransport", "Workbench", argumentParser,
             ] + nio,
             path: "Tests/Benchmarks/Isolation"
         ),
@@ -274,8 +274,9 @@ let package = Package(
         .testTarget(
             name: "BenchmarkDriverTests",
             dependencies: [
-                "APNsProtocol", "BenchmarkCommon", "PushSchemas", "TokenState", "belfry-bench",
-                "belfry-bench-isolation", protobuf,
+                "APNsProtocol", "BelfrySupport", "BenchmarkCommon", "HTTP2Transport", "LocalPipeline", "PushSchemas",
+                "TokenState", "belfry-bench", "belfry-bench-isolation", protobuf,
+                .product(name: "NIOCore", package: "swift-nio"),
             ]
         ),
         .testTarget(

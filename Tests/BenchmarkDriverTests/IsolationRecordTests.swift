@@ -1,3 +1,4 @@
+import LocalPipeline
 import PushSchemas
 import SwiftProtobuf
 import Testing
@@ -13,7 +14,7 @@ struct IsolationRecordTests {
             partitions: 3,
             devicesPerPartition: 2000,
             tokensPerRecord: sickness.tokensPerRecord,
-            kind: sickness.kind
+            kind: { sickness.kind(of: $0, over: .binary) }
         )
     }
 
@@ -50,8 +51,8 @@ struct IsolationRecordTests {
 
     @Test("Each sickness has its share of bad tokens")
     func shares() {
-        func share(_ kind: TokenKind, _ sickness: Sickness) -> Int {
-            (0..<1000).count { sickness.kind(of: $0) == kind }
+        func share(_ kind: TokenKind, _ sickness: Sickness, _ transport: PipelineTransport = .binary) -> Int {
+            (0..<1000).count { sickness.kind(of: $0, over: transport) == kind }
         }
         #expect(share(.invalid, .invalidAll) == 1000)
         #expect(share(.invalid, .invalidSome) == 200)
@@ -59,6 +60,14 @@ struct IsolationRecordTests {
         #expect(share(.malformed, .badTokens) == 1000)
         for sickness in [Sickness.certificateRefused, .certificateMissing, .unreachable, .halfDead, .slow] {
             #expect(share(.good, sickness) == 1000)
+        }
+        // A connection with a provider key shows no certificate that could be refused.
+        #expect(share(.forbidden, .certificateRefused, .http2) == 1000)
+        for sickness in Sickness.allCases where sickness != .certificateRefused {
+            let kinds = { (transport: PipelineTransport) in
+                (0..<1000).map { sickness.kind(of: $0, over: transport) }
+            }
+            #expect(kinds(.http2) == kinds(.binary), "\(sickness)")
         }
     }
 }

@@ -5,21 +5,24 @@ import Synchronization
 import TLSTransport
 import Workbench
 
-/// The gateway of one topic: an address that stays, and behind it whoever its manner puts there.
+/// The gateway of one topic, over HTTP/2 also of two: an address that stays, and behind it whoever its manner puts
+/// there.
 ///
 /// It has a thread of its own. ``stop()`` is to be called before the last reference goes.
 final class Gateway: Sendable {
     struct Counters: Sendable {
         var connections = 0
         var open = 0
-        /// Answered with status 8.
+        /// Refused with an answer.
         var refused = 0
         /// Closed on for a poisonous notification.
         var poisoned = 0
     }
 
     let port: Int
-    let ledger: SharedLedger
+    private let transport: PipelineTransport
+    /// By topic.
+    private let ledgers: [String: SharedLedger]
     private let counters = Mutex(Counters())
     private let welcoming: TLSContext
     private let refusing: TLSContext
@@ -30,13 +33,22 @@ final class Gateway: Sendable {
     private static let narrowBytes: Int32 = 4096
     private static let slowReadBytes = 2048
 
-    /// - Parameter pki: directory with the server's certificate and the authority's.
-    init(pki: String, ledger: SharedLedger) throws {
-        self.ledger = ledger
+    /// - Parameters:
+    ///   - pki: directory with the server's certificate and the authority's.
+    ///   - ledgers: by topic; one over the binary interface, where no notification names its topic.
+    init(pki: String, transport: PipelineTransport, ledgers: [String: SharedLedger]) throws {
+        precondition(transport == .http2 || ledgers.count == 1, "each notification has a topic")
+        self.transport = transport
+        self.ledgers = ledgers
         port = try freePort()
         let identity = try TLSIdentity(pemFile: "\(pki)/server.pem")
         let trust = TLSTrust.file("\(pki)/ca.pem")
-        welcoming = try TLSContext(server: identity, clientTrust: trust, requireClientCertificate: true)
+        welcoming = try TLSContext(
+            server: identity,
+            clientTrust: trust,
+            requireClientCertificate: transport == .binary,
+            protocols: transport == .http2 ? ["h2"] : []
+        )
         refusing = try TLSContext(refusingServer: identity, clientTrust: trust)
     }
 
@@ -77,7 +89,7 @@ final class Gateway: Sendable {
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers([
                         TLSHandler(context: context, serverName: nil),
-                        GatewayConnection(gateway: self, manner: manner),
+                        GatewayConnection(gateway: self, session: self.session(), manner: manner),
                     ])
                     self.note(channel)
                 }
@@ -101,6 +113,13 @@ final class Gateway: Sendable {
     }
 
     // MARK: Connections, on the event loop
+
+    private func session() -> any GatewaySession {
+        switch transport {
+        case .binary: BinaryGatewaySession(ledgers: ledgers)
+        case .http2: StreamGatewaySession(ledgers: ledgers)
+        }
+    }
 
     private let channels = Mutex<[ObjectIdentifier: any Channel]>([:])
 

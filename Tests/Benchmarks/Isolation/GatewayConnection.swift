@@ -1,8 +1,7 @@
-import APNsProtocol
 import NIOCore
 import TLSTransport
 
-/// One connection of a gateway: takes notifications in the gateway's manner and enters them into its ledger.
+/// One connection of a gateway: reads in the gateway's manner, and writes what its session answers.
 ///
 /// Belongs to the channel's event loop.
 final class GatewayConnection: ChannelInboundHandler {
@@ -11,7 +10,8 @@ final class GatewayConnection: ChannelInboundHandler {
 
     private let gateway: Gateway
     private let manner: GatewayManner
-    private var decoder = GatewayFrameDecoder(limits: GatewayLimits())
+    private let session: any GatewaySession
+    private var output = ByteBuffer()
     private var isFinished = false
     private var deadline: Scheduled<Void>?
     private var pacing: Scheduled<Void>?
@@ -21,8 +21,9 @@ final class GatewayConnection: ChannelInboundHandler {
     /// Longest time that the peer takes to close after it was answered.
     private static let linger = TimeAmount.seconds(2)
 
-    init(gateway: Gateway, manner: GatewayManner) {
+    init(gateway: Gateway, session: any GatewaySession, manner: GatewayManner) {
         self.gateway = gateway
+        self.session = session
         self.manner = manner
     }
 
@@ -34,6 +35,8 @@ final class GatewayConnection: ChannelInboundHandler {
                 readLater(context)
             case .works, .closed, .refusesCertificates: break
             }
+            session.begin(output: &output)
+            flush(context)
         }
         if event as? ChannelEvent == .inputClosed { context.close(promise: nil) }
         context.fireUserInboundEventTriggered(event)
@@ -43,35 +46,15 @@ final class GatewayConnection: ChannelInboundHandler {
         guard !isFinished, manner != .readsNothing else { return }
         let buffer = unwrapInboundIn(data)
         unpaidBytes += buffer.readableBytes
-        let now = SharedLedger.now
-        var isPoisoned = false
-        let outcome = buffer.withUnsafeReadableBytes { bytes in
-            gateway.ledger.with { ledger in
-                decoder.decode(bytes) { notification in
-                    guard let (device, kind) = DeviceToken.read(notification.token),
-                        let number = NumberedPayload.read(notification.payload)
-                    else { return .processingError }
-                    switch kind {
-                    case .good:
-                        ledger.accept(record: number, device: device, now: now)
-                        return nil
-                    case .poison:
-                        isPoisoned = true
-                        return .unknown
-                    case .invalid, .malformed:
-                        return .invalidToken
-                    }
-                }
+        let turn = session.receive(buffer, now: SharedLedger.now, output: &output)
+        if turn.refused > 0 || turn.poisoned > 0 {
+            gateway.count {
+                $0.refused += turn.refused
+                $0.poisoned += turn.poisoned
             }
         }
-        guard case .failed(let answer, _) = outcome else { return }
-        if isPoisoned {
-            gateway.count { $0.poisoned += 1 }
-            finish(context, nil)
-        } else {
-            if answer.status == .invalidToken { gateway.count { $0.refused += 1 } }
-            finish(context, answer)
-        }
+        flush(context)
+        if turn.isOver { finish(context) }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
@@ -94,10 +77,16 @@ final class GatewayConnection: ChannelInboundHandler {
         pacing?.cancel()
     }
 
-    /// Says the last word; reading goes on until the peer closes, so that no reset overtakes it.
-    private func finish(_ context: ChannelHandlerContext, _ answer: ErrorResponse?) {
+    private func flush(_ context: ChannelHandlerContext) {
+        guard output.readableBytes > 0 else { return }
+        context.writeAndFlush(wrapOutboundOut(output), promise: nil)
+        // Keeps its memory, unless the socket still holds it.
+        output.clear()
+    }
+
+    /// Ends behind the last word; reading goes on until the peer closes, so that no reset overtakes it.
+    private func finish(_ context: ChannelHandlerContext) {
         isFinished = true
-        if let answer { context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: answer.encoded)), promise: nil) }
         context.close(mode: .output, promise: nil)
         deadline = context.eventLoop.assumeIsolated().scheduleTask(in: Self.linger) { context.close(promise: nil) }
     }

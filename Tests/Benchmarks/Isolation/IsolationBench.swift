@@ -1,7 +1,10 @@
 import Foundation
+import LocalPipeline
 
 /// Plays the scenarios, each with a broker, a Redis server and workers of its own.
 struct IsolationBench {
+    /// Between workers and gateways.
+    var transport: PipelineTransport
     var executable: String
     var directory: String
     /// Of measuring, half of them before the kill.
@@ -66,7 +69,10 @@ struct IsolationBench {
     }
 
     func settings(_ sickness: Sickness?, _ partitions: Int, _ dose: Dose) -> Scene.Settings {
-        Scene.Settings(
+        let transport = transport
+        return Scene.Settings(
+            transport: transport,
+            sharesConnections: sickness?.sharesConnections(over: transport) ?? false,
             executable: executable,
             directory: directory,
             partitions: partitions,
@@ -74,10 +80,10 @@ struct IsolationBench {
             sessionSeconds: sessionSeconds,
             shards: shards,
             rate: rate,
-            manner: sickness?.manner(rate: dose.rate) ?? .works,
+            manner: sickness?.manner(rate: dose.rate, over: transport) ?? .works,
             hasCertificate: sickness != .certificateMissing,
             sickTokensPerRecord: sickness?.tokensPerRecord ?? 100,
-            sickKind: { sickness?.kind(of: $0) ?? .good },
+            sickKind: { sickness?.kind(of: $0, over: transport) ?? .good },
             worker: worker
         )
     }
@@ -136,6 +142,7 @@ struct IsolationBench {
 
     func report(_ scene: Scene, _ stretch: Stretch, _ baseline: Baseline?) -> IsolationReport {
         var report = IsolationReport(scenario: "")
+        report.transport = transport
         report.sessionSeconds = sessionSeconds
         report.seconds = stretch.windows.seconds
         report.rate = Double(stretch.accepted) / stretch.windows.seconds

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import LocalPipeline
 
 /// Measures whether one sick topic harms a healthy one in the same partitions and processes.
 ///
@@ -11,6 +12,14 @@ struct IsolationCommand: AsyncParsableCommand {
         commandName: "belfry-bench-isolation",
         abstract: "Measures a healthy topic beside sick ones."
     )
+
+    @Option(
+        help: """
+            Between workers and gateways: \(PipelineTransport.allCases.map(\.rawValue)). Over http2 both topics use the \
+            provider key of one team, and share connections unless the sick one's gateway is the trouble.
+            """
+    )
+    var transport = PipelineTransport.binary
 
     @Option(help: "How long each scenario is measured, its take-over aside.")
     var seconds = 60
@@ -96,6 +105,7 @@ struct IsolationCommand: AsyncParsableCommand {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
             say("\(name), in \(directory)")
             return IsolationBench(
+                transport: transport,
                 executable: belfry ?? beside.appendingPathComponent("belfry").path,
                 directory: directory,
                 seconds: seconds,
@@ -120,6 +130,8 @@ struct IsolationCommand: AsyncParsableCommand {
         return reports
     }
 }
+
+extension PipelineTransport: ExpressibleByArgument {}
 
 /// The scenarios that are played. The healthy topic alone is always the first.
 struct Selection: Equatable {

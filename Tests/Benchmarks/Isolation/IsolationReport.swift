@@ -1,4 +1,5 @@
 import Foundation
+import LocalPipeline
 
 /// The result of one scenario.
 struct IsolationReport: Sendable {
@@ -16,6 +17,7 @@ struct IsolationReport: Sendable {
         var ratio: Double { liveRate > 0 ? rate / liveRate : 0 }
     }
 
+    var transport = PipelineTransport.binary
     var scenario: String
     var sickness: Sickness?
     /// Of measuring, the take-over aside.
@@ -52,6 +54,7 @@ struct IsolationReport: Sendable {
     /// One line for programs.
     func line() throws -> String {
         let fields = Fields(
+            transport: transport.rawValue,
             scenario: scenario,
             passed: missed.isEmpty,
             missed: missed,
@@ -108,6 +111,7 @@ struct IsolationReport: Sendable {
     }
 
     private struct Fields: Encodable {
+        let transport: String
         let scenario: String
         let passed: Bool
         let missed: [String]
@@ -137,7 +141,7 @@ struct IsolationReport: Sendable {
         let returnDuplicates: Int?
 
         enum CodingKeys: String, CodingKey {
-            case scenario, passed, missed, seconds, rate, lost, duplicates, tombstones, returned
+            case transport, scenario, passed, missed, seconds, rate, lost, duplicates, tombstones, returned
             case rateRatio = "rate_ratio"
             case p50 = "p50_ms"
             case p99 = "p99_ms"

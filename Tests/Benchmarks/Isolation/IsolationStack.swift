@@ -5,24 +5,13 @@ import Workbench
 
 /// Broker, Redis and workers, in processes of their own, in a directory of their own.
 final class IsolationStack {
-    static let healthy = "com.example.healthy"
-    static let sick = "com.example.sick"
-    /// Each topic has an environment of its own, so that it has a gateway of its own.
-    static let healthyEnvironment = "healthy"
-    static let sickEnvironment = "sick"
     static let workers = 2
 
     struct Settings {
         var executable: String
         var directory: String
         var partitions: Int
-        /// `worker.max-uncommitted`: a topic's queue in one partition.
-        var queue: Int
-        var sessionSeconds: Int
-        /// Of each worker.
-        var shards: Int
-        /// More keys of the section `worker`, each behind a comma.
-        var worker: String
+        var configuration: IsolationConfiguration
     }
 
     let brokers: String
@@ -85,7 +74,13 @@ final class IsolationStack {
     /// - Parameter pause: lets a little time pass.
     func startWorkers(healthyGateway: Int, sickGateway: Int, pause: () throws -> Void) throws {
         let file = "\(settings.directory)/belfry.yaml"
-        try configuration(healthyGateway, sickGateway).write(toFile: file, atomically: true, encoding: .utf8)
+        let text = settings.configuration.text(
+            brokers: brokers,
+            redisPort: redisPort,
+            healthyGateway: healthyGateway,
+            sickGateway: sickGateway
+        )
+        try text.write(toFile: file, atomically: true, encoding: .utf8)
         for number in 1...Self.workers {
             workers.append(
                 try ChildProcess(
@@ -97,31 +92,11 @@ final class IsolationStack {
             )
         }
         let deadline = ContinuousClock.now + .seconds(60)
-        while WorkerLog.shardsWithPartitions(in: workers) < Self.workers * settings.shards {
+        while WorkerLog.shardsWithPartitions(in: workers) < Self.workers * settings.configuration.shards {
             guard ContinuousClock.now < deadline else { throw IsolationError("the workers get no partitions") }
             try checkWorkers()
             try pause()
         }
-    }
-
-    private func configuration(_ healthyGateway: Int, _ sickGateway: Int) -> String {
-        """
-        kafka:
-          brokers: "\(brokers)"
-          properties:
-            session.timeout.ms: "\(settings.sessionSeconds * 1000)"
-            heartbeat.interval.ms: "1000"
-            fetch.wait.max.ms: "10"
-        redis: {url: "redis://127.0.0.1:\(redisPort)"}
-        environments:
-          \(Self.healthyEnvironment): {gateways: ["127.0.0.1:\(healthyGateway)"], trust: pki/ca.pem}
-          \(Self.sickEnvironment): {gateways: ["127.0.0.1:\(sickGateway)"], trust: pki/ca.pem}
-        certificates: {directory: pki}
-        worker: {shards: \(settings.shards), connections-per-topic: 2, confirmation-window: 500ms, \
-        max-uncommitted: \(settings.queue)\(settings.worker)}
-        outcomes: failures
-
-        """
     }
 
     /// Throws if a worker ended that was not killed.

@@ -4,6 +4,9 @@ import LocalPipeline
 /// Everything that one scenario needs: processes, both gateways, the load, and who counts what comes of it.
 final class Scene {
     struct Settings {
+        var transport: PipelineTransport
+        /// Both topics have one environment, and one gateway.
+        var sharesConnections: Bool
         var executable: String
         var directory: String
         var partitions: Int
@@ -28,6 +31,7 @@ final class Scene {
     let stack: IsolationStack
     let healthy: SharedLedger
     let sick: SharedLedger
+    /// The healthy one's, if they share it.
     let sickGateway: Gateway
     let load = Load(topics: 2)
     let aftermath = Aftermath()
@@ -47,11 +51,20 @@ final class Scene {
     init(_ settings: Settings, interruption: Interruption) throws {
         self.settings = settings
         self.interruption = interruption
-        let bundles = [IsolationStack.healthy, IsolationStack.sick]
+        let bundles = [IsolationConfiguration.healthy, IsolationConfiguration.sick]
+        let configuration = IsolationConfiguration(
+            transport: settings.transport,
+            sharesEnvironment: settings.sharesConnections,
+            hasCredential: settings.hasCertificate,
+            sessionSeconds: settings.sessionSeconds,
+            shards: settings.shards,
+            queue: settings.queue,
+            worker: settings.worker
+        )
         // The gateways' directory has what the workers' has.
         let pki = "\(settings.directory)/pki"
         try IsolationStack.writeCertificates(
-            settings.hasCertificate ? bundles : [IsolationStack.healthy],
+            settings.hasCertificate ? bundles : [IsolationConfiguration.healthy],
             to: pki,
             executable: settings.executable
         )
@@ -84,10 +97,10 @@ final class Scene {
             )
         }
         topics = [
-            topic(bundles[0], IsolationStack.healthyEnvironment, tokens: 1, keepsSamples: true) { _ in .good },
+            topic(bundles[0], IsolationConfiguration.healthyEnvironment, tokens: 1, keepsSamples: true) { _ in .good },
             topic(
                 bundles[1],
-                IsolationStack.sickEnvironment,
+                configuration.sickEnvironment,
                 tokens: settings.sickTokensPerRecord,
                 keepsSamples: false,
                 kind: settings.sickKind
@@ -97,17 +110,19 @@ final class Scene {
         sick = topics[Topic.sick].ledger
         let writer = topics[Topic.sick].writer
         sickRecordBytes = writer.valueBytes + (writer.keys.last?.count ?? 0)
-        healthyGateway = try Gateway(pki: pki, ledger: healthy)
-        sickGateway = try Gateway(pki: pki, ledger: sick)
+        let sickTopics = [bundles[1]: sick]
+        var healthyTopics = [bundles[0]: healthy]
+        if settings.sharesConnections { healthyTopics.merge(sickTopics) { $1 } }
+        healthyGateway = try Gateway(pki: pki, transport: settings.transport, ledgers: healthyTopics)
+        sickGateway =
+            try settings.sharesConnections
+            ? healthyGateway : Gateway(pki: pki, transport: settings.transport, ledgers: sickTopics)
         stack = try IsolationStack(
             IsolationStack.Settings(
                 executable: settings.executable,
                 directory: settings.directory,
                 partitions: settings.partitions,
-                queue: settings.queue,
-                sessionSeconds: settings.sessionSeconds,
-                shards: settings.shards,
-                worker: settings.worker
+                configuration: configuration
             )
         )
     }
@@ -117,7 +132,7 @@ final class Scene {
         // The workers first: they would inherit the sockets that listen, and keep the ports when those are closed.
         try stack.startWorkers(healthyGateway: healthyGateway.port, sickGateway: sickGateway.port, pause: pause)
         try await healthyGateway.open(.works)
-        if settings.manner != .closed { try await sickGateway.open(settings.manner) }
+        if !settings.sharesConnections, settings.manner != .closed { try await sickGateway.open(settings.manner) }
         load.start(brokers: stack.brokers, partitions: settings.partitions, topics: topics)
         let flag = interruption.flag
         aftermath.start(brokers: stack.brokers, partitions: settings.partitions) {
@@ -142,7 +157,7 @@ final class Scene {
         }
         stack.stop()
         try? await healthyGateway.stop()
-        try? await sickGateway.stop()
+        if !settings.sharesConnections { try? await sickGateway.stop() }
     }
 
     /// Notifications of the healthy topic on their way.

@@ -1,0 +1,62 @@
+import LocalPipeline
+
+/// The workers' configuration: both topics with their environments and credentials.
+struct IsolationConfiguration {
+    static let healthy = "com.example.healthy"
+    static let sick = "com.example.sick"
+    static let healthyEnvironment = "healthy"
+    private static let ownEnvironment = "sick"
+    /// Team of the key that the sandbox's certificates come with; over HTTP/2 both topics use it.
+    private static let team = "BELFRYTEAM"
+
+    var transport: PipelineTransport
+    /// The sick topic has the healthy one's environment; else one of its own, so that it has a gateway of its own.
+    var sharesEnvironment: Bool
+    /// Of the sick topic. Over the binary interface it has none if there is no certificate in the directory.
+    var hasCredential: Bool
+    var sessionSeconds: Int
+    /// Of each worker.
+    var shards: Int
+    /// `worker.max-uncommitted`: a topic's queue in one partition.
+    var queue: Int
+    /// More keys of the section `worker`, each behind a comma.
+    var worker: String
+
+    var sickEnvironment: String { sharesEnvironment ? Self.healthyEnvironment : Self.ownEnvironment }
+
+    /// In YAML. The gateways' ports are of this machine; that of the sick topic is not used with one environment.
+    func text(brokers: String, redisPort: Int, healthyGateway: Int, sickGateway: Int) -> String {
+        var environments = [environment(Self.healthyEnvironment, healthyGateway)]
+        if !sharesEnvironment { environments.append(environment(Self.ownEnvironment, sickGateway)) }
+        return """
+            kafka:
+              brokers: "\(brokers)"
+              properties:
+                session.timeout.ms: "\(sessionSeconds * 1000)"
+                heartbeat.interval.ms: "1000"
+                fetch.wait.max.ms: "10"
+            redis: {url: "redis://127.0.0.1:\(redisPort)"}
+            environments: {\(environments.joined(separator: ", "))}
+            certificates: {directory: pki}
+            worker: {shards: \(shards), connections-per-topic: 2, confirmation-window: 500ms, \
+            max-uncommitted: \(queue)\(worker)}
+            outcomes: failures
+            \(keys)
+
+            """
+    }
+
+    private func environment(_ name: String, _ port: Int) -> String {
+        "\(name): {transport: \(transport.rawValue), gateways: [\"127.0.0.1:\(port)\"], trust: pki/ca.pem}"
+    }
+
+    /// A key's ID that no file has leaves the topic without a credential.
+    private var keys: String {
+        guard transport == .http2 else { return "" }
+        let ofSick = hasCredential ? "team: \(Self.team)" : "key: NOSUCHKEY"
+        return """
+            keys: {directory: pki/keys, team: \(Self.team)}
+            topics: {\(Self.healthy): {team: \(Self.team)}, \(Self.sick): {\(ofSick)}}
+            """
+    }
+}
