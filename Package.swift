@@ -294,7 +294,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "APNsProtocol", "BelfrySupport", "BelfryTools", "KafkaClient", "KafkaTestSupport", "LocalPipeline",
+                "APNsProtocol", "BelfrySupport", "BelfryTools", "Demo", "KafkaClient", "KafkaTestSupport",
+                "LocalPipeline",
                 "PipelineCore", "PushSchemas", "Sandbox", "TLSTransport", "TestSupport", "TokenState", "Workbench",
                 "belfry", argumentParser, logging, nioEmbedded, protobuf,
             ] + nio
