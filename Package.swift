@@ -123,8 +123,8 @@ let package = Package(
         .executableTarget(
             name: "belfry",
             dependencies: [
-                "BelfrySupport", "BelfryTools", "Demo", "LocalPipeline", "PushTopics", "Sandbox", "Sender", "TokenRoles",
-                "TokenState", argumentParser, logging,
+                "BelfrySupport", "BelfryTools", "Demo", "LocalPipeline", "PushTopics", "Sandbox", "Sender",
+                "TokenRoles", "TokenState", argumentParser, logging,
             ]
         ),
 

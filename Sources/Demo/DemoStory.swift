@@ -164,8 +164,8 @@ public struct DemoStory {
         try kafka.waitForOutcomes()
     }
 
-    /// Waits until the devices that lost the app have tombstones, by the feedback lists or, over HTTP/2, by the answers;
-    /// lets some install the app again. Returns the tombstones.
+    /// Waits until the devices that lost the app have tombstones, by the feedback lists or, over HTTP/2, by the
+    /// answers; lets some install the app again. Returns the tombstones.
     private func harvest(
         _ topics: [RequestPlan.Topic],
         _ pipeline: LocalPipeline,

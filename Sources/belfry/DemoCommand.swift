@@ -20,8 +20,8 @@ struct DemoCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            The interface between workers and sandbox: binary, or http2, where some topics use a certificate and some a \
-            provider key, and nothing may be presumed.
+            The interface between workers and sandbox: binary, or http2, where some topics use a certificate and \
+            some a provider key, and nothing may be presumed.
             """,
             valueName: "name"
         )

@@ -45,6 +45,7 @@ struct ChaosOptions: Sendable {
         }
     }
 
-    /// Silence may be taken for acceptance and be late: what was presumed may be wrong. Over HTTP/2 nothing is presumed.
+    /// A gateway may be silent for longer than the window: what was presumed may be wrong. Over HTTP/2 nothing is
+    /// presumed.
     var mayPresumeWrongly: Bool { transport == .binary && (isWithholding || isBusy) }
 }

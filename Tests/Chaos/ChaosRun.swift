@@ -22,8 +22,8 @@ final class ChaosRun {
 
     /// `worker.commit-patience`, a third of the session, and the time since the last commit.
     private static let patienceSeconds: UInt32 = 3
-    /// Longest time that bytes lie between a worker and the sandbox, which some faults prolong. Over HTTP/2 a body waits
-    /// for its connection's window until its request is given up.
+    /// Longest time that bytes lie between a worker and the sandbox, which some faults prolong. Over HTTP/2 a body may
+    /// wait for its connection's window until its request is given up.
     private static func delaySeconds(_ options: ChaosOptions) -> UInt32 {
         switch options.transport {
         case .binary: options.isWithholding ? 15 : 3
@@ -101,8 +101,8 @@ final class ChaosRun {
 
     // MARK: Chapters
 
-    /// One device in a hundred has lost the app: they are accepted and reported as feedback, or over HTTP/2 refused, and
-    /// silent in the end.
+    /// One device in a hundred has lost the app: they are accepted and reported as feedback, or over HTTP/2 refused,
+    /// and silent in the end.
     private func loseApps() async throws {
         for topic in ChaosServers.sendingTopics {
             try await servers.pipeline.sandbox.setDevices(

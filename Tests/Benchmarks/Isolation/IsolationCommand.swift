@@ -15,8 +15,8 @@ struct IsolationCommand: AsyncParsableCommand {
 
     @Option(
         help: """
-            Between workers and gateways: \(PipelineTransport.allCases.map(\.rawValue)). Over http2 both topics use the \
-            provider key of one team, and share connections unless the sick one's gateway is the trouble.
+            Between workers and gateways: \(PipelineTransport.allCases.map(\.rawValue)). Over http2 both topics use \
+            the provider key of one team, and share connections unless the sick one's gateway is the trouble.
             """
     )
     var transport = PipelineTransport.binary
