@@ -74,10 +74,6 @@ extension IntegrationTests {
             try await withPipeline { options in
                 options.transport = .http2
                 options.gateway = "127.0.0.1:\(port)"
-                options.configuration = """
-                    keys: {directory: pki/keys, team: BELFRYTEAM}
-                    topics: {\(news): {team: BELFRYTEAM}}
-                    """
             } _: { pipeline, kafka in
                 let api = pipeline.api.replacing(":", with: ",")
                 let server = try start(

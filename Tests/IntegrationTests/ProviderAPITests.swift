@@ -99,10 +99,6 @@ extension IntegrationTests {
 private func withProviderAPI(_ body: (ProviderAPIRun) async throws -> Void) async throws {
     try await withPipeline { options in
         options.transport = .http2
-        options.configuration = """
-            keys: {directory: pki/keys, team: BELFRYTEAM}
-            topics: {\(news): {team: BELFRYTEAM}}
-            """
         options.worker =
             "{shards: 1, connections-per-topic: 1, connections-per-minute: 6000, backoff-base: 100ms, retry-for: 2s, "
             + "park-probe-base: 300ms, park-probe-cap: 1s}"
