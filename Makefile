@@ -3,8 +3,8 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps program build test demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation chaos \
-    simulate fuzz lint generate clean
+.PHONY: help deps program build test demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation bench-http2 \
+    chaos simulate fuzz lint generate clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
 JOBS ?= 2
@@ -33,9 +33,10 @@ unexport MAKEFLAGS MFLAGS MAKEOVERRIDES JOBS KAFKA REDIS ARGS FILTER SEEDS SEED 
 
 help: ## list the commands
 	@echo 'make COMMAND, one of:'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-17s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo 'demo and bench take KAFKA=host:port, demo also REDIS=url; both, bench-sandbox, bench-badtokens, bench-tokens,'
-	@echo 'bench-isolation and chaos ARGS="…"; test takes FILTER=name, fuzz SECONDS=n, simulate SEEDS=n SEED=s'
+	@echo 'bench-isolation, bench-http2 and chaos ARGS="…"; test takes FILTER=name, fuzz SECONDS=n, simulate SEEDS=n'
+	@echo 'SEED=s'
 
 deps: ## install what is missing (Debian packages, .venv) and say what
 	@Deploy/dependencies.sh
@@ -88,6 +89,14 @@ bench-tokens: build ## measure the token state: memory, look-ups, sending with t
 
 bench-isolation: build ## measure whether one sick topic harms a healthy one
 	@$(BIN)/belfry-bench-isolation $(ARGS)
+
+# h2load knows no client certificates; the library gives it one.
+IDENTITY := $(BIN)/belfry-bench-identity.so
+$(IDENTITY): Tests/Benchmarks/Identity/identity.c | build
+	@clang -O2 -Wall -Wextra -Werror -shared -fPIC -o $@ $<
+
+bench-http2: build $(IDENTITY) ## measure a worker over HTTP/2 against h2load, and the sandbox against nghttpd
+	@$(BIN)/belfry-bench http2 $(ARGS)
 
 chaos: build ## break the pipeline's processes for five minutes and prove that nothing is lost
 	@$(BIN)/belfry-chaos $(ARGS)

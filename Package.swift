@@ -134,9 +134,9 @@ let package = Package(
         .executableTarget(
             name: "belfry-bench",
             dependencies: [
-                "BenchmarkCommon", "KafkaClient", "PushSchemas", "RedisClient", "Sandbox", "TLSTransport",
-                "TokenState", "Workbench", "belfry-bench-fire", "belfry-bench-floor", "belfry-bench-load",
-                "belfry-bench-lookups", "belfry-bench-sink", argumentParser, protobuf,
+                "APNsProtocol", "BenchmarkCommon", "KafkaClient", "PushSchemas", "RedisClient", "Sandbox",
+                "TLSTransport", "TokenState", "Workbench", "belfry-bench-fire", "belfry-bench-floor",
+                "belfry-bench-load", "belfry-bench-lookups", "belfry-bench-sink", argumentParser, protobuf,
             ] + nio,
             path: "Tests/Benchmarks/Driver"
         ),

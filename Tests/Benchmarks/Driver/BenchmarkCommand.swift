@@ -10,7 +10,10 @@ struct BenchmarkCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "belfry-bench",
         abstract: "Measures worker, sandbox or token state against their floors.",
-        subcommands: [WorkerBenchmarkCommand.self, SandboxBenchmarkCommand.self, TokensBenchmarkCommand.self],
+        subcommands: [
+            WorkerBenchmarkCommand.self, SandboxBenchmarkCommand.self, TokensBenchmarkCommand.self,
+            HTTP2BenchmarkCommand.self,
+        ],
         defaultSubcommand: WorkerBenchmarkCommand.self
     )
 

@@ -28,6 +28,13 @@ enum HTTPExchange {
         return text[end.upperBound...]
     }
 
+    /// A server takes connections there.
+    static func isListening(port: UInt16) -> Bool {
+        guard let descriptor = try? connect(port: port) else { return false }
+        close(descriptor)
+        return true
+    }
+
     private static func connect(port: UInt16) throws -> Int32 {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()

@@ -26,10 +26,21 @@ struct Programs {
         lookups = try sibling("belfry-bench-lookups")
     }
 
+    /// The library that gives h2load a client certificate; `make bench-http2` makes it.
+    func identityLibrary() throws -> String {
+        let name = "belfry-bench-identity.so"
+        let path = URL(fileURLWithPath: sink).deletingLastPathComponent().appendingPathComponent(name).path
+        guard FileManager.default.isReadableFile(atPath: path) else {
+            throw BenchmarkError("\(path) is missing: run 'make bench-http2'")
+        }
+        return path
+    }
+
     /// The full path of a program in PATH.
     static func find(_ name: String) throws -> String {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
-        for directory in path.split(separator: ":") {
+        // Servers lie in /usr/sbin, which not everybody's PATH has.
+        for directory in path.split(separator: ":") + ["/usr/sbin"] {
             let candidate = "\(directory)/\(name)"
             if FileManager.default.isExecutableFile(atPath: candidate) { return candidate }
         }

@@ -24,11 +24,13 @@ struct SandboxProcess {
 
     private struct Ready: Decodable {
         let gateway: UInt16
+        let api: UInt16
         let control: UInt16
     }
 
     let child: ChildProcess
     let gatewayPort: UInt16
+    let apiPort: UInt16
     /// From the start of the process to the line that says it is ready.
     let startupSeconds: Double
     private let controlPort: UInt16
@@ -53,17 +55,23 @@ struct SandboxProcess {
             throw BenchmarkError("sandbox: not the line expected: \(line)")
         }
         gatewayPort = ready.gateway
+        apiPort = ready.api
         controlPort = ready.control
         self.topic = topic
     }
 
     /// Waits until so many notifications were accepted in all, or none was for so long.
-    func awaitAccepted(_ count: Int, patienceMilliseconds: Int32) throws -> Tally {
+    ///
+    /// - Parameter everyMilliseconds: the time between two questions, each of which costs the sandbox CPU time.
+    func awaitAccepted(
+        _ count: Int,
+        patienceMilliseconds: Int32,
+        everyMilliseconds: Int32 = 2
+    ) throws -> Tally {
         var tally = try tally()
         var deadline = Sink.now() + UInt64(patienceMilliseconds) * 1_000_000
         while tally.accepted < count, Sink.now() < deadline {
-            // Asking costs the sandbox CPU time that counts.
-            poll(nil, 0, 2)
+            poll(nil, 0, everyMilliseconds)
             let before = tally.accepted
             tally = try self.tally()
             if tally.accepted > before { deadline = Sink.now() + UInt64(patienceMilliseconds) * 1_000_000 }
@@ -79,7 +87,7 @@ struct SandboxProcess {
         return tally
     }
 
-    /// Gateway connections that are open now.
+    /// Connections of providers that are open now.
     func openConnections() throws -> Int {
         try stats().connections.open
     }

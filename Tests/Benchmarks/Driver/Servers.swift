@@ -53,12 +53,20 @@ struct Servers {
     /// Starts a program whose stderr goes to `<name>.log`.
     ///
     /// It leads a process group and ends with the benchmark.
-    func start(_ name: String, program: String, arguments: [String]) throws -> ChildProcess {
+    ///
+    /// - Parameter environment: added to this process's own.
+    func start(
+        _ name: String,
+        program: String,
+        arguments: [String],
+        environment: [String: String] = [:]
+    ) throws -> ChildProcess {
         do {
             let child = try ChildProcess(
                 name,
                 executable: program,
                 arguments: arguments,
+                environment: environment,
                 logFile: workspace.file("\(name).log").path,
                 leadsGroup: true,
                 takesInput: true

@@ -17,6 +17,8 @@ struct WorkerConfiguration {
     let hasTokenState: Bool
     /// As by default; without it Redis is asked for every token, as the floor does.
     let hasFilter: Bool
+    /// The gateway's interface: `binary` or `http2`.
+    var transport = "binary"
 
     /// The file's text.
     var yaml: String {
@@ -29,6 +31,7 @@ struct WorkerConfiguration {
           \(environment):
             gateways: ["127.0.0.1:\(gatewayPort)"]
             trust: \(trust)
+            transport: \(transport)
         certificates:
           directory: \(certificates)
         worker:

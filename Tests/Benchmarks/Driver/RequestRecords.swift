@@ -1,0 +1,67 @@
+import BenchmarkCommon
+import Foundation
+import KafkaClient
+import PushSchemas
+import SwiftProtobuf
+
+/// Send requests for 500 tokens each, under the keys that these tokens have by the pipeline's contract.
+struct RequestRecords {
+    static let tokensPerRecord = 500
+    private static let requests = "push.requests"
+
+    private struct Key {
+        let bytes: [UInt8]
+        /// 500 tokens each, end to end.
+        var sets: [Data]
+    }
+
+    private let keys: [Key]
+    /// Number of the next record; each has a payload of its own.
+    private var next = 1
+
+    /// - Parameters:
+    ///   - tokens: 32 bytes each, end to end. The last ones of a key that fill no record are left out.
+    ///   - spread: the number of keys, rather more than partitions, so that these are filled evenly.
+    init(bundle: String, tokens: [UInt8], spread: UInt32) throws {
+        let tokenBytes = Int(BENCH_TOKEN_BYTES)
+        var tokensOfKeys = [Data](repeating: Data(), count: Int(spread))
+        tokens.withUnsafeBytes { tokens in
+            for start in stride(from: 0, to: tokens.count, by: tokenBytes) {
+                let token = UnsafeRawBufferPointer(rebasing: tokens[start..<start + tokenBytes])
+                tokensOfKeys[Int(RecordKey.shard(of: token, spread: spread))].append(contentsOf: token)
+            }
+        }
+        let setBytes = Self.tokensPerRecord * tokenBytes
+        keys = try tokensOfKeys.enumerated().map { shard, tokens in
+            guard tokens.count >= setBytes else { throw BenchmarkError("too few tokens for \(spread) keys") }
+            let key = try RecordKey(bundleID: bundle, shard: UInt32(shard))
+            let sets = stride(from: 0, through: tokens.count - setBytes, by: setBytes)
+            return Key(bytes: Array("\(key)".utf8), sets: sets.map { tokens[$0..<$0 + setBytes] })
+        }
+    }
+
+    /// Publishes so many notifications, a multiple of 500. Returns when the broker has acknowledged them all.
+    mutating func publish(_ notifications: Int, brokers: String) throws {
+        let producer = try KafkaProducer(properties: ["bootstrap.servers": brokers, "linger.ms": "20"])
+        defer { producer.close() }
+        for _ in 0..<notifications / Self.tokensPerRecord {
+            let key = keys[next % keys.count]
+            let message = try PushSendRequest.with {
+                $0.payload = try Self.payload(next)
+                $0.packedTokens = key.sets[next / keys.count % key.sets.count]
+            }
+            try producer.produce(topic: Self.requests, key: key.bytes, value: try message.serializedBytes())
+            if next % 100 == 0 { producer.poll() }
+            next += 1
+        }
+        try producer.flush(timeoutMilliseconds: 30_000)
+    }
+
+    /// The payload of 110 bytes that has this number.
+    static func payload(_ number: Int) throws -> Data {
+        let token = [UInt8](repeating: 0, count: Int(BENCH_TOKEN_BYTES))
+        var record = [UInt8](repeating: 0, count: Int(BENCH_RECORD_LIMIT_BYTES))
+        let count = bench_record(UInt64(number), token, &record)
+        return try PushSendRequest(serializedBytes: Array(record[..<count])).payload
+    }
+}
