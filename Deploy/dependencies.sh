@@ -11,8 +11,8 @@ packages=(
     librdkafka-dev libssl-dev libhiredis-dev libnghttp2-dev pkg-config
     # Servers and clients that tests, demo and benchmarks start as processes of their own.
     redis-server openssl kcat
-    # A client, a load generator, a server and a proxy of HTTP/2, likewise.
-    nghttp2
+    # Clients, a load generator, a server and a proxy of HTTP/2, likewise.
+    nghttp2 curl
     # A browser without a screen, for the tests of pages, and a font for it to write with.
     chromium chromium-driver fonts-dejavu-core
     # promtool, which knows whether metrics are well-formed.

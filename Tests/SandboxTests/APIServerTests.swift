@@ -28,21 +28,6 @@ struct APIServerTests {
         try TLSIdentity(pemFile: sandbox.pki.pemFile(bundleID: topic))
     }
 
-    /// A provider token of a key in the PKI directory.
-    private func authorization(
-        _ sandbox: RunningSandbox,
-        team: String = Sandbox.defaultTeam,
-        topic: String? = nil
-    ) throws -> String {
-        let id = ProviderKeyList.id(team: team, topic: topic, environment: .development)
-        let folder = team == Sandbox.defaultTeam ? nil : team
-        let key = try ProviderKey(file: sandbox.pki.providerKeyFile(id, folder: folder))
-        let keyID = try #require(ProviderKeyID(team: team, key: id))
-        let compact = try ProviderToken(key: keyID, issuedAt: Int64(TopicFixture.now))
-            .compact { input throws(TLSConfigurationError) in try key.signature(of: input) }
-        return "bearer " + String(decoding: compact, as: UTF8.self)
-    }
-
     @Test("A provider with a certificate sends, also to the topics of push types; the counts tell status and reason")
     func certificate() async throws {
         try await RunningSandbox.run { sandbox in
@@ -67,7 +52,7 @@ struct APIServerTests {
     @Test("A provider without a certificate sends with a token of a key in the PKI directory, with ALPN or without")
     func providerToken() async throws {
         try await RunningSandbox.run { sandbox in
-            let calls = [try call(sandbox, authorization: authorization(sandbox)), try call(sandbox)]
+            let calls = [try call(sandbox, authorization: sandbox.authorization()), try call(sandbox)]
             for protocols in [["h2"], ["http/1.1", "h2"], [], ["http/1.1"]] {
                 let replies = try await sandbox.call(calls, identity: nil, protocols: protocols)
                 #expect(replies.map(\.reason) == [nil, "MissingProviderToken"])
@@ -87,8 +72,8 @@ struct APIServerTests {
                     withTopicKeys: team == Sandbox.defaultTeam
                 )
             }
-            let other = try authorization(sandbox, team: "OTHERTEAM")
-            let alone = try authorization(sandbox, topic: Self.topic)
+            let other = try sandbox.authorization(team: "OTHERTEAM")
+            let alone = try sandbox.authorization(topic: Self.topic)
             for (authorization, reasons) in [
                 (other, ["TopicDisallowed", nil]), (alone, [nil, "TopicDisallowed"]),
             ] {

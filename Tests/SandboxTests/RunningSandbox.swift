@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import TLSTransport
+import Testing
 
 @testable import Sandbox
 
@@ -62,6 +63,21 @@ struct RunningSandbox: Sendable {
     func token(_ device: UInt32, topic: String = topics[0]) throws -> [UInt8] {
         let mint = TokenMint(key: try pki.tokenKey(), environment: .development, topic: topic)
         return mint.token(of: AppInstance(device: device))
+    }
+
+    /// A provider token of a key in the PKI directory, as the value of `authorization`.
+    func authorization(
+        team: String = Sandbox.defaultTeam,
+        topic: String? = nil,
+        issuedAt: UInt32 = TopicFixture.now
+    ) throws -> String {
+        let id = ProviderKeyList.id(team: team, topic: topic, environment: .development)
+        let folder = team == Sandbox.defaultTeam ? nil : team
+        let key = try ProviderKey(file: pki.providerKeyFile(id, folder: folder))
+        let keyID = try #require(ProviderKeyID(team: team, key: id))
+        let compact = try ProviderToken(key: keyID, issuedAt: Int64(issuedAt))
+            .compact { input throws(TLSConfigurationError) in try key.signature(of: input) }
+        return "bearer " + String(decoding: compact, as: UTF8.self)
     }
 
     /// Connects as the provider of a topic.
