@@ -179,7 +179,10 @@ let package = Package(
         .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzz/LibFuzzer"),
         .executableTarget(
             name: "belfry-fuzz",
-            dependencies: ["APNsProtocol", "CLibFuzzer", "Sandbox"],
+            dependencies: [
+                "APNsProtocol", "CLibFuzzer", "HTTP2Transport", "Sandbox", "TLSTransport",
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
             path: "Tests/Fuzz/Targets"
         ),
 

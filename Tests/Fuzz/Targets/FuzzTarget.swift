@@ -6,6 +6,10 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case feedback
     /// A device's stream into the courier, and the courier's into the device.
     case courier
+    /// A client's stream into the provider API, down to the topics' ledgers.
+    case api
+    /// A server's stream into the provider's side of HTTP/2.
+    case client
 
     /// Runs the code under test on one input and checks what must hold whatever the input is.
     ///
@@ -17,6 +21,8 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .gateway: try GatewayFuzz(input).run()
         case .feedback: try FeedbackFuzz(input).run()
         case .courier: try CourierFuzz(input).run()
+        case .api: try APIFuzz(input).run()
+        case .client: try ClientFuzz(input).run()
         }
     }
 }

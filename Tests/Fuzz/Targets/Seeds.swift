@@ -13,6 +13,8 @@ public enum Seeds {
         case .gateway: gateway
         case .feedback: feedback
         case .courier: courier
+        case .api: api
+        case .client: client
         }
     }
 

@@ -1,3 +1,5 @@
+import APNsProtocol
+
 @testable import Sandbox
 
 /// Puts genuine tokens into a stream where it asks for them: `TOKN`, and a byte that says whose.
@@ -18,6 +20,8 @@ struct TokenStandIns {
 
     let mint: TokenMint
     let devices: Int
+    /// Tokens stand in the stream as hexadecimal digits.
+    var isText = false
 
     func replaced(in stream: [UInt8]) -> [UInt8] {
         var replaced = stream
@@ -41,6 +45,7 @@ struct TokenStandIns {
             generation: selector >> 3 & 1,
             tokenBytes: Self.lengths[Int(selector >> 4 & 3)]
         )
-        return mint.token(of: instance)
+        let token = mint.token(of: instance)
+        return isText ? Array(Hex.encode(token).utf8) : token
     }
 }
