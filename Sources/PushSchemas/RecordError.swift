@@ -17,9 +17,9 @@ public enum RecordFault: String, Sendable, CaseIterable {
     case valueUndecodable = "value-undecodable"
     /// The request carries no payload.
     case payloadMissing = "payload-missing"
-    /// The request carries no token.
+    /// The request carries neither a token nor a channel.
     case tokensMissing = "tokens-missing"
-    /// The request carries both `tokens` and `packed_tokens`: a token index would be ambiguous.
+    /// The request carries more than one of `tokens`, `packed_tokens` and `channel`: an index would be ambiguous.
     case tokensAmbiguous = "tokens-ambiguous"
     /// `packed_tokens` is not a multiple of 32 bytes.
     case packedTokensLength = "packed-tokens-length"

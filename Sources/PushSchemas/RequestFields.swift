@@ -18,17 +18,20 @@ struct RequestFields {
         static let coalescingKey: UInt32 = 9
         static let pushType: UInt32 = 10
         static let collapseID: UInt32 = 11
+        static let channel: UInt32 = 12
     }
 
     private(set) var requestID = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var environment = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var payload = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var expiration: Int64 = 0
+    private(set) var hasExpiration = false
     /// 0: not said.
     private(set) var priority: UInt32 = 0
     private(set) var coalescingKey = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var pushType = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var collapseID = UnsafeRawBufferPointer(start: nil, count: 0)
+    private(set) var channel = UnsafeRawBufferPointer(start: nil, count: 0)
     /// Nil when absent or empty: Protobuf does not distinguish the two.
     private(set) var packedTokens: UnsafeRawBufferPointer?
     /// The number of `tokens`.
@@ -58,12 +61,14 @@ struct RequestFields {
             case (Field.expiration, .varint):
                 guard let value = cursor.readVarint() else { throw Self.malformed }
                 expiration = Int64(bitPattern: value)
+                hasExpiration = true
             case (Field.priority, .varint):
                 guard let value = cursor.readVarint() else { throw Self.malformed }
                 priority = UInt32(truncatingIfNeeded: value)
             case (Field.coalescingKey, .delimited): coalescingKey = try Self.readString(&cursor)
             case (Field.pushType, .delimited): pushType = try Self.readString(&cursor)
             case (Field.collapseID, .delimited): collapseID = try Self.readString(&cursor)
+            case (Field.channel, .delimited): channel = try Self.readString(&cursor)
             default:
                 guard cursor.skip(tag) else { throw Self.malformed }
             }
@@ -73,19 +78,7 @@ struct RequestFields {
     /// Checks the fields against the rules of the schema.
     func check() throws(RecordError) {
         guard !payload.isEmpty else { throw RecordError(.payloadMissing, "the request carries no payload") }
-        if let packedTokens {
-            guard tokenCount == 0 else {
-                throw RecordError(.tokensAmbiguous, "both 'tokens' and 'packed_tokens' are set; one is allowed")
-            }
-            guard packedTokens.count.isMultiple(of: SendRequestView.packedTokenBytes) else {
-                throw RecordError(
-                    .packedTokensLength,
-                    "'packed_tokens' has \(packedTokens.count) bytes; a multiple of 32 is allowed"
-                )
-            }
-        } else if tokenCount == 0 {
-            throw RecordError(.tokensMissing, "the request carries no token")
-        }
+        try checkTokens()
         guard UInt32(exactly: expiration) != nil else {
             throw RecordError(
                 .expirationOutOfRange,
@@ -100,6 +93,26 @@ struct RequestFields {
                 .coalescingKeyTooLong,
                 "'coalescing_key' has \(coalescingKey.count) bytes; \(SendRequestView.coalescingKeyBytes) are allowed"
             )
+        }
+    }
+
+    private func checkTokens() throws(RecordError) {
+        if !channel.isEmpty {
+            guard tokenCount == 0, packedTokens == nil else {
+                throw RecordError(.tokensAmbiguous, "'channel' is set beside tokens; one of the two is allowed")
+            }
+        } else if let packedTokens {
+            guard tokenCount == 0 else {
+                throw RecordError(.tokensAmbiguous, "both 'tokens' and 'packed_tokens' are set; one is allowed")
+            }
+            guard packedTokens.count.isMultiple(of: SendRequestView.packedTokenBytes) else {
+                throw RecordError(
+                    .packedTokensLength,
+                    "'packed_tokens' has \(packedTokens.count) bytes; a multiple of 32 is allowed"
+                )
+            }
+        } else if tokenCount == 0 {
+            throw RecordError(.tokensMissing, "the request carries neither a token nor a channel")
         }
     }
 

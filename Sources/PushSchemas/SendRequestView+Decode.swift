@@ -42,7 +42,10 @@ extension SendRequestView {
         var storage: RequestStorage?
         let tokens: Tokens
         let tokenCount: Int
-        if let packed = fields.packedTokens {
+        if !fields.channel.isEmpty {
+            tokens = .contiguous(fields.channel, tokenBytes: fields.channel.count)
+            tokenCount = 1
+        } else if let packed = fields.packedTokens {
             tokens = .contiguous(packed, tokenBytes: Self.packedTokenBytes)
             tokenCount = packed.count / Self.packedTokenBytes
         } else if fields.tokenCount == 1, case .raw(let raw) = fields.lastToken, !raw.isEmpty {
@@ -66,10 +69,12 @@ extension SendRequestView {
             environment: fields.environment,
             payload: fields.payload,
             expiration: UInt32(truncatingIfNeeded: fields.expiration),
+            hasExpiration: fields.hasExpiration,
             priority: fields.priority == 0 ? nil : UInt8(truncatingIfNeeded: fields.priority),
             coalescingKey: fields.coalescingKey,
             pushType: fields.pushType,
             collapseID: fields.collapseID,
+            isBroadcast: !fields.channel.isEmpty,
             tokenCount: tokenCount,
             tokens: tokens,
             storage: storage

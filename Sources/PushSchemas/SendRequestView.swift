@@ -25,6 +25,9 @@ public struct SendRequestView {
     /// UNIX seconds, UTC; 0: do not store.
     public let expiration: UInt32
 
+    /// The request says its expiration, be it 0.
+    public let hasExpiration: Bool
+
     /// 10 or 5 [13], or 1 [later]; nil: not said.
     public let priority: UInt8?
 
@@ -36,6 +39,9 @@ public struct SendRequestView {
 
     /// The collapse id, UTF-8, not judged; empty: none.
     public let collapseID: UnsafeRawBufferPointer
+
+    /// The request is for a channel, whose id, UTF-8 and not judged, stands in place of its only token.
+    public let isBroadcast: Bool
 
     /// The number of tokens, at least 1. A token's index is 0..<tokenCount.
     public let tokenCount: Int
@@ -50,10 +56,12 @@ public struct SendRequestView {
         environment: UnsafeRawBufferPointer,
         payload: UnsafeRawBufferPointer,
         expiration: UInt32,
+        hasExpiration: Bool,
         priority: UInt8?,
         coalescingKey: UnsafeRawBufferPointer,
         pushType: UnsafeRawBufferPointer,
         collapseID: UnsafeRawBufferPointer,
+        isBroadcast: Bool,
         tokenCount: Int,
         tokens: Tokens,
         storage: RequestStorage?
@@ -62,10 +70,12 @@ public struct SendRequestView {
         self.environment = environment
         self.payload = payload
         self.expiration = expiration
+        self.hasExpiration = hasExpiration
         self.priority = priority
         self.coalescingKey = coalescingKey
         self.pushType = pushType
         self.collapseID = collapseID
+        self.isBroadcast = isBroadcast
         self.tokenCount = tokenCount
         self.tokens = tokens
         self.storage = storage

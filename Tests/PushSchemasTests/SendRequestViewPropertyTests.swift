@@ -40,8 +40,8 @@ struct SendRequestViewPropertyTests {
         var generator = SeededGenerator(seed: 2000 + seed)
         // Tags of known fields with every wire type, lengths, group marks and unknown fields are likely.
         let likely: [UInt8] = [
-            0x0A, 0x12, 0x1A, 0x22, 0x2A, 0x32, 0x38, 0x40, 0x4A, 0x52, 0x5A, 0x0B, 0x0C, 0x08, 0x0D, 0x09, 0x53, 0x54,
-            0x5B, 0x5C, 0x63, 0x64, 0x00, 0x01, 0x02, 0x03, 0x7F, 0x80, 0xFF,
+            0x0A, 0x12, 0x1A, 0x22, 0x2A, 0x32, 0x38, 0x40, 0x4A, 0x52, 0x5A, 0x62, 0x0B, 0x0C, 0x08, 0x0D, 0x09, 0x53,
+            0x54, 0x5B, 0x5C, 0x63, 0x64, 0x00, 0x01, 0x02, 0x03, 0x7F, 0x80, 0xFF,
         ]
         for _ in 0..<5000 {
             let value = (0..<Int.random(in: 1...14, using: &generator)).map { _ in
@@ -78,15 +78,19 @@ struct SendRequestViewPropertyTests {
         #expect(Array(view.environment) == Array(message.environment.utf8))
         #expect(Array(view.payload) == payload(message))
         #expect(Int64(view.expiration) == message.expiration)
+        #expect(view.hasExpiration == message.hasExpiration)
+        #expect(view.isBroadcast == !message.channel.isEmpty)
         #expect(Array(view.coalescingKey) == Array(message.coalescingKey.utf8))
         #expect(view.priority.map(UInt32.init) == (message.priority == 0 ? nil : message.priority))
         #expect(Array(view.pushType) == Array(message.pushType.utf8))
         #expect(Array(view.collapseID) == Array(message.collapseID.utf8))
         let packed = [UInt8](message.packedTokens)
         let expected: [[UInt8]?] =
-            packed.isEmpty
-            ? message.tokens.map { try? $0.bytes() }
-            : stride(from: 0, to: packed.count, by: 32).map { Array(packed[$0..<$0 + 32]) }
+            !message.channel.isEmpty
+            ? [Array(message.channel.utf8)]
+            : packed.isEmpty
+                ? message.tokens.map { try? $0.bytes() }
+                : stride(from: 0, to: packed.count, by: 32).map { Array(packed[$0..<$0 + 32]) }
         let found = (0..<view.tokenCount).map { index in
             let token = view.token(at: index)
             return token.fault == nil ? Array(token.bytes) : nil
@@ -103,7 +107,8 @@ struct SendRequestViewPropertyTests {
     }
 
     private func breaksRules(_ message: PushSendRequest) -> Bool {
-        let hasOneForm = message.packedTokens.isEmpty != message.tokens.isEmpty
+        let forms = [!message.packedTokens.isEmpty, !message.tokens.isEmpty, !message.channel.isEmpty]
+        let hasOneForm = forms.filter { $0 }.count == 1
         return payload(message).isEmpty || !hasOneForm || !message.packedTokens.count.isMultiple(of: 32)
             || UInt32(exactly: message.expiration) == nil || ![0, 1, 5, 10].contains(message.priority)
             || message.coalescingKey.utf8.count > 255
@@ -136,7 +141,8 @@ struct SendRequestViewPropertyTests {
         if Bool.random(using: &generator) {
             request.packedTokens = Data(repeating: 3, count: 32 * Int.random(in: 0...5, using: &generator))
         }
-        if request.packedTokens.isEmpty || Int.random(in: 0..<10, using: &generator) == 0 {
+        if Int.random(in: 0..<5, using: &generator) == 0 { request.channel = "dHN0LWä" }
+        if request.packedTokens.isEmpty && request.channel.isEmpty || Int.random(in: 0..<10, using: &generator) == 0 {
             request.tokens = (0..<Int.random(in: 0...4, using: &generator)).map { _ in
                 PushDeviceToken.with {
                     switch Int.random(in: 0..<5, using: &generator) {

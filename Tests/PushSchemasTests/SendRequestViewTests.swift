@@ -116,6 +116,44 @@ struct SendRequestViewTests {
         }
     }
 
+    @Test("A channel stands in place of the only token, where it stands in the record")
+    func channel() throws {
+        let value = try serialized { $0.channel = "dHN0LXNyY2gtY2hubA==" }
+        try value.withUnsafeBytes { bytes in
+            let view = try SendRequestView(decoding: bytes, as: .protobuf)
+            #expect(view.isBroadcast && view.tokenCount == 1)
+            #expect(String(decoding: view.token(at: 0).bytes, as: UTF8.self) == "dHN0LXNyY2gtY2hubA==")
+            #expect(!view.ownsStorage && isWithin(view.token(at: 0).bytes, bytes))
+        }
+        let json = Array(#"{"payloadJson":"{}","channel":"dHN0","expiration":"0"}"#.utf8)
+        try json.withUnsafeBytes { bytes in
+            let view = try SendRequestView(decoding: bytes, as: .json)
+            #expect(view.isBroadcast && view.tokenCount == 1)
+            #expect(String(decoding: view.token(at: 0).bytes, as: UTF8.self) == "dHN0")
+            #expect(view.hasExpiration)
+        }
+        let tokens = try serialized { $0.packedTokens = Data(repeating: 1, count: 32) }
+        try tokens.withUnsafeBytes { bytes in
+            let view = try SendRequestView(decoding: bytes, as: .protobuf)
+            #expect(!view.isBroadcast)
+        }
+    }
+
+    @Test("An expiration of 0 is said, an absent one is not")
+    func saidExpiration() throws {
+        for expiration in [nil, 0, 7] as [Int64?] {
+            let value = try serialized {
+                $0.packedTokens = Data(repeating: 1, count: 32)
+                if let expiration { $0.expiration = expiration }
+            }
+            try value.withUnsafeBytes { bytes in
+                let view = try SendRequestView(decoding: bytes, as: .protobuf)
+                #expect(view.hasExpiration == (expiration != nil))
+                #expect(Int64(view.expiration) == expiration ?? 0)
+            }
+        }
+    }
+
     @Test("Each priority that some transport takes is shown, and a priority of 0 is not said")
     func priorities() throws {
         for (priority, shown) in [(0, nil), (1, 1), (5, 5), (10, 10)] as [(UInt32, UInt8?)] {
@@ -177,6 +215,20 @@ struct SendRequestViewTests {
                     $0.tokens = [.with { $0.hex = "00" }]
                 }
             ),
+            (
+                .tokensAmbiguous,
+                {
+                    $0.packedTokens = packed
+                    $0.channel = "dHN0"
+                }
+            ),
+            (
+                .tokensAmbiguous,
+                {
+                    $0.channel = "dHN0"
+                    $0.tokens = [.with { $0.hex = "00" }]
+                }
+            ),
             (.packedTokensLength, { $0.packedTokens = Data(repeating: 1, count: 33) }),
             (.packedTokensLength, { $0.packedTokens = Data(repeating: 1, count: 31) }),
             (
@@ -234,7 +286,7 @@ struct SendRequestViewTests {
             [0x38] + [UInt8](repeating: 0x80, count: 10) + [0x01],
             // Text that is not UTF-8: overlong, surrogate, cut off.
             [0x0A, 0x02, 0xC0, 0xAF], [0x12, 0x03, 0xED, 0xA0, 0x80], [0x22, 0x01, 0xE2],
-            [0x52, 0x01, 0xFF], [0x5A, 0x01, 0xFF],
+            [0x52, 0x01, 0xFF], [0x5A, 0x01, 0xFF], [0x62, 0x01, 0xFF],
             // A token whose own fields are cut off.
             [0x2A, 0x02, 0x0A, 0x05],
             Array("hello, world".utf8),

@@ -27,7 +27,7 @@ fileprivate nonisolated struct _GeneratedWithProtocGenSwiftVersion: SwiftProtobu
   typealias Version = _2
 }
 
-/// One payload for 1..N tokens of one bundle. The record's key names the bundle, as `<bundle ID>` or
+/// One payload for 1..N tokens of one bundle, or for one channel. The record's key names the bundle, as `<bundle ID>` or
 /// `<bundle ID>#<shard>`.
 public nonisolated struct PushSendRequest: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
@@ -105,6 +105,11 @@ public nonisolated struct PushSendRequest: Sendable {
   /// apns-collapse-id. At most 64 bytes. Empty: none. Means nothing to the binary interface.
   public var collapseID: String = String()
 
+  /// The id of a channel (base64, as `belfry channels create` says it) to broadcast to, instead of tokens: one
+  /// notification for all who subscribed, with one outcome, whose token is empty. For environments with HTTP/2; needs
+  /// `expiration` and `priority`, and has the push type "liveactivity". Setting this and tokens is invalid.
+  public var channel: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   /// The notification's JSON. Exactly one of the two is set.
@@ -129,7 +134,7 @@ fileprivate nonisolated let _protobuf_package = "belfry.push.v1"
 
 nonisolated extension PushSendRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".SendRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_id\0\u{1}environment\0\u{1}payload\0\u{3}payload_json\0\u{1}tokens\0\u{3}packed_tokens\0\u{1}expiration\0\u{1}priority\0\u{3}coalescing_key\0\u{3}push_type\0\u{3}collapse_id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_id\0\u{1}environment\0\u{1}payload\0\u{3}payload_json\0\u{1}tokens\0\u{3}packed_tokens\0\u{1}expiration\0\u{1}priority\0\u{3}coalescing_key\0\u{3}push_type\0\u{3}collapse_id\0\u{1}channel\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -162,6 +167,7 @@ nonisolated extension PushSendRequest: SwiftProtobuf.Message, SwiftProtobuf._Mes
       case 9: try { try decoder.decodeSingularStringField(value: &self.coalescingKey) }()
       case 10: try { try decoder.decodeSingularStringField(value: &self.pushType) }()
       case 11: try { try decoder.decodeSingularStringField(value: &self.collapseID) }()
+      case 12: try { try decoder.decodeSingularStringField(value: &self.channel) }()
       default: break
       }
     }
@@ -210,6 +216,9 @@ nonisolated extension PushSendRequest: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if !self.collapseID.isEmpty {
       try visitor.visitSingularStringField(value: self.collapseID, fieldNumber: 11)
     }
+    if !self.channel.isEmpty {
+      try visitor.visitSingularStringField(value: self.channel, fieldNumber: 12)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -224,6 +233,7 @@ nonisolated extension PushSendRequest: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if lhs.coalescingKey != rhs.coalescingKey {return false}
     if lhs.pushType != rhs.pushType {return false}
     if lhs.collapseID != rhs.collapseID {return false}
+    if lhs.channel != rhs.channel {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
