@@ -13,93 +13,13 @@ import Testing
 /// Fields of requests that only the provider API takes, from the record to the connections.
 @Suite("Requests over HTTP/2")
 struct ProviderFieldsTests {
-    /// An intake that takes in one request at a time.
-    private final class Bench {
-        static let bundleID = "com.example.news"
-        static let requests = "push.requests"
-
-        let producer = ScriptedProducer()
-        private let intake: Intake
-        private let topic: Topic
-        private let feed: TopicFeed
-        private let partition: PartitionAssignment
-        private var nextOffset: Int64 = 7
-
-        init(_ transport: EnvironmentSettings.Transport = .http2) {
-            var configuration = BelfryConfiguration()
-            configuration.environments = [EnvironmentSettings(name: "sandbox", gateways: [], transport: transport)]
-            let settings = ShardSettings(configuration, unixMilliseconds: { 0 }, randomBits: { 35 })
-            let feeds = FeedTable()
-            partition = PartitionAssignment(
-                place: KafkaTopicPartition(topic: Self.requests, partition: 3),
-                doneBelow: 0,
-                doneOfAll: DoneRanges(),
-                table: feeds,
-                budget: ShardMemory(settings.memory)
-            )
-            topic = settings.makeTopic(0, environment: "sandbox", bundleID: Self.bundleID, filters: nil)
-            feed = partition.feed(of: TopicHash(value: 1), account: TopicAccount(topic))
-            let outcomes = Outcomes(
-                settings: settings,
-                feeds: feeds,
-                producer: producer,
-                logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-            )
-            intake = Intake(
-                outcomes: outcomes,
-                requestsTopic: Self.requests,
-                remembersRequests: false,
-                unixMilliseconds: { 0 }
-            )
-        }
-
-        /// The batch that a request to token 1 makes; nil: it became a dead letter.
-        func take(_ fill: (inout PushSendRequest) -> Void) throws -> PreparedBatch? {
-            let request = PushSendRequest.with {
-                $0.payload = Data(#"{"aps":{"alert":"Hi"}}"#.utf8)
-                $0.packedTokens = Data(repeating: 1, count: 32)
-                fill(&$0)
-            }
-            let record = KafkaRecord(
-                topic: Self.requests,
-                partition: 3,
-                offset: nextOffset,
-                key: Array(Self.bundleID.utf8),
-                value: try request.serializedBytes()
-            )
-            nextOffset += 1
-            let batch = KafkaBatch([record])
-            intake.begin(batch, now: MonotonicTime(nanoseconds: 1))
-            let message = batch[0]
-            intake.see(message)
-            let view = try SendRequestView(decoding: message.value, as: .protobuf)
-            intake.addRequest(
-                Intake.Fed(message: message, index: 0, feed: feed, topic: topic, request: view, shard: nil)
-            )
-            return intake.end()
-        }
-
-        /// The fields of a request that is sent.
-        func fields(_ fill: (inout PushSendRequest) -> Void) throws -> ProviderFields {
-            let batch = try #require(try take(fill), "\(letters)")
-            return try #require(batch.records.first?.provider)
-        }
-
-        /// Reason and detail of the dead letters.
-        var letters: [String] {
-            producer.messages(of: "push.dead-letters").map {
-                "\($0.header("reason") ?? ""): \($0.header("detail") ?? "")"
-            }
-        }
-    }
-
     private static let background = Data(#"{"aps":{"content-available":1}}"#.utf8)
 
     // MARK: Push types
 
     @Test("The push type is the one that the request names, or inferred from its payload")
     func pushTypes() throws {
-        let bench = Bench()
+        let bench = IntakeBench()
         #expect(try bench.fields { _ in }.pushType == .alert)
         #expect(try bench.fields { $0.payload = Self.background }.pushType == .background)
         for pushType in PushType.allCases {
@@ -109,7 +29,7 @@ struct ProviderFieldsTests {
 
     @Test("A push type that is none is a dead letter that lists all")
     func unknownPushType() throws {
-        let bench = Bench()
+        let bench = IntakeBench()
         for name in ["Alert", "alerts", " alert", "größe"] { #expect(try bench.take { $0.pushType = name } == nil) }
         #expect(bench.letters.count == 4)
         for letter in bench.letters {
@@ -125,7 +45,7 @@ struct ProviderFieldsTests {
             let text = #"{"aps":{"alert":""# + String(repeating: "x", count: bytes - frame.utf8.count) + #""}}"#
             return Data(text.utf8)
         }
-        let bench = Bench()
+        let bench = IntakeBench()
         #expect(try bench.take { $0.payload = payload(4096) } != nil)
         #expect(try bench.take { $0.payload = payload(4097) } == nil)
         let voip = PushType.voip.rawValue
@@ -148,7 +68,7 @@ struct ProviderFieldsTests {
 
     @Test("Without a priority the push type's default holds")
     func defaultPriority() throws {
-        let bench = Bench()
+        let bench = IntakeBench()
         #expect(try bench.fields { _ in }.priority == .immediate)
         #expect(try bench.fields { $0.pushType = "background" }.priority == .powerSaving)
         #expect(try bench.fields { $0.payload = Self.background }.priority == .powerSaving)
@@ -156,7 +76,7 @@ struct ProviderFieldsTests {
 
     @Test("A priority that the named push type does not allow is a dead letter that says which are")
     func priorityOfNamedType() throws {
-        let bench = Bench()
+        let bench = IntakeBench()
         for (pushType, priority) in [("background", 10), ("background", 1), ("alert", 1)] as [(String, UInt32)] {
             let batch = try bench.take {
                 $0.pushType = pushType
@@ -184,7 +104,7 @@ struct ProviderFieldsTests {
 
     @Test("To an inferred push type the priority is fitted")
     func priorityOfInferredType() throws {
-        let bench = Bench()
+        let bench = IntakeBench()
         let fields = try bench.fields {
             $0.payload = Self.background
             $0.priority = 10
@@ -198,7 +118,7 @@ struct ProviderFieldsTests {
 
     @Test("A collapse id of 1 to 64 bytes is taken as it is; without one there is none")
     func collapseIDs() throws {
-        let bench = Bench()
+        let bench = IntakeBench()
         #expect(try bench.fields { _ in }.collapseID.isEmpty)
         for id in ["s", "score of match 7", String(repeating: "x", count: 64), "größe"] {
             #expect(try bench.fields { $0.collapseID = id }.collapseID == Array(id.utf8))
@@ -207,7 +127,7 @@ struct ProviderFieldsTests {
 
     @Test("A collapse id that no header can carry is a dead letter")
     func wrongCollapseIDs() throws {
-        let bench = Bench()
+        let bench = IntakeBench()
         let wrong = [String(repeating: "x", count: 65), " x", "x ", "a\nb", "a\u{0}b", "\u{7F}"]
         for id in wrong { #expect(try bench.take { $0.collapseID = id } == nil) }
         #expect(bench.letters.count == wrong.count)
@@ -218,11 +138,11 @@ struct ProviderFieldsTests {
 
     @Test("The id of a notification follows from the record's place in Kafka, the request id, token and index")
     func ids() throws {
-        let bench = Bench()
+        let bench = IntakeBench()
         let token = [UInt8](repeating: 1, count: 32)
         for (offset, requestID) in [(7, "a"), (8, "a"), (9, "")] as [(Int64, String)] {
             let fields = try bench.fields { $0.requestID = requestID }
-            let expected = Array(Bench.requests.utf8).withUnsafeBytes { name in
+            let expected = Array(IntakeBench.requests.utf8).withUnsafeBytes { name in
                 Array(requestID.utf8).withUnsafeBytes {
                     NotificationIDs(kafkaTopic: name, partition: 3, offset: offset, requestID: $0)
                 }
@@ -268,7 +188,7 @@ struct ProviderFieldsTests {
 
     @Test("Over the binary interface push type and collapse id mean nothing, whatever they say")
     func binary() throws {
-        let bench = Bench(.binary)
+        let bench = IntakeBench(.binary)
         let batch = try bench.take {
             $0.pushType = "nonsense"
             $0.collapseID = " x"
@@ -282,7 +202,7 @@ struct ProviderFieldsTests {
 
     @Test("Over the binary interface the priority 1 is a dead letter")
     func binaryPriority() throws {
-        let bench = Bench(.binary)
+        let bench = IntakeBench(.binary)
         #expect(try bench.take { $0.priority = 1 } == nil)
         #expect(
             bench.letters == ["priority-invalid: 'priority' is 1; allowed over the binary interface: 10, 5"]

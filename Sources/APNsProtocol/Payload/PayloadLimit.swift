@@ -6,6 +6,8 @@ public enum PayloadLimit {
     public static let binaryIOS8 = 2048
     /// The HTTP/2 provider API [later].
     public static let http2 = 4096
-    /// The HTTP/2 provider API, for VoIP notifications and broadcasts [later].
+    /// The HTTP/2 provider API, for VoIP notifications [later].
     public static let voip = 5120
+    /// The HTTP/2 provider API, for broadcasts [later].
+    public static let broadcast = 5120
 }

@@ -15,6 +15,7 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
     private let number: UInt32
     private let session = HTTP2ClientSession()
     private var requestFields: RequestFields
+    private var broadcastFields: BroadcastFields
     private var context: ChannelHandlerContext?
     private var isOpen = false
     private var pings: UInt64 = 0
@@ -27,6 +28,7 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
         self.party = party
         self.number = number
         requestFields = RequestFields(authority: authority, hasAuthorization: hasAuthorization)
+        broadcastFields = BroadcastFields(authority: authority, hasAuthorization: hasAuthorization)
     }
 
     // MARK: The party's side
@@ -36,6 +38,10 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
     var isStalled: Bool { session.stalledBodyBytes > 0 || context?.channel.isWritable != true }
 
     func open(_ request: StreamRequest, tag: UInt64) throws(HTTP2OpenRefusal) -> Int32 {
+        if let path = request.content.broadcastPath {
+            broadcastFields.write(request, path: path)
+            return try session.openStream(broadcastFields.fields, body: request.content.body, tag: tag).rawValue
+        }
         requestFields.write(request)
         return try session.openStream(requestFields.fields, body: request.content.body, tag: tag).rawValue
     }

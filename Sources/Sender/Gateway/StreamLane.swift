@@ -209,7 +209,7 @@ final class StreamLane: TopicTransport {
     ) {
         let result = queue.answered(
             ticket,
-            verdict,
+            verdict.isAboutToken && isBroadcast(ticket) ? .rejected : verdict,
             slowsConnection: answer?.slowsConnection ?? false,
             now: now,
             random: desk.random()
@@ -227,6 +227,12 @@ final class StreamLane: TopicTransport {
             confirmedBy = (connection, sentAt)
         }
         confirmed.append(result.slot)
+    }
+
+    /// The notification of a ticket is for a channel.
+    private func isBroadcast(_ ticket: StreamTicket) -> Bool {
+        guard queue.place(of: ticket) != nil else { return false }
+        return contents[Int(queue.content(at: ticket.slot))]?.broadcastPath != nil
     }
 
     func closed(_ ticket: StreamTicket, isRefused: Bool, now: MonotonicTime) {
@@ -285,5 +291,15 @@ final class StreamLane: TopicTransport {
         acceptedTokens?.remove(checksum: checksum)
         if accepting.contains(connection) { return .afterAcceptance }
         return isKnown ? .firstThoughKnown : .first
+    }
+}
+
+extension ProviderVerdict {
+    /// The token is to blame: from the answer to a broadcast, which has none, nothing follows but its rejection.
+    fileprivate var isAboutToken: Bool {
+        switch self {
+        case .tokenDead, .tokenRefused: true
+        default: false
+        }
     }
 }

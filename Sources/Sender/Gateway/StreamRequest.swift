@@ -4,8 +4,10 @@ import PipelineCore
 
 /// The part of a request of the provider API that is the same for all tokens of a record.
 final class StreamContent {
-    /// The value of `apns-topic`.
+    /// The value of `apns-topic`; a broadcast has none.
     let topic: String
+    /// The path of a broadcast; nil: the content is for device tokens.
+    let broadcastPath: String?
     let pushType: PushType
     let priority: ProviderPriority
     /// UNIX seconds; 0: one attempt, no storage.
@@ -18,6 +20,7 @@ final class StreamContent {
 
     init(_ content: NotificationContent, _ fields: ProviderFields, bundleID: String) {
         topic = fields.pushType.topic(bundle: bundleID)
+        broadcastPath = fields.isBroadcast ? BroadcastPath.broadcast(bundle: bundleID).text : nil
         pushType = fields.pushType
         priority = fields.priority
         expiration = content.expiration
@@ -27,10 +30,10 @@ final class StreamContent {
     }
 }
 
-/// One request to one token, as a connection encodes it.
+/// One request to one token or channel, as a connection encodes it.
 struct StreamRequest {
     let content: StreamContent
-    /// Valid during the call.
+    /// Of a broadcast: the channel's id. Valid during the call.
     let token: UnsafeRawBufferPointer
     let id: NotificationID
     /// The value of `authorization`; nil: the connection has a certificate.

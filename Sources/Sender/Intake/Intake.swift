@@ -168,7 +168,11 @@ final class Intake {
             )
         }
         prepared.append(row)
-        takeTokens(of: fed, record, into: prepared)
+        if request.isBroadcast {
+            takeChannel(of: fed, record, into: prepared)
+        } else {
+            takeTokens(of: fed, record, into: prepared)
+        }
         prepared.closeRecord()
     }
 
@@ -184,7 +188,11 @@ final class Intake {
         let request = fed.request
         let isHTTP2 = fed.topic.transport == .http2
         let pushType = isHTTP2 ? try ProviderFields.namedPushType(of: request) : nil
-        let limitBytes = fed.topic.payload.limitBytes(of: pushType)
+        var limitBytes = fed.topic.payload.limitBytes(of: pushType)
+        if request.isBroadcast {
+            try BroadcastRule.check(request, fed.topic.transport, pushType)
+            limitBytes = PayloadLimit.broadcast
+        }
         let payload = try strip(request.payload, limitBytes: limitBytes, into: arena)
         var content = Content(payloadOffset: payload.offset, payloadBytes: payload.bytes, priority: .immediate)
         guard isHTTP2 else {
@@ -226,6 +234,17 @@ final class Intake {
         for (fault, tokens) in faults.found {
             outcomes.deadLetter(record: record, of: feed, tokens: tokens, fault)
         }
+    }
+
+    /// Takes the channel of a broadcast, which goes on in place of a token.
+    private func takeChannel(of fed: Fed, _ record: UInt32, into prepared: PreparedBatch) {
+        if !fed.feed.ledger.alreadyDone.isEmpty, fed.feed.isDone(record, token: 0) { return }
+        let channel = fed.request.token(at: 0).bytes
+        let checksum = CRC32.checksum(channel)
+        if let fault = TokenFaults.shardFault(of: "channel", checksum: checksum, fed.topic, shard: fed.shard) {
+            return outcomes.deadLetter(record: record, of: fed.feed, tokens: 1, fault)
+        }
+        prepared.append(token: channel, checksum: checksum, position: 0)
     }
 
     private func expire(_ record: UInt32, of feed: TopicFeed, tokens: Int) {

@@ -25,6 +25,9 @@ struct PreparedRecord {
     var coalescing: (key: SipHash, stamp: Coalescer.Stamp)?
     /// Of the provider API; nil: the topic's environment has the binary interface.
     var provider: ProviderFields?
+
+    /// The only notification is for a channel, whose id stands in place of its token.
+    var isBroadcast: Bool { provider?.isBroadcast ?? false }
 }
 
 /// Requests that one pass of the intake took from Kafka, decoded and validated, on their way to the connections.
@@ -67,7 +70,7 @@ final class PreparedBatch {
 
     // MARK: Columns, by notification
 
-    /// Tokens, within the batch's memory.
+    /// Tokens, and channels of broadcasts, within the batch's memory.
     private(set) var tokens: [UnsafeRawBufferPointer] = []
     /// CRC-32 of each token.
     private(set) var checksums: [UInt32] = []
@@ -83,6 +86,8 @@ final class PreparedBatch {
     var ends: [(partition: PartitionAssignment, offset: Int64)] = []
     /// The batch goes on although the token state is not known.
     var isWithoutState = false
+    /// Some notifications are for channels, about which the token state knows nothing.
+    private(set) var hasBroadcasts = false
 
     private let source: KafkaBatch
     private var views: [SendRequestView] = []
@@ -105,6 +110,7 @@ final class PreparedBatch {
     /// Appends a record; its notifications follow.
     func append(_ record: PreparedRecord) {
         records.append(record)
+        if record.isBroadcast { hasBroadcasts = true }
     }
 
     /// Appends a notification of the last record.

@@ -13,7 +13,10 @@ struct ProviderFields: Sendable {
     let priority: ProviderPriority
     /// The value of `apns-collapse-id`, 1 to 64 bytes; empty: none.
     let collapseID: [UInt8]
-    /// The values of `apns-id`: each follows from token and index, so that a notification sent again keeps its own.
+    /// The request is for a channel, whose id stands in place of a token.
+    let isBroadcast: Bool
+    /// The values of `apns-id`, of a broadcast `apns-request-id`: each follows from token and index, so that a
+    /// notification sent again keeps its own.
     let ids: NotificationIDs
 
     /// Judges the fields of a request.
@@ -38,14 +41,15 @@ struct ProviderFields: Sendable {
             )
         }
         collapseID = Array(request.collapseID)
+        isBroadcast = request.isBroadcast
         self.ids = ids
     }
 
-    /// The push type that a request names; nil: none.
+    /// The push type that a request names; nil: none. A broadcast has only one, and need not name it.
     ///
     /// - Throws: `push-type-invalid`.
     static func namedPushType(of request: SendRequestView) throws(RecordRefusal) -> PushType? {
-        guard !request.pushType.isEmpty else { return nil }
+        guard !request.pushType.isEmpty else { return request.isBroadcast ? .liveactivity : nil }
         guard let pushType = PushType(rawValue: String(decoding: request.pushType, as: UTF8.self)) else {
             throw RecordRefusal(
                 reason: "push-type-invalid",

@@ -33,12 +33,19 @@ struct TokenFaults {
                 detail: "a token of \(counted(token.bytes.count, "byte")); allowed: \(topic.tokenBytes.allowedText)"
             )
         }
+        return shardFault(of: "token", checksum: checksum, topic, shard: shard)
+    }
+
+    /// The fault of a token or channel that does not belong under its record's key; nil: it does.
+    ///
+    /// - Parameter name: of what it is, for people.
+    static func shardFault(of name: String, checksum: UInt32, _ topic: Topic, shard: UInt32?) -> RecordRefusal? {
         guard let spread = topic.spread else { return nil }
         let expected = spread > 1 ? checksum % spread : nil
         guard shard == expected else {
             return RecordRefusal(
                 reason: "token-outside-shard",
-                detail: "the token belongs under the key's shard \(expected.map(String.init) ?? "(none)"), "
+                detail: "the \(name) belongs under the key's shard \(expected.map(String.init) ?? "(none)"), "
                     + "the bundle's spread being \(spread)"
             )
         }

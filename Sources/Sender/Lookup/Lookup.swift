@@ -189,6 +189,9 @@ final class Lookup {
         } else {
             questions.tokens = Array(0..<batch.count)
         }
+        if batch.hasBroadcasts {
+            questions.tokens.removeAll { batch.records[Int(batch.rows[$0])].isBroadcast }
+        }
         for record in batch.records where record.requestKey != nil {
             questions.requests += Array(record.notifications)
         }

@@ -44,8 +44,9 @@ final class RereadRecord {
         return String(decoding: request.environment, as: UTF8.self)
     }
 
+    /// The token of a notification; nil: it is for a channel, or cannot be read.
     func token(at index: UInt32) -> UnsafeRawBufferPointer? {
-        guard let request, Int(index) < request.tokenCount else { return nil }
+        guard let request, !request.isBroadcast, Int(index) < request.tokenCount else { return nil }
         return request.token(at: Int(index)).bytes
     }
 }

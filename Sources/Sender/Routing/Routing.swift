@@ -56,7 +56,7 @@ final class Routing {
 
     private func route(_ record: PreparedRecord, of batch: PreparedBatch) {
         let lanes = gateway.lanes(of: record.topic)
-        let hasRefused = hasRefused(of: record.topic)
+        let hasRefused = !record.isBroadcast && hasRefused(of: record.topic)
         let isProbed = lanes.sending != .all
         let hasTroubled = !lanes.troubled.isEmpty
         let content = NotificationContent(
@@ -115,10 +115,11 @@ final class Routing {
     /// Sends a coalesced request. Findings since its arrival count.
     func send(_ request: WaitingRequest) {
         guard let feed = feeds[request.reference.assignment], feed.partition.phase == .active else { return }
+        let isBroadcast = request.provider?.isBroadcast ?? false
         let wasRefused = request.token.withUnsafeBytes { token in
             isRefused(token, request.checksum, of: request.topic)
         }
-        if wasRefused {
+        if wasRefused, !isBroadcast {
             return outcomes.silence(request.reference, .invalid)
         }
         if request.expiration != 0, Int64(request.expiration) < unixMilliseconds() / 1000 {

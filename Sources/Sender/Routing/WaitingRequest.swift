@@ -6,6 +6,7 @@ import PipelineCore
 struct WaitingRequest {
     var reference: NotificationReference
     var topic: Topic
+    /// Of a broadcast: the channel's id.
     var token: [UInt8]
     /// CRC-32 of the token.
     var checksum: UInt32

@@ -1,0 +1,92 @@
+import BelfrySupport
+import Foundation
+import Logging
+import PipelineCore
+import PushSchemas
+import PushTopics
+import Testing
+
+@testable import KafkaClient
+@testable import Sender
+
+/// An intake that takes in one request at a time.
+final class IntakeBench {
+    static let bundleID = "com.example.news"
+    static let requests = "push.requests"
+
+    let producer = ScriptedProducer()
+    private let intake: Intake
+    private let topic: Topic
+    private let feed: TopicFeed
+    private let partition: PartitionAssignment
+    private var nextOffset: Int64 = 7
+
+    /// - Parameter spread: of the bundle; nil: not configured.
+    init(_ transport: EnvironmentSettings.Transport = .http2, spread: UInt32? = nil) {
+        var configuration = BelfryConfiguration()
+        configuration.topics[Self.bundleID, default: TopicOverrides()].spread = spread
+        configuration.environments = [EnvironmentSettings(name: "sandbox", gateways: [], transport: transport)]
+        let settings = ShardSettings(configuration, unixMilliseconds: { 0 }, randomBits: { 35 })
+        let feeds = FeedTable()
+        partition = PartitionAssignment(
+            place: KafkaTopicPartition(topic: Self.requests, partition: 3),
+            doneBelow: 0,
+            doneOfAll: DoneRanges(),
+            table: feeds,
+            budget: ShardMemory(settings.memory)
+        )
+        topic = settings.makeTopic(0, environment: "sandbox", bundleID: Self.bundleID, filters: nil)
+        feed = partition.feed(of: TopicHash(value: 1), account: TopicAccount(topic))
+        let outcomes = Outcomes(
+            settings: settings,
+            feeds: feeds,
+            producer: producer,
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
+        intake = Intake(
+            outcomes: outcomes,
+            requestsTopic: Self.requests,
+            remembersRequests: false,
+            unixMilliseconds: { 0 }
+        )
+    }
+
+    /// The batch that a request to token 1 makes; nil: it became a dead letter.
+    func take(shard: UInt32? = nil, _ fill: (inout PushSendRequest) -> Void) throws -> PreparedBatch? {
+        let request = PushSendRequest.with {
+            $0.payload = Data(#"{"aps":{"alert":"Hi"}}"#.utf8)
+            $0.packedTokens = Data(repeating: 1, count: 32)
+            fill(&$0)
+        }
+        let record = KafkaRecord(
+            topic: Self.requests,
+            partition: 3,
+            offset: nextOffset,
+            key: Array(Self.bundleID.utf8),
+            value: try request.serializedBytes()
+        )
+        nextOffset += 1
+        let batch = KafkaBatch([record])
+        intake.begin(batch, now: MonotonicTime(nanoseconds: 1))
+        let message = batch[0]
+        intake.see(message)
+        let view = try SendRequestView(decoding: message.value, as: .protobuf)
+        intake.addRequest(
+            Intake.Fed(message: message, index: 0, feed: feed, topic: topic, request: view, shard: shard)
+        )
+        return intake.end()
+    }
+
+    /// The fields of a request that is sent.
+    func fields(_ fill: (inout PushSendRequest) -> Void) throws -> ProviderFields {
+        let batch = try #require(try take(fill), "\(letters)")
+        return try #require(batch.records.first?.provider)
+    }
+
+    /// Reason and detail of the dead letters.
+    var letters: [String] {
+        producer.messages(of: "push.dead-letters").map {
+            "\($0.header("reason") ?? ""): \($0.header("detail") ?? "")"
+        }
+    }
+}
