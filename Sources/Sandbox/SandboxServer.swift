@@ -70,7 +70,7 @@ public final class SandboxServer: Sendable {
                 .bootstrap(on: providerThreads)
             let courier = CourierDoor(service: service, trust: trust, logger: logger).bootstrap(on: courierThread)
             let control = try await controlBootstrap(on: controlThread, service: service)
-            let ports = SandboxPorts(
+            var ports = SandboxPorts(
                 gateway: try await bind(gateway, configuration.listenHost, configuration.gatewayPort, "gateway-port"),
                 feedback: try await bind(
                     feedback,
@@ -82,6 +82,9 @@ public final class SandboxServer: Sendable {
                 api: try await bind(api, configuration.listenHost, configuration.apiPort, "api-port"),
                 control: try await bind(control, "127.0.0.1", configuration.controlPort, "control-port")
             )
+            if let port = configuration.channelsPort {
+                ports.channels = try await bind(api, configuration.listenHost, port, "channels-port")
+            }
             let interval = TimeAmount.nanoseconds(Int64(configuration.ledger.powerSavingInterval * 1e9))
             Upkeep(service: service).start(on: controlThread.next(), powerSavingInterval: interval)
             script?.start(on: controlThread.next())

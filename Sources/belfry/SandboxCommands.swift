@@ -24,8 +24,8 @@ struct SandboxServeCommand: AsyncParsableCommand {
         abstract: "Run the push service until SIGTERM or SIGINT.",
         discussion: """
             Port 0 picks a free one. When it is ready, one line of JSON with the ports is printed. The control port \
-            (GET /stats, /accepted and /faults, POST /devices, /feedback, /population and /faults) is on the loopback \
-            address only.
+            (GET /stats, /accepted, /channels and /faults, POST /devices, /feedback, /population, /subscriptions and \
+            /faults) is on the loopback address only.
             """
     )
 
@@ -49,6 +49,9 @@ struct SandboxServeCommand: AsyncParsableCommand {
 
     @Option(help: "Port of the provider API: HTTP/2 with certificates or provider tokens.")
     var apiPort: UInt16 = 2197
+
+    @Option(help: "Further port of the provider API, for the management of channels; default: none.")
+    var channelsPort: UInt16?
 
     @Option(help: "Port of the control interface.")
     var controlPort: UInt16 = 2190
@@ -88,6 +91,7 @@ struct SandboxServeCommand: AsyncParsableCommand {
         configuration.controlPort = Int(controlPort)
         configuration.devicePort = Int(devicePort)
         configuration.apiPort = Int(apiPort)
+        configuration.channelsPort = channelsPort.map { Int($0) }
         configuration.threads = threads
         configuration.faultScript = faults
         configuration.environment = environment.value

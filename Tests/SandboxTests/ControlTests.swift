@@ -299,7 +299,11 @@ struct ControlTests {
             let nothing = try await sandbox.control("GET", "/nothing")
             #expect(nothing.status == 404)
             let document = try String(contentsOf: Self.document, encoding: .utf8)
-            for path in ["accepted", "devices", "events", "faults", "feedback", "field", "population", "stats"] {
+            let paths = [
+                "accepted", "channels", "devices", "events", "faults", "feedback", "field", "population", "stats",
+                "subscriptions",
+            ]
+            for path in paths {
                 #expect(nothing.body.contains("/\(path)"), "\(path) is there, and is not named")
                 #expect(document.contains(try Regex("\\| `(GET|POST) /\(path)\\b")), "\(path) is not described")
                 #expect(try await sandbox.control("PUT", "/\(path)").status == 405)
@@ -312,9 +316,11 @@ struct ControlTests {
             let stats = try await sandbox.control("GET", "/stats?x=1")
             #expect(stats.status == 200)
             let devices = #"{"offline":0,"online":1000,"removed":0,"uninstalled":0}"#
+            let channels = #"{"accepted":0,"delivered":0,"missed":0,"registered":0}"#
             let list = #"{"arrived":0,"taken":0,"waiting":0}"#
             let topic =
-                #"{"accepted":0,"coalesced":0,"delivered":0,"devices":\#(devices),"discarded":0,"distinct":0,"#
+                #"{"accepted":0,"channels":\#(channels),"coalesced":0,"delivered":0,"devices":\#(devices),"#
+                + #""discarded":0,"distinct":0,"#
                 + #""evicted":0,"expired":0,"feedback":0,"feedbackList":\#(list),"held":0,"invalidJSON":0,"#
                 + #""rejected":{},"stored":0}"#
             let connections = #"{"open":0,"refused":0,"total":0}"#

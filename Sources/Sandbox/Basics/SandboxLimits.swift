@@ -70,6 +70,15 @@ enum SandboxLimits {
         return limits
     }()
 
+    /// Channels of an app: "10,000 channels per app and environment" [later].
+    static let channels = 10_000
+
+    /// Devices that can subscribe to one channel: they are walked through while the topic is locked.
+    static let channelSubscribers = 1 << 16
+
+    /// Broadcasts of a channel remembered in order.
+    static let channelMarks = 1000
+
     /// The body of a control request.
     static let controlBodyBytes = 1 << 20
 

@@ -33,11 +33,17 @@ struct ControlAPI: Sendable {
                 return try accepted(AcceptedRequest(query: query))
             case ("POST", "/population"):
                 return json(["rates": try change(PopulationRequest(body: body))])
+            case ("GET", "/channels"):
+                return try channels(query: query)
+            case ("POST", "/subscriptions"):
+                return json(["subscribers": try subscribe(SubscriptionsRequest(body: body))])
             case (_, "/stats"), (_, "/devices"), (_, "/faults"), (_, "/accepted"), (_, "/population"), (_, "/feedback"),
-                (_, "/events"):
+                (_, "/events"), (_, "/channels"), (_, "/subscriptions"):
                 return json(ControlError(field: nil, error: "\(path) does not know this method"), status: 405)
             default:
-                let known = "/accepted, /devices, /events, /faults, /feedback, /field, /population and /stats"
+                let known =
+                    "/accepted, /channels, /devices, /events, /faults, /feedback, /field, /population, /stats and "
+                    + "/subscriptions"
                 return json(ControlError(field: nil, error: "there is only \(known)"), status: 404)
             }
         } catch {

@@ -20,6 +20,19 @@ struct StatsDocument: Encodable {
         let held: Int
         let invalidJSON: Int
         let devices: Devices
+        let channels: Channels
+    }
+
+    /// A topic's channels. Broadcasts stand in no other count but `rejected`.
+    struct Channels: Encodable {
+        /// Channels there are.
+        let registered: Int
+        /// Broadcasts taken.
+        let accepted: Int
+        /// Reached a subscriber.
+        let delivered: Int
+        /// Did not reach a subscriber.
+        let missed: Int
     }
 
     /// Counts of a topic's feedback.
@@ -138,6 +151,13 @@ extension StatsDocument.Topic {
             offline: states.offline,
             uninstalled: states.uninstalled,
             removed: states.removed
+        )
+        let broadcasts = ledger.channels.counters
+        channels = StatsDocument.Channels(
+            registered: ledger.channels.count,
+            accepted: broadcasts.accepted,
+            delivered: broadcasts.delivered,
+            missed: broadcasts.missed
         )
     }
 }

@@ -60,6 +60,10 @@ extension TopicLedger {
     /// Finds another fate for notifications that were counted as delivered but never taken by their device.
     mutating func takeBack(_ deliveries: [CourierOutbox.Delivery], now: UInt32) {
         for delivery in deliveries {
+            guard !delivery.isBroadcast else {
+                channels.takeBack()
+                continue
+            }
             let isValid = delivery.payload.withUnsafeBytes { PayloadReading.read($0).isValid }
             counters.delivered -= 1
             if !isValid { counters.invalidJSON -= 1 }

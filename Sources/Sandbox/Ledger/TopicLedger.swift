@@ -45,6 +45,8 @@ struct TopicLedger: Sendable {
     var trace = ActivityTrace()
     /// Notifications for connected devices.
     var outbox = CourierOutbox()
+    /// Channels of broadcasts.
+    var channels = ChannelList()
 
     private var churn: PopulationChurn
     private let protocolErrorStatus: APNsStatus

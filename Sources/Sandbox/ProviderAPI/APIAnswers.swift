@@ -29,6 +29,7 @@ struct APIAnswers: ~Copyable {
 
     /// Answers a request as it was decided, in the turn in which it came.
     mutating func answer(_ request: APIRequest, on http: HTTP2ServerSession) {
+        if let channels = request.channels { return channels.respond(request.ruling, to: request.stream, on: http) }
         switch request.ruling {
         case .accepted:
             Self.setID(of: request, in: &success, at: successID, &random)
@@ -45,6 +46,7 @@ struct APIAnswers: ~Copyable {
 
     /// Answers a request whose answer was held back.
     mutating func answer(_ held: HeldAnswers.Item, on http: HTTP2ServerSession) {
+        if let channels = held.channels { return channels.respond(held.ruling, to: held.stream, on: http) }
         switch held.ruling {
         case .accepted:
             Self.setID(held.id, in: &success, at: successID, &random)

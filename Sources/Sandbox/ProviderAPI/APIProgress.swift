@@ -65,19 +65,21 @@ struct APIProgress: Sendable {
 
     /// Faults that take the place of the service's own decision.
     private mutating func befall(_ request: inout APIRequest, _ ledger: inout TopicLedger, _ now: UInt32) {
-        guard let order = request.order else { return }
+        guard request.ruling == nil else { return }
+        // Nil: the request is about channels.
+        let instance = request.order?.instance
         let faults = ledger.faults.requests
         if let error = faults.error, received % faults.errorStep == 0,
-            ledger.faults.selects(order.instance, error.selection)
+            ledger.faults.selects(instance, error.selection)
         {
             ledger.faults.strike(.requestError)
-            ledger.noteRefusal(of: order.instance)
+            if let instance { ledger.noteRefusal(of: instance) }
             let timestamp = error.status == 410 ? Int64(now) * 1000 : nil
             request.ruling = .refused(
                 RequestRefusal(status: error.status, error.reason, timestampMilliseconds: timestamp)
             )
         } else if let reset = faults.reset, received % faults.resetStep == 0,
-            ledger.faults.selects(order.instance, reset.selection)
+            ledger.faults.selects(instance, reset.selection)
         {
             ledger.faults.strike(.streamReset)
             if reset.code == .refusedStream {

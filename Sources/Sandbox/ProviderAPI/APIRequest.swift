@@ -10,6 +10,8 @@ struct APIRequest {
     let topic: Int?
     /// Nil for a request that was refused at once.
     let order: APIOrder?
+    /// Of a request about channels; it has no order then.
+    var channels: ChannelRequest?
     /// Nil: not decided yet.
     var ruling: APIRuling?
     /// A fault holds the answer back.
@@ -47,10 +49,17 @@ extension APIRequest {
     /// Lets the ledger decide on a request in order.
     @inline(__always)
     mutating func accept(_ ledger: inout TopicLedger, now: UInt32) {
-        guard let order else { return }
+        guard let order else { return carryOut(&ledger, now: now) }
         let refusal = message.withBody { payload in
             order.withNotification(payload: payload) { ledger.accept($0, for: order.instance, now: now) }
         }
+        ruling = refusal.map(APIRuling.refused) ?? .accepted
+    }
+
+    /// Carries out a request about channels.
+    private mutating func carryOut(_ ledger: inout TopicLedger, now: UInt32) {
+        guard let channels else { return }
+        let refusal = message.withBody { channels.carryOut(on: &ledger, payload: $0, now: now) }
         ruling = refusal.map(APIRuling.refused) ?? .accepted
     }
 }

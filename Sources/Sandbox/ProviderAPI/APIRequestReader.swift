@@ -11,10 +11,16 @@ struct APIRequestReader {
     private let opener: TokenOpener
     /// By bundle ID.
     private let topics: [String: Int]
+    private let environment: PushEnvironment
+    /// For ids that the service makes.
+    private var random: SplitMix64
     /// The topic of the last request in order: the next one mostly has the same.
     private var last: (bundle: String, topic: Int)?
 
-    init(service: PushService) {
+    /// - Parameter seed: of the ids that the service makes for channels and requests about them.
+    init(service: PushService, seed: UInt64) {
+        environment = service.environment
+        random = SplitMix64(seed: seed)
         opener = TokenOpener(mints: service.topics.map(service.mint))
         topics = Dictionary(uniqueKeysWithValues: service.topics.enumerated().map { ($1.name, $0) })
     }
@@ -34,6 +40,8 @@ struct APIRequestReader {
             let (topic, order) = try order(message.bodyBytes, &authentication, now)
             return APIRequest(stream: stream, message: message, topic: topic, order: order)
         } catch {
+            // The many are about devices: only one that is not finds out here whether it is about channels.
+            if let request = channelRequest(message, on: stream, &authentication, now) { return request }
             let topic = namedTopic(authentication)
             return APIRequest(
                 stream: stream,
@@ -73,6 +81,54 @@ struct APIRequestReader {
             collapseID: request.collapseID
         )
         return (topic, order)
+    }
+
+    /// Reads a request about channels; nil: it is about something else.
+    private mutating func channelRequest(
+        _ message: HTTP2Message,
+        on stream: HTTP2StreamID,
+        _ authentication: inout APIAuthentication,
+        _ now: Int64
+    ) -> APIRequest? {
+        guard let path = head.text(of: .path).flatMap({ BroadcastPath($0) }) else { return nil }
+        let channels = ChannelRequestReader(message, path: path, method: head.text(of: .method) ?? "")
+        let topic = topics[path.bundle]
+        var order: ChannelRequest.Order?
+        var refusal: RequestRefusal?
+        do throws(ProviderReason) {
+            let found = try channels.order { () throws(ProviderReason) in
+                try head.withValues { values throws(ProviderReason) in
+                    try authentication.credential(values[.authorization], now: now)
+                }
+            }
+            guard topic != nil else { throw .topicMismatch }
+            order = found
+        } catch {
+            refusal = RequestRefusal(error)
+        }
+        var isBroadcast = false
+        if case .broadcast = path { isBroadcast = true }
+        let request = ChannelRequest(
+            order,
+            id: channels.id ?? newID(),
+            uniqueID: isBroadcast && environment == .development ? newID() : nil,
+            random: SplitMix64(seed: random.next())
+        )
+        return APIRequest(
+            stream: stream,
+            message: message,
+            topic: topic,
+            order: nil,
+            channels: request,
+            ruling: refusal.map { .refused($0) }
+        )
+    }
+
+    /// A random UUID (RFC 9562 §5.4), in upper case as the service writes its own [field].
+    private mutating func newID() -> String {
+        let (high, low) = (random.next(), random.next())
+        return NotificationID(high: high & ~0xF000 | 0x4000, low: low & ~(0b11 << 62) | 0b10 << 62)
+            .text(isUpperCase: true)
     }
 
     private mutating func topic(named bundle: String) -> Int? {

@@ -85,7 +85,7 @@ final class APISession {
         self.isUsed = isUsed
         newTopics = zip(service.topics, isUsed).compactMap { $1 ? $0 : nil }
         self.shaping = shaping
-        reader = APIRequestReader(service: service)
+        reader = APIRequestReader(service: service, seed: ~seed)
         answers = APIAnswers(environment: service.environment, seed: seed)
         unseenBytes = isHTTP2 ? 0 : Self.openingBytes
         if authentication.hasForeignEnvironment { turnAway() }
@@ -286,7 +286,8 @@ extension APISession {
                 stream: request.stream,
                 ruling: ruling,
                 id: APIAnswers.copyID(of: request),
-                collapsesStreams: request.collapsesStreams
+                collapsesStreams: request.collapsesStreams,
+                channels: request.channels
             )
         )
     }

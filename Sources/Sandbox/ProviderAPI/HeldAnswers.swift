@@ -10,6 +10,8 @@ struct HeldAnswers {
         /// The request's id as it came; nil: it had none that is one.
         let id: [UInt8]?
         let collapsesStreams: Bool
+        /// Of a request about channels.
+        var channels: ChannelRequest?
     }
 
     /// The ones before ``head`` have left.

@@ -22,6 +22,9 @@ public struct SandboxConfiguration: Sendable {
     public var devicePort = 5223
     /// The provider API's. See ``gatewayPort``.
     public var apiPort = 2197
+    /// A port of its own for the management of channels, which the provider API's port serves as well, as this one
+    /// serves the provider API. Nil: none.
+    public var channelsPort: Int?
     /// Event-loop threads for gateway, provider API and feedback, at least 1.
     public var threads = 1
     /// The environment it plays. Certificates of the other one are turned away, tokens of the other one are invalid.
@@ -56,10 +59,12 @@ public struct SandboxPorts: Sendable, Hashable {
     public let api: Int
     /// Statistics and commands.
     public let control: Int
+    /// The management of channels; nil: it has no port of its own.
+    public internal(set) var channels: Int?
 
     /// One line of JSON, for whoever started the process with port 0.
     public var json: String {
         "{\"gateway\":\(gateway),\"feedback\":\(feedback),\"device\":\(device),\"api\":\(api),"
-            + "\"control\":\(control)}"
+            + "\"control\":\(control)" + (channels.map { ",\"channels\":\($0)" } ?? "") + "}"
     }
 }
