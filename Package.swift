@@ -110,8 +110,8 @@ let package = Package(
         .target(
             name: "BelfryTools",
             dependencies: [
-                "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "PushSchemas", "PushTopics",
-                "SocketErrors", "TLSTransport", "TokenState", logging, lifecycle, protobuf,
+                "APNsProtocol", "BelfrySupport", "HTTP2Transport", "KafkaClient", "PipelineCore", "PushSchemas",
+                "PushTopics", "SocketErrors", "TLSTransport", "TokenState", logging, lifecycle, protobuf,
             ] + nio
         ),
         // A whole pipeline as processes of one machine, for demo, chaos and integration tests.

@@ -23,7 +23,7 @@ struct Belfry: AsyncParsableCommand {
                 name: "Tools",
                 subcommands: [
                     PublishCommand.self, RegisterCommand.self, OutcomesCommand.self, TopicsCommand.self,
-                    TokensCommand.self, OffsetsCommand.self, CertificatesCommand.self,
+                    TokensCommand.self, OffsetsCommand.self, CertificatesCommand.self, ChannelsCommand.self,
                 ]
             ),
             CommandGroup(

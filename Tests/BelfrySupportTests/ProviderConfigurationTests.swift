@@ -30,6 +30,33 @@ struct ProviderConfigurationTests {
         #expect(configuration.topic("a.b", in: old).payload == .limit(bytes: 512))
     }
 
+    @Test("Channels are managed at the host that is configured, or at Apple's beside Apple's gateway")
+    func channels() throws {
+        let configuration = try load(
+            """
+            environments:
+              a: {transport: http2, gateways: api.push.apple.com}
+              b: {transport: http2, gateways: api.sandbox.push.apple.com}
+              c: {transport: http2, gateways: api.push.apple.com, channels: x}
+              d: {transport: http2, gateways: y, channels: "x:2197"}
+              e: {transport: http2, gateways: y}
+            """
+        )
+        #expect(
+            configuration.environments.map { $0.channelsHost?.description } == [
+                "api-manage-broadcast.push.apple.com:2196", "api-manage-broadcast.sandbox.push.apple.com:2195", "x:2196",
+                "x:2197", nil,
+            ]
+        )
+    }
+
+    @Test("A host of channels without HTTP/2 is refused")
+    func channelsWithoutHTTP2() {
+        #expect(throws: ConfigurationError.self) {
+            try load("environments: {sandbox: {gateways: a, channels: b}}")
+        }
+    }
+
     @Test("A token limit that is set holds over HTTP/2, too")
     func tokenLimit() throws {
         let yaml = "environments: {sandbox: {transport: http2, gateways: a, token-limit: 64}}"

@@ -39,7 +39,8 @@ extension BelfryConfiguration {
         // A variable may add an environment: BELFRY_ENVIRONMENTS_SANDBOX_GATEWAYS, the name in one word.
         let known = Set(section.names.map(ConfigurationReader.variableSegment))
         let keys = [
-            "TRANSPORT", "GATEWAYS", "FEEDBACK", "TRUST", "TLS_MINIMUM", "GATEWAY_CRL", "PAYLOAD_LIMIT", "TOKEN_LIMIT",
+            "TRANSPORT", "GATEWAYS", "FEEDBACK", "CHANNELS", "TRUST", "TLS_MINIMUM", "GATEWAY_CRL", "PAYLOAD_LIMIT",
+            "TOKEN_LIMIT",
         ]
         let added = section.reader.variableSuffixes(below: section.path).compactMap { suffix -> String? in
             guard let key = keys.first(where: { suffix.hasSuffix("_" + $0) }) else { return nil }
@@ -131,6 +132,15 @@ extension EnvironmentSettings {
             transport: transport
         )
         feedback = section.address("feedback", defaultPort: Self.feedbackPort)
+        channels = section.address("channels", defaultPort: Self.channelsPort)
+        if transport == .binary, section.text("channels") != nil {
+            section.report(
+                "channels",
+                section.origin(of: "channels"),
+                found: "a host of channels without transport http2",
+                allowed: "a host beside transport: http2; the binary interface knows no channels"
+            )
+        }
         let trust = section.string("trust", default: "")
         trustFile = trust.isEmpty ? nil : resolve(trust)
         minimumTLS = section.choice("tls-minimum", default: minimumTLS)

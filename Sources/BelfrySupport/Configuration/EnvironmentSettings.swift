@@ -27,6 +27,9 @@ public struct EnvironmentSettings: Sendable, Equatable {
     /// The feedback service's port. [10]
     public static let feedbackPort = 2196
 
+    /// The port of the management of channels in production. [later]
+    public static let channelsPort = 2196
+
     /// 1...32 of `a-z 0-9 -`: part of Redis keys.
     public var name: String
     public let transport: Transport
@@ -34,6 +37,8 @@ public struct EnvironmentSettings: Sendable, Equatable {
     public var gateways: [HostPort]
     /// Nil: the environment has no feedback service to harvest.
     public var feedback: HostPort?
+    /// The host that manages the channels of broadcasts, over HTTP/2; nil: not said, see ``channelsHost``.
+    public var channels: HostPort?
     /// The PEM file of the roots that the gateway's chain must end in; nil: the system's.
     public var trustFile: String?
     /// The oldest TLS version that gateway and feedback service may speak.
@@ -53,6 +58,21 @@ public struct EnvironmentSettings: Sendable, Equatable {
         self.transport = transport
         tokenLimitBytes = transport == .http2 ? 100 : 32
     }
+
+    /// The host that manages channels: as configured, or the one that belongs to Apple's gateway. [later]
+    public var channelsHost: HostPort? {
+        channels ?? gateways.lazy.compactMap { Self.channelsHosts[$0.host] }.first
+    }
+
+    /// The hosts beside Apple's gateways. [later]
+    private static let channelsHosts: [String: HostPort] = {
+        let development = HostPort(host: "api-manage-broadcast.sandbox.push.apple.com", port: 2195)
+        return [
+            "api.sandbox.push.apple.com": development,
+            "api.development.push.apple.com": development,
+            "api.push.apple.com": HostPort(host: "api-manage-broadcast.push.apple.com", port: channelsPort),
+        ]
+    }()
 
     package static let nameRule = "a name of 1...32 letters a-z, digits and hyphens"
 

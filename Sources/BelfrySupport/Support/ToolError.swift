@@ -8,6 +8,8 @@ public enum ToolError: Error, Equatable, Sendable, CustomStringConvertible {
     case notFound(String)
     /// Kafka cannot be used, and why.
     case kafka(String)
+    /// The push service refused a request, or cannot be reached; and why.
+    case refused(String)
     /// A property handed to Kafka's client is wrong: exit code 78.
     case configuration(String)
 
@@ -16,7 +18,7 @@ public enum ToolError: Error, Equatable, Sendable, CustomStringConvertible {
         case .invalidInput(let lines): lines.joined(separator: "\n")
         case .notDelivered(let failed, let total, let reason):
             "\(failed) of \(counted(total, "record")) not acknowledged: \(reason)"
-        case .notFound(let reason), .kafka(let reason), .configuration(let reason): reason
+        case .notFound(let reason), .kafka(let reason), .refused(let reason), .configuration(let reason): reason
         }
     }
 }

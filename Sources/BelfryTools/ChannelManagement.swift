@@ -1,0 +1,101 @@
+import APNsProtocol
+import BelfrySupport
+import Foundation
+import NIOCore
+import NIOPosix
+import PipelineCore
+import SocketErrors
+import TLSTransport
+
+/// Carries out `belfry channels`: one request to the management of channels, with the credential that a worker would
+/// use for the bundle.
+public enum ChannelManagement {
+    /// For connecting, and for the answer.
+    private static let patience = TimeAmount.seconds(30)
+
+    /// - Throws: `ToolError`, also when there is no credential or the service cannot be reached; errors of the
+    ///   directories of certificates and keys.
+    public static func carryOut(
+        _ order: ChannelOrder,
+        bundleID: String,
+        environment: EnvironmentSettings,
+        _ configuration: BelfryConfiguration
+    ) async throws -> ChannelReport {
+        try order.checked()
+        let faults = PublishOrder.faults(bundleID: bundleID, spread: 1)
+        guard faults.isEmpty else { throw ToolError.invalidInput(faults) }
+        guard environment.transport == .http2 else {
+            throw ToolError.configuration("environments.\(environment.name).transport is binary; channels need http2")
+        }
+        guard let host = environment.channelsHost else {
+            throw ToolError.configuration(
+                "environments.\(environment.name).channels is missing: the host:port that manages channels"
+            )
+        }
+        let credentials = TopicCredentials(
+            configuration,
+            certificates: try CertificateStore(configuration),
+            keys: try ProviderKeyStore(configuration)
+        )
+        guard let credential = credentials.credential(bundleID: bundleID, environment: environment.name),
+            let tls = credentials.context(of: credential, environment: environment.name)
+        else {
+            throw ToolError.notFound("\(bundleID) has neither a certificate nor a provider key in \(environment.name)")
+        }
+        let message = order.message(
+            bundleID: bundleID,
+            authority: host.description,
+            authorization: try authorization(of: credential, credentials.keys)
+        )
+        return try order.report(try await send(message, to: host, tls))
+    }
+
+    private static func authorization(
+        of credential: TopicCredential,
+        _ keys: ProviderKeyStore
+    ) throws(ToolError) -> String? {
+        guard case .key(let key) = credential else { return nil }
+        let now = MonotonicTime(NIODeadline.now())
+        let unixSeconds = Int64(Date().timeIntervalSince1970)
+        switch ProviderTokens(keys: keys).authorization(key, now: now, unixSeconds: unixSeconds) {
+        case .use(let authorization): return String(decoding: authorization.value, as: UTF8.self)
+        case .wait, .keyMissing: throw .notFound("there is no provider key \(key.key) of team \(key.team)")
+        case .failed(let reason): throw .refused("the provider key \(key.key) cannot sign: \(reason)")
+        }
+    }
+
+    /// Sends a request on a connection of its own.
+    static func send(
+        _ message: LoneRequest.Message,
+        to host: HostPort,
+        _ tls: TLSContext
+    ) async throws -> LoneRequest.Answer {
+        let group = MultiThreadedEventLoopGroup.singleton
+        let eventLoop = group.next()
+        let answered = eventLoop.makePromise(of: LoneRequest.Answer.self)
+        let deadline = eventLoop.scheduleTask(in: patience) {
+            answered.fail(LoneRequest.Unanswered(reason: "no answer within \(patience.nanoseconds / 1_000_000_000) s"))
+        }
+        defer { deadline.cancel() }
+        let connecting = ClientBootstrap(group: eventLoop)
+            .connectTimeout(patience)
+            .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandlers([
+                        TLSHandler(context: tls, serverName: host.host), LoneRequest(message, answered: answered),
+                    ])
+                }
+            }
+            .connect(host: host.host, port: host.port)
+        connecting.whenFailure { answered.fail($0) }
+        do {
+            let answer = try await answered.futureResult.get()
+            try? await connecting.get().close()
+            return answer
+        } catch {
+            connecting.whenSuccess { $0.close(promise: nil) }
+            throw ToolError.refused("\(host): \(connectionProblem(error))")
+        }
+    }
+}
