@@ -72,7 +72,7 @@ public enum ChannelOrder: Equatable, Sendable {
 
 /// The result of `belfry channels`.
 public struct ChannelReport: Equatable, Sendable {
-    /// What was done.
+    /// The order that was carried out.
     public let order: ChannelOrder
     /// The channel that was created or deleted, or all there are.
     public let channels: [String]

@@ -23,7 +23,10 @@ public enum TokenInput: Equatable, Sendable {
 /// An order to `belfry publish`.
 public struct PublishOrder: Equatable, Sendable {
     public var bundleID: String
+    /// Not looked at for a broadcast.
     public var tokens: TokenInput
+    /// The id of the channel to broadcast to, instead of tokens; nil: none.
+    public var channel: String?
     /// The notification's JSON as it was given.
     public var payload: [UInt8]
     /// Empty: the only one configured at the workers.
@@ -86,15 +89,21 @@ public struct PublishOrder: Equatable, Sendable {
                     + "\(SendRequestView.coalescingKeyBytes)"
             )
         }
+        if let channel { faults += broadcastFaults(channel, pushType) }
         var stripped: [UInt8] = []
         do throws(PayloadError) {
-            stripped = try PayloadScanner.stripped(payload, limitBytes: payloadRule.limitBytes(of: pushType))
+            stripped = try PayloadScanner.stripped(payload, limitBytes: payloadLimitBytes(of: pushType))
         } catch {
             faults.append(error.description)
         }
         var tokens = TokenList()
         do throws(ToolError) {
-            tokens = try self.tokens.tokens(lengths: 32...max(32, tokenLimitBytes))
+            if let channel {
+                // In the place of the only token, as in the record's view.
+                tokens.append(Array(channel.utf8))
+            } else {
+                tokens = try self.tokens.tokens(lengths: 32...max(32, tokenLimitBytes))
+            }
         } catch {
             faults.append(error.description)
         }
@@ -106,10 +115,31 @@ public struct PublishOrder: Equatable, Sendable {
         template.coalescingKey = coalescingKey
         template.pushType = self.pushType
         template.collapseID = collapseID
+        template.isBroadcast = channel != nil
         template.spread = UInt32(spread)
         template.tokensPerRecord = tokensPerRecord
         template.format = format
         return (template, tokens)
+    }
+
+    private func payloadLimitBytes(of pushType: PushType?) -> Int {
+        channel == nil ? payloadRule.limitBytes(of: pushType) : PayloadLimit.broadcast
+    }
+
+    /// The mistakes in an order to broadcast, as the worker would find them.
+    private func broadcastFaults(_ channel: String, _ pushType: PushType?) -> [String] {
+        var faults: [String] = []
+        if !ChannelID.isValid(channel) {
+            faults.append("channel: found \"\(channel)\"; allowed: base64, 4 to \(ChannelID.limitBytes) characters")
+        }
+        if transport == .binary { faults.append("channel: the environment has the binary interface; needed: http2") }
+        if expiration == nil { faults.append("expiration: found nothing; a broadcast needs one, be it 0") }
+        if priority == nil { faults.append("priority: found nothing; a broadcast needs one") }
+        if let pushType, pushType != .liveactivity {
+            faults.append("push type: found \"\(pushType.rawValue)\"; allowed with a channel: liveactivity")
+        }
+        if !collapseID.isEmpty { faults.append("collapse id: found one; a broadcast has none") }
+        return faults
     }
 
     private func allowedPriorities(of pushType: PushType?) -> [UInt32] {

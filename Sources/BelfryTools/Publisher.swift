@@ -9,6 +9,8 @@ public struct PublishReport: Equatable, Sendable {
     public let tokens: Int
     /// The requests' id; nil for registrations.
     public let requestID: String?
+    /// The one token stands for a channel.
+    public var isBroadcast = false
 
     /// One JSON object on one line, without its end.
     public var json: String {
@@ -23,7 +25,8 @@ public struct PublishReport: Equatable, Sendable {
     /// A sentence.
     public var text: String {
         let id = requestID.map { ", request id \($0)" } ?? ""
-        return "published \(counted(tokens, "token")) in \(counted(records, "record")) to \(topic)\(id)"
+        let content = isBroadcast ? "a broadcast" : counted(tokens, "token")
+        return "published \(content) in \(counted(records, "record")) to \(topic)\(id)"
     }
 }
 
@@ -42,7 +45,13 @@ public enum Publisher {
         let records = try deliver(to: names.requests, through: settings) { send in
             try batcher.forEachRecord(of: tokens, send)
         }
-        return PublishReport(topic: names.requests, records: records, tokens: tokens.count, requestID: order.requestID)
+        return PublishReport(
+            topic: names.requests,
+            records: records,
+            tokens: tokens.count,
+            requestID: order.requestID,
+            isBroadcast: order.channel != nil
+        )
     }
 
     /// Publishes to push.registrations.

@@ -24,6 +24,8 @@ struct RequestBatcher {
         var pushType = ""
         /// Empty: none.
         var collapseID = ""
+        /// The only token is the id of a channel, UTF-8.
+        var isBroadcast = false
         /// At least 1.
         var spread: UInt32 = 1
         /// At least 1.
@@ -74,14 +76,19 @@ struct RequestBatcher {
         request.coalescingKey = template.coalescingKey
         request.pushType = template.pushType
         request.collapseID = template.collapseID
+        if template.isBroadcast {
+            request.channel = tokens.withToken(at: indices[0]) { String(decoding: $0, as: UTF8.self) }
+        }
         switch template.format {
         case .json:
             request.payloadJson = String(decoding: template.payload, as: UTF8.self)
+            guard !template.isBroadcast else { break }
             request.tokens = indices.map { index in
                 tokens.withToken(at: index) { bytes in .with { $0.hex = Hex.encode(bytes) } }
             }
         case .protobuf:
             request.payload = Data(template.payload)
+            guard !template.isBroadcast else { break }
             let arePackable = indices.allSatisfy { index in
                 tokens.withToken(at: index) { $0.count == SendRequestView.packedTokenBytes }
             }

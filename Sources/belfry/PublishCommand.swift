@@ -7,7 +7,7 @@ import Foundation
 struct PublishCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "publish",
-        abstract: "Publish a notification for some tokens to push.requests.",
+        abstract: "Publish a notification for some tokens, or a channel, to push.requests.",
         discussion: "Payload and tokens are checked before the first record leaves; all records are acknowledged."
     )
 
@@ -21,6 +21,14 @@ struct PublishCommand: AsyncParsableCommand {
     var payloadFile: String?
 
     @OptionGroup var tokens: TokenOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "A channel to broadcast to instead of tokens, over HTTP/2; with --priority, and --expiration or --ttl.",
+            valueName: "id"
+        )
+    )
+    var channel: String?
 
     @Option(help: "The environment by its name in the configuration; none: the only one the workers have.")
     var environment = ""
@@ -107,6 +115,9 @@ struct PublishCommand: AsyncParsableCommand {
     }
 
     func validate() throws {
+        if channel != nil, !tokens.tokens.isEmpty || tokens.tokenFile != nil {
+            throw ValidationError("--channel and tokens cannot be given together")
+        }
         if expiration != nil, ttl != nil {
             throw ValidationError("--expiration and --ttl cannot be given together")
         }
@@ -120,7 +131,7 @@ struct PublishCommand: AsyncParsableCommand {
         let configuration = try kafka.load()
         var order = PublishOrder(
             bundleID: topic,
-            tokens: try tokens.input(),
+            tokens: channel == nil ? try tokens.input() : .listed([]),
             payload: try payloadBytes(),
             requestID: requestID ?? UUID().uuidString.lowercased()
         )
@@ -132,6 +143,7 @@ struct PublishCommand: AsyncParsableCommand {
         order.coalescingKey = coalescingKey
         order.pushType = pushType
         order.collapseID = collapseID
+        order.channel = channel
         order.tokensPerRecord = tokensPerRecord
         order.format = format
         let report = try Publisher.publish(order, through: configuration.kafka)

@@ -298,6 +298,47 @@ struct OrderTests {
         )
     }
 
+    @Test("A broadcast is one record with the channel and without tokens, in either form")
+    func broadcast() throws {
+        for format in RecordFormat.allCases {
+            var order = order(tokens: [])
+            order.channel = "dHN0"
+            order.expiration = 0
+            order.priority = 10
+            order.format = format
+            let (template, tokens) = try order.checked()
+            var batcher = RequestBatcher(template)
+            var records: [OutgoingRecord] = []
+            try batcher.forEachRecord(of: tokens) { records.append($0) }
+            let record = try #require(records.first)
+            #expect(records.count == 1 && record.key == "a.b")
+            let request =
+                format == .json
+                ? try PushSendRequest(jsonUTF8Bytes: record.value) : try PushSendRequest(serializedBytes: record.value)
+            #expect(request.channel == "dHN0" && request.tokens.isEmpty && request.packedTokens.isEmpty)
+            #expect(request.hasExpiration && request.priority == 10)
+        }
+    }
+
+    @Test("What a worker would refuse of a broadcast is told")
+    func wrongBroadcast() {
+        var order = order(tokens: [])
+        order.channel = "x"
+        order.transport = .binary
+        order.pushType = "alert"
+        order.collapseID = "c"
+        #expect(
+            faults(order) == [
+                #"channel: found "x"; allowed: base64, 4 to 100 characters"#,
+                "channel: the environment has the binary interface; needed: http2",
+                "expiration: found nothing; a broadcast needs one, be it 0",
+                "priority: found nothing; a broadcast needs one",
+                #"push type: found "alert"; allowed with a channel: liveactivity"#,
+                "collapse id: found one; a broadcast has none",
+            ]
+        )
+    }
+
     @Test("An empty topic is a mistake of its own")
     func emptyTopic() {
         var order = order(payload: #"{"aps":{}}"#)
