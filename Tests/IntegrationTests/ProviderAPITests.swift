@@ -3,6 +3,7 @@ import Foundation
 import LocalPipeline
 import PushSchemas
 import Testing
+import Workbench
 
 @testable import TokenState
 

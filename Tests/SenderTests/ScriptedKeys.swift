@@ -11,7 +11,8 @@ final class ScriptedKeys {
     private let directory: URL
 
     init(teams: [String] = ["DEF123GHIJ"]) throws {
-        directory = FileManager.default.temporaryDirectory.appending(path: "belfry-keys-\(UUID().uuidString)")
+        let directory = FileManager.default.temporaryDirectory.appending(path: "belfry-keys-\(UUID().uuidString)")
+        self.directory = directory
         ids = try teams.enumerated().map { index, team in
             guard let id = ProviderKeyID(team: team, key: "ABC123DEF\(index)") else { throw NoKeyID() }
             let folder = directory.appending(path: team)

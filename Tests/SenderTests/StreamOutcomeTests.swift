@@ -50,7 +50,7 @@ struct StreamOutcomeTests {
         bench.wait(milliseconds: 500)
         #expect(try outcomes(of: bench).filter { $0 == rejected(400, "BadCollapseId") }.count == 1)
         #expect(try bench.offsets(.confirmed).count == 2)
-        let counters = try #require(counters(of: bench))
+        let counters = try #require(self.counters(of: bench))
         #expect(counters.errorResponses == [400: 1] && counters.reasons == ["BadCollapseId": 1])
     }
 

@@ -39,7 +39,7 @@ struct StreamTroubleTests {
 
     @Test("GOAWAY: what is above its last stream goes again and is no resend, the rest is waited for")
     func goAway() throws {
-        try withRequests([1, 2, 3, 4]) { bench, peer in
+        try withRequests([1, 2, 3, 4]) { (bench, peer) throws in
             peer.goAway(debugData: #"{"reason":"Shutdown"}"#, last: bench.service.requests[1].stream)
             bench.wait(milliseconds: 1000)
             #expect(bench.service.accepted.map(\.token) == [3, 4] && bench.service.peers.count == 2)
@@ -50,14 +50,14 @@ struct StreamTroubleTests {
             bench.wait(milliseconds: 1000)
             #expect(try bench.offsets(.confirmed).count == 4 && bench.service.requests.count == 6)
             #expect(peer.isEnded, "nothing is left on it")
-            let counters = try #require(counters(of: bench))
+            let counters = try #require(self.counters(of: bench))
             #expect(counters.resent == 0 && counters.disconnects[DisconnectReason.goAway.rawValue] == 1)
         }
     }
 
     @Test("Refused streams go again, and are no resends")
     func refusedStreams() throws {
-        try withRequests([1, 2, 3, 4, 5]) { bench, peer in
+        try withRequests([1, 2, 3, 4, 5]) { (bench, peer) throws in
             peer.answerAll(.reset(.refusedStream))
             bench.wait(milliseconds: 2000)
             #expect(bench.service.accepted(of: Bench.news).sorted() == [1, 2, 3, 4, 5])
@@ -68,7 +68,7 @@ struct StreamTroubleTests {
 
     @Test("The stream limit falls to one after a rejection: nothing is lost, and all streams come back")
     func collapse() throws {
-        try withRequests(Array(1...100)) { bench, peer in
+        try withRequests(Array(1...100)) { (bench, peer) throws in
             peer.answer(peer.unanswered[0], .refuse(.badCollapseID))
             peer.session.send(HTTP2Settings(maxConcurrentStreams: 1))
             for request in peer.unanswered { peer.answer(request, .reset(.refusedStream)) }
@@ -95,7 +95,7 @@ struct StreamTroubleTests {
     func unknownFate(policy: UnknownFatePolicy, outcome: PushOutcomeKind) throws {
         try withRequests([1, 2, 3]) {
             $0.worker.unknownFate = policy
-        } _: { bench, peer in
+        } _: { (bench, peer) throws in
             peer.answer(peer.unanswered[0], .reset(.internalError))
             bench.wait(milliseconds: 500)
             peer.end()
@@ -112,7 +112,7 @@ struct StreamTroubleTests {
     func timeout() throws {
         try withRequests([1, 2]) {
             $0.worker.requestTimeout = .seconds(2)
-        } _: { bench, peer in
+        } _: { (bench, peer) throws in
             bench.wait(milliseconds: 1500)
             #expect(peer.resets.isEmpty && bench.service.requests.count == 2)
             bench.wait(milliseconds: 500)
@@ -130,7 +130,7 @@ struct StreamTroubleTests {
     func passedOver() throws {
         try withRequests([1, 2]) {
             $0.worker.requestTimeout = .seconds(2)
-        } _: { bench, peer in
+        } _: { (bench, peer) throws in
             peer.answer(peer.unanswered[1], .accept)
             bench.wait(milliseconds: 5000)
             #expect(bench.service.accepted.map(\.token) == [2, 1] && bench.service.peers.count == 1)
@@ -142,7 +142,7 @@ struct StreamTroubleTests {
     func deadPeer() throws {
         try withRequests([1, 2, 3]) {
             $0.worker.peerTimeout = .seconds(2)
-        } _: { bench, peer in
+        } _: { (bench, peer) throws in
             peer.isFrozen = true
             bench.wait(milliseconds: 5000)
             #expect(bench.lines.messages.contains("gateway answers nothing, not even a ping"))
@@ -156,7 +156,7 @@ struct StreamTroubleTests {
         try withRequests([1]) {
             $0.worker.peerTimeout = .seconds(2)
             $0.worker.requestTimeout = .seconds(60)
-        } _: { bench, peer in
+        } _: { (bench, peer) throws in
             bench.wait(milliseconds: 30_000)
             #expect(!peer.isEnded && bench.service.requests.count == 1)
             peer.answerAll()
@@ -204,7 +204,7 @@ struct StreamTroubleTests {
 
     @Test("Outcomes lost at close: answers that come while the shard drains count, and its connections say goodbye")
     func drain() throws {
-        try withRequests([1, 2]) { bench, peer in
+        try withRequests([1, 2]) { (bench, peer) throws in
             let drained = bench.shard.drain()
             bench.wait(milliseconds: 500)
             #expect(try bench.outcomes().isEmpty)

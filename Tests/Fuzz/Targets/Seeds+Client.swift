@@ -11,7 +11,7 @@ extension Seeds {
     }
 
     private static func settings(_ entries: (UInt8, UInt32)...) -> [UInt8] {
-        let payload = entries.flatMap { entry in
+        let payload = entries.flatMap { entry -> [UInt8] in
             [0, entry.0] + withUnsafeBytes(of: entry.1.bigEndian) { Array($0) }
         }
         return frame(4, 0, 0, payload)
