@@ -44,7 +44,8 @@ struct ProviderConfigurationTests {
         )
         #expect(
             configuration.environments.map { $0.channelsHost?.description } == [
-                "api-manage-broadcast.push.apple.com:2196", "api-manage-broadcast.sandbox.push.apple.com:2195", "x:2196",
+                "api-manage-broadcast.push.apple.com:2196", "api-manage-broadcast.sandbox.push.apple.com:2195",
+                "x:2196",
                 "x:2197", nil,
             ]
         )

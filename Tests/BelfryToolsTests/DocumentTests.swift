@@ -347,7 +347,7 @@ private struct Document {
         let lines = code.map { $0.drop { $0 == " " } }
         let pieces = prose.flatMap { $0.matches(of: /`([^`]+)`/).map(\.1) }
         return (lines + pieces).reduce(into: []) { targets, piece in
-            if let match = piece.prefixMatch(of: /make ([a-z][a-z-]*)/) { targets.insert(String(match.1)) }
+            if let match = piece.prefixMatch(of: /make ([a-z][a-z0-9-]*)/) { targets.insert(String(match.1)) }
         }
     }
 

@@ -40,6 +40,7 @@ struct StreamGatewayTests {
                 var fields = HTTP2Fields()
                 fields.append(":method", "POST")
                 fields.append(":scheme", "https")
+                fields.append(":authority", "localhost")
                 fields.append(":path", ProviderPath.text(token: token))
                 fields.append("apns-topic", request.topic)
                 var body: [UInt8] = []

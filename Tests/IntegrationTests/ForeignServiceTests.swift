@@ -18,7 +18,7 @@ extension IntegrationTests {
             )
         }
 
-        @Test("nghttpd answers 200 to each request: all are confirmed, whatever body comes with it")
+        @Test("A server of nghttp2 answers 200 to each request: all are confirmed, whatever body comes with it")
         func nghttpd() async throws {
             let port = try freePort()
             try await withPipeline { options in
@@ -43,7 +43,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("A host that is no push service answers 404 without a reason: nothing is refused for good, the topic lags")
+        @Test("A host that is no push service answers 404 without a reason: nothing is refused for good")
         func wrongHost() async throws {
             let port = try freePort()
             try await withPipeline { options in

@@ -62,7 +62,7 @@ extension ForeignAPITests {
         )
     }
 
-    @Test("aioapns sends with a certificate, many at once too, and learns the reason of each refusal")
+    @Test("With aioapns one sends with a certificate, many at once too, and learns each refusal's reason")
     func aioapnsCertificate() async throws {
         try await RunningSandbox.run(clock: Self.clock) { sandbox in
             let change = #"{"topic":"\#(Self.topic)","first":9,"count":1,"state":"uninstalled"}"#
@@ -93,7 +93,7 @@ extension ForeignAPITests {
         }
     }
 
-    @Test("aioapns sends with provider tokens that it makes from a key file, and is refused with one of another key")
+    @Test("With aioapns one sends with provider tokens from a key file, and is refused with one of another key")
     func aioapnsKey() async throws {
         try await RunningSandbox.run(clock: Self.clock) { sandbox in
             let key = key(sandbox)
@@ -178,7 +178,7 @@ extension ForeignAPITests {
     }
 
     @Test(
-        "httpx gets ids, reasons and the kind of content, with a certificate and with a provider token",
+        "A client of httpx gets ids, reasons and the kind of content, with a certificate and with a provider token",
         arguments: [true, false]
     )
     func httpx(byCertificate: Bool) async throws {
@@ -265,7 +265,7 @@ extension ForeignAPITests {
         )
     }
 
-    @Test("curl sends with a certificate and with a provider token, and is told what is wrong")
+    @Test("With curl one sends with a certificate and with a provider token, and is told what is wrong")
     func curl() async throws {
         try await RunningSandbox.run(clock: Self.clock) { sandbox in
             let good = try token(sandbox, 1)

@@ -16,7 +16,7 @@ struct HTTP2Load {
         let streams: Int
     }
 
-    /// What h2load says of a run.
+    /// The report of h2load about a run.
     struct Summary: Equatable {
         /// Requests that were answered with 2xx.
         let succeeded: Int

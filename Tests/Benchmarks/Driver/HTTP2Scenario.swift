@@ -5,8 +5,8 @@ import Sandbox
 import TLSTransport
 import Workbench
 
-/// Scenario `http2`: the same 110 bytes to devices of one app, sent by a worker and by h2load to the same sandbox, and by
-/// h2load to nghttpd, one after the other in every round.
+/// Scenario `http2`: the same 110 bytes to devices of one app, sent by a worker and by h2load to the same sandbox, and
+/// by h2load to nghttpd, one after the other in every round.
 ///
 /// All show the same certificate, over the same number of connections under the same cipher, and each server allows as
 /// many streams. h2load sends the fields that the worker sends, all of them but the path the same in every request. The

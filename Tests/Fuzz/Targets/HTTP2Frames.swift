@@ -1,6 +1,6 @@
 /// Checks of HTTP/2 output that hold whatever it says.
 enum HTTP2Frames {
-    /// What a client's connection begins with (RFC 9113 §3.4).
+    /// The beginning of a client's connection (RFC 9113 §3.4).
     static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
     /// The largest payload of a frame that a peer takes who did not ask for more (RFC 9113 §4.2).
     private static let largestPayloadBytes = 16_384
