@@ -136,7 +136,7 @@ struct StreamCredentialTests {
         bench.wait(milliseconds: 200)
         #expect(bench.reason(Bench.news) == "team-refused" && bench.reason(Bench.sport) == "team-refused")
         let refused = bench.service.requests.filter { $0.topic != Self.weather }
-        #expect(refused.count == 2 && Set(refused.map(\.connection)).count == 2 && Set(refused.map(\.id)).count == 1)
+        #expect(refused.count == 2 && Set(refused.map(\.connection)).count == 2)
         #expect(minted["DEF123GHIJ"] == 1, "a young token is not replaced")
         bench.wait(milliseconds: 10_000)
         #expect(bench.service.accepted(of: Self.weather) == Array(1...10) && bench.reason(Self.weather) == nil)
