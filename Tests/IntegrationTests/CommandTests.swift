@@ -26,7 +26,7 @@ extension IntegrationTests {
 
         @Test("The demo ends with 0 and a last line that balances")
         func demo() throws {
-            let summary = try Self.demo()
+            let summary = try Self.play()
             let outcomes = summary.outcomes
             for kind in ["confirmed", "presumed", "rejected", "tombstoned", "expired", "dead_lettered"] {
                 #expect(outcomes[kind] ?? 0 > 0, "\(kind)")
@@ -36,7 +36,7 @@ extension IntegrationTests {
 
         @Test("Over HTTP/2 the demo balances, too, and nothing is presumed")
         func demoOverHTTP2() throws {
-            let summary = try Self.demo("--transport", "http2")
+            let summary = try Self.play("--transport", "http2")
             let (outcomes, rejected) = (summary.outcomes, summary.gateway.rejected)
             for kind in ["confirmed", "rejected", "tombstoned", "expired", "dead_lettered"] {
                 #expect(outcomes[kind] ?? 0 > 0, "\(kind)")
@@ -49,7 +49,7 @@ extension IntegrationTests {
         }
 
         /// Plays the demo to its end, and checks what holds over every transport.
-        private static func demo(_ arguments: String...) throws -> Summary {
+        private static func play(_ arguments: String...) throws -> Summary {
             let log = NSTemporaryDirectory() + "belfry-integration-\(UUID().uuidString).log"
             let demo = try ChildProcess(
                 "demo",
