@@ -106,7 +106,8 @@ struct FilteredLookupTests {
             )
         }
 
-        func batch(of tokens: [(topic: Int, token: UInt8)]) -> PreparedBatch {
+        /// - Parameter provider: of all records.
+        func batch(of tokens: [(topic: Int, token: UInt8)], provider: ProviderFields? = nil) -> PreparedBatch {
             let batch = PreparedBatch(source: KafkaBatch([]), number: 1)
             for (topic, token) in tokens {
                 let account = TopicAccount(topics[topic])
@@ -119,7 +120,8 @@ struct FilteredLookupTests {
                         priority: .immediate,
                         payloadOffset: 0,
                         payloadBytes: 0,
-                        notifications: batch.count..<batch.count
+                        notifications: batch.count..<batch.count,
+                        provider: provider
                     )
                 )
                 batch.append(
@@ -155,6 +157,22 @@ struct FilteredLookupTests {
         #expect(bench.asked(for: 1, 2, 3) == 1)
         #expect(bench.asked(for: 1, 3) == 0)
         #expect(bench.shard.stages.counters.lookUps == 4)
+    }
+
+    @Test("Redis is asked nothing about channels, which stand in the places of tokens")
+    func channels() throws {
+        let bench = try Bench()
+        defer { bench.shard.leave() }
+        let broadcast = try IntakeBench().take {
+            $0.packedTokens = .init()
+            $0.channel = "AAAA"
+            $0.expiration = 0
+            $0.priority = 10
+        }
+        let provider = try #require(broadcast?.records.first?.provider)
+        #expect(bench.ask(for: bench.batch(of: [(0, 1), (0, 2)], provider: provider)) == 0)
+        #expect(bench.lookup.takeKnownBatch() != nil)
+        #expect(bench.asked(for: 1, 2) == 2)
     }
 
     @Test("Beyond its longest age Redis is asked for every token again, until it is younger")
