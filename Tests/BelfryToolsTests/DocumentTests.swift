@@ -194,7 +194,7 @@ import Testing
         #expect(document.anchors == ["one-two--three"])
         #expect(Document.isMessage("up; again", written: "up; …") && !Document.isMessage("up; again", written: "up"))
         #expect(Document.metrics(in: "`belfry_a_total` and belfry_b") == ["belfry_a_total", "belfry_b"])
-        #expect(Document.makeTargets(inMakefile: ".PHONY: x\nA ?= 1\na-b: c\n\td: e\nf := g\n") == ["a-b"])
+        #expect(Document.makeTargets(inMakefile: ".PHONY: x\nA ?= 1\na-b2: c\n\td: e\nf := g\n") == ["a-b2"])
     }
 }
 
@@ -382,6 +382,6 @@ private struct Document {
     }
 
     static func makeTargets(inMakefile text: String) -> Set<String> {
-        Set(text.split(separator: "\n").compactMap { $0.prefixMatch(of: /([a-z-]+):(?!=)/).map { String($0.1) } })
+        Set(text.split(separator: "\n").compactMap { $0.prefixMatch(of: /([a-z0-9-]+):(?!=)/).map { String($0.1) } })
     }
 }

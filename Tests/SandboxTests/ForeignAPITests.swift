@@ -276,8 +276,8 @@ extension ForeignAPITests {
 
             let authorization = try sandbox.authorization(issuedAt: Self.clock())
             let topic = ["--http2", "--header", "apns-topic: \(Self.topic)"]
-            let token = topic + ["--header", "authorization: \(authorization)"]
-            #expect(try await curl(sandbox, token: good, token) == "|2 200")
+            let keyed = topic + ["--header", "authorization: \(authorization)"]
+            #expect(try await curl(sandbox, token: good, keyed) == "|2 200")
             #expect(try await curl(sandbox, token: good, topic) == #"{"reason":"MissingProviderToken"}|2 403"#)
             let former = try await curl(sandbox, token: good, ["--http1.1"])
             #expect(former.hasSuffix("|1.1 505") && former.contains("HTTP/2"))
