@@ -98,6 +98,21 @@ import Testing
         #expect(probe.send() == [0, 1])
     }
 
+    @Test("When the topic is probed, or works again, waits for another attempt end, whatever their length")
+    func wakesWithTopic() {
+        for admission in [Admission.one, .all] {
+            let probe = StreamProbe()
+            probe.publish(2)
+            probe.send()
+            probe.answer(0, .backOff)
+            probe.answer(1, .backOff)
+            probe.queue.admit(.none)
+            #expect(probe.next == nil)
+            probe.queue.admit(admission)
+            #expect(probe.next == 0)
+        }
+    }
+
     @Test("Ten 5xx in a row mean that the topic does not work")
     func manyTroubles() {
         let probe = StreamProbe()

@@ -14,7 +14,7 @@ struct BroadcastLaneTests {
     private final class Recorder: StreamDelegate {
         var results: [StreamVerdict.Result] = []
 
-        func lane(_ lane: StreamLane, confirmed slots: [Int], openedAt: MonotonicTime) {
+        func lane(_ lane: StreamLane, confirmed slots: [Int], sentAt: MonotonicTime) {
             results += slots.map { _ in .confirmed }
         }
 
@@ -106,7 +106,6 @@ struct BroadcastLaneTests {
                 answer.verdict,
                 status == 200 ? nil : answer,
                 connection: 1,
-                openedAt: Self.now,
                 now: Self.now
             )
             desk.settle()

@@ -73,7 +73,7 @@ struct StreamOutcomeTests {
         bench.service.reply = { $0.token == 1 ? .refuse(.badPath) : .accept }
         bench.assign(0)
         try bench.bring((Bench.news, [1, 2]))
-        bench.wait(milliseconds: 500)
+        bench.wait(milliseconds: 7000)
         let letters = bench.producer.messages(of: "push.dead-letters")
         #expect(letters.map { $0.header("reason") } == ["gateway-status-404"])
         #expect(letters.first?.header("detail")?.contains("404 BadPath") == true)
@@ -198,7 +198,6 @@ struct StreamOutcomeTests {
         #expect(bench.service.accepted(of: Bench.sport) == Array(1...20))
         #expect(bench.committed()?.offset == 40 && bench.committed()?.metadata == "3;")
         #expect(try bench.offsets(.confirmed).count == 40)
-        #expect(bench.lines.messages.contains("topic works again"))
     }
 
     @Test("A few 5xx go again; many stop the topic, which lags at its cursor, so that nothing waits in memory")

@@ -42,10 +42,10 @@ struct StreamTroubleTests {
         try withRequests([1, 2, 3, 4]) { (bench, peer) throws in
             peer.goAway(debugData: #"{"reason":"Shutdown"}"#, last: bench.service.requests[1].stream)
             bench.wait(milliseconds: 1000)
-            #expect(bench.service.accepted.map(\.token) == [3, 4] && bench.service.peers.count == 2)
+            #expect(bench.service.accepted.map(\.token).sorted() == [3, 4] && bench.service.peers.count == 2)
             #expect(bench.streamLane(Bench.news)?.inFlightCount == 2)
             let requests = bench.service.requests
-            #expect(requests[4...].map(\.id) == requests[2..<4].map(\.id))
+            #expect(Set(requests[4...].map(\.id)) == Set(requests[2..<4].map(\.id)))
             peer.answerAll()
             bench.wait(milliseconds: 1000)
             #expect(try bench.offsets(.confirmed).count == 4 && bench.service.requests.count == 6)

@@ -26,6 +26,13 @@ struct Sleepers {
         heap[place] = sleeper
     }
 
+    /// Lets all wake at once, in the order of sending.
+    mutating func wakeAll() {
+        for index in heap.indices { heap[index].wakesAt = MonotonicTime(nanoseconds: 0) }
+        // What is sorted is a heap.
+        heap.sort(by: Self.wakes)
+    }
+
     /// The next one that wakes, if its time has come.
     mutating func takeAwake(now: MonotonicTime) -> Sleeper? {
         guard let first = heap.first, first.wakesAt <= now, let last = heap.popLast() else { return nil }

@@ -25,7 +25,7 @@ public struct StreamLimits: Equatable, Sendable {
         requestTimeout: Duration = .seconds(10),
         backoff: Backoff = Backoff(base: .seconds(1), cap: .seconds(60), floor: .milliseconds(100)),
         retryFor: Duration = .seconds(60),
-        serviceAttempts: Int = 30,
+        serviceAttempts: Int = 255,
         loneCloses: Int = 5
     ) {
         precondition(inFlight >= 1 && requestTimeout > .zero && retryFor >= .zero)

@@ -168,10 +168,12 @@ public struct StreamQueue: ~Copyable {
 
     // MARK: Sending
 
-    /// Changes the admission. This ends the pause after a finding: the breaker decides on the next attempt.
+    /// Changes the admission. This ends the pause after a finding, and the waits for another attempt: the breaker
+    /// decides on the next one.
     public mutating func admit(_ admission: Admission) {
         guard self.admission != admission else { return }
         self.admission = admission
+        if admission != .none { sleepers.wakeAll() }
         pausedUntil = MonotonicTime(nanoseconds: 0)
     }
 
