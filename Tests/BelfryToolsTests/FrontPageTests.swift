@@ -15,7 +15,7 @@ struct FrontPageTests {
         let end = try #require(text[start...].firstRange(of: "```")).lowerBound
         let yaml = String(text[start..<end])
         #expect(yaml.count { $0.isNewline } <= 10)
-        let configuration = try BelfryConfiguration.load(yaml: yaml, file: nil, directory: nil, variables: [:])
+        let configuration = try BelfryConfiguration.load(yaml: yaml, file: "README.md", directory: nil, variables: [:])
         let production = try #require(configuration.environment(named: "production"))
         #expect(production.transport == .http2)
         #expect(production.gateways.map(\.description) == ["api.push.apple.com:443"])
