@@ -171,7 +171,8 @@ let package = Package(
         .executableTarget(
             name: "belfry-simulate",
             dependencies: role + [
-                "PortTestSupport", "Sender", "TokenRoles", "TokenState", "Workbench", argumentParser, protobuf,
+                "HTTP2Transport", "PortTestSupport", "Sender", "TokenRoles", "TokenState", "Workbench", argumentParser,
+                protobuf,
             ],
             path: "Tests/Simulation"
         ),

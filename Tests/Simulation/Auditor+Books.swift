@@ -44,6 +44,11 @@ extension Auditor {
         case .confirmed:
             check(isAccepted, 2, "\(name(number)) is confirmed, but no gateway has accepted it")
         case .presumed:
+            check(
+                !isOverStreams(number) || options.policy == .presume,
+                2,
+                "\(name(number)) is presumed, though every request over HTTP/2 is answered"
+            )
             if options.policy != .resend { tokens[notifications[number].token].isExempt = true }
             guard options.isPunctual, options.policy == .resend else { return }
             check(isAccepted, 2, "\(name(number)) is presumed wrongly, though the gateway is punctual")
@@ -149,7 +154,7 @@ extension Auditor {
         var isWhole = true
         while place < stored.count {
             let record = stored[place].ordinal
-            let topic = World.topic(of: world.plan.records[record])
+            let topic = world.topic(of: record)
             for number in firstOf[record]..<end(of: record) {
                 if committed.covers(stored[place].record.offset, token: number - firstOf[record], topic: topic) {
                     checkDone(number, stored[place].record.offset < committed.offset ? "committed" : "marked as done")

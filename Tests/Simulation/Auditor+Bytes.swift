@@ -67,7 +67,7 @@ extension Auditor {
         // Of what retention took it is not known whether the shard had it before.
         let place = world.broker.place(of: max(first, world.broker.low[Int(partition)]), in: partition)
         for entry in stored[place...].prefix(while: { $0.record.offset < next })
-        where World.topic(of: world.plan.records[entry.ordinal]) == feed.hash {
+        where world.topic(of: entry.ordinal) == feed.hash {
             held.add(bytes(of: entry))
         }
     }

@@ -69,7 +69,7 @@ extension Auditor {
         let stored = world.broker.partitions[Int(partition)]
         var isBehindBefore: [TopicHash: Bool] = [:]
         for entry in stored {
-            let topic = World.topic(of: world.plan.records[entry.ordinal])
+            let topic = world.topic(of: entry.ordinal)
             // Only what lies before the former cursor counts: done ranges may be left out.
             guard isBehindBefore[topic] ?? true else { continue }
             let numbers = firstOf[entry.ordinal]..<end(of: entry.ordinal)

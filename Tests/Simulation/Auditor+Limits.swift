@@ -24,24 +24,40 @@ extension Auditor {
         }
         if holds(.bytes), options.memoryBytes > 0 { checkBytes(of: shard, worker: worker) }
         for lanes in stages.gateway.all {
-            for lane in lanes.binary.lanes {
-                check(
-                    lane.machine.inFlightCount <= options.inFlight,
-                    7,
-                    "\(lane.machine.inFlightCount) notifications are in flight, \(options.inFlight) may be"
-                )
+            switch lanes.way {
+            case .binary(let binary):
+                for lane in binary.lanes { checkInFlight(lane.machine.inFlightCount) }
+            case .streams(let lane):
+                checkInFlight(lane.inFlightCount)
             }
         }
     }
 
+    private func checkInFlight(_ count: Int) {
+        check(count <= options.inFlight, 7, "\(count) notifications are in flight, \(options.inFlight) may be")
+    }
+
+    /// A worker begins a new connection of a party, whose first connections are no reconnects: as many as it may have.
+    func connecting(_ worker: SimulatedWorker, of party: StreamParty) {
+        if connectedLanes[ObjectIdentifier(party)] == nil { parties[worker.number, default: 0] += 1 }
+        connecting(worker, party)
+    }
+
     /// A worker begins a new connection.
-    func connecting(_ worker: SimulatedWorker, _ lane: GatewayLane) {
+    ///
+    /// - Parameter lane: a lane or a party.
+    func connecting(_ worker: SimulatedWorker, _ lane: AnyObject) {
         if connectedLanes.updateValue(lane, forKey: ObjectIdentifier(lane)) == nil { return }
         var times = connects[worker.number] ?? []
         times.removeAll { $0 + .seconds(60) <= now }
         times.append(now)
         connects[worker.number] = times
-        check(times.count <= options.connectionsPerMinute, 9, "\(worker.name): \(times.count) connections in a minute")
+        let others = parties[worker.number, default: 0] * (options.lanes - 1)
+        check(
+            times.count <= options.connectionsPerMinute + others,
+            9,
+            "\(worker.name): \(times.count) connections in a minute"
+        )
         if let failed = failures[ObjectIdentifier(lane)] {
             check(
                 failed.time + World.backoffFloor <= now,
@@ -52,11 +68,13 @@ extension Auditor {
     }
 
     /// A connection, or an attempt, came to its end without an answer.
-    func failed(_ lane: GatewayLane) {
+    ///
+    /// - Parameter lane: a lane or a party.
+    func failed(_ lane: AnyObject) {
         failures[ObjectIdentifier(lane)] = (lane, now)
     }
 
-    func answered(_ lane: GatewayLane) {
+    func answered(_ lane: AnyObject) {
         failures[ObjectIdentifier(lane)] = nil
     }
 

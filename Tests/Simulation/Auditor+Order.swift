@@ -15,11 +15,12 @@ extension Auditor {
     }
 
     /// A gateway took a notification.
-    func accepted(record: Int, token: Int, over connection: SimulatedConnection, writtenAt: VirtualTime) {
+    ///
+    /// - Parameter isGivenUp: over a connection, or a stream, of which the worker expects nothing any more.
+    func accepted(record: Int, token: Int, from worker: SimulatedWorker, isGivenUp: Bool, writtenAt: VirtualTime) {
         guard record < firstOf.count, let number = number(record: record, token: token) else {
             return check(false, 1, "the gateway read a notification that was not published: \(record), \(token)")
         }
-        let worker = connection.worker
         world.note(.accepted, number, worker.number, "\(name(number)) accepted from \(worker.name)")
         let wasAccepted = notifications[number].accepted > 0
         notifications[number].accepted += 1
@@ -27,7 +28,7 @@ extension Auditor {
         checkTime(of: number)
         let partition = world.partition(ofRecord: record)
         guard let owner = owners[partition], owner.member == worker.member, owner.since <= writtenAt,
-            !connection.isAbandoned
+            !isGivenUp
         else {
             // From a worker that has no right to it (any more), or over a connection whose fate it has given up.
             tokens[token].isExempt = true
@@ -74,7 +75,7 @@ extension Auditor {
     /// A committed position covers a notification of a record at an offset.
     func isBehind(_ position: CommittedPosition?, _ number: Int, at offset: Int64) -> Bool {
         let record = notifications[number].record
-        let topic = World.topic(of: world.plan.records[record])
+        let topic = world.topic(of: record)
         return position?.covers(offset, token: number - firstOf[record], topic: topic) ?? false
     }
 
@@ -130,6 +131,12 @@ extension Auditor {
             notifications[number].wasRefused = true
         }
         tokens[token].refusedAt = now
+    }
+
+    /// The gateway refused a notification for good, or may have; its token is innocent.
+    func refusedForGood(record: Int, token: Int) {
+        guard firstOf.indices.contains(record), let number = number(record: record, token: token) else { return }
+        notifications[number].wasRefused = true
     }
 
     /// A worker has read that the gateway refused a token: to the worker that is its death.

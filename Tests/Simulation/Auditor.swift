@@ -105,10 +105,14 @@ final class Auditor {
     /// By the number in the request id: the records that carry it.
     var requests: [Int: [Int]] = [:]
     var connects: [Int: [VirtualTime]] = [:]
-    /// Lanes that have asked for a connection before, kept so that no other takes their place in memory.
-    var connectedLanes: [ObjectIdentifier: GatewayLane] = [:]
-    /// By lane, which is kept, so that no other takes its place in memory.
-    var failures: [ObjectIdentifier: (lane: GatewayLane, time: VirtualTime)] = [:]
+    /// Lanes and parties that have asked for a connection before, kept so that no other takes their place in memory.
+    var connectedLanes: [ObjectIdentifier: AnyObject] = [:]
+    /// By lane or party, which is kept, so that no other takes its place in memory.
+    var failures: [ObjectIdentifier: (lane: AnyObject, time: VirtualTime)] = [:]
+    /// Parties of each worker that have asked for a connection.
+    var parties: [Int: Int] = [:]
+    /// Tokens with a request in flight over HTTP/2, by worker, as far as that knows.
+    var requested: [Int: Set<Int>] = [:]
     /// Of tokens that are in order, by worker and topic.
     var wrongTombstones: [Int: Int] = [:]
     /// Bytes of the shards, by the number of the worker.

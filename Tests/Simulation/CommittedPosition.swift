@@ -35,7 +35,7 @@ struct CommittedPosition {
 
     /// A notification is behind its topic's cursor, or marked as done.
     ///
-    /// - Parameter topic: see ``World/topic(of:)``.
+    /// - Parameter topic: see ``World/topic(of:_:)``.
     func covers(_ offset: Int64, token: Int, topic: TopicHash) -> Bool {
         guard let laggard = laggards.first(where: { $0.topic == topic }) else { return offset < self.offset }
         return offset < laggard.cursor || laggard.done.contains(.init(offset: offset, token: UInt32(token)))

@@ -69,6 +69,20 @@ struct Fault: Sendable, Equatable {
         case tombstonesAway
         /// The value under a token's bucket in Redis is of another type.
         case redisBroken(token: Int)
+        /// The topic's connections over HTTP/2 allow so many streams for a time, and refuse those beyond.
+        case streamLimit(Int)
+        /// Streams of the topic are refused.
+        case streamsRefused
+        /// Streams of the topic are reset, read or unread.
+        case streamsReset
+        /// Requests of the topic are not answered, though pings are.
+        case mute
+        /// Of a hundred requests of the topic so many are answered with status 500 or 503.
+        case serviceTrouble(percent: Int)
+        /// Requests to some tokens of the topic are answered with status 429.
+        case tooManyRequests
+        /// GOAWAY with an error on all connections of the topic.
+        case goAwayWithError
     }
 
     var time: VirtualTime

@@ -54,6 +54,9 @@ struct Features: OptionSet, Sendable, Hashable {
     /// A take-over begins at the committed offset, or soon goes on from there; laggards are read apart.
     static let farLaggards = Features(rawValue: 1 << 28)
 
+    /// Topics over HTTP/2, and the troubles of their own.
+    static let streams = Features(rawValue: 1 << 29)
+
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
         ("half-dead", .halfDead), ("receive-buffers", .receiveBuffers), ("poison", .poison), ("slow", .slow),
@@ -65,7 +68,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("broken-keys", .brokenKeys), ("without-redis", .withoutRedis), ("dedupe", .dedupe), ("windows", .windows),
         ("for-good", .forGood), ("tight-memory", .tightMemory), ("deferred-commits", .deferredCommits),
         ("certificates", .certificates), ("filter", .filter),
-        ("far-laggards", .farLaggards),
+        ("far-laggards", .farLaggards), ("streams", .streams),
     ]
 
     static let all = Features(named.map(\.feature))
@@ -99,12 +102,14 @@ struct Checks: OptionSet, Sendable, Hashable {
     static let unknownMetadata = Checks(rawValue: 1 << 8)
     /// The worker counts what retention took.
     static let retention = Checks(rawValue: 1 << 9)
+    /// 4: a worker has one request of a token in flight.
+    static let oneRequest = Checks(rawValue: 1 << 10)
 
     static let named: [(name: String, check: Checks)] = [
         ("never-back", .neverBack), ("own-commits", .ownCommits), ("fencing", .fencing),
         ("commit-patience", .commitPatience), ("isolation", .isolation), ("bytes", .bytes),
         ("dead-letters", .deadLetters), ("no-wrong-tombstone", .noWrongTombstone),
-        ("unknown-metadata", .unknownMetadata), ("retention", .retention),
+        ("unknown-metadata", .unknownMetadata), ("retention", .retention), ("one-request", .oneRequest),
     ]
 
     static let all = Checks(named.map(\.check))

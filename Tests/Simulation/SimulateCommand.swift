@@ -17,6 +17,10 @@ struct SimulateCommand: ParsableCommand {
         case sender, appliers, both
     }
 
+    enum Transport: String, ExpressibleByArgument, CaseIterable {
+        case mixed, http2
+    }
+
     @Option(help: "The worlds that are played: the sender's, the appliers', or both.")
     var half = Half.both
 
@@ -40,6 +44,9 @@ struct SimulateCommand: ParsableCommand {
 
     @Option(help: "Kinds of trouble of the sender to choose from, comma-separated, -x: all but x; none: plain worlds.")
     var features: String?
+
+    @Option(help: "The transport of the sender's topics: mixed (as the seeds choose), or http2.")
+    var transport = Transport.mixed
 
     @Option(help: "Rules of the sender's auditor beside the usual ones, comma-separated, -x: without x; or all.")
     var checks: String?
@@ -94,7 +101,11 @@ struct SimulateCommand: ParsableCommand {
     }
 
     func run() throws {
-        let worlds = SenderWorlds(features: try chosenFeatures(), checks: try chosenChecks())
+        let worlds = SenderWorlds(
+            features: try chosenFeatures(),
+            checks: try chosenChecks(),
+            isOverStreams: transport == .http2
+        )
         let sender = play(worlds, half == .appliers ? 0 : seeds)
         let appliers = play(ApplierWorlds(), half == .sender ? 0 : seedsOfAppliers)
         print(try Line(sender, appliers).text())

@@ -254,7 +254,13 @@ final class SimulatedConnection: GatewayConnection {
         lastAccepted = last
         for (token, record) in accepted {
             if let objection = flight.objection { world.auditor.check(false, 3, objection) }
-            world.auditor.accepted(record: record, token: token, over: self, writtenAt: flight.writtenAt)
+            world.auditor.accepted(
+                record: record,
+                token: token,
+                from: worker,
+                isGivenUp: isAbandoned,
+                writtenAt: flight.writtenAt
+            )
         }
         if isPoisoned { return hangUp() }
         if let refusal = gateway.nextRefusal, !refusal.names, !decoder.hasFailed {

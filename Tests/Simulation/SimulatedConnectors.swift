@@ -1,3 +1,4 @@
+import BelfrySupport
 import PipelineCore
 
 @testable import Sender
@@ -9,6 +10,8 @@ import PipelineCore
 final class SimulatedConnectors: GatewayConnectors {
     private unowned let worker: SimulatedWorker
     private let loop: SimulatedEventLoop
+    /// Nil in worlds without provider keys.
+    let providerTokens: ProviderTokens?
     /// The real rule; nil in worlds where certificates neither come nor go.
     private let missing: MissingCertificates?
     private var missedSince: [String: VirtualTime] = [:]
@@ -21,6 +24,7 @@ final class SimulatedConnectors: GatewayConnectors {
         self.worker = worker
         self.loop = loop
         self.missing = missing
+        providerTokens = worker.world.plan.options.keyed.isEmpty ? nil : SimulatedKeys.providerTokens()
         read()
     }
 
@@ -50,6 +54,25 @@ final class SimulatedConnectors: GatewayConnectors {
         guard let topic = World.bundles.firstIndex(of: bundleID) else { preconditionFailure("a bundle of the world") }
         let gateway = worker.world.gateways[topic]
         return SimulatedConnector(loop: loop, gateway: gateway, worker: worker, lane: lane)
+    }
+
+    func credential(environment: String, bundleID: String) -> TopicCredential? {
+        guard let topic = World.bundles.firstIndex(of: bundleID), held.contains(bundleID) else { return nil }
+        let isKeyed = worker.world.plan.options.keyed.contains(topic)
+        return isKeyed ? SimulatedKeys.credential : .certificate(bundleID: bundleID)
+    }
+
+    func streamConnector(environment: String, credential: TopicCredential, turn: Int) -> any StreamConnecting {
+        let world = worker.world
+        switch credential {
+        case .certificate(let bundleID):
+            guard let topic = World.bundles.firstIndex(of: bundleID) else { preconditionFailure("a bundle of the world") }
+            let gateways = [world.gateways[topic]]
+            return SimulatedStreamConnector(loop: loop, worker: worker, gateways: gateways, isKeyed: false)
+        case .key:
+            let gateways = world.plan.options.keyed.map { world.gateways[$0] }
+            return SimulatedStreamConnector(loop: loop, worker: worker, gateways: gateways, isKeyed: true)
+        }
     }
 
     private func read() {

@@ -29,6 +29,20 @@ final class SimulatedGateway {
     /// Notifications on which it closes without a word: record and token.
     private var poison: Set<[Int]> = []
     private(set) var connections: [SimulatedConnection] = []
+    /// Connections over HTTP/2, which it may share with others.
+    private(set) var streamed: [SimulatedStreams] = []
+    /// Streams that a connection may have open, until a time.
+    var limit: (until: VirtualTime, streams: Int) = (0, 0)
+    var refusesStreamsUntil: VirtualTime = 0
+    var resetsStreamsUntil: VirtualTime = 0
+    /// Requests that come before are never answered.
+    var muteUntil: VirtualTime = 0
+    /// Answers with status 500 or 503, of a hundred, until a time.
+    var trouble: (until: VirtualTime, percent: Int) = (0, 0)
+    /// Some tokens get too much.
+    var throttlesUntil: VirtualTime = 0
+    /// The time of the first status 429 for a notification, by record and token.
+    var throttledSince: [[Int]: VirtualTime] = [:]
 
     init(world: World, topic: Int, invalid: Set<Int>) {
         self.world = world
@@ -57,6 +71,7 @@ final class SimulatedGateway {
         silencesSentinelsUntil = 0
         refusesEverythingUntil = 0
         answersLateUntil = 0
+        healStreams()
     }
 
     func opened(_ connection: SimulatedConnection) {
@@ -68,6 +83,7 @@ final class SimulatedGateway {
     func die(until end: VirtualTime) {
         isVoidUntil = max(isVoidUntil, end)
         for connection in connections { connection.loseTouch() }
+        for connection in streamed { connection.loseTouch() }
     }
 
     func isPoisoned(_ record: Int, _ token: Int) -> Bool { !poison.isEmpty && poison.contains([record, token]) }
@@ -78,6 +94,13 @@ final class SimulatedGateway {
     }
 
     func closed(_ connection: SimulatedConnection) { connections.removeAll { $0 === connection } }
+
+    func opened(_ connection: SimulatedStreams) {
+        streamed.append(connection)
+        if now < isVoidUntil { connection.loseTouch() }
+    }
+
+    func closed(_ connection: SimulatedStreams) { streamed.removeAll { $0 === connection } }
 
     /// Delay of the answer to a refused notification. With the way here and back it is below a window where the world
     /// is punctual.

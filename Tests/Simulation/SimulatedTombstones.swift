@@ -18,11 +18,11 @@ final class SimulatedTombstones {
     /// The registrar's record about a token that lives.
     ///
     /// - Parameter seconds: UNIX seconds of the registration.
-    func appendRegistration(of token: [UInt8], bundleID: String, at seconds: UInt32) {
+    func appendRegistration(of token: [UInt8], environment: String, bundleID: String, at seconds: UInt32) {
         let message = PushTombstone.with {
             $0.token = Data(token)
             $0.bundleID = bundleID
-            $0.environment = World.environment
+            $0.environment = environment
             $0.registeredAt = Int64(seconds)
         }
         // Some hundred bytes can be encoded.

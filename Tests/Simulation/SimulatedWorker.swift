@@ -126,6 +126,7 @@ final class SimulatedWorker {
         world.recordsCountedLost += shard?.stages.counters.recordsLost ?? 0
         for gateway in world.gateways {
             for connection in gateway.connections where connection.worker === self { connection.abandon() }
+            for connection in gateway.streamed where connection.worker === self { connection.abandon() }
         }
         shard = nil
         pipeline = nil

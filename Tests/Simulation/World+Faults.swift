@@ -77,9 +77,14 @@ extension World {
             let seconds = Self.unixSeconds(clock.now)
             note(.fault, token, 0, "token \(token) registers")
             gateways[topic].invalid.remove(token)
-            redis.register(key: Self.redisKey(of: tokens.bytes[token], ordinal: token), at: seconds)
+            redis.register(key: redisKey(of: token), at: seconds)
             clock.after(dice.time(5...2000)) { [self] in
-                tombstones.appendRegistration(of: tokens.bytes[token], bundleID: Self.bundles[topic], at: seconds)
+                tombstones.appendRegistration(
+                    of: tokens.bytes[token],
+                    environment: plan.options.environment(of: topic),
+                    bundleID: Self.bundles[topic],
+                    at: seconds
+                )
             }
         }
     }
@@ -94,6 +99,7 @@ extension World {
         case .unreachable:
             gateway.unreachableUntil = .max
             for connection in gateway.connections { connection.cut() }
+            for connection in gateway.streamed { connection.cut() }
         case .halfDead: gateway.die(until: .max)
         case .everythingInvalid:
             gateway.refusesEverythingUntil = .max
@@ -143,10 +149,12 @@ extension World {
         switch fault.kind {
         case .cut:
             for connection in gateway.connections { connection.cut() }
+            for connection in gateway.streamed { connection.cut() }
         case .gatewayUnreachable: gateway.unreachableUntil = end
         case .stall: gateway.stalledUntil = end
         case .shutdown:
             for connection in gateway.connections { connection.shutDown() }
+            for connection in gateway.streamed { connection.goAway(isError: false) }
         case .refusal(let status, let names): gateway.nextRefusal = (status, names)
         case .certificateRefused: gateway.refusesCertificateUntil = end
         case .sentinelsUnanswered: gateway.silencesSentinelsUntil = end
@@ -156,6 +164,24 @@ extension World {
         case .answersLate: gateway.answersLateUntil = end
         case .halfDead: gateway.die(until: end)
         case .slow(let rate): gateway.slow = (end, rate)
+        default: meetStreams(fault, gateway, until: end)
+        }
+    }
+
+    /// Lets a fault that only HTTP/2 knows meet one topic.
+    private func meetStreams(_ fault: Fault, _ gateway: SimulatedGateway, until end: VirtualTime) {
+        switch fault.kind {
+        case .streamLimit(let streams):
+            gateway.limit = (end, streams)
+            for connection in gateway.streamed { connection.limitStreams() }
+            clock.at(end) { for connection in gateway.streamed { connection.limitStreams() } }
+        case .streamsRefused: gateway.refusesStreamsUntil = end
+        case .streamsReset: gateway.resetsStreamsUntil = end
+        case .mute: gateway.muteUntil = end
+        case .serviceTrouble(let percent): gateway.trouble = (end, percent)
+        case .tooManyRequests: gateway.throttlesUntil = end
+        case .goAwayWithError:
+            for connection in gateway.streamed { connection.goAway(isError: true) }
         default: break
         }
     }

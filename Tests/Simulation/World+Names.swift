@@ -14,6 +14,8 @@ extension World {
     static let names = TopicNames()
     static let requests = names.requests
     static let environment = "sandbox"
+    /// The environment of topics over HTTP/2, where there are any. Records name theirs then.
+    static let streamEnvironment = "live"
     static let bundles =
         ["com.example.news", "com.example.mail", "com.example.game"]
         + (WorldPlan.plainTopics..<WorldPlan.mostTopics).map { "com.example.app\($0)" }
@@ -24,6 +26,8 @@ extension World {
     static let logger = Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
     /// Shortest wait after a failed connection.
     static let backoffFloor = VirtualTime.milliseconds(100)
+    /// Longest time of attempts after status 429.
+    static let retryFor = VirtualTime.seconds(6)
     static let tokenBytes = 32
     /// Of a token's field in its bucket.
     static let fieldBytes = rule.layout.fieldPrefixBytes + tokenBytes
@@ -72,7 +76,9 @@ extension World {
             }
             self.bytes = bytes
             byKey = Dictionary(
-                uniqueKeysWithValues: bytes.indices.map { (World.redisKey(of: bytes[$0], ordinal: $0), $0) }
+                uniqueKeysWithValues: [environment, streamEnvironment].flatMap { environment in
+                    bytes.indices.map { (World.redisKey(of: bytes[$0], ordinal: $0, in: environment), $0) }
+                }
             )
         }
 
@@ -84,7 +90,7 @@ extension World {
         redisKey(of: Tokens.plain.bytes[ordinal], ordinal: ordinal)
     }
 
-    static func redisKey(of token: [UInt8], ordinal: Int) -> [UInt8] {
+    static func redisKey(of token: [UInt8], ordinal: Int, in environment: String = World.environment) -> [UInt8] {
         let topic = place(ofToken: ordinal).topic
         let bucket = TokenKeys(environment: environment, bundleID: bundles[topic])
             .bucket(0, tag: rule.place(of: token).tag, rule.layout)
@@ -110,16 +116,41 @@ extension World {
         return Array("\(bundle)#\(record.form == .misplaced ? 1 - record.key : record.key)".utf8)
     }
 
-    private static let topics = bundles.map { TopicHash(bundleID: $0, environment: "") }
-    private static let strangerTopic = TopicHash(bundleID: stranger, environment: "")
+    /// The hashes of topics and of the stranger, in an environment as records write it.
+    private struct Hashes {
+        let topics: [TopicHash]
+        let stranger: TopicHash
+
+        init(_ environment: String) {
+            topics = bundles.map { TopicHash(bundleID: $0, environment: environment) }
+            stranger = TopicHash(bundleID: World.stranger, environment: environment)
+        }
+    }
+
+    private static let unnamed = Hashes("")
+    private static let binary = Hashes(environment)
+    private static let overStreams = Hashes(streamEnvironment)
 
     /// The topic that the sender counts a record to; refused: the record cannot be decoded.
-    static func topic(of record: WorldPlan.Record) -> TopicHash {
+    static func topic(of record: WorldPlan.Record, _ options: WorldPlan.Options) -> TopicHash {
         switch record.form {
         case .undecodable: .refused
-        case .withoutCertificate: strangerTopic
-        default: topics[record.topic]
+        case .withoutCertificate: options.streams.isEmpty ? unnamed.stranger : binary.stranger
+        default:
+            if options.streams.isEmpty {
+                unnamed.topics[record.topic]
+            } else if options.isOverStreams(record.topic) {
+                overStreams.topics[record.topic]
+            } else {
+                binary.topics[record.topic]
+            }
         }
+    }
+
+    /// The environment that a record names; empty: the only one there is.
+    static func writtenEnvironment(of record: WorldPlan.Record, _ options: WorldPlan.Options) -> String {
+        guard !options.streams.isEmpty else { return "" }
+        return record.form == .withoutCertificate ? environment : options.environment(of: record.topic)
     }
 
     static func headers(of record: WorldPlan.Record) -> [(name: String, value: [UInt8])] {
@@ -131,9 +162,15 @@ extension World {
     /// Bytes of a payload at least.
     static let payloadBytes = payloadBeginning.utf8.count + 2
 
-    static func request(_ ordinal: Int, _ record: WorldPlan.Record, _ tokens: Tokens) -> [UInt8] {
+    static func request(
+        _ ordinal: Int,
+        _ record: WorldPlan.Record,
+        _ tokens: Tokens,
+        environment: String
+    ) -> [UInt8] {
         guard record.form != .undecodable else { return [0xFF, 0xFF, 0xFF, UInt8(ordinal & 255)] }
         var request = PushSendRequest()
+        request.environment = environment
         request.requestID = record.request.map { "twice\($0)" } ?? "r\(ordinal)"
         if record.coalescingKey > 0 { request.coalescingKey = "c\(record.coalescingKey)" }
         request.payload = Data("\(payloadBeginning)\(ordinal)}".utf8)
@@ -168,6 +205,17 @@ extension World {
         configuration.environments = [
             EnvironmentSettings(name: environment, gateways: [HostPort(host: "simulated", port: 1)])
         ]
+        if !options.streams.isEmpty {
+            configuration.environments.append(
+                EnvironmentSettings(
+                    name: streamEnvironment,
+                    gateways: [HostPort(host: "simulated", port: 1)],
+                    transport: .http2
+                )
+            )
+            configuration.worker.requestTimeout = .nanoseconds(Int64(options.requestTimeout))
+            configuration.worker.retryFor = .nanoseconds(Int64(Self.retryFor))
+        }
         configuration.outcomes = options.publishesAll ? .all : .failures
         configuration.worker.shards = 1
         configuration.worker.batch = options.batch

@@ -2,6 +2,7 @@ import BelfrySupport
 import Foundation
 import KafkaClient
 import Logging
+import PipelineCore
 import PushSchemas
 import PushTopics
 import SwiftProtobuf
@@ -136,10 +137,18 @@ final class World {
     private func registerTokens() {
         for gap in plan.options.certificateGaps {
             let token = Self.ordinal(topic: gap.topic, key: 0, token: 0)
-            let key = Self.redisKey(of: tokens.bytes[token], ordinal: token)
-            redis.register(key: key, at: Self.unixSeconds(Self.start) - 1000)
+            redis.register(key: redisKey(of: token), at: Self.unixSeconds(Self.start) - 1000)
         }
     }
+
+    /// The key of a token's state in Redis.
+    func redisKey(of token: Int) -> [UInt8] {
+        let environment = plan.options.environment(of: Self.place(ofToken: token).topic)
+        return Self.redisKey(of: tokens.bytes[token], ordinal: token, in: environment)
+    }
+
+    /// The topic that the sender counts a record to.
+    func topic(of record: Int) -> TopicHash { Self.topic(of: plan.records[record], plan.options) }
 
     /// The directory of certificates has one for a topic.
     func hasCertificate(_ topic: Int) -> Bool {
@@ -184,7 +193,12 @@ final class World {
         broker.publish(
             ordinal,
             key: Self.key(of: record),
-            value: Self.request(ordinal, record, tokens),
+            value: Self.request(
+                ordinal,
+                record,
+                tokens,
+                environment: Self.writtenEnvironment(of: record, plan.options)
+            ),
             headers: Self.headers(of: record),
             timestampMilliseconds: Self.unixMilliseconds(of: record),
             partition: partition(ofRecord: ordinal)

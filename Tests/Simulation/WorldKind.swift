@@ -23,8 +23,12 @@ struct SenderWorlds: WorldKind {
     /// The features that the seeds choose from, and the auditor's rules.
     var features = Features.current
     var checks = Checks.current
+    /// Every topic goes over HTTP/2.
+    var isOverStreams = false
 
-    func plan(_ seed: UInt64) -> WorldPlan { WorldPlan(seed: seed, features: features, checks: checks) }
+    func plan(_ seed: UInt64) -> WorldPlan {
+        WorldPlan(seed: seed, features: features, checks: checks, isOverStreams: isOverStreams)
+    }
 
     func play(_ seed: UInt64) -> PlayedWorld {
         let report = World(plan(seed)).run()

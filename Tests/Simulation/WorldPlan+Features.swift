@@ -6,13 +6,16 @@ extension WorldPlan {
     private static let plainShare = 35
     /// Of a hundred worlds that are not plain, so many have a feature.
     private static let featureShare = 11
+    /// The same of the other transport, which is half of the sender.
+    private static let streamShare = 35
 
     mutating func widen(_ features: Features) {
         var dice = Dice(seed: seed, stream: 2)
         guard !features.isEmpty, !dice.chance(Self.plainShare) else { return }
         for (place, named) in Features.named.enumerated() where features.contains(named.feature) {
             var dice = Dice(seed: seed, stream: UInt64(1000 + place))
-            if dice.chance(Self.featureShare) { add(named.feature, &dice) }
+            let share = named.feature == .streams ? Self.streamShare : Self.featureShare
+            if dice.chance(share) { add(named.feature, &dice) }
         }
         faults.sort { $0.time < $1.time }
     }
@@ -25,7 +28,7 @@ extension WorldPlan {
     }
 
     /// - Parameter lasting: milliseconds.
-    private mutating func add(_ kind: Fault.Kind, lasting: ClosedRange<Int>, _ dice: inout Dice) {
+    mutating func add(_ kind: Fault.Kind, lasting: ClosedRange<Int>, _ dice: inout Dice) {
         faults.append(
             Fault(
                 kind,
@@ -81,6 +84,7 @@ extension WorldPlan {
         case .farLaggards:
             let records = dice.chance(50) ? 10_000 : Int64(dice.pick(0...30))
             options.near = Near(records: records, bytes: dice.pick(0...5000))
+        case .streams: chooseStreams(&dice)
         default: break
         }
     }

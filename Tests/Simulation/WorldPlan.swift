@@ -71,6 +71,14 @@ struct WorldPlan: Sendable, Equatable {
         var certificateGrace = VirtualTime.seconds(3)
         /// Bundles with such a gap have registered tokens.
         var hasRegistrations = false
+        /// Topics over HTTP/2, ascending; the others speak the binary protocol. With any there are two environments.
+        var streams: [Int] = []
+        /// Those of them that share a provider key, and so connections; the others have certificates.
+        var keyed: [Int] = []
+        /// Longest wait for the answer to a request over HTTP/2.
+        var requestTimeout = VirtualTime.seconds(10)
+        /// Most streams that a connection may have open, while nothing is wrong.
+        var mostStreams = 100
     }
 
     /// Records and bytes of a near stretch.
@@ -142,7 +150,13 @@ struct WorldPlan: Sendable, Equatable {
     /// - Parameters:
     ///   - features: what the seed chooses from; none: a plain world.
     ///   - checks: the auditor's rules.
-    init(seed: UInt64, features: Features = .current, checks: Checks = .current) {
+    ///   - isOverStreams: every topic goes over HTTP/2, whatever the seed would choose.
+    init(
+        seed: UInt64,
+        features: Features = .current,
+        checks: Checks = .current,
+        isOverStreams: Bool = false
+    ) {
         self.seed = seed
         self.checks = checks
         var dice = Dice(seed: seed)
@@ -152,6 +166,7 @@ struct WorldPlan: Sendable, Equatable {
         let end = records.last?.time ?? 0
         faults = (0..<dice.pick(5...10)).map { _ in Fault(&dice, within: end, options) }.sorted { $0.time < $1.time }
         widen(features)
+        if isOverStreams { goOverStreams() }
     }
 
     var notificationCount: Int { records.reduce(0) { $0 + $1.tokens.count } }

@@ -70,7 +70,7 @@ import Testing
         let offset = world.offset(ofRecord: 0) ?? 0
         var done = DoneRanges()
         done.append(DoneRanges.Position(offset: offset, token: 0)..<DoneRanges.Position(offset: offset, token: 1))
-        let topic = World.topic(of: world.plan.records[0])
+        let topic = world.topic(of: 0)
         let position = PositionMetadata.choose([(topic, offset)], liveNext: offset + 1, limitBytes: 4096) { _, _ in done
         }
         commit(position.offset, position.metadata)

@@ -1,0 +1,102 @@
+import APNsProtocol
+
+/// Answers of a gateway to requests over HTTP/2.
+extension SimulatedGateway {
+    /// The gateway's treatment of one request.
+    enum RequestFate {
+        case accepted
+        case answered(ProviderAnswer)
+        /// Its stream is reset, whether it was accepted or not.
+        case reset(isAccepted: Bool)
+        /// Its stream is refused: it was not looked at.
+        case streamRefused
+        /// Nothing more is heard of it.
+        case unanswered(isAccepted: Bool)
+        /// The gateway closes the connection without a word.
+        case hangUp
+    }
+
+    /// Longest time from a request to the reading of its answer while nothing is slow.
+    private static let answerReserve = VirtualTime.seconds(2)
+    /// Since when invalid tokens are dead, for answers that name the time.
+    private static let deadSinceMilliseconds = Int64(World.unixSeconds(World.start) - 500) * 1000
+
+    func healStreams() {
+        limit = (0, 0)
+        refusesStreamsUntil = 0
+        resetsStreamsUntil = 0
+        muteUntil = 0
+        trouble = (0, 0)
+        throttlesUntil = 0
+        for connection in streamed { connection.limitStreams() }
+    }
+
+    /// Streams that it allows on a connection now.
+    var allowedStreams: Int { now < limit.until ? limit.streams : world.plan.options.mostStreams }
+
+    /// - Parameter isKeyed: the request carries a provider token.
+    func fate(record: Int, token: Int, isKeyed: Bool) -> RequestFate {
+        if now < refusesStreamsUntil { return .streamRefused }
+        if isPoisoned(record, token) { return .hangUp }
+        if now < muteUntil { return .unanswered(isAccepted: world.dice.chance(50)) }
+        if now < resetsStreamsUntil { return .reset(isAccepted: world.dice.chance(50)) }
+        if let refusal = nextRefusal {
+            nextRefusal = nil
+            return fate(of: refusal.status, record: record, token: token, isKeyed: isKeyed)
+        }
+        if now < refusesCertificateUntil {
+            guard isKeyed else { return answer(403, .badCertificate) }
+            return topic.isMultiple(of: 2) ? answer(403, .invalidProviderToken) : answer(403, .forbidden)
+        }
+        if now < trouble.until, world.dice.chance(trouble.percent) {
+            switch world.dice.pick(0...9) {
+            case 0: return answer(503, .shutdown)
+            case 1...4: return answer(500, .internalServerError)
+            default: return answer(503, .serviceUnavailable)
+            }
+        }
+        if now < throttlesUntil, token.isMultiple(of: 3) { return tooMany(record: record, token: token) }
+        return judgeToken(record: record, token: token)
+    }
+
+    /// The token gets too much. After the longest time of attempts that ends the notification.
+    private func tooMany(record: Int, token: Int) -> RequestFate {
+        let since = throttledSince[[record, token]] ?? now
+        throttledSince[[record, token]] = since
+        if now + Self.answerReserve >= since + World.retryFor {
+            world.auditor.refusedForGood(record: record, token: token)
+        }
+        return answer(429, .tooManyRequests)
+    }
+
+    private func judgeToken(record: Int, token: Int) -> RequestFate {
+        let isInvalid = invalid.contains(token)
+        guard isInvalid || now < refusesEverythingUntil else { return .accepted }
+        world.auditor.refused(record: record, token: token)
+        guard isInvalid, token.isMultiple(of: 2) else { return answer(400, .badDeviceToken) }
+        return answer(410, .unregistered, timestamp: Self.deadSinceMilliseconds)
+    }
+
+    /// The refusal of one request, chosen by the status that the binary protocol would have.
+    private func fate(of status: APNsStatus, record: Int, token: Int, isKeyed: Bool) -> RequestFate {
+        switch status {
+        case .invalidPayloadSize:
+            world.auditor.refusedForGood(record: record, token: token)
+            return answer(413, .payloadTooLarge)
+        case .protocolError:
+            world.auditor.refusedForGood(record: record, token: token)
+            return answer(405, .methodNotAllowed)
+        case .missingTopic: return isKeyed ? answer(403, .expiredProviderToken) : answer(400, .idleTimeout)
+        case .invalidTopicSize: return isKeyed ? answer(403, .unrelatedKeyID) : answer(403, .forbidden)
+        case .unknown: return isKeyed ? answer(429, .tooManyProviderTokenUpdates) : .reset(isAccepted: false)
+        case .noErrors: return .hangUp
+        default: return answer(500, .internalServerError)
+        }
+    }
+
+    private func answer(_ status: Int, _ reason: ProviderReason, timestamp: Int64? = nil) -> RequestFate {
+        let time = timestamp.map { #","timestamp":\#($0)"# } ?? ""
+        let body = Array(#"{"reason":"\#(reason.rawValue)"\#(time)}"#.utf8)
+        return .answered(body.withUnsafeBytes { ProviderAnswer(status: status, id: nil, body: $0) })
+    }
+}

@@ -1,0 +1,71 @@
+import BelfrySupport
+import NIOCore
+
+@testable import Sender
+
+/// Opens a party's connections to the simulated gateways of its topics.
+final class SimulatedStreamConnector: StreamConnecting {
+    let eventLoop: any EventLoop
+    private let loop: SimulatedEventLoop
+    private let worker: SimulatedWorker
+    private let gateways: [SimulatedGateway]
+    private let isKeyed: Bool
+
+    init(
+        loop: SimulatedEventLoop,
+        worker: SimulatedWorker,
+        gateways: [SimulatedGateway],
+        isKeyed: Bool
+    ) {
+        eventLoop = loop
+        self.loop = loop
+        self.worker = worker
+        self.gateways = gateways
+        self.isKeyed = isKeyed
+    }
+
+    private var world: World { gateways[0].world }
+
+    func connect(_ party: StreamParty, number: UInt32) {
+        let topic = gateways[0].topic
+        world.auditor.connecting(worker, of: party)
+        world.note(.connecting, worker.number, topic, "\(worker.name) connects to \(topic) over HTTP/2, \(number)")
+        let now = world.clock.now
+        if gateways.contains(where: { now < $0.unreachableUntil }) {
+            return loop.deliver(after: world.dice.time(1...900)) { [self] in
+                fail(party, number, SimulatedFailure(reason: "unreachable"))
+            }
+        }
+        // A certificate is refused in the handshake, by GOAWAY, or with every answer.
+        let isRefused = !isKeyed && gateways.contains { now < $0.refusesCertificateUntil }
+        loop.deliver(after: world.dice.time(2...60)) { [self] in
+            if isRefused, world.dice.chance(40) { return fail(party, number, SimulatedFailure.certificate) }
+            open(party, number, isRefused: isRefused && world.dice.chance(50))
+        }
+    }
+
+    private func open(_ party: StreamParty, _ number: UInt32, isRefused: Bool) {
+        let connection = SimulatedStreams(
+            party: party,
+            number: number,
+            gateways: gateways,
+            isKeyed: isKeyed,
+            worker: worker,
+            loop: loop
+        )
+        world.note(.connected, worker.number, gateways[0].topic, "\(worker.name) opened \(number)")
+        connection.begin(isRefused: isRefused)
+        party.connectionOpened(number: number, connection: connection)
+    }
+
+    private func fail(_ party: StreamParty, _ number: UInt32, _ error: any Error) {
+        world.note(.disconnected, worker.number, gateways[0].topic, "\(worker.name) cannot connect: \(error)")
+        // An attempt that the party has dropped is not its failure.
+        if party.isConnecting(Int(number)) { world.auditor.failed(party) }
+        party.connectionEnded(attempt: Int(number), error: error)
+    }
+
+    func placeName(of number: UInt32) -> String { "simulated" }
+
+    func noteFailure() {}
+}

@@ -1,0 +1,438 @@
+import APNsProtocol
+import HTTP2Transport
+
+@testable import Sender
+
+/// One HTTP/2 connection between a party and the gateways of its topics: the wire, the streams that the peer holds, and
+/// answers on their way back, each after a time of its own.
+///
+/// The gateway looks at a request a while after its arrival, and answers later still; so answers come in any order, and
+/// what a lost connection leaves unanswered was accepted, or not.
+final class SimulatedStreams: StreamConnection {
+    /// Bytes of frames.
+    private enum Size {
+        static let request: UInt64 = 120
+        static let reset: UInt64 = 13
+        static let ping: UInt64 = 17
+    }
+    /// Streams that may be opened before the peer's SETTINGS arrive.
+    private static let streamsBeforeSettings = 100
+
+    /// A request as the gateway sees it.
+    private struct Request {
+        var stream: Int32
+        var record: Int
+        var token: Int
+        var writtenAt: VirtualTime
+        /// The reason that the worker had no right to write.
+        var objection: String?
+    }
+
+    private enum Frame {
+        case request(Request)
+        case reset(Int32)
+        case ping
+    }
+
+    private enum Event {
+        case settings(Int)
+        /// Nil: accepted.
+        case answer(Int32, ProviderAnswer?)
+        case closed(Int32, isRefused: Bool)
+        case goAway(last: Int32, isError: Bool, reason: String)
+        case pong
+    }
+
+    let worker: SimulatedWorker
+    private let loop: SimulatedEventLoop
+    /// Unowned, since the party holds its connections, and the auditor holds every party that ever had one.
+    private unowned let party: StreamParty
+    private let number: UInt32
+    /// Of the topics whose requests it may carry; several share a provider key.
+    private let gateways: [SimulatedGateway]
+    private let isKeyed: Bool
+
+    // The worker's side.
+
+    /// Streams that the worker waits for.
+    private var open: [Int32: (tag: UInt64, token: Int)] = [:]
+    /// Marks of streams that the worker has reset, whose ends it reads with the next bytes.
+    private var resetTags: [UInt64] = []
+    private var nextStream: Int32 = 1
+    private(set) var maxConcurrentStreams = streamsBeforeSettings
+    /// A GOAWAY was read.
+    private var isEnding = false
+    private var buffered: [Frame] = []
+    /// In our kernel, not read.
+    private var incoming: [Event] = []
+    private var isReading = false
+    /// The worker has closed it, or knows that it has ended.
+    private(set) var isAbandoned = false
+
+    // The wire.
+
+    private var onTheWay: [(frames: [Frame], bytes: UInt64)] = []
+    private var unreadBytes: UInt64 = 0
+    private var isMoving = false
+    private var wasStalled = false
+    /// Nothing passes in either direction any more, and nobody says so.
+    private var isVoid = false
+
+    // The gateway's side.
+
+    /// Requests that are neither answered nor dropped.
+    private var held: [Int32: Request] = [:]
+    private var lastArrived: Int32 = -1
+    /// The latest stream whose request was looked at.
+    private var lastProcessed: Int32 = -1
+    /// Later streams are not looked at; nil: no GOAWAY was sent.
+    private var lastTaken: Int32?
+    private var announced = streamsBeforeSettings
+    private var hasAccepted = false
+    /// The gateway takes nothing more.
+    private var isOver = false
+
+    init(
+        party: StreamParty,
+        number: UInt32,
+        gateways: [SimulatedGateway],
+        isKeyed: Bool,
+        worker: SimulatedWorker,
+        loop: SimulatedEventLoop
+    ) {
+        self.party = party
+        self.number = number
+        self.gateways = gateways
+        self.isKeyed = isKeyed
+        self.worker = worker
+        self.loop = loop
+    }
+
+    private var world: World { gateways[0].world }
+    private var now: VirtualTime { world.clock.now }
+
+    // MARK: The worker's side
+
+    var isStalled: Bool { unreadBytes >= UInt64(world.plan.options.buffer) }
+
+    func open(_ request: StreamRequest, tag: UInt64) throws(HTTP2OpenRefusal) -> Int32 {
+        guard !isEnding, !isAbandoned else { throw .sessionIsEnding }
+        guard open.count < maxConcurrentStreams else { throw .noStreamLeft }
+        let token = World.token(request.token)
+        let record = request.content.body.withUnsafeReadableBytes { World.record($0) }
+        let topic = World.place(ofToken: token).topic
+        world.auditor.check(
+            request.content.topic == World.bundles[topic] && gateways.contains { $0.topic == topic },
+            6,
+            "\(worker.name) sends to a topic over a connection with the credential of others"
+        )
+        world.auditor.requested(token, by: worker)
+        let stream = nextStream
+        nextStream += 2
+        open[stream] = (tag, token)
+        buffered.append(.request(Request(stream: stream, record: record, token: token, writtenAt: now)))
+        unreadBytes += Size.request
+        return stream
+    }
+
+    func reset(stream: Int32) {
+        guard let given = open.removeValue(forKey: stream) else { return }
+        world.auditor.requestEnded(given.token, by: worker)
+        resetTags.append(given.tag)
+        buffered.append(.reset(stream))
+        unreadBytes += Size.reset
+    }
+
+    func ping() {
+        buffered.append(.ping)
+        unreadBytes += Size.ping
+    }
+
+    func flush() {
+        guard !buffered.isEmpty, !isAbandoned else { return }
+        let objection = world.auditor.objection(toWritingBy: worker)
+        var bytes: UInt64 = 0
+        for index in buffered.indices {
+            switch buffered[index] {
+            case .request(var request):
+                request.objection = objection
+                buffered[index] = .request(request)
+                bytes += Size.request
+            case .reset: bytes += Size.reset
+            case .ping: bytes += Size.ping
+            }
+        }
+        onTheWay.append((buffered, bytes))
+        buffered = []
+        wasStalled = isStalled
+        move()
+    }
+
+    /// Closes our side. Frames on their way still arrive.
+    func close() {
+        flush()
+        abandon()
+    }
+
+    func abort() {
+        onTheWay = []
+        abandon()
+    }
+
+    /// Nobody waits for answers any more.
+    func abandon() {
+        guard !isAbandoned else { return }
+        isAbandoned = true
+        for given in open.values { world.auditor.requestEnded(given.token, by: worker) }
+        open = [:]
+        for gateway in gateways { gateway.closed(self) }
+    }
+
+    // MARK: Reading
+
+    private func send(_ event: Event, after delay: VirtualTime) {
+        world.clock.after(delay) { [weak self] in
+            guard let self, !isAbandoned, !isVoid else { return }
+            incoming.append(event)
+            guard !isReading else { return }
+            isReading = true
+            loop.deliver(after: world.dice.time(0...3)) { [weak self] in self?.read() }
+        }
+    }
+
+    /// The worker reads all that has come.
+    private func read() {
+        isReading = false
+        guard !isAbandoned else { return }
+        party.connectionHeard(number: number)
+        for tag in resetTags { party.streamClosed(number: number, tag: tag, isRefused: false) }
+        resetTags = []
+        let events = incoming
+        incoming = []
+        for event in events where !isAbandoned { take(event) }
+        if !isAbandoned { party.connectionReadCompletely(number: number) }
+    }
+
+    private func take(_ event: Event) {
+        switch event {
+        case .settings(let streams):
+            maxConcurrentStreams = streams
+            party.settingsChanged(number: number)
+        case .answer(let stream, let answer):
+            guard let given = end(stream) else { return }
+            let status = answer?.status ?? 200
+            world.note(.answered, worker.number, status, "\(worker.name) reads \(status) for token \(given.token)")
+            switch answer?.verdict {
+            case .tokenRefused, .tokenDead: world.auditor.refusalRead(token: given.token)
+            case nil: world.auditor.answered(party)
+            default: break
+            }
+            party.answered(number: number, stream: stream, tag: given.tag, answer)
+            party.streamClosed(number: number, tag: given.tag, isRefused: false)
+        case .closed(let stream, let isRefused):
+            guard let given = end(stream) else { return }
+            party.streamClosed(number: number, tag: given.tag, isRefused: isRefused)
+        case .goAway(let last, let isError, let reason):
+            isEnding = true
+            let code = isError ? "INTERNAL_ERROR" : "NO_ERROR"
+            let debugData = reason.isEmpty ? [] : Array(#"{"reason":"\#(reason)"}"#.utf8)
+            party.wentAway(number: number, isError: isError, code: code, debugData: debugData)
+            for stream in open.keys.sorted() where stream > last { take(.closed(stream, isRefused: true)) }
+        case .pong:
+            break
+        }
+    }
+
+    /// The worker learns that a stream is over; nil: it had given it up.
+    private func end(_ stream: Int32) -> (tag: UInt64, token: Int)? {
+        let given = open.removeValue(forKey: stream)
+        if let given { world.auditor.requestEnded(given.token, by: worker) }
+        return given
+    }
+
+    // MARK: The wire
+
+    /// The time for which the gateways are kept from reading.
+    private var stall: VirtualTime {
+        let until = gateways.reduce(0) { max($0, $1.stalledUntil) }
+        return until > now ? until - now : 0
+    }
+
+    private func move() {
+        guard !isMoving, !isVoid, let first = onTheWay.first else { return }
+        isMoving = true
+        let reading = gateways.reduce(0) { max($0, $1.readingTime(Int(first.bytes))) }
+        world.clock.after(stall + reading + world.dice.time(1...30)) { [weak self] in self?.arrive() }
+    }
+
+    private func arrive() {
+        isMoving = false
+        guard !isVoid, !onTheWay.isEmpty else { return }
+        guard stall == 0 else { return move() }
+        let next = onTheWay.removeFirst()
+        unreadBytes -= next.bytes
+        if !isOver { for frame in next.frames { arrive(frame) } }
+        if wasStalled, !isStalled, !isAbandoned, !isOver {
+            wasStalled = false
+            // The peer opens its window.
+            send(.pong, after: world.dice.time(1...30))
+        }
+        move()
+    }
+
+    private func arrive(_ frame: Frame) {
+        switch frame {
+        case .ping: send(.pong, after: world.dice.time(1...30))
+        case .reset(let stream): held[stream] = nil
+        case .request(let request):
+            lastArrived = request.stream
+            if let lastTaken, request.stream > lastTaken { return }
+            guard held.count < announced else { return refuse(request.stream) }
+            held[request.stream] = request
+            let stream = request.stream
+            world.clock.after(world.dice.time(0...20)) { [weak self] in self?.process(stream) }
+        }
+    }
+
+    // MARK: The gateway's side
+
+    /// The gateway is there: its SETTINGS come first, and the reason of a refusal right after them.
+    ///
+    /// - Parameter isRefused: the gateway does not want the credential, and says so with GOAWAY.
+    func begin(isRefused: Bool) {
+        for gateway in gateways { gateway.opened(self) }
+        limitStreams()
+        if isRefused { goAway(isError: false, reason: "BadCertificateEnvironment", last: 0) }
+    }
+
+    /// Announces the number of streams that are allowed now.
+    func limitStreams() {
+        let allowed = gateways.reduce(Int.max) { min($0, $1.allowedStreams) }
+        // With a provider token it is one until the first acceptance.
+        let streams = isKeyed && !hasAccepted ? min(1, allowed) : allowed
+        guard streams != announced, !isOver, !isVoid else { return }
+        announced = streams
+        send(.settings(streams), after: world.dice.time(1...30))
+    }
+
+    private func refuse(_ stream: Int32) {
+        held[stream] = nil
+        send(.closed(stream, isRefused: true), after: world.dice.time(1...30))
+    }
+
+    private func process(_ stream: Int32) {
+        guard let request = held[stream], !isOver, !isVoid else { return }
+        lastProcessed = max(lastProcessed, stream)
+        let gateway = gateway(of: request)
+        switch gateway.fate(record: request.record, token: request.token, isKeyed: isKeyed) {
+        case .accepted:
+            accept(request)
+            answer(request, nil, of: gateway)
+        case .answered(let answer): self.answer(request, answer, of: gateway)
+        case .reset(let isAccepted):
+            if isAccepted { accept(request) }
+            held[stream] = nil
+            send(.closed(stream, isRefused: false), after: world.dice.time(1...30))
+        case .streamRefused: refuse(stream)
+        case .unanswered(let isAccepted):
+            if isAccepted { accept(request) }
+            held[stream] = nil
+        case .hangUp: hangUp()
+        }
+    }
+
+    private func gateway(of request: Request) -> SimulatedGateway {
+        world.gateways[World.place(ofToken: request.token).topic]
+    }
+
+    private func accept(_ request: Request) {
+        if let objection = request.objection { world.auditor.check(false, 3, objection) }
+        world.auditor.accepted(
+            record: request.record,
+            token: request.token,
+            from: worker,
+            isGivenUp: open[request.stream] == nil,
+            writtenAt: request.writtenAt
+        )
+    }
+
+    private func answer(_ request: Request, _ answer: ProviderAnswer?, of gateway: SimulatedGateway) {
+        held[request.stream] = nil
+        send(.answer(request.stream, answer), after: gateway.answerDelay())
+        guard answer == nil, !hasAccepted else { return }
+        hasAccepted = true
+        limitStreams()
+    }
+
+    /// The gateway takes no more streams; some of those that it has may be above the last one that it takes.
+    func goAway(isError: Bool) {
+        let last = lastProcessed + 2 * Int32(world.dice.pick(0...Int(max(lastArrived, lastProcessed) - lastProcessed) / 2))
+        goAway(isError: isError, reason: isError ? "" : "Shutdown", last: max(0, last))
+    }
+
+    private func goAway(isError: Bool, reason: String, last: Int32) {
+        guard !isOver, !isVoid, lastTaken == nil else { return }
+        world.note(.refused, gateways[0].topic, Int(last), "a gateway goes away from \(worker.name) after \(last)")
+        lastTaken = last
+        for stream in held.keys.sorted() where stream > last { held[stream] = nil }
+        send(.goAway(last: last, isError: isError, reason: reason), after: world.dice.time(1...30))
+        world.clock.after(world.dice.time(100...3000)) { [weak self] in
+            guard let self, !isOver, !isVoid else { return }
+            isOver = true
+            end(nil, after: world.dice.time(1...40))
+        }
+    }
+
+    /// The gateway closes without a word.
+    private func hangUp() {
+        world.note(.refused, gateways[0].topic, 0, "gateway \(gateways[0].topic) hangs up on \(worker.name)")
+        isOver = true
+        held = [:]
+        end(nil, after: world.dice.time(1...40))
+    }
+
+    // MARK: The end
+
+    /// Somebody in between has forgotten the connection.
+    func loseTouch() {
+        isVoid = true
+        held = [:]
+    }
+
+    /// The network or a host in between ends the connection: a part of what the gateway has is accepted, as is a part
+    /// of what is on its way.
+    func cut() {
+        guard !isOver, !isVoid else { return }
+        if stall == 0 {
+            for (frames, _) in onTheWay.prefix(world.dice.pick(0...onTheWay.count)) {
+                for case .request(let request) in frames where request.stream <= lastTaken ?? .max {
+                    held[request.stream] = request
+                }
+            }
+        }
+        for stream in held.keys.sorted() where world.dice.chance(50) {
+            guard let request = held[stream] else { continue }
+            let fate = gateway(of: request).fate(record: request.record, token: request.token, isKeyed: isKeyed)
+            if case .accepted = fate { accept(request) }
+        }
+        held = [:]
+        onTheWay = []
+        isOver = true
+        end(world.dice.chance(50) ? SimulatedFailure(reason: "reset") : nil, after: world.dice.time(0...40))
+    }
+
+    /// The worker is told that the connection has ended, after what it has not read.
+    func end(_ error: (any Error)?, after delay: VirtualTime) {
+        loop.deliver(after: delay) { [self] in
+            guard !isAbandoned, !isVoid else { return }
+            if error == nil, !incoming.isEmpty { read() }
+            guard !isAbandoned else { return }
+            abandon()
+            let reason = error.map { "\($0)" } ?? "end of stream"
+            world.note(.disconnected, worker.number, gateways[0].topic, "\(worker.name) lost \(number): \(reason)")
+            // The end of a connection that takes no more is no failure.
+            if party.pool.connection(number)?.phase == .open { world.auditor.failed(party) }
+            party.connectionEnded(attempt: Int(number), error: error)
+        }
+    }
+}
