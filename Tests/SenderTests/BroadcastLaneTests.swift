@@ -105,7 +105,6 @@ struct BroadcastLaneTests {
                 ticket,
                 answer.verdict,
                 status == 200 ? nil : answer,
-                connection: 1,
                 now: Self.now
             )
             desk.settle()

@@ -20,11 +20,11 @@ final class StreamLane: TopicTransport {
     private var appendedEnd: UInt64 = 0
     /// Slots that a connection has just confirmed, to be settled together.
     private var confirmed: [Int] = []
-    private var confirmedBy: (connection: UInt32, sentAt: MonotonicTime)?
-    /// Connections that have accepted a notification of this topic.
-    private var accepting: [UInt32] = []
-    /// Most connections remembered for that.
-    private static let mostAccepting = 64
+    /// The time at which the first of them was sent; of no meaning without any.
+    private var confirmedFrom = MonotonicTime(nanoseconds: 0)
+    /// The time of the latest refusal of a token, and whether a notification sent since then was accepted.
+    private var refusedAt = MonotonicTime(nanoseconds: 0)
+    private var hasAcceptedSince = false
     /// Distinguishes newcomers from tokens accepted before; nil until a token was refused.
     private var acceptedTokens: AcceptedTokens?
     private let acceptedTokenBits: Int
@@ -116,7 +116,7 @@ final class StreamLane: TopicTransport {
             guard let place = queue.place(of: ticket) else { break }
             let isPassedOver = desk.timedOut(connection: place.connection, stream: place.stream, now: now)
             let verdict = queue.timedOut(ticket, isPassedOver: isPassedOver, now: now, random: desk.random())
-            if let verdict { settle(verdict, nil, connection: place.connection) }
+            if let verdict { settle(verdict, nil) }
         }
         desk.assign(self)
         if queue.waitingCount > 0 { party?.list(self) }
@@ -204,7 +204,6 @@ final class StreamLane: TopicTransport {
         _ ticket: StreamTicket,
         _ verdict: ProviderVerdict,
         _ answer: ProviderAnswer?,
-        connection: UInt32,
         now: MonotonicTime
     ) {
         let result = queue.answered(
@@ -217,15 +216,10 @@ final class StreamLane: TopicTransport {
         guard let result else { return }
         goOn()
         if let answer { desk.delegate.lane(self, answered: answer) }
-        guard result.result == .confirmed else { return settle(result, answer, connection: connection) }
-        if confirmedBy?.connection != connection { settleConfirmed() }
+        guard result.result == .confirmed else { return settle(result, answer) }
         let sentAt = queue.sentAt(result.slot)
-        if let confirmedBy, !confirmed.isEmpty {
-            self.confirmedBy = (connection, min(confirmedBy.sentAt, sentAt))
-        } else {
-            desk.hasConfirmed(self)
-            confirmedBy = (connection, sentAt)
-        }
+        if confirmed.isEmpty { desk.hasConfirmed(self) }
+        confirmedFrom = confirmed.isEmpty ? sentAt : min(confirmedFrom, sentAt)
         confirmed.append(result.slot)
     }
 
@@ -236,18 +230,15 @@ final class StreamLane: TopicTransport {
     }
 
     func closed(_ ticket: StreamTicket, isRefused: Bool, now: MonotonicTime) {
-        guard let place = queue.place(of: ticket),
-            let verdict = queue.closed(ticket, isRefused: isRefused, now: now, random: desk.random())
-        else { return }
+        guard let verdict = queue.closed(ticket, isRefused: isRefused, now: now, random: desk.random()) else { return }
         goOn()
-        settle(verdict, nil, connection: place.connection)
+        settle(verdict, nil)
     }
 
     /// A connection has ended.
     func lost(_ loss: StreamLoss) {
-        for verdict in queue.lost(loss) { settle(verdict, nil, connection: loss.connection) }
+        for verdict in queue.lost(loss) { settle(verdict, nil) }
         goOn()
-        accepting.removeAll { $0 == loss.connection }
     }
 
     /// Requests that have waited for the token, or go again, may be ready now.
@@ -257,9 +248,9 @@ final class StreamLane: TopicTransport {
 
     /// Settles what was confirmed since the last call.
     func settleConfirmed() {
-        guard let confirmedBy, !confirmed.isEmpty else { return }
-        desk.delegate.lane(self, confirmed: confirmed, sentAt: confirmedBy.sentAt)
-        noteAccepting(confirmedBy.connection)
+        guard !confirmed.isEmpty else { return }
+        desk.delegate.lane(self, confirmed: confirmed, sentAt: confirmedFrom)
+        if confirmedFrom >= refusedAt { hasAcceptedSince = true }
         for slot in confirmed {
             acceptedTokens?.insert(checksum: queue.checksum(at: slot))
             queue.release(slot)
@@ -268,28 +259,29 @@ final class StreamLane: TopicTransport {
         dropUnusedContents()
     }
 
-    private func noteAccepting(_ connection: UInt32) {
-        guard accepting.last != connection, !accepting.contains(connection) else { return }
-        if accepting.count == Self.mostAccepting { accepting.removeFirst() }
-        accepting.append(connection)
-    }
-
-    private func settle(_ verdict: StreamVerdict, _ answer: ProviderAnswer?, connection: UInt32) {
-        desk.delegate.lane(self, settled: verdict, answer, standing: standing(of: verdict, on: connection))
+    private func settle(_ verdict: StreamVerdict, _ answer: ProviderAnswer?) {
+        desk.delegate.lane(self, settled: verdict, answer, standing: standing(of: verdict))
         guard verdict.isFinal else { return }
         queue.release(verdict.slot)
         dropUnusedContents()
     }
 
-    /// The history of a connection before the refusal of a token.
-    private func standing(of verdict: StreamVerdict, on connection: UInt32) -> TopicHealth.RefusalStanding {
+    /// The history before the refusal of a token.
+    ///
+    /// A connection goes on after a refusal, so a gateway goes wrong in the midst of one: a row of refusals without an
+    /// acceptance in between counts like a row of connections that begin with a refusal. [ours]
+    private func standing(of verdict: StreamVerdict) -> TopicHealth.RefusalStanding {
         guard verdict.result == .tokenRefused else { return .afterAcceptance }
         settleConfirmed()
         if acceptedTokens == nil { acceptedTokens = AcceptedTokens(indexBits: acceptedTokenBits) }
         let checksum = queue.checksum(at: verdict.slot)
         let isKnown = acceptedTokens?.contains(checksum: checksum) ?? false
         acceptedTokens?.remove(checksum: checksum)
-        if accepting.contains(connection) { return .afterAcceptance }
+        defer {
+            refusedAt = desk.now
+            hasAcceptedSince = false
+        }
+        if hasAcceptedSince { return .afterAcceptance }
         return isKnown ? .firstThoughKnown : .first
     }
 }

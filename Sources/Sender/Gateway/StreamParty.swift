@@ -256,7 +256,7 @@ extension StreamParty: ConnectionOwner {
         pool.answered(number, stream: stream, verdict, now: now, random: random)
         let judged = tokens?.judge(verdict, on: number, stream, openedAt: openedAt, now: now) ?? verdict
         let ticket = StreamTicket(rawValue: tag)
-        desk.lane(of: ticket)?.answered(ticket, judged, answer, connection: number, now: now)
+        desk.lane(of: ticket)?.answered(ticket, judged, answer, now: now)
     }
 
     func streamClosed(number: UInt32, tag: UInt64, isRefused: Bool) {
