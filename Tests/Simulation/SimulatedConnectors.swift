@@ -66,7 +66,9 @@ final class SimulatedConnectors: GatewayConnectors {
         let world = worker.world
         switch credential {
         case .certificate(let bundleID):
-            guard let topic = World.bundles.firstIndex(of: bundleID) else { preconditionFailure("a bundle of the world") }
+            guard let topic = World.bundles.firstIndex(of: bundleID) else {
+                preconditionFailure("a bundle of the world")
+            }
             let gateways = [world.gateways[topic]]
             return SimulatedStreamConnector(loop: loop, worker: worker, gateways: gateways, isKeyed: false)
         case .key:

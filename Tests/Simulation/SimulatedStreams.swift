@@ -19,7 +19,7 @@ final class SimulatedStreams: StreamConnection {
     private static let streamsBeforeSettings = 100
 
     /// A request as the gateway sees it.
-    private struct Request {
+    struct Request {
         var stream: Int32
         var record: Int
         var token: Int
@@ -28,13 +28,13 @@ final class SimulatedStreams: StreamConnection {
         var objection: String?
     }
 
-    private enum Frame {
+    enum Frame {
         case request(Request)
         case reset(Int32)
         case ping
     }
 
-    private enum Event {
+    enum Event {
         case settings(Int)
         /// Nil: accepted.
         case answer(Int32, ProviderAnswer?)
@@ -44,13 +44,13 @@ final class SimulatedStreams: StreamConnection {
     }
 
     let worker: SimulatedWorker
-    private let loop: SimulatedEventLoop
+    let loop: SimulatedEventLoop
     /// Unowned, since the party holds its connections, and the auditor holds every party that ever had one.
-    private unowned let party: StreamParty
-    private let number: UInt32
+    unowned let party: StreamParty
+    let number: UInt32
     /// Of the topics whose requests it may carry; several share a provider key.
-    private let gateways: [SimulatedGateway]
-    private let isKeyed: Bool
+    let gateways: [SimulatedGateway]
+    let isKeyed: Bool
 
     // The worker's side.
 
@@ -64,33 +64,33 @@ final class SimulatedStreams: StreamConnection {
     private var isEnding = false
     private var buffered: [Frame] = []
     /// In our kernel, not read.
-    private var incoming: [Event] = []
+    var incoming: [Event] = []
     private var isReading = false
     /// The worker has closed it, or knows that it has ended.
     private(set) var isAbandoned = false
 
     // The wire.
 
-    private var onTheWay: [(frames: [Frame], bytes: UInt64)] = []
+    var onTheWay: [(frames: [Frame], bytes: UInt64)] = []
     private var unreadBytes: UInt64 = 0
     private var isMoving = false
     private var wasStalled = false
     /// Nothing passes in either direction any more, and nobody says so.
-    private var isVoid = false
+    var isVoid = false
 
     // The gateway's side.
 
     /// Requests that are neither answered nor dropped.
-    private var held: [Int32: Request] = [:]
+    var held: [Int32: Request] = [:]
     private var lastArrived: Int32 = -1
     /// The latest stream whose request was looked at.
     private var lastProcessed: Int32 = -1
     /// Later streams are not looked at; nil: no GOAWAY was sent.
-    private var lastTaken: Int32?
+    var lastTaken: Int32?
     private var announced = streamsBeforeSettings
     private var hasAccepted = false
     /// The gateway takes nothing more.
-    private var isOver = false
+    var isOver = false
 
     init(
         party: StreamParty,
@@ -108,7 +108,7 @@ final class SimulatedStreams: StreamConnection {
         self.loop = loop
     }
 
-    private var world: World { gateways[0].world }
+    var world: World { gateways[0].world }
     private var now: VirtualTime { world.clock.now }
 
     // MARK: The worker's side
@@ -201,7 +201,7 @@ final class SimulatedStreams: StreamConnection {
     }
 
     /// The worker reads all that has come.
-    private func read() {
+    func read() {
         isReading = false
         guard !isAbandoned else { return }
         party.connectionHeard(number: number)
@@ -253,7 +253,7 @@ final class SimulatedStreams: StreamConnection {
     // MARK: The wire
 
     /// The time for which the gateways are kept from reading.
-    private var stall: VirtualTime {
+    var stall: VirtualTime {
         let until = gateways.reduce(0) { max($0, $1.stalledUntil) }
         return until > now ? until - now : 0
     }
@@ -341,11 +341,11 @@ final class SimulatedStreams: StreamConnection {
         }
     }
 
-    private func gateway(of request: Request) -> SimulatedGateway {
+    func gateway(of request: Request) -> SimulatedGateway {
         world.gateways[World.place(ofToken: request.token).topic]
     }
 
-    private func accept(_ request: Request) {
+    func accept(_ request: Request) {
         if let objection = request.objection { world.auditor.check(false, 3, objection) }
         world.auditor.accepted(
             record: request.record,
@@ -366,7 +366,8 @@ final class SimulatedStreams: StreamConnection {
 
     /// The gateway takes no more streams; some of those that it has may be above the last one that it takes.
     func goAway(isError: Bool) {
-        let last = lastProcessed + 2 * Int32(world.dice.pick(0...Int(max(lastArrived, lastProcessed) - lastProcessed) / 2))
+        let ahead = Int(max(lastArrived, lastProcessed) - lastProcessed) / 2
+        let last = lastProcessed + 2 * Int32(world.dice.pick(0...ahead))
         goAway(isError: isError, reason: isError ? "" : "Shutdown", last: max(0, last))
     }
 
@@ -389,50 +390,5 @@ final class SimulatedStreams: StreamConnection {
         isOver = true
         held = [:]
         end(nil, after: world.dice.time(1...40))
-    }
-
-    // MARK: The end
-
-    /// Somebody in between has forgotten the connection.
-    func loseTouch() {
-        isVoid = true
-        held = [:]
-    }
-
-    /// The network or a host in between ends the connection: a part of what the gateway has is accepted, as is a part
-    /// of what is on its way.
-    func cut() {
-        guard !isOver, !isVoid else { return }
-        if stall == 0 {
-            for (frames, _) in onTheWay.prefix(world.dice.pick(0...onTheWay.count)) {
-                for case .request(let request) in frames where request.stream <= lastTaken ?? .max {
-                    held[request.stream] = request
-                }
-            }
-        }
-        for stream in held.keys.sorted() where world.dice.chance(50) {
-            guard let request = held[stream] else { continue }
-            let fate = gateway(of: request).fate(record: request.record, token: request.token, isKeyed: isKeyed)
-            if case .accepted = fate { accept(request) }
-        }
-        held = [:]
-        onTheWay = []
-        isOver = true
-        end(world.dice.chance(50) ? SimulatedFailure(reason: "reset") : nil, after: world.dice.time(0...40))
-    }
-
-    /// The worker is told that the connection has ended, after what it has not read.
-    func end(_ error: (any Error)?, after delay: VirtualTime) {
-        loop.deliver(after: delay) { [self] in
-            guard !isAbandoned, !isVoid else { return }
-            if error == nil, !incoming.isEmpty { read() }
-            guard !isAbandoned else { return }
-            abandon()
-            let reason = error.map { "\($0)" } ?? "end of stream"
-            world.note(.disconnected, worker.number, gateways[0].topic, "\(worker.name) lost \(number): \(reason)")
-            // The end of a connection that takes no more is no failure.
-            if party.pool.connection(number)?.phase == .open { world.auditor.failed(party) }
-            party.connectionEnded(attempt: Int(number), error: error)
-        }
     }
 }

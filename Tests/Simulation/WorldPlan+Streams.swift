@@ -30,8 +30,8 @@ extension WorldPlan {
         for _ in 0..<dice.pick(1...4) { addStreamFault(&dice) }
     }
 
-    /// Topics of one provider key share connections, so that none of them can be sick alone, and a key does not come and
-    /// go as certificates do.
+    /// Topics of one provider key share connections, so that none of them can be sick alone, and a key does not come
+    /// and go as certificates do.
     private mutating func chooseKeyed(_ dice: inout Dice) {
         options.keyed = []
         guard dice.chance(50) else { return }

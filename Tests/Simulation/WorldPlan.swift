@@ -73,7 +73,7 @@ struct WorldPlan: Sendable, Equatable {
         var hasRegistrations = false
         /// Topics over HTTP/2, ascending; the others speak the binary protocol. With any there are two environments.
         var streams: [Int] = []
-        /// Those of them that share a provider key, and so connections; the others have certificates.
+        /// Topics among them that share a provider key, and so connections; the others have certificates.
         var keyed: [Int] = []
         /// Longest wait for the answer to a request over HTTP/2.
         var requestTimeout = VirtualTime.seconds(10)
