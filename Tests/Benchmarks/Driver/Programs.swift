@@ -40,7 +40,8 @@ struct Programs {
     static func find(_ name: String) throws -> String {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
         // Servers lie in /usr/sbin, which not everybody's PATH has.
-        for directory in path.split(separator: ":") + ["/usr/sbin"] {
+        let directories = path.split(separator: ":").map(String.init) + ["/usr/sbin"]
+        for directory in directories {
             let candidate = "\(directory)/\(name)"
             if FileManager.default.isExecutableFile(atPath: candidate) { return candidate }
         }
