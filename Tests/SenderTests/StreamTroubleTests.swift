@@ -84,6 +84,20 @@ struct StreamTroubleTests {
         }
     }
 
+    @Test("What comes on a connection while it closes is not heard: its shard may be gone")
+    func lateWords() throws {
+        try withRequests([1]) { (bench, peer) throws in
+            peer.closesSlowly = true
+            bench.shard.leave()
+            #expect(peer.isEnded)
+            let answered = counters(of: bench)
+            peer.goAway(debugData: #"{"reason":"Shutdown"}"#)
+            peer.answerAll()
+            bench.wait(milliseconds: 100)
+            #expect(counters(of: bench) == answered)
+        }
+    }
+
     // MARK: Fates that are not known
 
     @Test(

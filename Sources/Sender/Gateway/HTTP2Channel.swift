@@ -17,6 +17,7 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
     private var requestFields: RequestFields
     private var broadcastFields: BroadcastFields
     private var context: ChannelHandlerContext?
+    /// The handshake is done and the party has not closed the connection: it hears of events.
     private var isOpen = false
     private var pings: UInt64 = 0
     private var error: (any Error)?
@@ -63,12 +64,14 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
     }
 
     func close() {
+        isOpen = false
         session.goAway()
         flush()
         context?.close(promise: nil)
     }
 
     func abort() {
+        isOpen = false
         context.map { AbortedChannel.abort($0) }
     }
 
@@ -108,7 +111,7 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
         guard isOpen else { return }
         session.receive(unwrapInboundIn(data), now: context.eventLoop.now)
         party.connectionHeard(number: number)
-        while let event = session.nextEvent() { handle(event) }
+        while isOpen, let event = session.nextEvent() { handle(event) }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
