@@ -118,6 +118,11 @@ final class Stages {
             hasCertificate: { [connectors = clients.connectors] environment, bundleID in
                 connectors.hasCertificate(environment: environment, bundleID: bundleID)
             },
+            isOnDefaultKey: { [connectors = clients.connectors] environment, bundleID in
+                let credential = connectors.credential(environment: environment, bundleID: bundleID)
+                guard case .key? = credential else { return false }
+                return !settings.isNamed(bundleID: bundleID)
+            },
             make: { [filters = clients.filters] index, environment, bundleID in
                 settings.makeTopic(index, environment: environment, bundleID: bundleID, filters: filters)
             }

@@ -1,8 +1,10 @@
 import APNsProtocol
 import BelfrySupport
+import Foundation
 import HTTP2Transport
 import NIOCore
 import PipelineCore
+import PushSchemas
 import Testing
 
 @testable import PipelineTestSupport
@@ -188,6 +190,28 @@ struct StreamCredentialTests {
         for peer in bench.service.peers { peer.answerAll() }
         bench.wait(milliseconds: 500)
         #expect(bench.service.tokens(of: Bench.news) == [1, 2, 3, 4])
+    }
+
+    @Test("Made-up bundles beyond the limit of a default key become dead letters; those that are named go on")
+    func madeUpBundles() throws {
+        let bench = Bench(over: .http2) { $0.topics[Bench.sport] = TopicOverrides() }
+        defer { bench.shard.leave() }
+        bench.setClock(unixSeconds: Self.now)
+        bench.service.providerTokens = keys.tokens
+        let most = TopicDirectory.mostOnDefaultKey
+        let madeUp = (0...most).map { "made.up.\($0)" }
+        for bundleID in madeUp + [Bench.sport] { bench.service.credentials[bundleID] = .key(keys.ids[0]) }
+        bench.assign(0)
+        let request = PushSendRequest.with { $0.packedTokens = Data(repeating: 1, count: 32) }
+        try bench.bring((madeUp + [Bench.sport, Bench.news]).map { ($0, request) })
+        bench.wait(milliseconds: 2000)
+        let letters = bench.producer.messages(of: "push.dead-letters")
+        #expect(letters.map { $0.header("reason") } == ["bundles-too-many"])
+        #expect(letters.first?.header("detail")?.contains(madeUp[most]) == true)
+        #expect(try bench.offsets(.deadLettered) == [Int64(most)])
+        #expect(bench.service.accepted.count == most + 2)
+        #expect(bench.service.accepted(of: Bench.sport) == [1] && bench.service.accepted(of: Bench.news) == [1])
+        #expect(bench.committed()?.offset == Int64(most) + 3 && bench.committed()?.metadata == "3;")
     }
 
     @Test("A certificate of the other environment gets GOAWAY only: said twice, its topic stops, others go on")

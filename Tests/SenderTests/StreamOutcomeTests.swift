@@ -54,6 +54,19 @@ struct StreamOutcomeTests {
         #expect(counters.errorResponses == [400: 1] && counters.reasons == ["BadCollapseId": 1])
     }
 
+    @Test("The memory for accepted tokens is only made for a topic that the service accepts something of")
+    func acceptedTokens() throws {
+        let bench = Bench(over: .http2)
+        defer { bench.shard.leave() }
+        bench.service.reply = { $0.token == 2 ? .refuse(.deviceTokenNotForTopic) : .accept }
+        bench.assign(0)
+        for (token, isMade) in [(1, false), (2, false), (3, true)] as [(UInt8, Bool)] {
+            try bench.bring((Bench.news, [token]))
+            bench.wait(milliseconds: 200)
+            #expect(bench.streamLane(Bench.news)?.remembersAccepted == isMade, "after token \(token)")
+        }
+    }
+
     @Test("A reason that nobody knows is told in the outcome, and is no label")
     func unknownReason() throws {
         let bench = Bench(over: .http2)

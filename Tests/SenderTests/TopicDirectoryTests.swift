@@ -7,7 +7,8 @@ import Testing
 @testable import Sender
 
 @Suite struct TopicDirectoryTests {
-    /// Makes topics and notes for which; bundles that begin with `known` have a certificate, and others that are found.
+    /// Makes topics and notes for which; bundles that begin with `known` have a certificate, those with `any` a default
+    /// key, and so have others that are found.
     private final class Maker {
         private(set) var asked: [String] = []
         var found: Set<String> = []
@@ -20,7 +21,10 @@ import Testing
             )
             return TopicDirectory(
                 environments: environments,
-                hasCertificate: { [self] _, bundleID in bundleID.hasPrefix("known") || found.contains(bundleID) },
+                hasCertificate: { [self] _, bundleID in
+                    bundleID.hasPrefix("known") || bundleID.hasPrefix("any") || found.contains(bundleID)
+                },
+                isOnDefaultKey: { _, bundleID in bundleID.hasPrefix("any") },
                 make: { [self] index, environment, bundleID in
                     asked.append("\(index) \(environment) \(bundleID)")
                     return settings.makeTopic(index, environment: environment, bundleID: bundleID, filters: nil)
@@ -137,6 +141,33 @@ import Testing
         let found = try find("more", "", in: directory)
         #expect(found.hash == .others && found.account === directory.others)
         #expect(try find("other.\(most - 1)", "", in: directory).hash != .others)
+    }
+
+    @Test("Bundles on a default key, whose names can be made up, have a limit: one more is refused and leaves no trace")
+    func onDefaultKey() throws {
+        let directory = maker.directory(["sandbox"])
+        let most = TopicDirectory.mostOnDefaultKey
+        for number in 0..<most { #expect(try topic("any.\(number)", "", in: directory).bundleID == "any.\(number)") }
+        let fault = try #require(self.fault("any.more", "", in: directory))
+        #expect(fault.reason == "bundles-too-many")
+        #expect(fault.detail.contains("any.more") && fault.detail.contains("\(most)"))
+        #expect(directory.accounts.count == most && directory.strangerCount == 0)
+        #expect(try topic("any.0", "", in: directory).index == 0, "those that are there go on")
+        #expect(try topic("known.a", "", in: directory).bundleID == "known.a", "one with a certificate needs no room")
+        #expect(try find("other", "", in: directory).account.feeding == .nothing, "one without waits, as ever")
+    }
+
+    @Test("Topics end where the tickets of requests do: bundles beyond wait, and half of the room is for certificates")
+    func mostTopics() throws {
+        let directory = maker.directory(["sandbox"])
+        let most = TopicDirectory.mostTopics
+        #expect(most == StreamTicket.mostQueues)
+        for number in 0..<most / 2 { _ = try find("known.\(number)", "", in: directory) }
+        #expect(!directory.hasRoom, "for one without a certificate")
+        for number in most / 2..<most { _ = try find("known.\(number)", "", in: directory) }
+        #expect(directory.accounts.count == most)
+        let found = try find("known.more", "", in: directory)
+        #expect(found.account === directory.others && found.hash != .others && directory.strangerCount == 1)
     }
 
     @Test("Each bundle has one topic per environment, made once, found in any order")

@@ -25,9 +25,14 @@ final class StreamLane: TopicTransport {
     /// The time of the latest refusal of a token, and whether a notification sent since then was accepted.
     private var refusedAt = MonotonicTime(nanoseconds: 0)
     private var hasAcceptedSince = false
-    /// Distinguishes newcomers from tokens accepted before; nil until a token was refused.
+    private var hasRefused = false
+    /// Distinguishes newcomers from tokens accepted before; nil until a token was accepted after one was refused. It
+    /// takes a megabyte, which a topic that the service never accepts anything for is not worth.
     private var acceptedTokens: AcceptedTokens?
     private let acceptedTokenBits: Int
+
+    /// Tokens accepted lately are remembered.
+    var remembersAccepted: Bool { acceptedTokens != nil }
 
     init(_ topic: Topic, number: UInt16, limits: StreamLimits, desk: StreamDesk) {
         self.topic = topic
@@ -251,6 +256,7 @@ final class StreamLane: TopicTransport {
         guard !confirmed.isEmpty else { return }
         desk.delegate.lane(self, confirmed: confirmed, sentAt: confirmedFrom)
         if confirmedFrom >= refusedAt { hasAcceptedSince = true }
+        if hasRefused, acceptedTokens == nil { acceptedTokens = AcceptedTokens(indexBits: acceptedTokenBits) }
         for slot in confirmed {
             acceptedTokens?.insert(checksum: queue.checksum(at: slot))
             queue.release(slot)
@@ -273,7 +279,7 @@ final class StreamLane: TopicTransport {
     private func standing(of verdict: StreamVerdict) -> TopicHealth.RefusalStanding {
         guard verdict.result == .tokenRefused else { return .afterAcceptance }
         settleConfirmed()
-        if acceptedTokens == nil { acceptedTokens = AcceptedTokens(indexBits: acceptedTokenBits) }
+        hasRefused = true
         let checksum = queue.checksum(at: verdict.slot)
         let isKnown = acceptedTokens?.contains(checksum: checksum) ?? false
         acceptedTokens?.remove(checksum: checksum)

@@ -22,6 +22,11 @@ final class TopicDirectory {
     static let mostWithoutCertificate = 100
     /// Most further bundles that have cursors of their own; the rest share ``TopicHash/others``.
     static let mostStrangers = 16_384
+    /// Most bundles whose only credential is their team's default key: publishers can make up such names. Bundles that
+    /// the operator names, by a certificate or under `topics`, do not count. [ours]
+    static let mostOnDefaultKey = 2000
+    /// Most topics, as many as a ``StreamTicket`` tells apart. The bundles beyond wait.
+    static let mostTopics = StreamTicket.mostQueues
 
     private(set) var accounts: [TopicAccount] = []
     /// Account of records that are refused as a whole.
@@ -33,10 +38,12 @@ final class TopicDirectory {
     /// Environments as records may name them; the empty name first.
     private let environmentBytes: [[UInt8]]
     private let hasCertificate: (_ environment: String, _ bundleID: String) -> Bool
+    private let isOnDefaultKey: (_ environment: String, _ bundleID: String) -> Bool
     private let make: Make
     private var indices: [Name: Int32] = [:]
     private var hashes: [TopicHash: Int32] = [:]
     private var withoutCertificate = 0
+    private var onDefaultKey = 0
     /// Bundles that wait for a certificate, or for room, by the hashes of their cursors.
     private var strangers: [TopicHash: Name] = [:]
     private var nextAlarm = MonotonicTime(nanoseconds: 0)
@@ -48,19 +55,22 @@ final class TopicDirectory {
         var bundleID: String
     }
 
+    /// - Parameter isOnDefaultKey: the bundle's only credential is its team's default key, as any bundle's would be.
     init(
         environments: [String],
         hasCertificate: @escaping (_ environment: String, _ bundleID: String) -> Bool,
+        isOnDefaultKey: @escaping (_ environment: String, _ bundleID: String) -> Bool,
         make: @escaping Make
     ) {
         self.environments = environments
         environmentBytes = [[]] + environments.map { Array($0.utf8) }
         self.hasCertificate = hasCertificate
+        self.isOnDefaultKey = isOnDefaultKey
         self.make = make
         others.feeding = .nothing
     }
 
-    /// - Throws: the key is invalid, or the environment is not configured.
+    /// - Throws: the key is invalid, the environment is not configured, or too many bundles are on a default key.
     func find(
         key: UnsafeRawBufferPointer,
         environment: UnsafeRawBufferPointer
@@ -74,7 +84,7 @@ final class TopicDirectory {
             environment: try resolve(String(decoding: environment, as: UTF8.self)),
             bundleID: String(decoding: parsed.bundleID, as: UTF8.self)
         )
-        guard let account = account(of: name, hash) else {
+        guard let account = try account(of: name, hash) else {
             // Not remembered: there may be room for the bundle later.
             return Found(hash: isKept(name, hash) ? hash : .others, account: others, shard: parsed.shard)
         }
@@ -102,8 +112,11 @@ final class TopicDirectory {
         }
     }
 
-    /// One more bundle without a certificate can have a topic.
-    var hasRoom: Bool { withoutCertificate < Self.mostWithoutCertificate }
+    /// One more bundle without a certificate can have a topic. Those that had one before and are done with count, too:
+    /// half of all topics is for bundles with a certificate.
+    var hasRoom: Bool {
+        withoutCertificate < Self.mostWithoutCertificate && accounts.count < Self.mostTopics / 2
+    }
 
     /// Bundles that wait for a certificate, or for room.
     var strangerCount: Int { strangers.count }
@@ -119,7 +132,7 @@ final class TopicDirectory {
         }
         var found: [(hash: TopicHash, account: TopicAccount)] = []
         for (hash, name) in strangers.sorted(by: { $0.key < $1.key }) {
-            guard let account = account(of: name, hash) else { continue }
+            guard let account = try? account(of: name, hash) else { continue }
             strangers[hash] = nil
             found.append((hash, account))
         }
@@ -141,16 +154,24 @@ final class TopicDirectory {
         return true
     }
 
-    private func account(of name: Name, _ hash: TopicHash) -> TopicAccount? {
+    /// The account of a bundle, made on first use; nil: there is no room yet.
+    ///
+    /// - Throws: too many bundles are on a default key.
+    private func account(of name: Name, _ hash: TopicHash) throws(RecordRefusal) -> TopicAccount? {
         if let known = indices[name] {
             hashes[hash] = known
             return accounts[Int(known)]
         }
+        guard accounts.count < Self.mostTopics else { return nil }
+        let isOnDefaultKey = isOnDefaultKey(name.environment, name.bundleID)
+        // Asked first: nothing at all is kept of a bundle that is refused.
+        if isOnDefaultKey, onDefaultKey >= Self.mostOnDefaultKey { throw Self.tooMany(with: name) }
         let isThere = hasCertificate(name.environment, name.bundleID)
         if !isThere {
             guard hasRoom else { return nil }
             withoutCertificate += 1
         }
+        if isOnDefaultKey { onDefaultKey += 1 }
         let index = Int32(accounts.count)
         let account = TopicAccount(make(index, name.environment, name.bundleID))
         // The first records of the bundle come before the next look at certificates.
@@ -159,6 +180,14 @@ final class TopicDirectory {
         indices[name] = index
         hashes[hash] = index
         return account
+    }
+
+    private static func tooMany(with name: Name) -> RecordRefusal {
+        RecordRefusal(
+            reason: "bundles-too-many",
+            detail: "\(name.bundleID) in environment \(name.environment) has neither a certificate nor an entry under "
+                + "topics; the key of keys.team alone serves \(mostOnDefaultKey) bundles at most, and does already"
+        )
     }
 
     private func resolve(_ environment: String) throws(RecordRefusal) -> String {

@@ -104,6 +104,9 @@ struct ShardSettings: Sendable {
         }
     }
 
+    /// The configuration has an entry for the bundle.
+    func isNamed(bundleID: String) -> Bool { configuration.topics[bundleID] != nil }
+
     /// Makes a topic of a configured environment.
     func makeTopic(_ index: Int32, environment: String, bundleID: String, filters: DeadTokenSets?) -> Topic {
         guard let place = environments[environment] else { preconditionFailure("the environment is configured") }
