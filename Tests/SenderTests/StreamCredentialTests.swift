@@ -192,6 +192,17 @@ struct StreamCredentialTests {
         #expect(bench.service.tokens(of: Bench.news) == [1, 2, 3, 4])
     }
 
+    @Test("A connection that topics share is reported once")
+    func reportedOnce() throws {
+        let bench = makeBench()
+        defer { bench.shard.leave() }
+        try bench.bring((Bench.news, [1]), (Bench.sport, [2]), (Self.weather, [3]))
+        bench.wait(milliseconds: 2000)
+        let topics = bench.shard.report().topics
+        #expect(topics.map(\.bundleID) == [Bench.news, Bench.sport, Self.weather])
+        #expect(bench.service.peers.count == 2 && topics.map(\.openConnections) == [1, 0, 1])
+    }
+
     @Test("Made-up bundles beyond the limit of a default key become dead letters; those that are named go on")
     func madeUpBundles() throws {
         let bench = Bench(over: .http2) { $0.topics[Bench.sport] = TopicOverrides() }

@@ -155,6 +155,13 @@ final class StreamDesk {
     /// The topics that a party's connections are for.
     private func members(of party: StreamParty) -> [StreamLane] { lanes.filter { $0.party === party } }
 
+    /// The open connections that a report gives to a topic: its party's, if it is the first of the party's topics. So
+    /// each connection is reported once.
+    func openConnections(of lane: StreamLane) -> Int {
+        guard let party = lane.party, lanes.first(where: { $0.party === party }) === lane else { return 0 }
+        return party.pool.openCount
+    }
+
     /// The topic that a connection is counted for: the first that waits, else any.
     private func leader(of party: StreamParty) -> StreamLane? {
         let members = members(of: party)

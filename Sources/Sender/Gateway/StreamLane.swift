@@ -46,7 +46,7 @@ final class StreamLane: TopicTransport {
 
     var inFlightCount: Int { queue.inFlightCount }
     var waitingCount: Int { queue.waitingCount }
-    var openConnections: Int { party?.pool.openCount ?? 0 }
+    var openConnections: Int { desk.openConnections(of: self) }
     /// Contents in memory.
     var keptContents: Int { contents.count { $0 != nil } }
     var isQuiet: Bool { queue.inFlightCount == 0 }

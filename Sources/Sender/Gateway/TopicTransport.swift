@@ -10,6 +10,7 @@ protocol TopicTransport: AnyObject {
     var inFlightCount: Int { get }
     /// Notifications not yet handed to a connection, or to be sent again.
     var waitingCount: Int { get }
+    /// Open connections, each counted for one topic alone.
     var openConnections: Int { get }
     /// No notification of the topic is with a gateway, and none can be: its connections are closed, or take nothing.
     var isQuiet: Bool { get }
