@@ -117,6 +117,8 @@ final class Commits {
             }
         } else if answer == .stored || answer == .unknown {
             doubted.formUnion(sent.map(\.partition.number))
+            // An older position may be stored: until the newest is, a take-over would repeat what lies between.
+            nextCommit = clock()
         }
         permit.commitAnswered(number, answer)
         if let error {
