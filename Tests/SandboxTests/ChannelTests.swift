@@ -208,10 +208,84 @@ struct ChannelTests {
         #expect(counters.accepted == 2)
     }
 
-    @Test("A channel that stores messages takes an expiration")
-    func expiration() throws {
-        let call = broadcast(to: try create(policy: 1)).with(["apns-expiration": "\(APIFixture.now + 60)"])
+    // MARK: Storage
+
+    /// A broadcast that may be stored for so many seconds.
+    private func keep(_ channel: String, n: Int, seconds: UInt32 = 60) throws {
+        let call = broadcast(to: channel, n: n).with(["apns-expiration": "\(APIFixture.now + seconds)"])
         #expect(try client.reply(call)?.status == 200)
+    }
+
+    private func set(_ device: Int, _ state: DevicePopulation.Reachability, after seconds: UInt32 = 0) {
+        fixture.topic().withLedger { $0.set(device, state, now: APIFixture.now + seconds) }
+    }
+
+    @Test("A channel that stores messages keeps the most recent one for devices that are offline")
+    func mostRecent() throws {
+        let channel = try create(policy: 1)
+        subscribe(0..<3, to: channel)
+        set(0, .offline)
+        set(1, .uninstalled)
+        try keep(channel, n: 1)
+        #expect(counters == ChannelList.Counters(accepted: 1, delivered: 1, stored: 1, missed: 1))
+        try keep(channel, n: 2)
+        #expect(counters == ChannelList.Counters(accepted: 2, delivered: 2, stored: 1, missed: 3))
+
+        let topic = fixture.topic()
+        let instance = topic.withLedger { $0.population.instance(0) }
+        let presentation = topic.withLedger { $0.present(instance, connection: 1, now: APIFixture.now) }
+        #expect(presentation == .online)
+        let parcel = topic.withLedger { $0.outbox.takeParcel(0, connection: 1, limit: 9) }
+        #expect(parcel.deliveries.map(\.payload) == [Frame.payload(n: 2)])
+        #expect(parcel.deliveries.map(\.pushType) == [.liveactivity])
+        #expect(counters == ChannelList.Counters(accepted: 2, delivered: 3, stored: 0, missed: 3))
+        set(0, .offline)
+        set(0, .online)
+        #expect(counters.delivered == 3, "each device gets it once")
+    }
+
+    @Test("A stored broadcast ends with its expiration, the app, the subscription or the channel")
+    func storedInVain() throws {
+        let channel = try create(policy: 1)
+        subscribe(0..<4, to: channel)
+        for device in 0..<4 { set(device, .offline) }
+        try keep(channel, n: 1)
+        #expect(counters == ChannelList.Counters(accepted: 1, delivered: 0, stored: 4, missed: 0))
+        set(0, .online, after: 60)
+        set(1, .uninstalled)
+        let isEnded = fixture.topic().withLedger { $0.channels.setSubscribed(false, 2..<3, to: channel) }
+        #expect(isEnded && counters == ChannelList.Counters(accepted: 1, delivered: 0, stored: 1, missed: 3))
+        #expect(try client.reply(management("DELETE", channel: channel))?.status == 204)
+        #expect(counters == ChannelList.Counters(accepted: 1, delivered: 0, stored: 0, missed: 4))
+        set(3, .online)
+        #expect(counters.delivered == 0)
+    }
+
+    @Test("A broadcast that may not be stored leaves the one that is stored in its place")
+    func notToBeStored() throws {
+        let channel = try create(policy: 1)
+        subscribe(0..<1, to: channel)
+        set(0, .offline)
+        try keep(channel, n: 1)
+        #expect(try client.reply(broadcast(to: channel, n: 2))?.status == 200)
+        #expect(counters == ChannelList.Counters(accepted: 2, delivered: 0, stored: 1, missed: 1))
+        fixture.topic().withLedger { _ = $0.renew(0, now: APIFixture.now) }
+        #expect(counters.delivered == 1 && counters.stored == 0, "a new token does not matter")
+    }
+
+    @Test("A stored broadcast that a device does not take waits for it again")
+    func untakenAgain() throws {
+        let channel = try create(policy: 1)
+        subscribe(0..<1, to: channel)
+        let topic = fixture.topic()
+        let instance = topic.withLedger { $0.population.instance(0) }
+        _ = topic.withLedger { $0.present(instance, connection: 1, now: APIFixture.now) }
+        try keep(channel, n: 1)
+        try keep(channel, n: 2)
+        topic.withLedger { $0.leave(0, connection: 1, now: APIFixture.now) }
+        #expect(counters == ChannelList.Counters(accepted: 2, delivered: 0, stored: 1, missed: 1))
+        set(0, .online)
+        #expect(counters == ChannelList.Counters(accepted: 2, delivered: 1, stored: 0, missed: 1))
     }
 
     @Test("An answer that is held back is the same")
@@ -252,10 +326,11 @@ struct ChannelTests {
         _ = try client.reply(broadcast(to: channel, n: 3))
         let answer = api.respond(method: "GET", path: "/channels", query: "topic=\(APIFixture.news)", body: [])
         let expected =
-            #"[{"accepted":1,"channel":"\#(channel)","marks":[3],"storagePolicy":0,"subscribers":5}]"#
+            #"[{"accepted":1,"channel":"\#(channel)","marks":[3],"storagePolicy":0,"subscribers":5,"waiting":0}]"#
         #expect(String(decoding: answer.body, as: UTF8.self) == expected)
         let stats = String(decoding: JSONText.encode(StatsDocument(of: fixture.service)), as: UTF8.self)
-        #expect(stats.contains(#""channels":{"accepted":1,"delivered":5,"missed":0,"registered":1}"#))
+        let counts = #""channels":{"accepted":1,"delivered":5,"missed":0,"registered":1,"stored":0,"subscribers":5}"#
+        #expect(stats.contains(counts))
     }
 
     @Test("A channel remembers its last broadcasts, and has a limited number of subscribers")
@@ -263,7 +338,10 @@ struct ChannelTests {
         var list = ChannelList()
         var random = SplitMix64(seed: 1)
         let id = try #require(list.create(storesMessages: false, random: &random))
-        for mark in 0..<UInt32(SandboxLimits.channelMarks + 1) { list.noteAcceptance(id, mark: mark) }
+        let message = BroadcastMessage(payload: [], expiration: 0, priority: .immediate)
+        for mark in 0..<UInt32(SandboxLimits.channelMarks + 1) {
+            _ = list.broadcast(message, mark: mark, to: id, now: APIFixture.now) { _ in .takes }
+        }
         #expect(list[id]?.marks.first == 1 && list[id]?.marks.count == SandboxLimits.channelMarks)
         let most = UInt32(SandboxLimits.channelSubscribers)
         let isTaken = list.setSubscribed(true, 0..<most, to: id)

@@ -316,7 +316,7 @@ struct ControlTests {
             let stats = try await sandbox.control("GET", "/stats?x=1")
             #expect(stats.status == 200)
             let devices = #"{"offline":0,"online":1000,"removed":0,"uninstalled":0}"#
-            let channels = #"{"accepted":0,"delivered":0,"missed":0,"registered":0}"#
+            let channels = #"{"accepted":0,"delivered":0,"missed":0,"registered":0,"stored":0,"subscribers":0}"#
             let list = #"{"arrived":0,"taken":0,"waiting":0}"#
             let topic =
                 #"{"accepted":0,"channels":\#(channels),"coalesced":0,"delivered":0,"devices":\#(devices),"#

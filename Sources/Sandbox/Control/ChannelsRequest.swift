@@ -27,6 +27,8 @@ extension ControlAPI {
         /// 0: no message is stored; 1: the most recent one.
         let storagePolicy: Int
         let subscribers: Int
+        /// Of these: the message that is stored waits for them.
+        let waiting: Int
         /// Broadcasts taken.
         let accepted: Int
         /// The values of `n` in the payloads of the last ones, in order; see ``PayloadMark``.
@@ -66,6 +68,7 @@ extension ControlAPI {
                         channel: id,
                         storagePolicy: channel.storesMessages ? 1 : 0,
                         subscribers: channel.subscriberCount,
+                        waiting: channel.waitingCount,
                         accepted: channel.accepted,
                         marks: channel.marks
                     )

@@ -27,10 +27,14 @@ struct StatsDocument: Encodable {
     struct Channels: Encodable {
         /// Channels there are.
         let registered: Int
+        /// Subscriptions to them.
+        let subscribers: Int
         /// Broadcasts taken.
         let accepted: Int
         /// Reached a subscriber.
         let delivered: Int
+        /// Wait for a subscriber now.
+        let stored: Int
         /// Did not reach a subscriber.
         let missed: Int
     }
@@ -155,8 +159,10 @@ extension StatsDocument.Topic {
         let broadcasts = ledger.channels.counters
         channels = StatsDocument.Channels(
             registered: ledger.channels.count,
+            subscribers: ledger.channels.subscribers,
             accepted: broadcasts.accepted,
             delivered: broadcasts.delivered,
+            stored: broadcasts.stored,
             missed: broadcasts.missed
         )
     }

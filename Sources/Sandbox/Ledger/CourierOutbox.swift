@@ -19,8 +19,8 @@ struct CourierOutbox: Sendable {
         var pushType: PushType?
         /// Of the provider API only; empty: none.
         var collapseID: [UInt8] = []
-        /// It came over a channel, and stands in that one's books.
-        var isBroadcast = false
+        /// Of what came over a channel, and stands in that one's books.
+        var broadcast: BroadcastName?
 
         /// Bytes that count for the limit: more than it takes in memory.
         fileprivate var bytes: Int { payload.count + 64 }

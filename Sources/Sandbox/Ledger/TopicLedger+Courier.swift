@@ -60,8 +60,10 @@ extension TopicLedger {
     /// Finds another fate for notifications that were counted as delivered but never taken by their device.
     mutating func takeBack(_ deliveries: [CourierOutbox.Delivery], now: UInt32) {
         for delivery in deliveries {
-            guard !delivery.isBroadcast else {
-                channels.takeBack()
+            if let broadcast = delivery.broadcast {
+                let device = delivery.instance.device
+                let isOffline = population.state(Int(device)) == .offline
+                channels.takeBack(broadcast, from: device, isOffline: isOffline)
                 continue
             }
             let isValid = delivery.payload.withUnsafeBytes { PayloadReading.read($0).isValid }

@@ -156,6 +156,7 @@ extension TopicLedger {
         guard population.state(device) != reachability else { return }
         population.set(device, reachability)
         settle(population.instance(device), reachability, now: now)
+        settleBroadcasts(UInt32(device), reachability, now: now)
     }
 
     /// The app on a device gets a new token, since the device was restored or wiped [13]: the old one becomes invalid,
@@ -168,6 +169,7 @@ extension TopicLedger {
     mutating func renew(_ device: Int, now: UInt32) -> AppInstance {
         discardStored(UInt32(device))
         population.renew(device)
+        settleBroadcasts(UInt32(device), .online, now: now)
         return population.instance(device)
     }
 
