@@ -12,6 +12,7 @@ const STATUS_NAMES = {
 const SUMS = [
   "accepted", "delivered", "stored", "coalesced", "expired", "feedback", "evicted", "held", "invalidJSON", "discarded",
 ];
+const CHANNEL_COUNTS = ["registered", "subscribers", "accepted", "delivered", "stored", "missed"];
 const STATES = ["online", "offline", "uninstalled", "removed"];
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
@@ -109,6 +110,12 @@ export class Numbers {
     for (const state of STATES) {
       const count = this.topicsOf(stats).reduce((sum, [, topic]) => sum + (topic.devices?.[state] ?? 0), 0);
       put(`devices-${state}`, totalText(count), whole.format(count));
+    }
+    for (const name of CHANNEL_COUNTS) {
+      const count = this.topicsOf(stats).reduce((sum, [, topic]) => sum + (topic.channels?.[name] ?? 0), 0);
+      put(`channels-${name}`, totalText(count), whole.format(count));
+      // Most topics have none: no room is taken before there is one.
+      if (name === "registered") document.getElementById("channels").hidden = count === 0;
     }
     put("open", whole.format(stats.connections.open));
     put("connections", totalText(stats.connections.total));
