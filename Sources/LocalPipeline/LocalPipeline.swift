@@ -259,7 +259,8 @@ public final class LocalPipeline {
             brokers: brokers,
             redisURL: redisURL,
             gateway: options.gateway ?? (options.transport == .http2 ? api : gateway),
-            feedback: "127.0.0.1:\(ports.feedback)"
+            feedback: "127.0.0.1:\(ports.feedback)",
+            api: api
         )
         try configuration.text.write(toFile: configurationFile, atomically: true, encoding: .utf8)
     }

@@ -8,6 +8,8 @@ struct PipelineConfiguration {
     var gateway: String
     /// `host:port`.
     var feedback: String
+    /// `host:port` of the sandbox's provider API, which manages channels too.
+    var api: String
 
     /// In YAML.
     var text: String {
@@ -18,7 +20,7 @@ struct PipelineConfiguration {
             redis: {url: "\(redisURL)"\(options.redisSettings)}
             environments:
               sandbox:
-                transport: \(options.transport.rawValue)
+                \(transport)
                 gateways: [\(gateway)]
                 feedback: \(feedback)
                 trust: pki/ca.pem
@@ -30,6 +32,14 @@ struct PipelineConfiguration {
             \(keys)
 
             """
+    }
+
+    /// The interface, and over HTTP/2 the place where channels are managed.
+    private var transport: String {
+        switch options.transport {
+        case .binary: "transport: binary"
+        case .http2: "transport: http2\n    channels: \(api)"
+        }
     }
 
     /// The provider key, and the topics that use it though they have a certificate.

@@ -16,6 +16,18 @@ public struct SandboxControl: Sendable {
             public var arrived: Int
         }
 
+        /// Counts of a topic's channels.
+        public struct Channels: Decodable, Sendable {
+            /// Broadcasts taken.
+            public var accepted: Int
+            /// Reached a subscriber.
+            public var delivered: Int
+            /// Wait for a subscriber now.
+            public var stored: Int
+            /// Did not reach a subscriber.
+            public var missed: Int
+        }
+
         public struct Topic: Decodable, Sendable {
             public var accepted: Int
             public var distinct: Int
@@ -23,6 +35,7 @@ public struct SandboxControl: Sendable {
             public var discarded: Int
             public var feedback: Int
             public var feedbackList: FeedbackList
+            public var channels: Channels
         }
 
         public struct Connections: Decodable, Sendable {
@@ -59,6 +72,12 @@ public struct SandboxControl: Sendable {
     public func setDevices(topic: String, first: Int, count: Int, state: String) async throws {
         let body = "{\"topic\":\"\(topic)\",\"first\":\(first),\"count\":\(count),\"state\":\"\(state)\"}"
         _ = try await send("POST", "/devices", body: body)
+    }
+
+    /// `POST /subscriptions`: devices subscribe to a channel.
+    public func subscribe(topic: String, channel: String, first: Int, count: Int) async throws {
+        let body = "{\"topic\":\"\(topic)\",\"channel\":\"\(channel)\",\"first\":\(first),\"count\":\(count)}"
+        _ = try await send("POST", "/subscriptions", body: body)
     }
 
     /// `POST /feedback`: lists apps as missing.

@@ -14,7 +14,8 @@ extension IntegrationTests {
                 brokers: "127.0.0.1:9092",
                 redisURL: "redis://127.0.0.1:6379",
                 gateway: "127.0.0.1:2197",
-                feedback: "127.0.0.1:2196"
+                feedback: "127.0.0.1:2196",
+                api: "127.0.0.1:2198"
             )
             return try BelfryConfiguration.load(
                 yaml: configuration.text,
@@ -30,6 +31,7 @@ extension IntegrationTests {
             let environment = try #require(configuration.environments.first)
             #expect(environment.transport == .http2)
             #expect(environment.gateways.map(\.description) == ["127.0.0.1:2197"])
+            #expect(environment.channels?.description == "127.0.0.1:2198")
             #expect(configuration.certificates.directory == "/dir/pki")
             #expect(configuration.keys.directory == "/dir/pki/keys")
             #expect(configuration.keys.team == PipelineTransport.team)
@@ -42,6 +44,7 @@ extension IntegrationTests {
             #expect(LocalPipeline.Options().transport == .binary)
             let configuration = try Self.load(.binary)
             #expect(configuration.environments.map(\.transport) == [.binary])
+            #expect(configuration.environments.first?.channels == nil)
             #expect(configuration.keys.directory == nil && configuration.topics.isEmpty)
         }
 

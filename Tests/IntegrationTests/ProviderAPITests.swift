@@ -74,6 +74,47 @@ extension IntegrationTests {
             }
         }
 
+        @Test("A broadcast is one notification, which is confirmed; its subscribers get it, the offline ones later")
+        func broadcast() async throws {
+            try await withProviderAPI { run in
+                let sandbox = run.pipeline.sandbox
+                let channel = try run.makeChannel()
+                try await sandbox.subscribe(topic: news, channel: channel, first: 0, count: 10)
+                try await sandbox.setDevices(topic: news, first: 0, count: 3, state: "offline")
+                let outcome = try run.broadcast(to: channel)
+                #expect(outcome.kind == .confirmed && outcome.bundleID == news)
+                #expect(outcome.tokenIndex == 0 && outcome.token.isEmpty)
+                let stats = try await sandbox.stats()
+                let channels = try #require(stats.topics[news]?.channels)
+                #expect(channels.accepted == 1 && channels.delivered == 7 && channels.stored == 3)
+                #expect(stats.accepted == 0, "it stands in no book of notifications to devices")
+
+                try await sandbox.setDevices(topic: news, first: 0, count: 3, state: "online")
+                let later = try #require(try await sandbox.stats().topics[news]?.channels)
+                #expect(later.delivered == 10 && later.stored == 0 && later.missed == 0)
+            }
+        }
+
+        @Test("A broadcast to a channel that is gone is rejected, and stops nothing")
+        func goneChannel() async throws {
+            try await withProviderAPI { run in
+                let channel = try run.makeChannel()
+                try run.pipeline.run(
+                    "channels",
+                    "delete",
+                    "--config",
+                    run.pipeline.configurationFile,
+                    "--topic",
+                    news,
+                    "--channel",
+                    channel
+                )
+                let outcome = try run.broadcast(to: channel)
+                #expect(outcome.kind == .rejected && outcome.status == 400 && outcome.reason == "ChannelNotRegistered")
+                #expect(try run.deliver().kind == .confirmed)
+            }
+        }
+
         @Test("A token that is none gets a tombstone once a later request was accepted, until it registers")
         func badDeviceToken() async throws {
             try await withProviderAPI { run in
@@ -142,6 +183,31 @@ private final class ProviderAPIRun {
 
     func deliver(to token: [UInt8]) throws -> PushOutcome {
         try kafka.publish([try records.record(to: [token])])
+        return try lastOutcome()
+    }
+
+    /// Makes a channel that stores messages, at the service, and returns its id.
+    func makeChannel() throws -> String {
+        try pipeline.run(
+            "channels",
+            "create",
+            "--config",
+            pipeline.configurationFile,
+            "--topic",
+            news,
+            "--store-messages"
+        )
+    }
+
+    /// Publishes a broadcast that may be stored for an hour, and waits for the outcome.
+    func broadcast(to channel: String) throws -> PushOutcome {
+        var record = try records.record(to: []) { request in
+            request.channel = channel
+            request.priority = 10
+            request.expiration = unixSeconds() + 3600
+        }
+        record.notifications = 1
+        try kafka.publish([record])
         return try lastOutcome()
     }
 
