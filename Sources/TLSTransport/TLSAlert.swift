@@ -36,6 +36,11 @@ public struct TLSAlert: RawRepresentable, Hashable, Sendable, CustomStringConver
         }
     }
 
+    /// The cause, behind ``description`` in a sentence, where OpenSSL's text leads nobody to it; else empty.
+    var explanation: String {
+        self == .noApplicationProtocol ? ": it speaks none of the protocols that are offered to it (ALPN)" : ""
+    }
+
     /// OpenSSL's text for the alert, and its number, as in `certificate revoked (alert 44)`.
     public var description: String {
         let words = SSL_alert_desc_string_long(Int32(rawValue)).map { String(cString: $0) } ?? "unknown"

@@ -13,7 +13,7 @@ extension TLSError {
             self =
                 alert.isAboutCertificate
                 ? .certificateRefused(alert: alert, openSSLErrors: texts)
-                : .protocolFailure(reason: "the peer sent \(alert)", openSSLErrors: texts)
+                : .protocolFailure(reason: "the peer sent \(alert)" + alert.explanation, openSSLErrors: texts)
         } else if errors.contains(where: { $0.isSSL(SSL_R_CERTIFICATE_VERIFY_FAILED) }) {
             let reason = X509_verify_cert_error_string(verifyResult).map { String(cString: $0) } ?? "unknown"
             self = .peerNotTrusted(reason: reason, serverName: serverName, openSSLErrors: texts)

@@ -4,9 +4,12 @@ import Synchronization
 /// Keeps the messages of warnings and errors, for tests.
 final class LogLines: Sendable {
     private let lines = Mutex<[String]>([])
+    private let problems = Mutex<[String]>([])
     private let news = AsyncStream<String>.makeStream()
 
     var messages: [String] { lines.withLock { $0 } }
+    /// The values of `error` beside them, of those that have one.
+    var errors: [String] { problems.withLock { $0 } }
 
     var logger: Logger {
         Logger(label: "test") { _ in Handler(lines: self) }
@@ -29,6 +32,7 @@ final class LogLines: Sendable {
 
         func log(event: LogEvent) {
             lines.lines.withLock { $0.append(event.message.description) }
+            if let error = event.metadata?["error"] { lines.problems.withLock { $0.append("\(error)") } }
             lines.news.continuation.yield(event.message.description)
         }
     }

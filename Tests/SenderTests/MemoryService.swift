@@ -43,6 +43,15 @@ final class MemoryService {
         case reset(HTTP2ErrorCode)
     }
 
+    /// A host that is no provider API.
+    enum Stranger: Sendable {
+        case agreesOn(protocol: String)
+        /// These are its first words.
+        case says(String)
+    }
+
+    /// Opens the connections to come instead; nil: the service does.
+    var stranger: Stranger?
     /// The answer to each request.
     var reply: (Request) -> Reply = { _ in .accept }
     /// By bundle; for others there is a certificate of theirs.
@@ -169,10 +178,13 @@ final class MemoryPeer {
         )
         let channel = EmbeddedChannel(handlers: [MemoryWire(self), provider], loop: eventLoop)
         self.channel = channel
+        let chosen = if case .agreesOn(let name)? = service.stranger { name } else { "h2" }
         channel.pipeline.syncOperations.fireUserInboundEventTriggered(
-            TLSHandshakeCompleted(version: "TLSv1.3", cipher: "", applicationProtocol: "h2", peer: nil)
+            TLSHandshakeCompleted(version: "TLSv1.3", cipher: "", applicationProtocol: chosen, peer: nil)
         )
-        flush()
+        guard case .says(let words)? = service.stranger else { return flush() }
+        channel.pipeline.syncOperations.fireChannelRead(NIOAny(ByteBuffer(string: words)))
+        channel.pipeline.syncOperations.fireChannelReadComplete()
     }
 
     // MARK: What the test does

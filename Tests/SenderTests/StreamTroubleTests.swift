@@ -55,6 +55,28 @@ struct StreamTroubleTests {
         }
     }
 
+    @Test(
+        "A host that does not speak HTTP/2 is told of in words for people, and what waits is not lost",
+        arguments: [
+            (.agreesOn(protocol: "http/1.1"), "the gateway speaks http/1.1 here, not HTTP/2"),
+            (.says("HTTP/1.1 400 Bad Request\r\n\r\n"), "does not speak HTTP/2: its first bytes are \"HTTP/1.1 400"),
+        ] as [(MemoryService.Stranger, String)]
+    )
+    func stranger(_ stranger: MemoryService.Stranger, words: String) throws {
+        let bench = Bench(over: .http2)
+        defer { bench.shard.leave() }
+        bench.service.stranger = stranger
+        bench.assign(0)
+        try bench.bring((Bench.news, [1]))
+        bench.wait(milliseconds: 500)
+        #expect(bench.lines.errors.first?.contains(words) == true)
+        #expect(bench.service.requests.isEmpty)
+        bench.service.stranger = nil
+        bench.wait(milliseconds: 10_000)
+        #expect(bench.service.accepted(of: Bench.news) == [1])
+        #expect(try bench.offsets(.confirmed) == [0])
+    }
+
     @Test("Refused streams go again, and are no resends")
     func refusedStreams() throws {
         try withRequests([1, 2, 3, 4, 5]) { (bench, peer) throws in

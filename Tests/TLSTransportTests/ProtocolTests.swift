@@ -41,6 +41,7 @@ struct ProtocolTests {
         #expect(pair.serverRecorder.seen.handshake == nil)
         let seenByClient = try #require(pair.clientRecorder.seen.errors.first??.description)
         #expect(seenByClient.contains("the peer sent \(TLSAlert.noApplicationProtocol)"))
+        #expect(seenByClient.contains("it speaks none of the protocols that are offered to it (ALPN)"))
         let seenByServer = try #require(pair.serverRecorder.seen.errors.first??.description)
         #expect(seenByServer.contains("the client offers none of the protocols that this server speaks"))
     }
