@@ -89,6 +89,18 @@ import Testing
         #expect(probe.wanted == .reconnect)
     }
 
+    @Test("A host that speaks another protocol has read nothing: no request is suspected, and the wait is a gateway's")
+    func foreignProtocol() {
+        let probe = PoolProbe()
+        probe.wait()
+        let number = probe.open()
+        let loss = probe.end(number, .foreignProtocol)
+        #expect(loss?.isUnread == true && loss?.isSilent == false)
+        #expect(probe.wanted == nil)
+        probe.pass(.seconds(60))
+        #expect(probe.wanted == .reconnect)
+    }
+
     @Test("The wait after a failed attempt is shortened when the gateway answers another party")
     func gatewayAnswers() {
         let probe = PoolProbe()

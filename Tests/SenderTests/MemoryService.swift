@@ -178,6 +178,7 @@ final class MemoryPeer {
         )
         let channel = EmbeddedChannel(handlers: [MemoryWire(self), provider], loop: eventLoop)
         self.channel = channel
+        isFrozen = service.stranger != nil
         let chosen = if case .agreesOn(let name)? = service.stranger { name } else { "h2" }
         channel.pipeline.syncOperations.fireUserInboundEventTriggered(
             TLSHandshakeCompleted(version: "TLSv1.3", cipher: "", applicationProtocol: chosen, peer: nil)

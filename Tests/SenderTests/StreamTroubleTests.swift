@@ -72,7 +72,7 @@ struct StreamTroubleTests {
         #expect(bench.lines.errors.first?.contains(words) == true)
         #expect(bench.service.requests.isEmpty)
         bench.service.stranger = nil
-        bench.wait(milliseconds: 10_000)
+        bench.wait(milliseconds: 30_000)
         #expect(bench.service.accepted(of: Bench.news) == [1])
         #expect(try bench.offsets(.confirmed) == [0])
     }
@@ -212,7 +212,7 @@ struct StreamTroubleTests {
         }
         bench.assign(0)
         try bench.bring((Bench.news, Array(1...10)))
-        bench.wait(milliseconds: 60_000)
+        bench.wait(milliseconds: 30_000)
         #expect(Set(bench.service.accepted.map(\.token)) == Set((1...10).filter { $0 != 5 }))
         #expect(try bench.offsets(.deadLettered).count == 1 && bench.outcomes().count == 10)
         #expect(bench.producer.messages(of: "push.dead-letters").count == 1)

@@ -91,7 +91,7 @@ extension LaneStateMachine {
         switch end {
         case .closedHere:
             phase = .disconnected
-        case .failed, .peerDead:
+        case .failed, .peerDead, .foreignProtocol:
             failures += 1
             phase = .waiting(until: now + limits.backoff.delay(failures: failures, random: random))
             guard end == .failed, wasOpen, sentEnd > settledEnd else { break }

@@ -57,6 +57,8 @@ public enum ConnectionEnd: Equatable, Sendable {
     case peerDead
     /// The peer refused our certificate: a matter of the topic, not of the network.
     case certificateRefused
+    /// The peer does not speak our protocol, so that it has read nothing: a host that is no gateway.
+    case foreignProtocol
     /// We closed it.
     case closedHere
 }

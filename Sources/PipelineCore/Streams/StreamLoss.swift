@@ -5,7 +5,7 @@ public struct StreamLoss: Equatable, Sendable {
     public var openedAt: MonotonicTime
     /// The peer ended it without saying why, so one of the requests may be the reason.
     public var isSilent: Bool
-    /// The peer refused our certificate: it has read none of the requests.
+    /// The peer refused our certificate, or speaks another protocol: it has read none of the requests.
     public var isUnread: Bool
     /// Requests that were in flight, of all queues.
     public var inFlight: Int

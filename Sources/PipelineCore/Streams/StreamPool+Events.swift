@@ -117,12 +117,14 @@ extension StreamPool {
             // The reason to drain was a failure or none.
             guard connection.phase != .draining else { break }
             countFailure(connection.phase == .connecting ? .gateway : .other, now: now, random: random())
+        case .foreignProtocol:
+            countFailure(.gateway, now: now, random: random())
         }
         return StreamLoss(
             connection: number,
             openedAt: connection.openedAt,
             isSilent: end == .failed && connection.phase != .connecting && !connection.isDismissed,
-            isUnread: end == .certificateRefused,
+            isUnread: end == .certificateRefused || end == .foreignProtocol,
             inFlight: connection.openStreams
         )
     }

@@ -299,6 +299,7 @@ extension StreamParty: ConnectionOwner {
         guard pool.connection(number) != nil else { return }
         let wasOpen = connections.removeValue(forKey: number) != nil
         let isRefused = (error as? TLSError)?.isCertificateRefused ?? false
+        let isForeign = if case .notHTTP2? = error as? HTTP2Failure { true } else { false }
         var metadata = metadata(number)
         metadata["error"] = .string(error.map(connectionProblem) ?? "end of stream")
         metadata["certificate-refused"] = .stringConvertible(isRefused)
@@ -307,10 +308,10 @@ extension StreamParty: ConnectionOwner {
         desk.settle()
         desk.disconnected(
             self,
-            isRefused ? .certificateRefused : !wasOpen ? .connectFailed : error == nil ? .endOfStream : .failure
+            isRefused ? .certificateRefused : !wasOpen || isForeign ? .connectFailed : error == nil ? .endOfStream : .failure
         )
         connector.noteFailure()
-        lose(number, isRefused ? .certificateRefused : .failed)
+        lose(number, isRefused ? .certificateRefused : isForeign ? .foreignProtocol : .failed)
         pump(now: now)
     }
 }
