@@ -54,6 +54,22 @@ public nonisolated struct PushDeviceToken: Sendable {
     set {value = .hex(newValue)}
   }
 
+  /// In a request with a structured notification: the number on this token's icon, in place of the notification's.
+  public var badge: UInt32 {
+    get {_badge ?? 0}
+    set {_badge = newValue}
+  }
+  /// Returns true if `badge` has been explicitly set.
+  public var hasBadge: Bool {self._badge != nil}
+  /// Clears the value of `badge`. Subsequent reads from it will return its default value.
+  public mutating func clearBadge() {self._badge = nil}
+
+  /// The language of this token, a BCP 47 tag, in place of the one it was registered with. Empty: that one.
+  public var locale: String = String()
+
+  /// What fills the places of `loc_key`'s text on this token, in place of the alert's `loc_args`. Empty: those.
+  public var locArgs: [String] = []
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   /// Exactly one of the two is set.
@@ -66,6 +82,8 @@ public nonisolated struct PushDeviceToken: Sendable {
   }
 
   public init() {}
+
+  fileprivate var _badge: UInt32? = nil
 }
 
 // MARK: - Code below here is support for the SwiftProtobuf runtime.
@@ -74,7 +92,7 @@ fileprivate nonisolated let _protobuf_package = "belfry.push.v1"
 
 nonisolated extension PushDeviceToken: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".DeviceToken"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}raw\0\u{1}hex\0\u{c}\u{3}\u{3}")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}raw\0\u{1}hex\0\u{1}badge\0\u{1}locale\0\u{3}loc_args\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -98,6 +116,9 @@ nonisolated extension PushDeviceToken: SwiftProtobuf.Message, SwiftProtobuf._Mes
           self.value = .hex(v)
         }
       }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self._badge) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.locale) }()
+      case 5: try { try decoder.decodeRepeatedStringField(value: &self.locArgs) }()
       default: break
       }
     }
@@ -119,11 +140,23 @@ nonisolated extension PushDeviceToken: SwiftProtobuf.Message, SwiftProtobuf._Mes
     }()
     case nil: break
     }
+    try { if let v = self._badge {
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 3)
+    } }()
+    if !self.locale.isEmpty {
+      try visitor.visitSingularStringField(value: self.locale, fieldNumber: 4)
+    }
+    if !self.locArgs.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.locArgs, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: PushDeviceToken, rhs: PushDeviceToken) -> Bool {
     if lhs.value != rhs.value {return false}
+    if lhs._badge != rhs._badge {return false}
+    if lhs.locale != rhs.locale {return false}
+    if lhs.locArgs != rhs.locArgs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
