@@ -33,10 +33,11 @@ public nonisolated struct PushDeviceToken: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// Exactly one of the two is set.
+  /// Exactly one of the two is set; there is no default.
   public var value: PushDeviceToken.OneOf_Value? = nil
 
-  /// The token's bytes as the device handed them to the app: 32, or up to 100 where the gateway takes them.
+  /// The token's bytes as the device handed them to the app: 32, or up to `token-limit` of the environment, which is
+  /// at most 100. In the JSON mapping base64.
   public var raw: Data {
     get {
       if case .raw(let v)? = value {return v}
@@ -45,7 +46,7 @@ public nonisolated struct PushDeviceToken: Sendable {
     set {value = .raw(newValue)}
   }
 
-  /// The same bytes as hexadecimal digits of either case, without spaces or brackets.
+  /// The same bytes as hexadecimal digits of either case, without spaces or brackets: 64 to 200 digits.
   public var hex: String {
     get {
       if case .hex(let v)? = value {return v}
@@ -54,7 +55,8 @@ public nonisolated struct PushDeviceToken: Sendable {
     set {value = .hex(newValue)}
   }
 
-  /// In a request with a structured notification: the number on this token's icon, in place of the notification's.
+  /// In a request with a structured notification: the number on this token's icon, in place of the notification's;
+  /// 0 to 4294967295, and 0 takes it away. Absent: the notification's.
   public var badge: UInt32 {
     get {_badge ?? 0}
     set {_badge = newValue}
@@ -64,19 +66,22 @@ public nonisolated struct PushDeviceToken: Sendable {
   /// Clears the value of `badge`. Subsequent reads from it will return its default value.
   public mutating func clearBadge() {self._badge = nil}
 
-  /// The language of this token, a BCP 47 tag, in place of the one it was registered with. Empty: that one.
+  /// The language of this token, a BCP 47 tag such as "pt-BR", in place of the one it was registered with; case does not
+  /// matter. Default: empty, which is that one.
   public var locale: String = String()
 
-  /// What fills the places of `loc_key`'s text on this token, in place of the alert's `loc_args`. Empty: those.
+  /// What fills the places of `loc_key`'s text on this token, in place of the alert's `loc_args`; counts for the size
+  /// of the payload. Default: empty, which is those.
   public var locArgs: [String] = []
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  /// Exactly one of the two is set.
+  /// Exactly one of the two is set; there is no default.
   public nonisolated enum OneOf_Value: Equatable, Sendable {
-    /// The token's bytes as the device handed them to the app: 32, or up to 100 where the gateway takes them.
+    /// The token's bytes as the device handed them to the app: 32, or up to `token-limit` of the environment, which is
+    /// at most 100. In the JSON mapping base64.
     case raw(Data)
-    /// The same bytes as hexadecimal digits of either case, without spaces or brackets.
+    /// The same bytes as hexadecimal digits of either case, without spaces or brackets: 64 to 200 digits.
     case hex(String)
 
   }

@@ -34,16 +34,17 @@ public nonisolated struct PushFeedbackTuple: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// The environment by its name in the configuration.
+  /// The environment by its name in the configuration. Always set.
   public var environment: String = String()
 
-  /// UNIX seconds, UTC: when the push service found the app missing on the device.
+  /// UNIX seconds, UTC, at which the push service found the app missing on the device: from 1245196800 (2009-06-17, when
+  /// the service began) to an hour after `harvested_at`. Always set.
   public var timestamp: UInt32 = 0
 
-  /// The token's bytes as the feedback service listed them.
+  /// The token's bytes as the feedback service listed them: 32 to 100. Always set.
   public var token: Data = Data()
 
-  /// UNIX seconds, UTC, at which the harvester read the tuple.
+  /// UNIX seconds, UTC, at which the harvester read the tuple. 0: not told; another program wrote the tuple.
   public var harvestedAt: Int64 = 0
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()

@@ -23,13 +23,14 @@ fileprivate nonisolated struct _GeneratedWithProtocGenSwiftVersion: SwiftProtobu
 }
 
 /// A notification in parts, instead of payload bytes. The worker makes the payload of it: once for each language that
-/// the request's tokens ask for. What is absent does not appear in the payload.
+/// the request's tokens ask for. What is absent, empty or false does not appear in the payload. Texts have no limit of
+/// their own: that of the payload (see `SendRequest.payload`) counts for what is made of all fields together.
 public nonisolated struct PushNotification: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// The text in the default language. With nothing but a body it becomes the plain string.
+  /// The text in the default language. With nothing but a body it becomes the plain string. Absent: no text.
   public var alert: PushAlert {
     get {_storage._alert ?? PushAlert()}
     set {_uniqueStorage()._alert = newValue}
@@ -59,43 +60,43 @@ public nonisolated struct PushNotification: @unchecked Sendable {
   /// Clears the value of `sound`. Subsequent reads from it will return its default value.
   public mutating func clearSound() {_uniqueStorage()._sound = nil}
 
-  /// The app is woken in the background to fetch content.
+  /// The app is woken in the background to fetch content. Default: false.
   public var contentAvailable: Bool {
     get {_storage._contentAvailable}
     set {_uniqueStorage()._contentAvailable = newValue}
   }
 
-  /// The app's extension may change the notification before it is shown.
+  /// The app's extension may change the notification before it is shown. Default: false.
   public var mutableContent: Bool {
     get {_storage._mutableContent}
     set {_uniqueStorage()._mutableContent = newValue}
   }
 
-  /// The category that the app registered: its actions.
+  /// The category that the app registered: its actions. Default: empty, which is none.
   public var category: String {
     get {_storage._category}
     set {_uniqueStorage()._category = newValue}
   }
 
-  /// What groups notifications on the device.
+  /// What groups notifications on the device. Default: empty, which is the app's own group.
   public var threadID: String {
     get {_storage._threadID}
     set {_uniqueStorage()._threadID = newValue}
   }
 
-  /// The window that is brought forward.
+  /// The window that is brought forward. Default: empty, which is the app's choice.
   public var targetContentID: String {
     get {_storage._targetContentID}
     set {_uniqueStorage()._targetContentID = newValue}
   }
 
-  /// "passive", "active", "time-sensitive" or "critical". Empty: the device's default, which is active.
+  /// "passive", "active", "time-sensitive" or "critical". Default: empty, which the device takes for active.
   public var interruptionLevel: String {
     get {_storage._interruptionLevel}
     set {_uniqueStorage()._interruptionLevel = newValue}
   }
 
-  /// The place among the app's notifications in a summary: 0 to 1.
+  /// The place among the app's notifications in a summary: 0 to 1, the highest comes first. Absent: the device's choice.
   public var relevanceScore: Double {
     get {_storage._relevanceScore ?? 0}
     set {_uniqueStorage()._relevanceScore = newValue}
@@ -105,13 +106,13 @@ public nonisolated struct PushNotification: @unchecked Sendable {
   /// Clears the value of `relevanceScore`. Subsequent reads from it will return its default value.
   public mutating func clearRelevanceScore() {_uniqueStorage()._relevanceScore = nil}
 
-  /// What the device's focus filters judge by.
+  /// What the device's focus filters judge by. Default: empty, which passes none that asks.
   public var filterCriteria: String {
     get {_storage._filterCriteria}
     set {_uniqueStorage()._filterCriteria = newValue}
   }
 
-  /// What belongs to a live activity. Needs the push type "liveactivity".
+  /// What belongs to a live activity. Needs the push type "liveactivity". Absent: the notification is of none.
   public var liveActivity: PushLiveActivity {
     get {_storage._liveActivity ?? PushLiveActivity()}
     set {_uniqueStorage()._liveActivity = newValue}
@@ -122,7 +123,7 @@ public nonisolated struct PushNotification: @unchecked Sendable {
   public mutating func clearLiveActivity() {_uniqueStorage()._liveActivity = nil}
 
   /// The app's own keys, which stand beside `aps`; the key `aps` itself is not allowed. Numbers are 64-bit floating
-  /// point: whole numbers are exact up to 2^53.
+  /// point: whole numbers are exact up to 2^53. Absent: none.
   public var custom: SwiftProtobuf.Google_Protobuf_Struct {
     get {_storage._custom ?? SwiftProtobuf.Google_Protobuf_Struct()}
     set {_uniqueStorage()._custom = newValue}
@@ -133,14 +134,15 @@ public nonisolated struct PushNotification: @unchecked Sendable {
   public mutating func clearCustom() {_uniqueStorage()._custom = nil}
 
   /// The text by language, a BCP 47 tag such as "pt-BR". A token takes the nearest: of its locale, then of each shorter
-  /// tag ("pt-BR", "pt"), then `alert`. A localization is whole: nothing of `alert` shows through.
+  /// tag ("pt-BR", "pt"), then `alert`; case does not matter. A localization is whole: nothing of `alert` shows through.
+  /// Default: empty, and all tokens take `alert`.
   public var localizations: Dictionary<String,PushAlert> {
     get {_storage._localizations}
     set {_uniqueStorage()._localizations = newValue}
   }
 
   /// A payload over the limit gets a shorter body instead of a dead letter: cut between two characters as a reader
-  /// counts them, and ended with an ellipsis.
+  /// counts them, and ended with an ellipsis. Default: false.
   public var shorten: Bool {
     get {_storage._shorten}
     set {_uniqueStorage()._shorten = newValue}
@@ -153,43 +155,51 @@ public nonisolated struct PushNotification: @unchecked Sendable {
   fileprivate var _storage = _StorageClass.defaultInstance
 }
 
-/// The text of a notification.
+/// The text of a notification. Every field counts for the size of the payload, and is left out of it while empty.
 public nonisolated struct PushAlert: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
+  /// The short text in bold. Default: empty, which is none.
   public var title: String = String()
 
+  /// The line below the title. Default: empty, which is none.
   public var subtitle: String = String()
 
+  /// The text itself. Default: empty, which is none.
   public var body: String = String()
 
-  /// The key of a text in the app that stands in place of the body, and what fills its places.
+  /// The key of a text in the app that stands in place of the body. Default: empty, which is none.
   public var locKey: String = String()
 
+  /// What fills the places of `loc_key`'s text, in order. Default: empty.
   public var locArgs: [String] = []
 
-  /// The same for the title.
+  /// The key of a text in the app that stands in place of the title. Default: empty, which is none.
   public var titleLocKey: String = String()
 
+  /// What fills the places of `title_loc_key`'s text, in order. Default: empty.
   public var titleLocArgs: [String] = []
 
-  /// The same for the subtitle.
+  /// The key of a text in the app that stands in place of the subtitle. Default: empty, which is none.
   public var subtitleLocKey: String = String()
 
+  /// What fills the places of `subtitle_loc_key`'s text, in order. Default: empty.
   public var subtitleLocArgs: [String] = []
 
-  /// The key of the text on the button that opens the app.
+  /// The key of the text on the button that opens the app. Default: empty, which is the device's own text.
   public var actionLocKey: String = String()
 
   /// The alert has no button but the one that closes it: `action-loc-key` is null. Not beside `action_loc_key`.
+  /// Default: false.
   public var withoutAction: Bool = false
 
-  /// The image shown while the app starts: a file of its bundle, with or without the extension.
+  /// The image shown while the app starts: a file of its bundle, with or without the extension. Default: empty, which is
+  /// the app's own.
   public var launchImage: String = String()
 
-  /// What the notification adds to the summary of its group.
+  /// What the notification adds to the summary of its group. Default: empty, which is nothing.
   public var summaryArg: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -203,9 +213,10 @@ public nonisolated struct PushBadge: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
+  /// Exactly one of the three is set; there is no default.
   public var change: PushBadge.OneOf_Change? = nil
 
-  /// The number itself; 0 takes it away.
+  /// The number itself, 0 to 4294967295; 0 takes it away.
   public var set: UInt32 {
     get {
       if case .set(let v)? = change {return v}
@@ -214,7 +225,8 @@ public nonisolated struct PushBadge: Sendable {
     set {change = .set(newValue)}
   }
 
-  /// What is added to the number that Redis keeps of the token; it never falls below 0.
+  /// What is added to the number that Redis keeps of the token, -2147483648 to 2147483647; the number never falls
+  /// below 0.
   public var add: Int32 {
     get {
       if case .add(let v)? = change {return v}
@@ -223,7 +235,7 @@ public nonisolated struct PushBadge: Sendable {
     set {change = .add(newValue)}
   }
 
-  /// The number that Redis keeps becomes 0, and none is shown.
+  /// The number that Redis keeps becomes 0, and none is shown. Only true means anything.
   public var clear: Bool {
     get {
       if case .clear(let v)? = change {return v}
@@ -234,12 +246,14 @@ public nonisolated struct PushBadge: Sendable {
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
+  /// Exactly one of the three is set; there is no default.
   public nonisolated enum OneOf_Change: Equatable, Sendable {
-    /// The number itself; 0 takes it away.
+    /// The number itself, 0 to 4294967295; 0 takes it away.
     case set(UInt32)
-    /// What is added to the number that Redis keeps of the token; it never falls below 0.
+    /// What is added to the number that Redis keeps of the token, -2147483648 to 2147483647; the number never falls
+    /// below 0.
     case add(Int32)
-    /// The number that Redis keeps becomes 0, and none is shown.
+    /// The number that Redis keeps becomes 0, and none is shown. Only true means anything.
     case clear(Bool)
 
   }
@@ -253,10 +267,10 @@ public nonisolated struct PushSound: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// A file in the app's bundle, or "default". Case matters.
+  /// A file in the app's bundle, or "default". Case matters. Default: empty, which is "default".
   public var name: String = String()
 
-  /// It sounds in spite of the mute switch; the app needs an entitlement.
+  /// It sounds in spite of the mute switch; the app needs an entitlement. Default: false.
   public var critical: Bool = false
 
   /// Of a critical sound: 0 to 1. Absent: 1.
@@ -282,13 +296,13 @@ public nonisolated struct PushLiveActivity: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// "start", "update" or "end".
+  /// "start", "update" or "end". Required.
   public var event: String = String()
 
-  /// UNIX seconds, UTC, at which the content was made.
+  /// UNIX seconds, UTC, at which the content was made; the device passes over what is older than it has. Required.
   public var timestamp: Int64 = 0
 
-  /// The activity's new content, as its app defines it.
+  /// The activity's new content, as its app defines it. Numbers as in `Notification.custom`. Absent: none.
   public var contentState: SwiftProtobuf.Google_Protobuf_Struct {
     get {_contentState ?? SwiftProtobuf.Google_Protobuf_Struct()}
     set {_contentState = newValue}
@@ -298,15 +312,16 @@ public nonisolated struct PushLiveActivity: Sendable {
   /// Clears the value of `contentState`. Subsequent reads from it will return its default value.
   public mutating func clearContentState() {self._contentState = nil}
 
-  /// UNIX seconds, UTC, from which the content is outdated. 0: never.
+  /// UNIX seconds, UTC, from which the content is outdated. Default: 0, which is never.
   public var staleDate: Int64 = 0
 
-  /// UNIX seconds, UTC, at which an ended activity goes from the screen. 0: the device's default.
+  /// UNIX seconds, UTC, at which an ended activity goes from the screen. Default: 0, which is the device's choice.
   public var dismissalDate: Int64 = 0
 
-  /// To start one: the type's name in the app, and its attributes.
+  /// To start one: the type's name in the app. Default: empty, which is none.
   public var attributesType: String = String()
 
+  /// To start one: the attributes of that type, as its app defines them. Absent: none.
   public var attributes: SwiftProtobuf.Google_Protobuf_Struct {
     get {_attributes ?? SwiftProtobuf.Google_Protobuf_Struct()}
     set {_attributes = newValue}

@@ -133,50 +133,52 @@ public nonisolated struct PushOutcome: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// The Kafka topic of the request this outcome belongs to.
+  /// The Kafka topic of the request this outcome belongs to. Always set.
   public var sourceTopic: String = String()
 
-  /// The partition of that topic.
+  /// The partition of that topic, from 0.
   public var sourcePartition: Int32 = 0
 
-  /// The offset of the request in that partition.
+  /// The offset of the request in that partition, from 0.
   public var sourceOffset: Int64 = 0
 
-  /// The position of the token in the request, from 0. For a record that could not be decoded: 0.
+  /// The position of the token in the request, from 0. 0 for a channel, for OUTCOME_KIND_SUMMARY and for a record that
+  /// could not be decoded.
   public var tokenIndex: UInt32 = 0
 
-  /// The bundle ID that the request's key names; empty when the key names none.
+  /// The bundle ID that the request's key names, at most 255 bytes; empty when the key names none.
   public var bundleID: String = String()
 
   /// The environment by its name in the configuration; empty when the request could not be read that far.
   public var environment: String = String()
 
-  /// The token's bytes; empty when there is none to name.
+  /// The token's bytes, 32 to 100; empty when there is none to name.
   public var token: Data = Data()
 
-  /// The kind of outcome.
+  /// The kind of outcome. Always set.
   public var kind: PushOutcomeKind = .unspecified
 
-  /// The gateway's status for OUTCOME_KIND_REJECTED (for instance 8), else 0.
+  /// The gateway's status for OUTCOME_KIND_REJECTED: 1 to 255 of the binary interface (for instance 8), 400 to 599 over
+  /// HTTP/2 (for instance 410). Else 0.
   public var status: UInt32 = 0
 
   /// A stable code for OUTCOME_KIND_REJECTED, OUTCOME_KIND_TOMBSTONED and OUTCOME_KIND_DEAD_LETTERED, else empty.
   public var reason: String = String()
 
-  /// The request's `request_id`.
+  /// The request's `request_id`; empty if it had none or could not be read that far.
   public var requestID: String = String()
 
-  /// UNIX milliseconds, UTC, at which the outcome was decided.
+  /// UNIX milliseconds, UTC, at which the outcome was decided. Always set.
   public var decidedAtMs: Int64 = 0
 
   /// Redis was away, and the worker is set to send all the same: nobody looked whether the token is dead, or whether the
-  /// request had been sent to it before.
+  /// request had been sent to it before. Default: false.
   public var withoutTokenState: Bool = false
 
   /// For OUTCOME_KIND_SUMMARY: the outcomes of the request's tokens by kind, status and reason. Else empty.
   public var counts: [PushOutcomeCount] = []
 
-  /// What was mended in the request on the way, for its publisher to know; else empty.
+  /// What was mended in the request on the way, for its publisher to know. Text for people; else empty.
   public var warning: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -190,12 +192,13 @@ public nonisolated struct PushOutcomeCount: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
+  /// The kind of outcome; never OUTCOME_KIND_SUMMARY. Always set.
   public var kind: PushOutcomeKind = .unspecified
 
-  /// As in `Outcome.status`.
+  /// As in `Outcome.status`; 0 where the kind has none.
   public var status: UInt32 = 0
 
-  /// As in `Outcome.reason`.
+  /// As in `Outcome.reason`; empty where the kind has none.
   public var reason: String = String()
 
   /// How many of the request's tokens; at least 1.

@@ -79,10 +79,11 @@ public nonisolated struct PushRegistration: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// The environment by its name in the configuration. Empty: the only one configured.
+  /// The environment by its name in the configuration. Default: empty, which is the only one configured.
   public var environment: String = String()
 
-  /// The token that the app got from its device.
+  /// The token that the app got from its device: 32 bytes, or up to the environment's `token-limit`. Required. Of its
+  /// fields only the token itself counts.
   public var token: PushDeviceToken {
     get {_token ?? PushDeviceToken()}
     set {_token = newValue}
@@ -92,23 +93,25 @@ public nonisolated struct PushRegistration: Sendable {
   /// Clears the value of `token`. Subsequent reads from it will return its default value.
   public mutating func clearToken() {self._token = nil}
 
-  /// UNIX seconds, UTC, at which the app registered. Feedback of an earlier second kills the token, feedback of the
-  /// same or a later registration's second does not. 0: the time at which the record was published.
+  /// UNIX seconds, UTC, at which the app registered: 1 to 4294967295, and at most an hour later than the record.
+  /// Feedback of a later second kills the token, feedback of the same or an earlier second does not. Default: 0, which
+  /// is the time at which the record was published.
   public var registeredAt: Int64 = 0
 
-  /// The event. Unspecified: REGISTRATION_KIND_REGISTER.
+  /// The event. Default: unspecified, which is REGISTRATION_KIND_REGISTER.
   public var kind: PushRegistrationKind = .unspecified
 
-  /// The device's preferred language as BCP 47 tag, for instance "pt-BR". Empty: unknown from now on, whatever an
-  /// earlier registration told.
+  /// The device's preferred language as BCP 47 tag, for instance "pt-BR"; 35 bytes are kept. Default: empty, which is
+  /// unknown from now on, whatever an earlier registration told.
   public var locale: String = String()
 
-  /// The device's time zone by its IANA name, for instance "America/Sao_Paulo". Empty: unknown from now on, whatever an
-  /// earlier registration told.
+  /// The device's time zone by its IANA name, for instance "America/Sao_Paulo"; another name is kept if it is short: 9
+  /// bytes, or what a shorter locale leaves. Default: empty, which is unknown from now on, whatever an earlier
+  /// registration told.
   public var timeZone: String = String()
 
   /// With REGISTRATION_KIND_REGISTER: the token that the same device had before and that `token` takes the place of. It
-  /// is unregistered at `registered_at`.
+  /// is unregistered at `registered_at`. Limits as of `token`. Absent: there was none.
   public var replacedToken: PushDeviceToken {
     get {_replacedToken ?? PushDeviceToken()}
     set {_replacedToken = newValue}

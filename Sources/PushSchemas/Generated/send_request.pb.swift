@@ -79,24 +79,26 @@ public nonisolated enum PushReport: SwiftProtobuf.Enum, Swift.CaseIterable {
 }
 
 /// One payload for 1..N tokens of one bundle, or for one channel. The record's key names the bundle, as `<bundle ID>` or
-/// `<bundle ID>#<shard>`.
+/// `<bundle ID>#<shard>`. A record has at most 1 MiB; within that every field but those below that name a limit is free.
 public nonisolated struct PushSendRequest: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// Chosen by the publisher and passed on to the outcomes; best unique (a UUID). May be empty.
+  /// Chosen by the publisher and passed on to the outcomes; best unique (a UUID). Default: empty, which no dedupe looks
+  /// at.
   public var requestID: String = String()
 
   /// The environment by its name in the configuration, for instance "production" or "sandbox".
-  /// Empty: the only one configured.
+  /// Default: empty, which is the only one configured.
   public var environment: String = String()
 
-  /// The notification. Exactly one of the three is set.
+  /// The notification. Exactly one of the three is set; there is no default.
   public var content: PushSendRequest.OneOf_Content? = nil
 
-  /// The payload as bytes: one JSON object with an `aps` object. Insignificant white space is stripped before the
-  /// size limit is judged.
+  /// The payload as bytes: one JSON object in UTF-8 with an `aps` object. Insignificant white space is stripped before
+  /// the size is judged. At most 256 bytes, or `payload-limit` of environment or bundle, up to 2048; over HTTP/2 4096,
+  /// of the push type "voip" and to a channel 5120.
   public var payload: Data {
     get {
       if case .payload(let v)? = content {return v}
@@ -105,7 +107,7 @@ public nonisolated struct PushSendRequest: Sendable {
     set {content = .payload(newValue)}
   }
 
-  /// The same as text, which the JSON mapping carries without base64.
+  /// The same as text, which the JSON mapping carries without base64. Limits as of `payload`.
   public var payloadJson: String {
     get {
       if case .payloadJson(let v)? = content {return v}
@@ -114,7 +116,7 @@ public nonisolated struct PushSendRequest: Sendable {
     set {content = .payloadJson(newValue)}
   }
 
-  /// The notification in parts, of which the worker makes the payload.
+  /// The notification in parts, of which the worker makes the payload. Limits as of `payload`, for what it makes.
   public var notification: PushNotification {
     get {
       if case .notification(let v)? = content {return v}
@@ -123,15 +125,16 @@ public nonisolated struct PushSendRequest: Sendable {
     set {content = .notification(newValue)}
   }
 
-  /// The tokens one by one. A token's index, which outcomes and dead letters name, is its position here.
+  /// The tokens one by one; at least one, unless `packed_tokens` or `channel` is set. All are of the key's shard. A
+  /// token's index, which outcomes and dead letters name, is its position here, from 0.
   public var tokens: [PushDeviceToken] = []
 
-  /// Tokens of 32 bytes each, end to end: decodes many times faster than `tokens`. A token's index is its position
-  /// here. Setting both this and `tokens` is invalid.
+  /// Tokens of 32 bytes each, end to end: decodes many times faster than `tokens`. A multiple of 32 bytes. A token's
+  /// index is its position here, in tokens from 0. Setting both this and `tokens` is invalid. Default: empty.
   public var packedTokens: Data = Data()
 
-  /// UNIX seconds, UTC, until which the push service may store the notification for a device that is offline.
-  /// 0 or absent: it is not stored at all. In the past: every token's outcome is "expired".
+  /// UNIX seconds, UTC, until which the push service may store the notification for a device that is offline:
+  /// 0 to 4294967295. 0 or absent: it is not stored at all. In the past: every token's outcome is "expired".
   public var expiration: Int64 {
     get {_expiration ?? 0}
     set {_expiration = newValue}
@@ -154,35 +157,39 @@ public nonisolated struct PushSendRequest: Sendable {
 
   /// Of several requests with the same key for one device, the newest by publish time (the record's timestamp, then its
   /// offset) takes the place of those that still wait to be sent; their outcome is "superseded". At most 255 bytes of
-  /// UTF-8. Empty: none takes the place of another.
+  /// UTF-8. Default: empty, and none takes the place of another.
   public var coalescingKey: String = String()
 
-  /// The push type, for environments with HTTP/2: "alert", "background", "voip" and so on, as in apns-push-type.
-  /// Empty: inferred from the payload. Means nothing to the binary interface.
+  /// The push type, for environments with HTTP/2, as in apns-push-type: "alert", "background", "liveactivity", "voip",
+  /// "complication", "fileprovider", "location", "pushtotalk", "widgets", "controls" or "mdm". Default: empty, which is
+  /// inferred from the payload. Means nothing to the binary interface.
   public var pushType: String = String()
 
   /// Of several notifications with the same id the device shows only the last, for environments with HTTP/2: as in
-  /// apns-collapse-id. At most 64 bytes. Empty: none. Means nothing to the binary interface.
+  /// apns-collapse-id. At most 64 bytes, without control characters and without spaces at its ends. Default: empty,
+  /// which is none. Means nothing to the binary interface.
   public var collapseID: String = String()
 
-  /// The id of a channel (base64, as `belfry channels create` says it) to broadcast to, instead of tokens: one
-  /// notification for all who subscribed, with one outcome, whose token is empty. For environments with HTTP/2; needs
-  /// `expiration` and `priority`, and has the push type "liveactivity". Setting this and tokens is invalid.
+  /// The id of a channel (base64 of 4 to 100 characters, as `belfry channels create` says it) to broadcast to, instead
+  /// of tokens: one notification for all who subscribed, with one outcome, whose token is empty. For environments with
+  /// HTTP/2; needs `expiration` and `priority`, has the push type "liveactivity" and no `collapse_id`. Setting this and
+  /// tokens is invalid. Default: empty, which is none.
   public var channel: String = String()
 
-  /// The outcomes of this request that are published. Unspecified: the worker's setting.
+  /// The outcomes of this request that are published. Default: unspecified, which is the worker's setting `outcomes`.
   public var report: PushReport = .unspecified
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  /// The notification. Exactly one of the three is set.
+  /// The notification. Exactly one of the three is set; there is no default.
   public nonisolated enum OneOf_Content: Equatable, Sendable {
-    /// The payload as bytes: one JSON object with an `aps` object. Insignificant white space is stripped before the
-    /// size limit is judged.
+    /// The payload as bytes: one JSON object in UTF-8 with an `aps` object. Insignificant white space is stripped before
+    /// the size is judged. At most 256 bytes, or `payload-limit` of environment or bundle, up to 2048; over HTTP/2 4096,
+    /// of the push type "voip" and to a channel 5120.
     case payload(Data)
-    /// The same as text, which the JSON mapping carries without base64.
+    /// The same as text, which the JSON mapping carries without base64. Limits as of `payload`.
     case payloadJson(String)
-    /// The notification in parts, of which the worker makes the payload.
+    /// The notification in parts, of which the worker makes the payload. Limits as of `payload`, for what it makes.
     case notification(PushNotification)
 
   }

@@ -85,23 +85,23 @@ public nonisolated struct PushTombstone: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// The token's bytes.
+  /// The token's bytes, 32 to 100. Always set.
   public var token: Data = Data()
 
-  /// The bundle ID.
+  /// The bundle ID, at most 255 bytes. Always set.
   public var bundleID: String = String()
 
-  /// The environment by its name in the configuration.
+  /// The environment by its name in the configuration. Always set.
   public var environment: String = String()
 
-  /// UNIX seconds, UTC, of the last registration known; 0: none.
+  /// UNIX seconds, UTC, of the last registration known, at most 4294967295; 0: none.
   public var registeredAt: Int64 = 0
 
-  /// UNIX seconds, UTC, at which the token was found dead; 0: it was not. The token is dead when this is later than
-  /// `registered_at`.
+  /// UNIX seconds, UTC, at which the token was found dead, at most 4294967295; 0: it was not. The token is dead when
+  /// this is later than `registered_at`.
   public var tombstonedAt: Int64 = 0
 
-  /// Why it was found dead.
+  /// Why it was found dead. Unspecified where it was not.
   public var reason: PushTombstoneReason = .unspecified
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
