@@ -210,7 +210,10 @@ let package = Package(
         // Rules and wrappers, each beside its target.
         .testTarget(name: "APNsProtocolTests", dependencies: ["APNsProtocol", "TestSupport"]),
         .testTarget(name: "PipelineCoreTests", dependencies: ["APNsProtocol", "PipelineCore", "TestSupport"]),
-        .testTarget(name: "PushSchemasTests", dependencies: ["PushSchemas", "TestSupport", protobuf]),
+        .testTarget(
+            name: "PushSchemasTests",
+            dependencies: ["KafkaTestSupport", "PushSchemas", "TestSupport", protobuf]
+        ),
         .testTarget(name: "SocketErrorsTests", dependencies: ["SocketErrors"] + nio),
         .testTarget(name: "WorkbenchTests", dependencies: ["Workbench"]),
         .testTarget(
