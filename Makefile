@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help deps program build test demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation bench-http2 \
-    chaos simulate fuzz lint generate clean
+    chaos simulate fuzz lint schema-check generate clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
 JOBS ?= 2
@@ -109,6 +109,9 @@ fuzz: deps ## fuzz what reads the bytes of peers, for SECONDS=60, with the addre
 
 lint: deps ## check format, scripts, YAML, Dockerfile, compose file and house rules
 	@.ci/lint
+
+schema-check: deps ## check messages, compatibility, AsyncAPI document and examples of Schemas
+	@.ci/schema-check
 
 generate: ## generate the Protobuf code in Sources from Schemas (needs protoc)
 	@Schemas/generate.sh
