@@ -71,9 +71,7 @@ extension IntegrationTests {
             _ arguments: [String] = [],
             _ environment: [String: String] = [:]
         ) throws -> String {
-            let top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-                .deletingLastPathComponent()
-            let file = top.appending(path: "Schemas/examples/\(command[1])").path
+            let file = repositoryTop.appending(path: "Schemas/examples/\(command[1])").path
             let child = try ChildProcess(
                 "example",
                 executable: "/usr/bin/env",

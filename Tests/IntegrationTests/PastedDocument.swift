@@ -50,12 +50,18 @@ final class PastedDocument {
             """
         try stand.write(toFile: "\(built)/belfry", atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: "\(built)/belfry")
+        let schemas = repositoryTop.appending(path: "Schemas").path
+        try FileManager.default.createSymbolicLink(atPath: "\(directory)/Schemas", withDestinationPath: schemas)
+        if let python = ProcessInfo.processInfo.environment["BELFRY_TEST_PYTHON"] {
+            let tools = URL(filePath: python).deletingLastPathComponent().deletingLastPathComponent().path
+            try FileManager.default.createSymbolicLink(atPath: "\(directory)/.venv", withDestinationPath: tools)
+        }
         bash = try ChildProcess(
             "shell",
             executable: "/bin/bash",
             // The first command that fails ends it.
             arguments: ["-e"],
-            environment: ["TMPDIR": directory],
+            environment: ["TMPDIR": directory, "PYTHONDONTWRITEBYTECODE": "1"],
             logFile: "\(directory)/shell.log",
             leadsGroup: true,
             takesInput: true
@@ -112,6 +118,19 @@ final class PastedDocument {
         let line = block.split(separator: "\n").first { $0.hasPrefix(words) }
         guard let line, let sign = line.firstRange(of: " # ") else { return nil }
         return String(line[sign.upperBound...])
+    }
+
+    /// True: the line is the one that a document shows, in which "…" stands for anything. Both are masked.
+    static func isShown(_ line: String, as shown: String) -> Bool {
+        let parts = shown.split(separator: "…", omittingEmptySubsequences: false)
+        guard parts.count > 1, let first = parts.first, let last = parts.last else { return line == shown }
+        guard line.hasPrefix(first), line.hasSuffix(last) else { return false }
+        var rest = line.dropFirst(first.count)
+        for part in parts.dropFirst() where !part.isEmpty {
+            guard let found = rest.firstRange(of: part) else { return false }
+            rest = rest[found.upperBound...]
+        }
+        return true
     }
 
     /// A text without what differs from run to run: times, identifiers, tokens (cut in documents), the broker's port.

@@ -41,6 +41,31 @@ extension IntegrationTests {
             #expect(try page.leave() == 0)
         }
 
+        @Test("Pasted into a shell, the tour of Schemas puts notifications on a device, and tells of a mistake")
+        func schemas() throws {
+            let document = try PastedDocument("Schemas/README.md")
+            defer { document.kill() }
+            for (index, block) in document.blocks.enumerated() {
+                let lines = try document.paste(block).map { PastedDocument.masked($0) }
+                guard let output = document.outputs[index] else { continue }
+                let shown = output.split(separator: "\n").map { PastedDocument.masked($0) }
+                #expect(lines.count == shown.count, "\(lines)")
+                for (line, expected) in zip(lines, shown) {
+                    #expect(PastedDocument.isShown(line, as: expected), "\(line)\nis not\n\(expected)")
+                }
+            }
+            #expect(document.outputs.count == 3, "identifiers; what the device got, and outcomes; a dead letter")
+            #expect(try document.leave() == 0)
+        }
+
+        @Test("A line is shown by its parts, in their order, with anything in place of the dots")
+        func shownLines() {
+            #expect(PastedDocument.isShown("a=1,b=2", as: "a=1,b=2") && !PastedDocument.isShown("a=1,b=2", as: "a=1"))
+            #expect(PastedDocument.isShown("a=1,b=2,c=3", as: "a=…,b=2…"))
+            #expect(!PastedDocument.isShown("b=2,a=1", as: "…a=1…b=2…"))
+            #expect(!PastedDocument.isShown("a=1,b=2", as: "…a=1") && !PastedDocument.isShown("ab", as: "ab…b"))
+        }
+
         @Test("Pasted into a shell, the sandbox's document starts it and mints tokens for its devices")
         func sandbox() throws {
             let document = try PastedDocument("Sources/Sandbox/README.md")

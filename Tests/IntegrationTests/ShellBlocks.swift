@@ -1,10 +1,12 @@
 import Foundation
 
+/// The top of the repository.
+let repositoryTop = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+
 /// The text of a document, by its path from the top of the repository.
 func documentText(_ path: String) throws -> String {
-    let top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
-    return try String(contentsOf: top.appending(path: path), encoding: .utf8)
+    try String(contentsOf: repositoryTop.appending(path: path), encoding: .utf8)
 }
 
 /// The shell commands of a document.
