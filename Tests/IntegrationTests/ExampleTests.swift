@@ -25,8 +25,8 @@ extension IntegrationTests {
                 let follower = try TopicFollower(brokers: pipeline.brokers, topics: ["push.requests", "push.outcomes"])
                 defer { follower.close() }
                 let tokens = try pipeline.tokens(of: news, first: 0, count: 40)
-                let python = ProcessInfo.processInfo.environment["BELFRY_TEST_PYTHON"]
-                for command in [["bash", "publish.sh"], [try #require(python), "publish.py"]] {
+                let python = try #require(ProcessInfo.processInfo.environment["BELFRY_TEST_PYTHON"])
+                for command in [["bash", "publish.sh"], [python, "publish.py"]] {
                     let id = try publish(command, to: tokens, brokers: pipeline.brokers)
                     var outcomes: [PushOutcome] = []
                     try kafka.wait(for: "the outcomes of \(command)") {
@@ -46,8 +46,8 @@ extension IntegrationTests {
 
         @Test("The key vectors hold for the example in Python, and for a murmur2 that is not ours")
         func vectors() throws {
-            let python = ProcessInfo.processInfo.environment["BELFRY_TEST_PYTHON"]
-            let said = try run([try #require(python), "check_vectors.py"])
+            let python = try #require(ProcessInfo.processInfo.environment["BELFRY_TEST_PYTHON"])
+            let said = try run([python, "check_vectors.py"])
             #expect(said.hasSuffix(" vectors hold"))
         }
 

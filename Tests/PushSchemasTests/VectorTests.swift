@@ -31,7 +31,7 @@ struct VectorTests {
         #expect(Set(vectors.map { $0.key.utf8.count % 4 }).count == 4, "every rest of the hash is there")
         for vector in vectors {
             let token = try PushDeviceToken.with { $0.hex = vector.token }.bytes()
-            let key = try token.withUnsafeBytes { bytes in
+            let key = try token.withUnsafeBytes { (bytes: UnsafeRawBufferPointer) throws -> RecordKey in
                 #expect(CRC32.checksum(bytes) == vector.crc32, "\(vector.token)")
                 #expect(RecordKey.shard(of: bytes, spread: vector.spread) == vector.shard, "\(vector.token)")
                 return try RecordKey(bundleID: vector.bundle, token: bytes, spread: vector.spread)
@@ -64,9 +64,8 @@ struct VectorTests {
             case "push.requests":
                 let request: PushSendRequest = try same(json, binary, name)
                 let packed = Array(request.packedTokens)
-                let tokens =
-                    try request.tokens.map { try $0.bytes() }
-                    + stride(from: 0, to: packed.count, by: 32).map { Array(packed[$0..<$0 + 32]) }
+                var tokens = stride(from: 0, to: packed.count, by: 32).map { Array(packed[$0..<$0 + 32]) }
+                for token in request.tokens { tokens.append(try token.bytes()) }
                 #expect(tokens.isEmpty == !request.channel.isEmpty, "\(name)")
                 for token in tokens { #expect(try Self.key(of: token, spread) == key, "\(name)") }
             case "push.registrations":
