@@ -14,6 +14,12 @@ public struct LoopWatch: Sendable, Equatable {
         }
     }
 
+    /// A loop and the lateness of its marks.
+    public struct Delays: Sendable, Equatable {
+        public let loop: String
+        public let lateness: Histogram
+    }
+
     /// Time from one mark of a loop to the next.
     public static let interval = Duration.seconds(1)
 
@@ -22,6 +28,7 @@ public struct LoopWatch: Sendable, Equatable {
         var lastMark: MonotonicTime
         /// The standstill was told.
         var isTold = false
+        var lateness = Histogram.lateness
     }
 
     private let bound: Duration
@@ -45,8 +52,12 @@ public struct LoopWatch: Sendable, Equatable {
 
     /// The loop with this number is alive. Ignored for a loop that is not watched any more.
     public mutating func mark(_ number: Int, now: MonotonicTime) {
-        loops[number]?.lastMark = now
-        loops[number]?.isTold = false
+        guard var loop = loops[number] else { return }
+        let silence = loop.lastMark.elapsed(until: now)
+        loop.lateness.observe(max(.zero, silence - Self.interval))
+        loop.lastMark = now
+        loop.isTold = false
+        loops[number] = loop
     }
 
     /// Watches none of the loops any more.
@@ -57,6 +68,11 @@ public struct LoopWatch: Sendable, Equatable {
     /// Every loop with the time since its last mark, in the order they were added.
     public func silences(now: MonotonicTime) -> [Silence] {
         loops.sorted { $0.key < $1.key }.map { Silence(loop: $1.name, duration: $1.lastMark.elapsed(until: now)) }
+    }
+
+    /// Every loop with the lateness of its marks, in the order they were added: how long others wait for their turn.
+    public var delays: [Delays] {
+        loops.sorted { $0.key < $1.key }.map { Delays(loop: $1.name, lateness: $1.lateness) }
     }
 
     /// The loops that stand still.

@@ -1,3 +1,4 @@
+import PipelineCore
 import Testing
 
 @testable import BelfrySupport
@@ -54,6 +55,31 @@ import Testing
         #expect(lines(age, Report(age: .milliseconds(1500))) == ["x_seconds 1.5"])
         #expect(lines(.gauge("x", "X.", .each(\.parts, .count(\.count))), Report(parts: [Part(name: "a")])) == [])
         #expect(MetricsText.render([age].families(of: [])) == "# HELP x_seconds X.\n# TYPE x_seconds gauge\n")
+    }
+
+    @Test("A histogram is told by its cumulative buckets, sum and count, which add up over parts and reports")
+    func histograms() {
+        var histogram = Histogram(first: .milliseconds(1), bounds: 2)
+        histogram.observe(.milliseconds(1))
+        histogram.observe(.milliseconds(5), count: 2)
+        let metric = Metric<[String]>.histogram(
+            "x_seconds",
+            "X.",
+            .each(\.self, labels: { [.init("part", $0)] }, .histogram { [histogram] _ in histogram })
+        )
+        let text = MetricsText.render([metric].families(of: [["a"], ["a"]]))
+        #expect(
+            text == """
+                # HELP x_seconds X.
+                # TYPE x_seconds histogram
+                x_seconds_bucket{part="a",le="0.001"} 2
+                x_seconds_bucket{part="a",le="0.002"} 2
+                x_seconds_bucket{part="a",le="+Inf"} 6
+                x_seconds_sum{part="a"} 0.022
+                x_seconds_count{part="a"} 6
+
+                """
+        )
     }
 
     @Test("A flag is 1 or 0")

@@ -9,6 +9,7 @@ import Testing
 @Suite("Operations endpoint", .timeLimit(.minutes(1)))
 struct OperationsEndpointTests {
     private struct Source: OperationsSource {
+        let name = "tester"
         let health: RoleHealth
         /// Its event loops would never answer.
         var isStuck = false
@@ -21,6 +22,13 @@ struct OperationsEndpointTests {
         func readiness() async -> Readiness {
             if isStuck { Issue.record("an event loop was asked") }
             return Readiness(obstacles: ["waits for Kafka"])
+        }
+
+        func status(now: Double) async -> RoleStatus {
+            if isStuck { Issue.record("an event loop was asked") }
+            var status = RoleStatus(role: name, now: now)
+            status.obstacles = ["waits for Kafka"]
+            return status
         }
     }
 
@@ -70,6 +78,25 @@ struct OperationsEndpointTests {
         }
     }
 
+    @Test("Metrics tell of the process and the build, and the status is versioned JSON")
+    func everyRole() async throws {
+        try await withEndpoint(Source(health: RoleHealth())) { get in
+            let metrics = try await get("metrics").text
+            let build = "belfry_build_info{role=\"tester\",version=\"\(BelfryVersion.text)\"} 1\n"
+            #expect(metrics.contains(build), "\(metrics)")
+            for name in ["resident_memory_bytes", "cpu_seconds_total", "open_fds", "start_time_seconds"] {
+                #expect(metrics.contains("\nprocess_\(name) "), "\(name)")
+            }
+            let answer = try await get("status")
+            #expect(answer.status == 200)
+            let status = try JSONDecoder().decode(RoleStatus.self, from: Data(answer.text.utf8))
+            #expect(status.version == RoleStatus.currentVersion && status.role == "tester" && !status.isReady)
+            #expect(status.obstacles == ["waits for Kafka"])
+            #expect(status.uptimeSeconds.map { $0 >= 0 } == true)
+            #expect(status.process.map { $0.residentBytes > 1 << 20 } == true)
+        }
+    }
+
     @Test("A role that cannot go on says why, and is not ready for that reason")
     func failed() async throws {
         let health = RoleHealth()
@@ -93,6 +120,8 @@ struct OperationsEndpointTests {
             let metrics = try await get("metrics")
             #expect(metrics.status == 200)
             #expect(metrics.text.contains("belfry_event_loop_silence_seconds{loop=\"shard-0\"}"))
+            let status = try JSONDecoder().decode(RoleStatus.self, from: Data(try await get("status").text.utf8))
+            #expect(status.obstacles.first?.hasPrefix("event loop shard-0 stands still for ") == true)
         }
     }
 

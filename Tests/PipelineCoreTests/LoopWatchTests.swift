@@ -32,6 +32,18 @@ struct LoopWatchTests {
         )
     }
 
+    @Test("The lateness of a loop's marks is counted, an early mark as none")
+    func lateness() {
+        var watch = LoopWatch(bound: .seconds(60))
+        let number = watch.add("shard-0", now: start)
+        watch.mark(number, now: start + .milliseconds(1005))
+        watch.mark(number, now: start + .milliseconds(1900))
+        watch.mark(number + 1, now: after(90))
+        let delays = watch.delays
+        #expect(delays.map(\.loop) == ["shard-0"])
+        #expect(delays[0].lateness.count == 2 && delays[0].lateness.sumSeconds == 0.005)
+    }
+
     @Test("Each standstill is news once; one that comes again is news again")
     func news() {
         var watch = LoopWatch(bound: .seconds(60))

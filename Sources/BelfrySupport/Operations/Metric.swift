@@ -23,6 +23,11 @@ package struct Metric<Report>: Sendable {
         Self(empty: MetricFamily(name, .gauge, help), values: values, isHighest: true)
     }
 
+    /// Durations counted in buckets. The name ends in `_seconds`.
+    package static func histogram(_ name: String, _ help: String, _ values: Values) -> Self {
+        Self(empty: MetricFamily(name, .histogram, help), values: values, isHighest: false)
+    }
+
     /// The metric with the series of all reports together.
     package func family(of reports: [Report]) -> MetricFamily {
         var family = empty
@@ -30,7 +35,7 @@ package struct Metric<Report>: Sendable {
             if isHighest {
                 family.raise(to: sample.value, sample.labels)
             } else {
-                family.add(sample.value, sample.labels)
+                family.add(sample.value, sample.labels, suffix: sample.suffix)
             }
         }
         return family
@@ -77,6 +82,24 @@ extension Metric {
             }
         }
 
+        /// The buckets of a histogram with their bounds, its sum and its count.
+        package static func histogram(_ value: @escaping @Sendable (Report) -> Histogram?) -> Self {
+            Self { report in
+                guard let histogram = value(report) else { return [] }
+                let buckets = histogram.cumulative.map { bound, count in
+                    MetricFamily.Sample(
+                        labels: [.init("le", MetricsText.number(bound))],
+                        value: Double(count),
+                        suffix: "_bucket"
+                    )
+                }
+                return buckets + [
+                    .init(labels: [], value: histogram.sumSeconds, suffix: "_sum"),
+                    .init(labels: [], value: Double(histogram.count), suffix: "_count"),
+                ]
+            }
+        }
+
         /// The values of each part of a report.
         ///
         /// - Parameter labels: tell the parts apart; those of the values come behind them.
@@ -88,7 +111,9 @@ extension Metric {
             Self { report in
                 parts(report).flatMap { part in
                     let own = labels(part)
-                    return values.samples(part).map { MetricFamily.Sample(labels: own + $0.labels, value: $0.value) }
+                    return values.samples(part).map {
+                        MetricFamily.Sample(labels: own + $0.labels, value: $0.value, suffix: $0.suffix)
+                    }
                 }
             }
         }

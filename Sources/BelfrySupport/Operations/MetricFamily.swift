@@ -7,6 +7,8 @@ public struct MetricFamily: Sendable, Equatable {
         /// Only ever rises, until the process ends. The name ends in `_total`.
         case counter
         case gauge
+        /// Durations counted in buckets: samples end in `_bucket`, `_sum` and `_count`.
+        case histogram
     }
 
     /// One time series.
@@ -14,6 +16,14 @@ public struct MetricFamily: Sendable, Equatable {
         /// In the order they are written.
         public var labels: [Label]
         public var value: Double
+        /// Follows the name of the family.
+        public var suffix = ""
+
+        /// Tells the series apart.
+        fileprivate struct Key: Hashable {
+            let suffix: String
+            let labels: [Label]
+        }
     }
 
     public struct Label: Sendable, Equatable, Hashable {
@@ -31,7 +41,12 @@ public struct MetricFamily: Sendable, Equatable {
     /// One sentence for whoever reads the exposition.
     public let help: String
     public let kind: Kind
-    public private(set) var samples: [Sample] = []
+    private var series = SeriesTable<Sample.Key, Double>()
+
+    /// In the order in which they came first.
+    public var samples: [Sample] {
+        series.map { Sample(labels: $0.labels, value: $1, suffix: $0.suffix) }
+    }
 
     public init(_ name: String, _ kind: Kind, _ help: String) {
         self.name = name
@@ -40,20 +55,12 @@ public struct MetricFamily: Sendable, Equatable {
     }
 
     /// Adds to the series with these labels, which begins at 0: what several shards report is one series.
-    mutating func add(_ value: Double, _ labels: [Label]) {
-        merge(value, labels, by: +)
+    mutating func add(_ value: Double, _ labels: [Label], suffix: String = "") {
+        series.merge(value, at: Sample.Key(suffix: suffix, labels: labels), by: +)
     }
 
     /// Raises the series with these labels to at least `value`: of what several shards report, the highest counts.
     mutating func raise(to value: Double, _ labels: [Label]) {
-        merge(value, labels, by: max)
-    }
-
-    private mutating func merge(_ value: Double, _ labels: [Label], by combine: (Double, Double) -> Double) {
-        if let index = samples.firstIndex(where: { $0.labels == labels }) {
-            samples[index].value = combine(samples[index].value, value)
-        } else {
-            samples.append(Sample(labels: labels, value: value))
-        }
+        series.merge(value, at: Sample.Key(suffix: "", labels: labels), by: max)
     }
 }

@@ -9,7 +9,7 @@ enum MetricsText {
             text += "# HELP \(family.name) \(escape(family.help, quotes: false))\n"
             text += "# TYPE \(family.name) \(family.kind.rawValue)\n"
             for sample in family.samples {
-                text += family.name
+                text += family.name + sample.suffix
                 if !sample.labels.isEmpty {
                     let labels = sample.labels.map { "\($0.name)=\"\(escape($0.value, quotes: true))\"" }
                     text += "{\(labels.joined(separator: ","))}"
@@ -21,7 +21,7 @@ enum MetricsText {
     }
 
     /// Whole numbers without a decimal point, as counters are read by people too.
-    private static func number(_ value: Double) -> String {
+    static func number(_ value: Double) -> String {
         if let whole = Int64(exactly: value) { return "\(whole)" }
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }

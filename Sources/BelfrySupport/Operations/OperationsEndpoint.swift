@@ -1,3 +1,4 @@
+import Foundation
 import Hummingbird
 import HummingbirdCore
 import Logging
@@ -11,6 +12,7 @@ import SocketErrors
 /// | request | answer |
 /// |---|---|
 /// | `GET /metrics` | text exposition of Prometheus |
+/// | `GET /status` | JSON: the role's state, see ``RoleStatus`` |
 /// | `GET /readyz` | 200 when the role does its work, else 503; JSON that says what it waits for |
 /// | `GET /livez` | 200 while the role can go on, else 503; text that says why it has to be started again |
 ///
@@ -69,8 +71,11 @@ public struct OperationsEndpoint: Service {
             return Self.answer(
                 .ok,
                 MetricsText.contentType,
-                MetricsText.render(own + source.health.metrics(now: now))
+                MetricsText.render(own + everyRole(now: now))
             )
+        }
+        router.get("status") { _, _ in
+            Self.answer(.ok, "application/json", try await status())
         }
         router.get("readyz") { _, _ in
             let liveness = source.health.liveness(now: MonotonicTime(.now()))
@@ -95,6 +100,28 @@ public struct OperationsEndpoint: Service {
             )
         }
         return router
+    }
+
+    /// The metrics that need no event loop.
+    private func everyRole(now: MonotonicTime) -> [MetricFamily] {
+        let report = ProcessMetrics.Report(figures: ProcessFigures.ofThisProcess(), role: source.name)
+        return source.health.metrics(now: now) + ProcessMetrics.table.families(of: [report])
+    }
+
+    /// The answer to `/status`; without the role's part while an event loop stands still.
+    private func status() async throws -> String {
+        let time = Double(UTCTimestamp.now()) / 1000
+        let liveness = source.health.liveness(now: MonotonicTime(.now()))
+        let isStuck = source.health.isStuck(now: MonotonicTime(.now()))
+        var status = isStuck ? RoleStatus(role: source.name, now: time) : await source.status(now: time)
+        if !liveness.isAlive {
+            status.isReady = false
+            status.obstacles = liveness.troubles
+        }
+        status.addProcess(ProcessFigures.ofThisProcess())
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(status), as: UTF8.self) + "\n"
     }
 
     private static func answer(_ status: HTTPResponse.Status, _ contentType: String, _ text: String) -> Response {

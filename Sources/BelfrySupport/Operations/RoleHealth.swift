@@ -99,8 +99,17 @@ public final class RoleHealth: Sendable {
         )
     ]
 
+    private static let delays: [Metric<[LoopWatch.Delays]>] = [
+        .histogram(
+            "belfry_event_loop_delay_seconds",
+            "Lateness of a timer that each event loop has once a second: how long others wait for their turn.",
+            .each(\.self, labels: { [.init("loop", $0.loop)] }, .histogram(\.lateness))
+        )
+    ]
+
     func metrics(now: MonotonicTime) -> [MetricFamily] {
-        Self.table.families(of: [state.withLock { $0.loops.silences(now: now) }])
+        let (silences, delays) = state.withLock { ($0.loops.silences(now: now), $0.loops.delays) }
+        return Self.table.families(of: [silences]) + Self.delays.families(of: [delays])
     }
 }
 

@@ -50,6 +50,13 @@ package protocol Role: Sendable {
     /// - Parameter reports: of all parts, in their order; none before all have started, and once they are drained.
     func metrics(_ reports: [Report]) -> [MetricFamily]
 
+    /// Adds what `/status` tells of the role beyond its readiness. From any thread; by default nothing.
+    ///
+    /// - Parameters:
+    ///   - reports: of all parts, in their order.
+    ///   - status: names the time.
+    func describe(_ reports: [Report], in status: inout RoleStatus)
+
     /// Obstacles that keep the role from its work, in words for people. From any thread.
     ///
     /// - Parameter reports: of all parts, in their order.
@@ -60,6 +67,8 @@ extension Role {
     package var loops: [String] { [Self.name] }
 
     package func drain(_ parts: [NIOLoopBound<Part>]) async throws {}
+
+    package func describe(_ reports: [Report], in status: inout RoleStatus) {}
 
     /// A role without reports is not ready.
     static func readiness(_ reports: [Report]) -> Readiness {

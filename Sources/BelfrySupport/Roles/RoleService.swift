@@ -66,8 +66,20 @@ package struct RoleService<R: Role>: Service, OperationsSource {
         role.metrics(await reports())
     }
 
+    package var name: String { R.name }
+
     package func readiness() async -> Readiness {
         R.readiness(await reports())
+    }
+
+    package func status(now: Double) async -> RoleStatus {
+        let reports = await reports()
+        var status = RoleStatus(role: R.name, now: now)
+        let readiness = R.readiness(reports)
+        status.isReady = readiness.isReady
+        status.obstacles = readiness.obstacles
+        role.describe(reports, in: &status)
+        return status
     }
 
     private func reports() async -> [R.Report] {

@@ -1,4 +1,5 @@
 import KafkaClient
+import PipelineCore
 
 /// The part of a producer that a shard needs. The contract is that of ``KafkaProducer``: every accepted message is
 /// reported on once, from inside ``poll(timeoutMilliseconds:)`` or ``close(flushMilliseconds:)``.
@@ -23,6 +24,16 @@ package protocol MessageProducer: AnyObject {
     ) throws(KafkaError)
     func poll(timeoutMilliseconds: Int32)
     func close(flushMilliseconds: Int32)
+
+    /// The time from producing a message to the broker's report, of some messages; nil: it is not measured.
+    var acknowledgements: Histogram? { get }
+    /// Measures with a report, which the client's owner got. By default nothing is measured.
+    func noteDelivery(_ opaque: UInt64, error: KafkaError?)
+}
+
+extension MessageProducer {
+    package var acknowledgements: Histogram? { nil }
+    package func noteDelivery(_ opaque: UInt64, error: KafkaError?) {}
 }
 
 extension KafkaProducer: MessageProducer {}

@@ -1,3 +1,4 @@
+import PipelineCore
 import RedisClient
 
 /// The part of Redis that a role needs. The contract is that of ``RedisCluster``: every command completes once, those
@@ -8,6 +9,8 @@ package protocol RedisPipeline: AnyObject {
     var isReady: Bool { get }
     /// Commands so far that may run after some that were sent behind them; see ``RedisCluster/detours``.
     var detours: Int { get }
+    /// The time from the sending of a command to its reply, of some commands; nil: it is not measured.
+    var roundTrips: Histogram? { get }
     func start()
     func send(
         slot: RedisSlot,
@@ -28,6 +31,7 @@ package protocol RedisPipeline: AnyObject {
 extension RedisPipeline {
     /// None: a client of one server runs commands in the order sent.
     package var detours: Int { 0 }
+    package var roundTrips: Histogram? { nil }
 }
 
 extension RedisCluster: RedisPipeline {}

@@ -1,0 +1,173 @@
+extension RoleStatus {
+    public struct Process: Codable, Sendable, Equatable {
+        public var residentBytes: Int
+        public var cpuSeconds: Double
+        public var openDescriptors: Int?
+    }
+
+    /// An assigned partition of the Kafka topic that the role reads.
+    public struct Partition: Codable, Sendable, Equatable {
+        public var kafkaTopic: String
+        public var number: Int32
+        /// Records not behind the lowest cursor; absent before the first fetch.
+        public var lagRecords: Int64?
+        /// Records still to be read for topics that work; absent where topics have no cursors of their own.
+        public var waitingRecords: Int64?
+        /// Topics that are fed from their own cursors.
+        public var behindTopics = 0
+        /// It stands: its commit metadata is not understood.
+        public var isStanding = false
+
+        public init(kafkaTopic: String, number: Int32, lagRecords: Int64?) {
+            self.kafkaTopic = kafkaTopic
+            self.number = number
+            self.lagRecords = lagRecords
+        }
+    }
+
+    /// A bundle in an environment.
+    public struct Topic: Codable, Sendable, Equatable {
+        public var topic: String
+        public var environment: String
+        /// Absent: it works. Else the reason, as in `belfry_topic_stopped`.
+        public var stoppedBecause: String?
+        /// Offsets between its cursors and the ends of the partitions in which it lags.
+        public var lagRecords: Int64 = 0
+        /// In the partitions in which it lags.
+        public var cursors: [Cursor] = []
+        /// Since the record at its oldest cursor was published; absent where it does not lag, or that is not known yet.
+        public var cursorAgeSeconds: Double?
+        /// Since its oldest notification without an outcome was taken in; absent when all have theirs.
+        public var oldestUnconfirmedSeconds: Double?
+        public var inFlight = 0
+        public var waiting = 0
+        public var openConnections = 0
+        public var heldBytes = 0
+        /// Accepted, or presumed to be, since the start.
+        public var accepted = 0
+
+        public init(topic: String, environment: String) {
+            self.topic = topic
+            self.environment = environment
+        }
+    }
+
+    public struct Cursor: Codable, Sendable, Equatable {
+        public var partition: Int32
+        public var offset: Int64
+
+        public init(partition: Int32, offset: Int64) {
+            self.partition = partition
+            self.offset = offset
+        }
+    }
+
+    /// The gateways of an environment, and the connections to them.
+    public struct Gateway: Codable, Sendable, Equatable {
+        public var environment: String
+        /// `binary` or `http2`.
+        public var transport: String
+        /// `host:port`, as configured.
+        public var addresses: [String]
+        /// By state: `connecting`, `open`, `draining`, `waiting`.
+        public var connections: [String: Int]
+
+        public init(environment: String, transport: String, addresses: [String], connections: [String: Int]) {
+            self.environment = environment
+            self.transport = transport
+            self.addresses = addresses
+            self.connections = connections
+        }
+    }
+
+    public struct Certificate: Codable, Sendable, Equatable {
+        public var topic: String
+        public var environment: String
+        /// UNIX seconds.
+        public var notAfter: Int64
+        /// Whole days; negative once it has ended.
+        public var daysLeft: Int
+
+        /// - Parameter now: UNIX seconds.
+        public init(topic: String, environment: String, notAfter: Int64, now: Double) {
+            self.topic = topic
+            self.environment = environment
+            self.notAfter = notAfter
+            daysLeft = Int(((Double(notAfter) - now) / 86_400).rounded(.down))
+        }
+    }
+
+    /// A key that signs provider tokens. Keys do not expire; their tokens do after an hour.
+    public struct ProviderKey: Codable, Sendable, Equatable {
+        public var team: String
+        public var key: String
+        /// Since the date in its latest token.
+        public var tokenAgeSeconds: Double
+
+        public init(team: String, key: String, tokenAgeSeconds: Double) {
+            self.team = team
+            self.key = key
+            self.tokenAgeSeconds = tokenAgeSeconds
+        }
+    }
+
+    /// A feedback list.
+    public struct Harvest: Codable, Sendable, Equatable {
+        public var topic: String
+        public var environment: String
+        /// Since it was read to its end, or since the start.
+        public var ageSeconds: Double
+        public var step: String
+        public var holdsLease: Bool
+        /// Tuples read that the broker has not acknowledged.
+        public var unacknowledged: Int
+
+        public init(
+            topic: String,
+            environment: String,
+            ageSeconds: Double,
+            step: String,
+            holdsLease: Bool,
+            unacknowledged: Int
+        ) {
+            self.topic = topic
+            self.environment = environment
+            self.ageSeconds = ageSeconds
+            self.step = step
+            self.holdsLease = holdsLease
+            self.unacknowledged = unacknowledged
+        }
+    }
+
+    /// The figures that say whether more processes would help.
+    public struct Scaling: Codable, Sendable, Equatable {
+        /// Records still to be read for topics that work: those of stopped topics need no more workers.
+        public var waitingRecords: Int64
+        /// Records taken in, over ``ratePeriodSeconds``.
+        public var recordsPerSecond: Double
+        /// At most a minute or two; less soon after the start.
+        public var ratePeriodSeconds: Double
+        /// Partitions of this process: with one, more processes do not help it.
+        public var partitions: Int
+
+        public init(waitingRecords: Int64, recordsPerSecond: Double, ratePeriodSeconds: Double, partitions: Int) {
+            self.waitingRecords = waitingRecords
+            self.recordsPerSecond = recordsPerSecond
+            self.ratePeriodSeconds = ratePeriodSeconds
+            self.partitions = partitions
+        }
+    }
+}
+
+extension RoleStatus {
+    /// Adds the figures of the process; nil: the system does not tell.
+    mutating func addProcess(_ figures: ProcessFigures?) {
+        guard let figures else { return }
+        uptimeSeconds = max(0, now - figures.startedAt)
+        process = Process(
+            residentBytes: figures.residentBytes,
+            cpuSeconds: figures.cpuSeconds,
+            openDescriptors: figures.openDescriptors
+        )
+    }
+}

@@ -1,0 +1,45 @@
+/// The state of a role at one moment: the answer of `GET /status`, JSON.
+///
+/// Who reads it ignores keys that it does not know; ``version`` rises only when a key changes its meaning or goes.
+/// Times are UNIX seconds, durations seconds. What a role does not have is empty, or absent.
+public struct RoleStatus: Codable, Sendable, Equatable {
+    public static let currentVersion = 1
+
+    /// Of this layout.
+    public var version = RoleStatus.currentVersion
+    /// `worker`, `registrar` or `harvester`.
+    public var role: String
+    /// Of the program.
+    public var programVersion = BelfryVersion.text
+    /// UNIX seconds.
+    public var now: Double
+    /// Since the start of the process; absent where the system does not tell.
+    public var uptimeSeconds: Double?
+    public var isReady = false
+    /// Obstacles that keep the role from its work, and troubles that need a new start, in words for people.
+    public var obstacles: [String] = []
+    public var process: Process?
+
+    public var partitions: [Partition] = []
+    /// The topics that most need a look come first; at most 200.
+    public var topics: [Topic] = []
+    /// Topics that are not in ``topics``.
+    public var omittedTopics = 0
+    public var gateways: [Gateway] = []
+    /// Those that end first come first; at most 200.
+    public var certificates: [Certificate] = []
+    public var keys: [ProviderKey] = []
+    /// The lists that were not read for longest come first; at most 200.
+    public var harvests: [Harvest] = []
+    /// Since the start, by name: what a page draws as throughput.
+    public var totals: [String: Int] = [:]
+    /// Notifications by outcome since the start.
+    public var outcomes: [String: Int] = [:]
+    /// Absent of a role that is not scaled by its lag.
+    public var scaling: Scaling?
+
+    public init(role: String, now: Double) {
+        self.role = role
+        self.now = now
+    }
+}
