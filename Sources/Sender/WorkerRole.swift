@@ -31,6 +31,9 @@ package final class WorkerRole: Role {
         var follower: FollowerThread?
         /// The retention of push.requests; nil: for ever, or not known.
         var retention: Duration?
+        /// The topics that have names of their own in metrics.
+        var labels = TopicLabels()
+        var records = RateMeter(now: MonotonicTime(.now()))
         /// Tells the shards where tokens lie, if Redis was away at their start.
         var telling: Task<Void, Never>?
     }
@@ -165,15 +168,30 @@ package final class WorkerRole: Role {
     package static func report(of shard: WorkerShard) -> ShardReport { shard.report() }
 
     package func metrics(_ reports: [ShardReport]) -> [MetricFamily] {
-        let shared = shared.withLock { $0 }
-        let report = WorkerReport(
+        WorkerMetrics.table.families(of: [makeReport(reports)])
+    }
+
+    package func describe(_ reports: [ShardReport], in status: inout RoleStatus) {
+        let report = makeReport(reports)
+        let records = reports.reduce(0) { $0 + $1.counters.records }
+        let rate = shared.withLock { $0.records.rate(count: records, now: MonotonicTime(.now())) }
+        report.describe(rate, settings: context.configuration.environments, in: &status)
+    }
+
+    private func makeReport(_ reports: [ShardReport]) -> WorkerReport {
+        let topics = reports.flatMap(\.topics)
+        let (filters, retention, labels) = shared.withLock { shared in
+            shared.labels.choose(topics)
+            return (shared.follower?.filters, shared.retention, shared.labels)
+        }
+        return WorkerReport(
             shards: reports,
             certificates: credentials.certificates.certificates,
             providerTokens: providerTokens.reports,
-            filter: shared.follower.map { Self.report(of: $0.filters) },
-            retention: shared.retention
+            filter: filters.map { Self.report(of: $0) },
+            retention: retention,
+            labels: labels
         )
-        return WorkerMetrics.table.families(of: [report])
     }
 
     private static func report(of filters: DeadTokenSets) -> WorkerReport.Filter {
@@ -215,7 +233,8 @@ package final class WorkerRole: Role {
             topic: settings.names.requests
         )
         let redis = redis.map { RedisCluster(configuration: $0, eventLoop: eventLoop) }
-        let tokens = redis.map { TokenTable($0, places?.rule) }
+        let clock = { MonotonicTime(eventLoop.now) }
+        let tokens = redis.map { TokenTable(TimedRedis($0, clock: clock), places?.rule) }
         let missing = MissingCertificates(
             tokens: tokens,
             grace: context.configuration.worker.certificateGrace,
@@ -229,7 +248,7 @@ package final class WorkerRole: Role {
             eventLoop: eventLoop,
             clients: WorkerShard.Clients(
                 consumer: member.consumer,
-                producer: member.producer,
+                producer: TimedProducer(member.producer, clock: clock),
                 tokens: tokens,
                 connectors: TLSGatewayConnectors(
                     settings: settings,

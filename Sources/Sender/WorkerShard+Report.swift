@@ -1,3 +1,4 @@
+import BelfrySupport
 import KafkaClient
 import PipelineCore
 
@@ -5,11 +6,12 @@ import PipelineCore
 extension WorkerShard {
     func report() -> ShardReport {
         let group = stages.group
+        let feeds = FeedSums(group)
         return ShardReport(
             counters: stages.counters,
             partitions: group.assigned.values.sorted { $0.number < $1.number }.map(report)
                 + group.standing.sorted().map(standing),
-            topics: group.directory.accounts.compactMap(report),
+            topics: group.directory.accounts.compactMap { report($0, feeds) },
             oldestUnconfirmed: group.assigned.values.flatMap { $0.feeds.values }.compactMap(\.oldestTakenAt).min()
                 .map { $0.elapsed(until: now) },
             oldestPublishedAt: group.assigned.values.flatMap { $0.feeds.values }.compactMap(\.oldestPublishedAt).min(),
@@ -22,7 +24,11 @@ extension WorkerShard {
             ),
             // Where sending may go on without Redis, readiness does not wait for it.
             isTokenStateReady: settings.redisPatience == nil ? isRedisReady : nil,
-            isDraining: isDraining
+            isDraining: isDraining,
+            times: stages.gateway.times,
+            redisRoundTrips: clients.redis?.roundTrips,
+            acknowledgements: clients.producer.acknowledgements,
+            connections: stages.gateway.connectionReports()
         )
     }
 
@@ -34,8 +40,17 @@ extension WorkerShard {
             uncommitted: partition.feeds.values.reduce(0) { $0 + $1.ledger.frontier.uncommitted },
             behind: partition.feeds.values.count { !$0.ledger.isLive },
             unnamed: stages.commits.unnamed[partition.number] ?? 0,
-            isStanding: false
+            isStanding: false,
+            waitingRecords: waitingRecords(in: partition, end: watermarks?.high)
         )
+    }
+
+    private func waitingRecords(in partition: PartitionAssignment, end: Int64?) -> Int64 {
+        let unread = end.flatMap { end in partition.liveNext.map { max(0, end - $0) } } ?? 0
+        // The catch-up reader goes through the stretch once for all topics that lag in it.
+        let gaps = partition.feeds.values.filter { $0.account.feeding == .all }.compactMap(\.ledger.gap)
+        guard let first = gaps.map(\.next).min(), let last = gaps.map(\.last).max() else { return unread }
+        return unread + max(0, last + 1 - first)
     }
 
     private func standing(_ partition: Int32) -> ShardReport.Partition {
@@ -49,9 +64,10 @@ extension WorkerShard {
         )
     }
 
-    private func report(_ account: TopicAccount) -> ShardReport.Topic? {
+    private func report(_ account: TopicAccount, _ feeds: FeedSums) -> ShardReport.Topic? {
         guard let topic = account.topic else { return nil }
         let lanes = stages.gateway.lanes(ofTopic: topic.index)
+        let sum = feeds[account]
         return ShardReport.Topic(
             bundleID: topic.bundleID,
             environment: topic.environment,
@@ -60,17 +76,11 @@ extension WorkerShard {
             openConnections: lanes?.transport.openConnections ?? 0,
             reason: stages.hasCertificate(topic) ? topic.health.state.reason?.rawValue : "certificate-missing",
             bytes: account.bytes,
-            lagRecords: lag(of: account),
+            lagRecords: sum.lagRecords,
+            cursors: sum.cursors,
+            cursorPublishedAt: sum.cursorPublishedAt,
+            oldestUnconfirmed: sum.oldestTakenAt.map { $0.elapsed(until: now) },
             counters: lanes?.counters ?? WorkerTopicCounters()
         )
-    }
-
-    private func lag(of account: TopicAccount) -> Int64 {
-        stages.group.active.reduce(0) { sum, partition in
-            let cursors = partition.feeds.values.filter { $0.account === account && !$0.ledger.isLive }
-                .compactMap(\.ledger.cursor)
-            guard let cursor = cursors.min(), let end = stages.group.end(of: partition) else { return sum }
-            return sum + max(0, end - cursor)
-        }
     }
 }

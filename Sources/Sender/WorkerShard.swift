@@ -42,7 +42,7 @@ package final class WorkerShard {
     let eventLoop: any EventLoop
     let logger: Logger
     let stages: Stages
-    private let clients: Clients
+    let clients: Clients
     private(set) var state = State.running
     private var drained: EventLoopPromise<Void>?
     private var ticking: RepeatingTimer?
@@ -124,6 +124,7 @@ package final class WorkerShard {
 
     /// The broker's report on a record of the producer.
     func delivered(_ number: UInt64, error: KafkaError?) {
+        clients.producer.noteDelivery(number, error: error)
         if TombstonePublisher.isOwn(number) { return stages.publisher.delivered(number, error: error) }
         stages.outcomes.delivered(number, error: error)
     }

@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test("Many durations at once count as one by one, a negative one counts as none at all, and no duration none")
+    @Test("Many durations at once count as one by one, a negative one as zero, and none as none")
     func many() {
         var (together, apart) = (Histogram.delivery, Histogram.delivery)
         together.observe(.milliseconds(3), count: 5)

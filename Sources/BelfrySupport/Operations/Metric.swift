@@ -6,36 +6,47 @@ import PipelineCore
 package struct Metric<Report>: Sendable {
     private let empty: MetricFamily
     private let values: Values
-    /// Of equal series the highest counts, not their sum.
-    private let isHighest: Bool
+    private let rule: Rule
+
+    /// The value of a series that several reports, or parts of one, tell of.
+    private enum Rule {
+        case sum
+        case highest
+        case lowest
+    }
 
     /// A value that only ever rises, until the process ends. The name ends in `_total`.
     package static func counter(_ name: String, _ help: String, _ values: Values) -> Self {
-        Self(empty: MetricFamily(name, .counter, help), values: values, isHighest: false)
+        Self(empty: MetricFamily(name, .counter, help), values: values, rule: .sum)
     }
 
     package static func gauge(_ name: String, _ help: String, _ values: Values) -> Self {
-        Self(empty: MetricFamily(name, .gauge, help), values: values, isHighest: false)
+        Self(empty: MetricFamily(name, .gauge, help), values: values, rule: .sum)
     }
 
     /// A value of which the highest counts, where several reports, or parts of one, tell of the same series.
     package static func gauge(_ name: String, _ help: String, highest values: Values) -> Self {
-        Self(empty: MetricFamily(name, .gauge, help), values: values, isHighest: true)
+        Self(empty: MetricFamily(name, .gauge, help), values: values, rule: .highest)
+    }
+
+    /// A value of which the lowest counts, where several reports, or parts of one, tell of the same series.
+    package static func gauge(_ name: String, _ help: String, lowest values: Values) -> Self {
+        Self(empty: MetricFamily(name, .gauge, help), values: values, rule: .lowest)
     }
 
     /// Durations counted in buckets. The name ends in `_seconds`.
     package static func histogram(_ name: String, _ help: String, _ values: Values) -> Self {
-        Self(empty: MetricFamily(name, .histogram, help), values: values, isHighest: false)
+        Self(empty: MetricFamily(name, .histogram, help), values: values, rule: .sum)
     }
 
     /// The metric with the series of all reports together.
     package func family(of reports: [Report]) -> MetricFamily {
         var family = empty
         for sample in reports.flatMap(values.samples) {
-            if isHighest {
-                family.raise(to: sample.value, sample.labels)
-            } else {
-                family.add(sample.value, sample.labels, suffix: sample.suffix)
+            switch rule {
+            case .sum: family.add(sample.value, sample.labels, suffix: sample.suffix)
+            case .highest: family.combine(sample.value, sample.labels, by: max)
+            case .lowest: family.combine(sample.value, sample.labels, by: min)
             }
         }
         return family

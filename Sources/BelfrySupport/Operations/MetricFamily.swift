@@ -59,8 +59,9 @@ public struct MetricFamily: Sendable, Equatable {
         series.merge(value, at: Sample.Key(suffix: suffix, labels: labels), by: +)
     }
 
-    /// Raises the series with these labels to at least `value`: of what several shards report, the highest counts.
-    mutating func raise(to value: Double, _ labels: [Label]) {
-        series.merge(value, at: Sample.Key(suffix: "", labels: labels), by: max)
+    /// Sets the series with these labels, or combines it with its value: of what several shards report, perhaps only
+    /// the highest counts.
+    mutating func combine(_ value: Double, _ labels: [Label], by rule: (Double, Double) -> Double) {
+        series.merge(value, at: Sample.Key(suffix: "", labels: labels), by: rule)
     }
 }

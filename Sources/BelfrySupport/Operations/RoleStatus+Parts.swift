@@ -63,7 +63,7 @@ extension RoleStatus {
     }
 
     /// The gateways of an environment, and the connections to them.
-    public struct Gateway: Codable, Sendable, Equatable {
+    public struct Environment: Codable, Sendable, Equatable {
         public var environment: String
         /// `binary` or `http2`.
         public var transport: String

@@ -25,7 +25,8 @@ public struct RoleStatus: Codable, Sendable, Equatable {
     public var topics: [Topic] = []
     /// Topics that are not in ``topics``.
     public var omittedTopics = 0
-    public var gateways: [Gateway] = []
+    /// Of every environment, as configured.
+    public var gateways: [Environment] = []
     /// Those that end first come first; at most 200.
     public var certificates: [Certificate] = []
     public var keys: [ProviderKey] = []

@@ -30,6 +30,9 @@ extension LaneStateMachine {
         retirement = Retirement()
     }
 
+    /// The connection takes no more notifications.
+    public var isRetiring: Bool { retirement != nil }
+
     /// The retiring connection has nothing unsettled: the caller closes it.
     public var isRetired: Bool {
         phase == .open && retirement != nil && sentEnd == settledEnd
@@ -78,6 +81,7 @@ extension LaneStateMachine {
     /// Everything on the connection was accepted, because the gateway came as far as the sentinel.
     mutating func sentinelAnswered() -> LaneVerdict {
         var verdict = nothing
+        verdict.writtenAt = marks.writtenAt(settledEnd)
         verdict.confirmed = settledEnd..<sentEnd
         verdict.resendEnd = sentEnd
         let known = max(settledEnd, quietEnd)

@@ -7,11 +7,13 @@ extension LaneStateMachine {
     public mutating func presume(now: MonotonicTime) -> LaneVerdict {
         var verdict = nothing
         let start = settledEnd
+        let writtenAt = marks.writtenAt(start)
         while let mark = marks.first, let since = mark.silentSince, since + limits.confirmationWindow <= now {
             settledEnd = max(settledEnd, mark.end)
             marks.removeFirst()
         }
         guard settledEnd > start else { return verdict }
+        verdict.writtenAt = writtenAt
         let known = max(start, quietEnd)
         if settledEnd > known { window.passed(Int(settledEnd - known)) }
         verdict.presumed = start..<settledEnd
@@ -44,6 +46,7 @@ extension LaneStateMachine {
         let wasSettled = settledEnd
         let handedOver = sentEnd
         var verdict = nothing
+        verdict.writtenAt = marks.writtenAt(wasSettled)
         verdict.confirmed = wasSettled..<max(wasSettled, rule == .acceptedLast ? named + 1 : named)
 
         let isFinal = judge(named, rule: rule, now: now, random: random)

@@ -33,6 +33,8 @@ public struct LaneVerdict: Equatable, Sendable {
     public var resendEnd: UInt64
     /// The opening time of the connection behind this verdict, see ``LaneStateMachine/connectionOpenedAt``.
     public var connectionOpenedAt: MonotonicTime
+    /// The time of handing over the first of ``confirmed`` and ``presumed``; nil: it is not known.
+    public var writtenAt: MonotonicTime?
 
     static func nothing(at sequence: UInt64, connectionOpenedAt: MonotonicTime) -> LaneVerdict {
         let none = sequence..<sequence

@@ -76,6 +76,9 @@ public struct StreamPool: ~Copyable {
     /// The current wait is for the budget of new connections, not after a failure.
     public var isWaitingForBudget: Bool { waitCause == .budget }
 
+    /// There is no connection, and none is opened before a back-off or the budget allows it.
+    public func isWaiting(now: MonotonicTime) -> Bool { connections.isEmpty && now < connectsFrom }
+
     /// Nothing is open, being opened or draining.
     public var isEmpty: Bool { connections.isEmpty }
 

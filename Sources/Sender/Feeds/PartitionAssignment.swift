@@ -121,8 +121,11 @@ final class PartitionAssignment {
     func rewind(_ feed: TopicFeed) -> TopicFeed? {
         guard feed.ledger.frontier.recordCount > 0, feeds[feed.hash] === feed else { return nil }
         let ledger = feed.ledger.rewound(liveNext: liveNext ?? doneBelow)
+        // Before the feed lets go of its records.
+        let publishedAt = feed.cursorPublishedAt ?? feed.oldestPublishedAt
         table.remove(feed)
         let made = add(feed.hash, feed.account, ledger)
+        made.inheritGap(publishedAt: publishedAt)
         made.inheritUnrememberedRequests(of: feed)
         for sharer in feed.sharers { made.share(with: sharer) }
         return feed

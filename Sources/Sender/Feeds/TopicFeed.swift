@@ -29,6 +29,9 @@ final class TopicFeed {
     private(set) var isOver = false
 
     private let budget: ShardMemory
+    /// The publishing time of the last record that was taken in while the topic lagged, or of the first that was passed
+    /// over: no record that waits is older. UNIX milliseconds; nil: no such record was met.
+    private var gapPublishedAt: Int64?
     private var runs: [SourceRun] = []
 
     /// Records of one consumed batch that follow each other.
@@ -90,13 +93,20 @@ final class TopicFeed {
     ) -> UInt32 {
         let frameBytes = ShardLimits.notificationBytes + payloadBytes
         let bytes = message.value.count + message.key.count + tokens * frameBytes
+        // What is left of the gap was published later.
+        if !ledger.isLive { gapPublishedAt = message.timestampMilliseconds }
         let number = change { $0.addRecord(offset: message.offset, tokens: tokens, bytes: bytes) }
         keepSource(record: number, batch: batch, index: index, takenAt: now)
         change { $0.advance() }
         return number
     }
 
-    func passOver(_ offset: Int64) { ledger.passOver(offset) }
+    /// - Parameter publishedAt: UNIX milliseconds; asked for only at the first of a gap.
+    func passOver(_ offset: Int64, publishedAt: @autoclosure () -> Int64? = nil) {
+        if ledger.isLive { gapPublishedAt = publishedAt() }
+        ledger.passOver(offset)
+    }
+
     func fed(upTo offset: Int64) { ledger.fed(upTo: offset) }
     func skip(to low: Int64) -> Int64 { ledger.skip(to: low) }
 
@@ -117,6 +127,9 @@ final class TopicFeed {
 
     /// Takes over from a former feed of the topic, which is fed anew from its cursor.
     func inheritUnrememberedRequests(of former: TopicFeed) { unrememberedRequests = former.unrememberedRequests }
+
+    /// - Parameter publishedAt: the former feed's ``cursorPublishedAt``.
+    func inheritGap(publishedAt: Int64?) { gapPublishedAt = publishedAt }
 
     func forgetUnrememberedRequests(below offset: Int64) {
         guard !unrememberedRequests.isEmpty else { return }
@@ -181,7 +194,19 @@ final class TopicFeed {
     /// The time of publishing the oldest unfinished record, UNIX milliseconds. Nil when all are done, or the log does
     /// not tell.
     var oldestPublishedAt: Int64? {
-        source(of: ledger.frontier.firstRecord).flatMap { $0.batch[$0.index].timestampMilliseconds }
+        publishedAt(ledger.frontier.firstRecord)
+    }
+
+    /// The time of publishing the record at the cursor of a topic that lags, UNIX milliseconds, or an earlier one. Nil:
+    /// the topic does not lag, or the time is not known.
+    var cursorPublishedAt: Int64? {
+        ledger.isLive ? nil : oldestPublishedAt ?? gapPublishedAt
+    }
+
+    /// The time of publishing a record, UNIX milliseconds. Nil once the cursor has passed it, or if the log does not
+    /// tell.
+    func publishedAt(_ record: UInt32) -> Int64? {
+        source(of: record).flatMap { $0.batch[$0.index].timestampMilliseconds }
     }
 
     /// Releases the batches whose records are all behind the cursor.

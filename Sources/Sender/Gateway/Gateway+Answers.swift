@@ -9,6 +9,8 @@ import TokenState
 extension Gateway: StreamDelegate {
     func lane(_ lane: StreamLane, confirmed slots: [Int], sentAt: MonotonicTime) {
         let lanes = lanes(of: lane.topic)
+        noteSettled(slots, of: lane)
+        lanes.counters.accepted += slots.count
         if settings.dedupeWindow > .zero {
             memory.settle(.confirmed, of: lane.topic) { accept in
                 for slot in slots {

@@ -11,12 +11,14 @@ extension Gateway: GatewayLaneDelegate {
         let lanes = lanes(of: lane)
         let accepted =
             lane.machine.log.liveCount(in: verdict.confirmed) + lane.machine.log.liveCount(in: verdict.presumed)
+        noteSettled(verdict, accepted, of: lane)
         settle(verdict.confirmed, of: lane, lanes.topic, .confirmed)
         settle(verdict.presumed, of: lane, lanes.topic, .presumed)
         settle(verdict.unknown, of: lane, lanes.topic, .unknown)
         lanes.binary.accepted(verdict.confirmed, of: lane)
         lanes.binary.accepted(verdict.presumed, of: lane)
         lanes.counters.resent += verdict.resent
+        lanes.counters.accepted += accepted
         let presumedWrong = lane.machine.log.liveCount(in: verdict.presumedWrong)
         if accepted > 0 || presumedWrong > 0 {
             let shard = shard

@@ -29,7 +29,7 @@ final class Gateway {
     private var topics: [TopicLanes?] = []
     private var isHeld = false
     /// Topics over HTTP/2, made with the first.
-    private lazy var streams = StreamDesk(
+    private(set) lazy var streams = StreamDesk(
         settings: settings,
         connectors: connectors,
         delegate: self,
@@ -39,6 +39,7 @@ final class Gateway {
     private var lastTick: MonotonicTime
     private(set) var sent = 0
     private(set) var sentWithoutState = 0
+    var times = DeliveryTimes()
 
     init(
         settings: ShardSettings,

@@ -23,10 +23,13 @@ protocol GatewayLaneDelegate: AnyObject {
     func lane(_ lane: GatewayLane, answered response: ErrorResponse)
     /// Waiting notifications of the lane are to be sorted before they are sent.
     func laneSorts(_ lane: GatewayLane)
+    /// Notifications leave over the connection, `first` before the others.
+    func lane(_ lane: GatewayLane, handsOver count: Int, from first: NotificationReference)
 }
 
 extension GatewayLaneDelegate {
     func lanesMayWrite(now: MonotonicTime) -> Bool { true }
+    func lane(_ lane: GatewayLane, handsOver count: Int, from first: NotificationReference) {}
 }
 
 /// Carries out the decisions of a ``LaneStateMachine``: connects, writes, reads. Decides nothing itself.
@@ -279,6 +282,8 @@ final class GatewayLane: ConnectionOwner {
         // One run behind, so that the last one carries the flush.
         var last: ByteBuffer?
         var runs = 0
+        let start = machine.sentEnd
+        let first = machine.waitingCount > 0 ? machine.log.entry(at: start).reference : nil
         while runs < Self.runsPerFlush, let run = machine.nextRun() {
             if let last { connection.write(last) }
             var buffer = Self.allocator.buffer(capacity: run.count)
@@ -289,6 +294,7 @@ final class GatewayLane: ConnectionOwner {
         guard let last else { return false }
         let end = machine.sentEnd
         let current = attempt
+        if let first, end > start { delegate.lane(self, handsOver: Int(end - start), from: first) }
         if connection.tellsAcknowledgements {
             connection.writeAndFlush(last, whenFlushed: nil)
             if current == attempt { machine.written(upTo: end, streamBytes: connection.writtenBytes, now: now) }

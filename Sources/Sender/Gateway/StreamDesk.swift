@@ -30,6 +30,12 @@ protocol StreamDelegate: AnyObject {
     /// The service refuses the topic, or its whole team.
     func laneRefused(_ lane: StreamLane, _ extent: ProviderVerdict.Extent)
     func lanesMayWrite(now: MonotonicTime) -> Bool
+    /// Requests leave over a connection, `first` before the others.
+    func lane(_ lane: StreamLane, handsOver count: Int, from first: NotificationReference)
+}
+
+extension StreamDelegate {
+    func lane(_ lane: StreamLane, handsOver count: Int, from first: NotificationReference) {}
 }
 
 /// The topics of a shard over HTTP/2, and the parties whose connections they share.
@@ -42,11 +48,13 @@ final class StreamDesk {
     private let connectors: any GatewayConnectors
     private let clock: () -> MonotonicTime
     private var lanes: [StreamLane] = []
-    private var parties: [StreamParty] = []
+    private(set) var parties: [StreamParty] = []
     private var byIdentity: [StreamParty.Identity: StreamParty] = [:]
     /// Lanes with confirmations that are not settled.
     private var unsettled: [StreamLane] = []
     var isHeld = false
+    /// GOAWAY frames by environment and reason.
+    private(set) var goAways: [String: [String: Int]] = [:]
 
     private var connections: UInt32 = 0
     /// Parties of the connections that are open or being opened.
@@ -193,6 +201,16 @@ final class StreamDesk {
         case .errorResponse, .shutdown, .closedHere, .goAway:
             if let leader = leader(of: party) { delegate.laneDisconnected(leader, reason: reason) }
         }
+    }
+
+    /// The gateway takes no more streams on a connection of a party.
+    ///
+    /// - Parameter reason: nil: it named none.
+    func wentAway(_ party: StreamParty, _ reason: ProviderReason?) {
+        // Only reasons that are known may become labels: a peer names them.
+        let name = reason.map { $0.entry == nil ? "other" : $0.rawValue } ?? "none"
+        goAways[party.identity.environment, default: [:]][name, default: 0] += 1
+        disconnected(party, .goAway)
     }
 
     /// The service refuses a party's credential: for the party's topics, or for all that have it, over whatever

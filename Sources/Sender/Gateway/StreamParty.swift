@@ -114,12 +114,17 @@ final class StreamParty {
         _ authorization: [UInt8]?,
         now: MonotonicTime
     ) -> Bool {
+        var first: NotificationReference?
+        var sent = 0
+        defer { if let first { desk.delegate.lane(lane, handsOver: sent, from: first) } }
         for _ in 0..<choice.room {
             guard let ticket = lane.nextTicket(now: now) else { break }
             do throws(HTTP2OpenRefusal) {
                 let request = lane.request(ticket, authorization: authorization)
                 let stream = try connection.open(request, tag: ticket.rawValue)
                 lane.sent(ticket, connection: choice.connection, stream: stream, now: now)
+                if first == nil { first = lane.queue.reference(at: ticket.slot) }
+                sent += 1
                 pool.streamOpened(choice.connection, now: now)
                 tokens?.used(on: choice.connection, from: stream)
             } catch {
@@ -274,7 +279,7 @@ extension StreamParty: ConnectionOwner {
         metadata["code"] = .string(code)
         metadata["reason"] = .string(reason?.rawValue ?? String(decoding: debugData.prefix(200), as: UTF8.self))
         desk.logger.log(level: isError ? .warning : .info, "gateway closes a connection", metadata: metadata)
-        desk.disconnected(self, .goAway)
+        desk.wentAway(self, reason)
         let random = desk.random()
         guard let extent = pool.goAway(number, reason: reason, isError: isError, now: now, random: random) else {
             return

@@ -63,7 +63,9 @@ final class RecordFeed {
         let found = classifier.classify(message)
         let feed = feed(of: found, in: partition)
         guard offset >= feed.ledger.doneBelow else { return }
-        guard feed.ledger.isLive, admits(feed) else { return feed.passOver(offset) }
+        guard feed.ledger.isLive, admits(feed) else {
+            return feed.passOver(offset, publishedAt: message.timestampMilliseconds)
+        }
         giveToIntake(message, at: index, found, of: feed)
     }
 

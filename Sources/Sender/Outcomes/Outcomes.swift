@@ -30,6 +30,9 @@ final class Outcomes {
     /// Outcomes and dead letters that the broker has not acknowledged.
     var unacknowledged: Int { publications.count }
 
+    /// The feed of a notification; nil: it is over.
+    func feed(of reference: NotificationReference) -> TopicFeed? { feeds[reference.assignment] }
+
     // MARK: Settling
 
     /// Gives a notification its outcome; the first one stands.

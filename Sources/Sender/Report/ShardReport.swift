@@ -1,3 +1,4 @@
+import BelfrySupport
 import PipelineCore
 
 /// The state of a shard at one moment, for metrics and readiness.
@@ -15,6 +16,9 @@ package struct ShardReport: Sendable, Equatable {
         var unnamed: Int
         /// The partition stands: its commit metadata is unknown.
         var isStanding: Bool
+        /// Offsets still to be read for topics that work: those before the live reader, and those of the stretch that
+        /// the catch-up reader has to go through.
+        var waitingRecords: Int64 = 0
     }
 
     /// One bundle in one environment.
@@ -32,6 +36,13 @@ package struct ShardReport: Sendable, Equatable {
         var bytes: Int
         /// Offsets between its lowest cursors and the ends of the partitions in which it lags; 0: it lags nowhere.
         var lagRecords: Int64
+        /// The lowest in each partition in which it lags, by partition.
+        var cursors: [RoleStatus.Cursor] = []
+        /// The publishing time of the record at the oldest cursor, UNIX milliseconds; nil: it lags nowhere, or that is
+        /// not known.
+        var cursorPublishedAt: Int64?
+        /// The time since its oldest notification without an outcome was taken in; nil when all have theirs.
+        var oldestUnconfirmed: Duration?
         var counters: WorkerTopicCounters
     }
 
@@ -51,4 +62,11 @@ package struct ShardReport: Sendable, Equatable {
     /// The token state is ready; nil without token state.
     var isTokenStateReady: Bool?
     var isDraining: Bool
+    var times = DeliveryTimes()
+    /// Nil: not measured.
+    var redisRoundTrips: Histogram?
+    /// Nil: not measured.
+    var acknowledgements: Histogram?
+    /// By environment.
+    var connections: [ConnectionReport] = []
 }

@@ -7,7 +7,7 @@ import PushSchemas
 enum WorkerMetrics {
     /// In the order of `/metrics`.
     static let table: [Metric<WorkerReport>] =
-        progress + topics + cursors + work + filter + publications + connections
+        progress + topics + cursors + work + filter + publications + connections + ends + times
 
     private static let progress: [Metric<WorkerReport>] = [
         .gauge(
@@ -45,6 +45,11 @@ enum WorkerMetrics {
             "Notifications that wait for newer ones of their coalescing key.",
             .eachShard(\.coalescing)
         ),
+        .gauge(
+            "belfry_waiting_records",
+            "Offsets still to be read for topics that work, per partition.",
+            .eachPartitionByNumber { Int($0.waitingRecords) }
+        ),
         .gauge("belfry_assigned_partitions", "Partitions this process owns.", .eachShard(\.partitions.count)),
     ]
 
@@ -69,6 +74,11 @@ enum WorkerMetrics {
             "belfry_topic_lag_records",
             "Offsets between a lagging topic's cursors and the ends of its partitions.",
             .eachTopic(.count { $0.lagRecords > 0 ? Int($0.lagRecords) : nil })
+        ),
+        .gauge(
+            "belfry_topic_cursor_timestamp_seconds",
+            "When the record at a lagging topic's oldest cursor was published, UNIX time.",
+            lowest: .eachTopic(.number { topic in topic.cursorPublishedAt.map { Double($0) / 1000 } })
         ),
         .gauge(
             "belfry_topic_held_bytes",
@@ -104,8 +114,8 @@ enum WorkerMetrics {
         .gauge(
             "belfry_certificate_expiry_timestamp_seconds",
             "UNIX time at which the topic's certificate ends.",
-            .each(
-                \.certificates,
+            lowest: .each(
+                \.shownCertificates,
                 labels: { .topic($0.bundleID, in: $0.environment) },
                 .count { Int($0.notAfter) }
             )
@@ -182,11 +192,16 @@ enum WorkerMetrics {
     ]
 
     private static let connections: [Metric<WorkerReport>] = [
-        .counter("belfry_connects_total", "Gateway connections made.", .eachTopic(.count(\.counters.connects))),
+        .counter(
+            "belfry_accepted_total",
+            "Notifications that the gateway accepted, or is presumed to have.",
+            .eachCountedTopic(.count(\.counters.accepted))
+        ),
+        .counter("belfry_connects_total", "Gateway connections made.", .eachCountedTopic(.count(\.counters.connects))),
         .counter(
             "belfry_disconnects_total",
             "Gateway connections ended, or not made, by reason.",
-            .eachTopic(
+            .eachCountedTopic(
                 .counts(by: "reason") { topic in
                     DisconnectReason.allCases.map { ($0.name, topic.counters.disconnects[$0.rawValue]) }
                 }
@@ -195,7 +210,7 @@ enum WorkerMetrics {
         .counter(
             "belfry_error_responses_total",
             "Error responses by status.",
-            .eachTopic(
+            .eachCountedTopic(
                 .counts(by: "status") { topic in
                     topic.counters.errorResponses.sorted { $0.key < $1.key }.map { ("\($0)", $1) }
                 }
@@ -204,7 +219,7 @@ enum WorkerMetrics {
         .counter(
             "belfry_rejections_total",
             "Errors of the provider API by reason.",
-            .eachTopic(
+            .eachCountedTopic(
                 .counts(by: "reason") { topic in
                     topic.counters.reasons.sorted { $0.key < $1.key }.map { ($0, $1) }
                 }
@@ -213,17 +228,59 @@ enum WorkerMetrics {
         .counter(
             "belfry_resent_total",
             "Notifications handed to a connection that are to be sent again.",
-            .eachTopic(.count(\.counters.resent))
+            .eachCountedTopic(.count(\.counters.resent))
         ),
         .counter(
             "belfry_presumed_wrong_total",
             "Notifications presumed accepted that a late answer proved discarded.",
-            .eachTopic(.count(\.counters.presumedWrong))
+            .eachCountedTopic(.count(\.counters.presumedWrong))
         ),
         .counter(
             "belfry_probation_total",
             "Notifications to tokens not accepted before that went apart from others, since many were called invalid.",
-            .eachTopic(.count(\.counters.onProbation))
+            .eachCountedTopic(.count(\.counters.onProbation))
+        ),
+    ]
+
+    private static let ends: [Metric<WorkerReport>] = [
+        .gauge(
+            "belfry_gateway_connections",
+            "Gateway connections by state.",
+            .eachEnvironment(
+                .counts(by: "state") { report in
+                    ConnectionReport.State.allCases.map { ($0.rawValue, report.counts[$0] ?? 0) }
+                }
+            )
+        ),
+        .counter(
+            "belfry_goaways_total",
+            "GOAWAY frames of gateways by reason.",
+            .eachEnvironment(
+                .counts(by: "reason") { report in report.goAways.sorted { $0.key < $1.key }.map { ($0, $1) } }
+            )
+        ),
+    ]
+
+    private static let times: [Metric<WorkerReport>] = [
+        .histogram(
+            "belfry_publish_to_gateway_seconds",
+            "From a record's timestamp to the hand-over of its notifications to TLS.",
+            .eachWay(.histogram(\.handedOver))
+        ),
+        .histogram(
+            "belfry_gateway_to_settled_seconds",
+            "From the hand-over of notifications to their acceptance, or its presumption.",
+            .eachWay(.histogram(\.settled))
+        ),
+        .histogram(
+            "belfry_redis_round_trip_seconds",
+            "From the sending of a command to the reply of Redis, of some commands.",
+            .each(\.shards, .histogram(\.redisRoundTrips))
+        ),
+        .histogram(
+            "belfry_kafka_acknowledgement_seconds",
+            "From producing a record to the broker's acknowledgement, of some records.",
+            .each(\.shards, .histogram(\.acknowledgements))
         ),
     ]
 }
@@ -253,8 +310,27 @@ extension Metric.Values where Report == WorkerReport {
         each({ $0.shards.flatMap(\.partitions) }, labels: { .partition($0.number) }, .count(count))
     }
 
-    /// Series for each topic: those of several shards add up.
+    /// Series for each topic that needs a look: those of several shards add up.
     fileprivate static func eachTopic(_ values: Metric<ShardReport.Topic>.Values) -> Self {
-        each({ $0.shards.flatMap(\.topics) }, labels: { .topic($0.bundleID, in: $0.environment) }, values)
+        each(\.shownTopics, labels: { .topic($0.bundleID, in: $0.environment) }, values)
+    }
+
+    /// Series for each topic whose counters have a name: those of several shards add up.
+    fileprivate static func eachCountedTopic(_ values: Metric<ShardReport.Topic>.Values) -> Self {
+        each(\.countedTopics, labels: { .topic($0.bundleID, in: $0.environment) }, values)
+    }
+
+    /// Series for each environment: those of several shards add up.
+    fileprivate static func eachEnvironment(_ values: Metric<ConnectionReport>.Values) -> Self {
+        each({ $0.shards.flatMap(\.connections) }, labels: { [.init("environment", $0.environment)] }, values)
+    }
+
+    /// Series for each transport and class of topics with notifications: those of several shards add up.
+    fileprivate static func eachWay(_ values: Metric<DeliveryTimes.Series>.Values) -> Self {
+        each(
+            { $0.shards.flatMap(\.times.series) },
+            labels: { [.init("transport", $0.transport.rawValue), .init("class", $0.topicClass.rawValue)] },
+            values
+        )
     }
 }

@@ -2,13 +2,19 @@ import BelfrySupport
 
 /// The state of a worker at one moment, for metrics.
 struct WorkerReport: Sendable {
-    var shards: [ShardReport]
-    var certificates: [CertificateStore.Certificate] = []
-    var providerTokens: [ProviderTokens.Report] = []
+    let shards: [ShardReport]
+    var certificates: [CertificateStore.Certificate]
+    var providerTokens: [ProviderTokens.Report]
     /// Nil: there is none.
     var filter: Filter?
     /// The retention of push.requests; nil: for ever, or not known.
     var retention: Duration?
+    /// The choice of names.
+    let labels: TopicLabels
+    /// The topics of all shards, under the names that they have in gauges.
+    let shownTopics: [ShardReport.Topic]
+    /// The same, under the names that they have in counters.
+    let countedTopics: [ShardReport.Topic]
 
     /// The filter of dead tokens.
     struct Filter: Sendable, Equatable {
@@ -18,5 +24,39 @@ struct WorkerReport: Sendable {
         var bytes: Int
         /// Bundles whose filter was given up.
         var givenUp: Int
+    }
+
+    /// - Parameter labels: the names chosen for these topics; nil: they are chosen for this report alone.
+    init(
+        shards: [ShardReport],
+        certificates: [CertificateStore.Certificate] = [],
+        providerTokens: [ProviderTokens.Report] = [],
+        filter: Filter? = nil,
+        retention: Duration? = nil,
+        labels: TopicLabels? = nil
+    ) {
+        self.shards = shards
+        self.certificates = certificates
+        self.providerTokens = providerTokens
+        self.filter = filter
+        self.retention = retention
+        let topics = shards.flatMap(\.topics)
+        let labels = labels ?? TopicLabels().chosen(for: topics)
+        self.labels = labels
+        shownTopics = topics.named(Set(labels.shown))
+        countedTopics = topics.named(labels.namedInCounters)
+    }
+
+    /// The certificates that end first have names of their own.
+    var shownCertificates: [CertificateStore.Certificate] {
+        let sorted = certificates.sorted {
+            ($0.notAfter, $0.bundleID, $0.environment) < ($1.notAfter, $1.bundleID, $1.environment)
+        }
+        return sorted.enumerated().map { place, certificate in
+            guard place >= TopicLabels.limit else { return certificate }
+            var other = certificate
+            other.bundleID = TopicLabels.other
+            return other
+        }
     }
 }

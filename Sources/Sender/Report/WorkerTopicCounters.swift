@@ -1,5 +1,7 @@
 /// A shard's counters for the connections of one bundle in one environment.
 struct WorkerTopicCounters: Equatable, Sendable {
+    /// Notifications that the gateway accepted, or is presumed to have.
+    var accepted = 0
     var connects = 0
     var disconnects = [Int](repeating: 0, count: DisconnectReason.allCases.count)
     /// Error responses by status.

@@ -7,6 +7,8 @@ protocol ApplierReport: Sendable {
     var partitions: [RecordApplier.Partition] { get }
     /// The counters of every applier that the role has.
     var appliers: [RecordApplier.Counters] { get }
+    /// Of every applier that the role has.
+    var serverTimes: [RecordApplier.ServerTimes] { get }
 }
 
 /// The metrics that have one name in every role with appliers.
@@ -22,6 +24,16 @@ enum ApplierMetrics<Report: ApplierReport> {
                 "belfry_offsets_beyond_end_total",
                 "Partitions found to end before their committed offset; they were applied from their beginning.",
                 .each(\.appliers, .count(\.offsetsBeyondEnd))
+            ),
+            .histogram(
+                "belfry_redis_round_trip_seconds",
+                "From the sending of a command to the reply of Redis, of some commands.",
+                .each(\.serverTimes, .histogram(\.roundTrips))
+            ),
+            .histogram(
+                "belfry_kafka_acknowledgement_seconds",
+                "From producing a record to the broker's acknowledgement, of some records.",
+                .each(\.serverTimes, .histogram(\.acknowledgements))
             ),
         ]
     }

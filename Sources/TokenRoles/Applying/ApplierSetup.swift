@@ -1,6 +1,7 @@
 import BelfrySupport
 import KafkaClient
 import NIOCore
+import PipelineCore
 import PushTopics
 import RedisClient
 import TokenState
@@ -71,10 +72,12 @@ struct ApplierSetup: Sendable {
     ) throws -> NIOLoopBound<RecordApplier> {
         let kafka = try context.configuration.kafka.makeMember(clientID: clientID, group: groupID, topic: topic)
         let servers = RedisCluster(configuration: redis, eventLoop: eventLoop)
+        let clock = { MonotonicTime(eventLoop.now) }
+        let producer = TimedProducer(kafka.producer, clock: clock)
         let clients = RecordApplier.Clients(
             consumer: kafka.consumer,
-            producer: kafka.producer,
-            redis: servers,
+            producer: producer,
+            redis: TimedRedis(servers, clock: clock),
             rule: rule
         )
         let applier = RecordApplier(
@@ -90,7 +93,10 @@ struct ApplierSetup: Sendable {
         )
         kafka.consumer.onAssigned = { [unowned applier] in applier.assign($0) }
         kafka.consumer.onRevoked = { [unowned applier] in applier.revoke($0, lost: $1) }
-        kafka.producer.onDelivery = { [unowned applier] number, error, _, _ in applier.delivered(number, error: error) }
+        kafka.producer.onDelivery = { [unowned applier, unowned producer] number, error, _, _ in
+            producer.noteDelivery(number, error: error)
+            applier.delivered(number, error: error)
+        }
         let reports = KafkaReports(health: context.health, logger: context.logger)
         reports.watch(kafka.consumer)
         reports.watch(kafka.producer)

@@ -1,3 +1,4 @@
+import PipelineCore
 import PushTopics
 import TokenState
 
@@ -18,6 +19,17 @@ extension RecordApplier {
 
     /// Records of push.tombstones without an acknowledgement.
     var pendingTombstones: Int { writer.tombstones.count }
+
+    /// The times that Redis and the brokers take.
+    var serverTimes: ServerTimes {
+        .init(roundTrips: clients.redis.roundTrips, acknowledgements: clients.producer.acknowledgements)
+    }
+
+    /// Nil: not measured.
+    struct ServerTimes: Sendable, Equatable {
+        var roundTrips: Histogram?
+        var acknowledgements: Histogram?
+    }
 
     var isRedisReady: Bool { clients.redis.isReady }
 

@@ -10,7 +10,7 @@ enum HarvesterMetrics {
         .gauge(
             "belfry_feedback_reading_age_seconds",
             "Since the list was read to its end, or since the start.",
-            .eachList(.seconds(\.age))
+            highest: .eachList(.seconds(\.age))
         ),
         .counter(
             "belfry_feedback_readings_total",
@@ -99,6 +99,6 @@ extension HarvesterReport: ApplierReport {
 extension Metric.Values where Report == HarvesterReport {
     /// Series for each list.
     fileprivate static func eachList(_ values: Metric<HarvesterReport.List>.Values) -> Self {
-        each(\.lists, labels: { .topic($0.bundleID, in: $0.environment) }, values)
+        each(\.namedLists, labels: { .topic($0.bundleID, in: $0.environment) }, values)
     }
 }

@@ -1,4 +1,6 @@
+import BelfrySupport
 import PipelineCore
+import PushTopics
 
 /// Work and state of a harvester, at one moment.
 package struct HarvesterReport: Sendable, Equatable {
@@ -24,6 +26,23 @@ package struct HarvesterReport: Sendable, Equatable {
     var isRedisReady: Bool
     /// Its consumer has its place in the group; an empty assignment is one.
     var isInGroup: Bool
+    /// Of its applier.
+    var serverTimes: [RecordApplier.ServerTimes] = []
+
+    /// The lists under the names that they have in metrics. Lists are found at the start, so that none changes its name.
+    var namedLists: [List] {
+        lists.enumerated().map { place, list in
+            guard place >= Self.mostNames else { return list }
+            var other = list
+            other.bundleID = Self.otherName
+            return other
+        }
+    }
+
+    /// Most lists with names of their own.
+    static let mostNames = 200
+    /// No bundle ID has this form: it lacks a dot.
+    static let otherName = "other"
 }
 
 extension ListHarvest {
@@ -37,5 +56,28 @@ extension ListHarvest {
             unacknowledged: machine.unacknowledged,
             age: lastCompleted.elapsed(until: now)
         )
+    }
+}
+
+/// The harvester's part of `/status`.
+extension HarvesterReport {
+    func describe(in status: inout RoleStatus) {
+        status.partitions += partitions.map {
+            .init(kafkaTopic: TopicNames().feedback, number: $0.number, lagRecords: $0.lagRecords)
+        }
+        let oldest = lists.sorted { ($1.age, $0.bundleID) < ($0.age, $1.bundleID) }.prefix(Self.mostNames)
+        status.harvests += oldest.map { list in
+            .init(
+                topic: list.bundleID,
+                environment: list.environment,
+                ageSeconds: list.age / .seconds(1),
+                step: list.step.rawValue,
+                holdsLease: list.holdsLease,
+                unacknowledged: list.unacknowledged
+            )
+        }
+        status.totals["tuples", default: 0] += lists.reduce(0) { $0 + $1.counters.tuples }
+        status.totals["applied", default: 0] += applied.applied
+        status.totals["deadLetters", default: 0] += applied.deadLetters
     }
 }

@@ -91,6 +91,10 @@ package struct HarvesterRole: Role {
         HarvesterMetrics.table.families(of: reports)
     }
 
+    package func describe(_ reports: [HarvesterReport], in status: inout RoleStatus) {
+        for report in reports { report.describe(in: &status) }
+    }
+
     /// A harvester is ready when it can have leases and apply tuples. That a list cannot be read is no reason to start
     /// it again.
     package static func obstacles(_ reports: [HarvesterReport]) -> [String] {
@@ -120,7 +124,8 @@ package struct HarvesterRole: Role {
                 applied: applier.counters,
                 partitions: applier.partitions,
                 isRedisReady: redis.isReady,
-                isInGroup: applier.isInGroup
+                isInGroup: applier.isInGroup,
+                serverTimes: [applier.serverTimes]
             )
         }
     }

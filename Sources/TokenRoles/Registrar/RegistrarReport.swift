@@ -1,3 +1,6 @@
+import BelfrySupport
+import PushTopics
+
 /// Work and state of a registrar, at one moment.
 package struct RegistrarReport: Sendable, Equatable {
     var applied: RecordApplier.Counters
@@ -12,9 +15,23 @@ package struct RegistrarReport: Sendable, Equatable {
     var isInGroup: Bool
     /// Nil: nothing is ever swept.
     var sweep: Sweep?
+    /// Of its appliers.
+    var serverTimes: [RecordApplier.ServerTimes] = []
 
     struct Sweep: Sendable, Equatable {
         var counters: RetentionSweep.Counters
         var hasLease: Bool
+    }
+}
+
+/// The registrar's part of `/status`.
+extension RegistrarReport {
+    func describe(in status: inout RoleStatus) {
+        status.partitions += partitions.map {
+            .init(kafkaTopic: TopicNames().registrations, number: $0.number, lagRecords: $0.lagRecords)
+        }
+        status.totals["applied", default: 0] += applied.applied
+        status.totals["deadLetters", default: 0] += applied.deadLetters
+        status.totals["tombstones", default: 0] += applied.tombstones
     }
 }

@@ -102,6 +102,10 @@ package struct RegistrarRole: Role {
         RegistrarMetrics.table.families(of: reports)
     }
 
+    package func describe(_ reports: [RegistrarReport], in status: inout RoleStatus) {
+        for report in reports { report.describe(in: &status) }
+    }
+
     /// A registrar is ready when it can apply what comes. That the group gave it no partition is no obstacle: there may
     /// be more registrars than partitions.
     package static func obstacles(_ reports: [RegistrarReport]) -> [String] {
@@ -135,7 +139,8 @@ package struct RegistrarRole: Role {
                 partitions: applier.partitions,
                 isRedisReady: applier.isRedisReady && keeper?.isRedisReady ?? true,
                 isInGroup: applier.isInGroup && keeper?.isInGroup ?? true,
-                sweep: sweep.map { .init(counters: $0.sweep.counters, hasLease: $0.sweep.hasLease) }
+                sweep: sweep.map { .init(counters: $0.sweep.counters, hasLease: $0.sweep.hasLease) },
+                serverTimes: [applier.serverTimes] + (keeper.map { [$0.serverTimes] } ?? [])
             )
         }
     }
