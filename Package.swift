@@ -247,8 +247,8 @@ let package = Package(
         .testTarget(
             name: "PushTopicsTests",
             dependencies: [
-                "BelfrySupport", "CRdKafka", "KafkaClient", "PipelineCore", "PipelineTestSupport", "PushTopics",
-                logging,
+                "BelfrySupport", "CRdKafka", "KafkaClient", "PipelineCore", "PipelineTestSupport", "PortTestSupport",
+                "PushTopics", "RedisClient", logging,
             ]
         ),
         .testTarget(
@@ -275,7 +275,7 @@ let package = Package(
             name: "BelfryToolsTests",
             dependencies: [
                 "APNsProtocol", "BelfrySupport", "BelfryTools", "KafkaClient", "PipelineCore", "PipelineTestSupport",
-                "PushSchemas", "PushTopics", "TestSupport", "TokenState", logging, protobuf,
+                "PushSchemas", "PushTopics", "Sender", "TestSupport", "TokenRoles", "TokenState", logging, protobuf,
             ]
         ),
         .testTarget(

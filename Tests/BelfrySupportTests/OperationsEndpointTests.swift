@@ -5,6 +5,7 @@ import NIOEmbedded
 import Testing
 
 @testable import BelfrySupport
+@testable import PipelineTestSupport
 
 @Suite("Operations endpoint", .timeLimit(.minutes(1)))
 struct OperationsEndpointTests {
@@ -87,6 +88,7 @@ struct OperationsEndpointTests {
             for name in ["resident_memory_bytes", "cpu_seconds_total", "open_fds", "start_time_seconds"] {
                 #expect(metrics.contains("\nprocess_\(name) "), "\(name)")
             }
+            #expect(try Promtool.complaints(about: metrics) == "")
             let answer = try await get("status")
             #expect(answer.status == 200)
             let status = try JSONDecoder().decode(RoleStatus.self, from: Data(answer.text.utf8))

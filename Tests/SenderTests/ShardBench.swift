@@ -24,6 +24,8 @@ final class ShardBench {
     let shard: WorkerShard
     private let clock = Clock()
     private var ends: [Int32: Int64] = [:]
+    /// The timestamp of records to come, UNIX milliseconds; nil: they have none.
+    var publishedAt: Int64?
 
     private final class Clock: Sendable {
         let milliseconds = Atomic<Int64>(0)
@@ -136,7 +138,8 @@ final class ShardBench {
             partition: partition,
             offset: offset,
             key: Array(bundleID.utf8),
-            value: try request.serializedBytes()
+            value: try request.serializedBytes(),
+            timestampMilliseconds: publishedAt
         )
     }
 

@@ -52,6 +52,7 @@ struct StreamTroubleTests {
             #expect(peer.isEnded, "nothing is left on it")
             let counters = try #require(self.counters(of: bench))
             #expect(counters.resent == 0 && counters.disconnects[DisconnectReason.goAway.rawValue] == 1)
+            #expect(bench.shard.report().connections.map(\.goAways) == [["Shutdown": 1]])
         }
     }
 

@@ -3,6 +3,7 @@ import PushTopics
 import Testing
 
 @testable import BelfrySupport
+@testable import PipelineTestSupport
 @testable import TokenRoles
 
 /// Metrics and readiness of a harvester.
@@ -65,6 +66,53 @@ import Testing
         let text = MetricsText.render(HarvesterMetrics.table.families(of: [report()]))
         let expected = line.replacing("L", with: "topic=\"com.example.news\",environment=\"sandbox\"")
         #expect(text.split(separator: "\n").contains { $0 == expected }, "\(text)")
+    }
+
+    @Test("Promtool has nothing to say about a harvester's metrics")
+    func promtool() throws {
+        var measured = report()
+        measured.serverTimes = [.init(roundTrips: .roundTrip, acknowledgements: .roundTrip)]
+        let text = MetricsText.render(HarvesterMetrics.table.families(of: [measured]))
+        #expect(text.contains("belfry_redis_round_trip_seconds_count 0\n"))
+        #expect(try Promtool.complaints(about: text) == "")
+    }
+
+    @Test("Of many lists 200 have series of their own; of the others the one not read for longest is told")
+    func bound() throws {
+        var many = report()
+        let list = try #require(many.lists.first)
+        many.lists = (0..<300).map { number in
+            var copy = list
+            copy.bundleID = "com.example.app\(number)"
+            copy.age = .seconds(number)
+            return copy
+        }
+        let ages = try #require(HarvesterMetrics.table.families(of: [many]).first)
+        #expect(ages.name == "belfry_feedback_reading_age_seconds" && ages.samples.count == 201)
+        #expect(ages.samples.last?.value == 299 && ages.samples.last?.labels.first == .init("topic", "other"))
+    }
+
+    @Test("The status tells the lists, that not read for longest first, and the partitions of push.feedback")
+    func status() throws {
+        var report = report()
+        var older = try #require(report.lists.first)
+        older.bundleID = "com.example.sport"
+        older.age = .seconds(9)
+        report.lists.append(older)
+        var status = RoleStatus(role: "harvester", now: 0)
+        report.describe(in: &status)
+        #expect(status.harvests.map(\.topic) == ["com.example.sport", "com.example.news"])
+        let list = RoleStatus.Harvest(
+            topic: "com.example.news",
+            environment: "sandbox",
+            ageSeconds: 1.5,
+            step: "publishing",
+            holdsLease: true,
+            unacknowledged: 10
+        )
+        #expect(status.harvests.last == list)
+        #expect(status.partitions.map(\.lagRecords) == [9, nil] && status.partitions[0].kafkaTopic == "push.feedback")
+        #expect(status.totals == ["tuples": 200, "applied": 80, "deadLetters": 1])
     }
 
     @Test("A harvester that has just started has its metrics, each once, and no samples")

@@ -1,0 +1,91 @@
+import KafkaClient
+import PipelineCore
+import PortTestSupport
+import RedisClient
+import Testing
+
+@testable import PipelineTestSupport
+@testable import PushTopics
+
+/// Clients that measure.
+@Suite struct TimedClientTests {
+    /// Turned by the test.
+    private final class Clock {
+        var now = MonotonicTime(nanoseconds: 1_000_000_000)
+
+        func pass(_ milliseconds: Int64) { now = now + .milliseconds(milliseconds) }
+    }
+
+    /// Keeps the completions.
+    private final class SlowRedis: RedisPipeline {
+        var completions: [RedisConnection.Completion] = []
+        let isReady = true
+
+        func start() {}
+        func close() {}
+
+        func send(
+            slot: RedisSlot,
+            _ write: (inout RedisCommandWriter) -> Void,
+            _ completion: @escaping RedisConnection.Completion
+        ) {
+            completions.append(completion)
+        }
+
+        func evaluate(
+            _ script: RedisScript,
+            slot: RedisSlot,
+            keyCount: Int,
+            argumentCount: Int,
+            _ write: (inout RedisCommandWriter) -> Void,
+            _ completion: @escaping RedisConnection.Completion
+        ) {
+            completions.append(completion)
+        }
+    }
+
+    @Test("Of records in flight one is measured at a time, from its producing to the broker's report")
+    func producer() throws {
+        let clock = Clock()
+        let records = CollectingProducer()
+        let producer = TimedProducer(records) { clock.now }
+        for opaque: UInt64 in 1...3 {
+            try producer.produce(topic: "t", partition: nil, key: nil, value: [1], headers: [], opaque: opaque)
+            clock.pass(1)
+        }
+        #expect(records.records.map(\.number) == [1, 2, 3], "all are handed on")
+        for opaque: UInt64 in [3, 1, 2] { producer.noteDelivery(opaque, error: nil) }
+        #expect(producer.acknowledgements?.count == 1 && producer.acknowledgements?.sumSeconds == 0.003)
+        try producer.produce(topic: "t", partition: nil, key: nil, value: [1], headers: [], opaque: 4)
+        clock.pass(5)
+        producer.noteDelivery(4, error: nil)
+        #expect(producer.acknowledgements?.count == 2 && producer.acknowledgements?.sumSeconds == 0.008)
+    }
+
+    @Test("Of commands in flight one is measured at a time; one that fails is no round trip")
+    func redis() {
+        let clock = Clock()
+        let slow = SlowRedis()
+        let redis = TimedRedis(slow) { clock.now }
+        var failures = 0
+        for _ in 0..<2 {
+            redis.send(slot: RedisSlot(key: "a"), { _ in }) { result in
+                if case .failure = result { failures += 1 }
+            }
+        }
+        clock.pass(4)
+        for completion in slow.completions { completion(.failure(.closed)) }
+        #expect(failures == 2 && redis.roundTrips?.count == 0)
+        slow.completions = []
+
+        var replies = 0
+        for _ in 0..<2 {
+            redis.send(slot: RedisSlot(key: "a"), { _ in }) { result in
+                if case .success = result { replies += 1 }
+            }
+            clock.pass(1)
+        }
+        for completion in slow.completions { ScriptedReply.integer(1).hand(to: completion) }
+        #expect(replies == 2 && redis.roundTrips?.count == 1 && redis.roundTrips?.sumSeconds == 0.002)
+    }
+}
