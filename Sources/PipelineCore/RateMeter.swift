@@ -4,6 +4,11 @@ public struct RateMeter: Sendable, Equatable {
         public var perSecond: Double
         /// The stretch that it was measured over.
         public var period: Duration
+
+        public init(perSecond: Double, period: Duration) {
+            self.perSecond = perSecond
+            self.period = period
+        }
     }
 
     private struct Sample: Equatable {

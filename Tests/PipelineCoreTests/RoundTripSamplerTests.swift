@@ -15,14 +15,17 @@ import Testing
             readings += 1
             return at(milliseconds)
         }
-        #expect(sampler.begin(1, now: now(0)))
-        #expect(!sampler.begin(2, now: now(1)))
+        let measuresFirst = sampler.begin(1, now: now(0))
+        #expect(measuresFirst)
+        let measuresSecond = sampler.begin(2, now: now(1))
+        #expect(!measuresSecond)
         sampler.end(2, isAnswered: true, now: now(2))
         #expect(sampler.roundTrips.count == 0 && readings == 1)
         sampler.end(1, isAnswered: true, now: now(3))
         #expect(sampler.roundTrips.count == 1 && sampler.roundTrips.sumSeconds == 0.003)
         #expect(readings == 2)
-        #expect(sampler.begin(3, now: now(4)), "the next sample")
+        let measuresThird = sampler.begin(3, now: now(4))
+        #expect(measuresThird, "the next sample")
     }
 
     @Test("A request that failed on the way is no round trip, and makes room for the next sample")

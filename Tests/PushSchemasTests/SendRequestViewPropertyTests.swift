@@ -102,7 +102,7 @@ struct SendRequestViewPropertyTests {
         switch message.content {
         case .payload(let bytes): Array(bytes)
         case .payloadJson(let text): Array(text.utf8)
-        case nil: []
+        case .notification, nil: []
         }
     }
 

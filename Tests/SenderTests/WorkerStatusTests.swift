@@ -1,3 +1,4 @@
+import APNsProtocol
 import Foundation
 import PipelineCore
 import Testing
