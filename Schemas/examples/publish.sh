@@ -17,7 +17,11 @@ request=$(cat /proc/sys/kernel/random/uuid)
 
 # The CRC-32 of a token's bytes, in decimal: gzip ends with that of what it packed, and with the length.
 checksum() {
-    printf '%b' "$(sed 's/../\\x&/g' <<<"$1")" | gzip | tail -c 8 | od -An -N4 -tu4 --endian=little
+    local digits=$1
+    while [[ -n $digits ]]; do
+        printf '%b' "\\x${digits:0:2}"
+        digits=${digits:2}
+    done | gzip | tail -c 8 | od -An -N4 -tu4 --endian=little
 }
 
 # The key of the record that carries a token.
@@ -42,6 +46,6 @@ for key in "${!tokens[@]}"; do
     printf '%s\t{"requestId":"%s","payload":"%s","tokens":[%s]}\n' \
         "$key" "$request" "$encoded" "${tokens[$key]:1}"
 done |
-    kcat -P -b "$BELFRY_KAFKA_BROKERS" -t push.requests -K '\t' -H content-type=application/json \
+    kcat -P -b "${BELFRY_KAFKA_BROKERS:?}" -t push.requests -K '\t' -H content-type=application/json \
         -X partitioner=murmur2_random -X enable.idempotence=true
 echo "$request"

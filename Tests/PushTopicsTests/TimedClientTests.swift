@@ -69,7 +69,8 @@ import Testing
         let redis = TimedRedis(slow) { clock.now }
         var failures = 0
         for _ in 0..<2 {
-            redis.send(slot: RedisSlot(key: "a"), { _ in }) { result in
+            redis.send(slot: RedisSlot(key: "a")) { _ in
+            } _: { result in
                 if case .failure = result { failures += 1 }
             }
         }
@@ -80,7 +81,8 @@ import Testing
 
         var replies = 0
         for _ in 0..<2 {
-            redis.send(slot: RedisSlot(key: "a"), { _ in }) { result in
+            redis.send(slot: RedisSlot(key: "a")) { _ in
+            } _: { result in
                 if case .success = result { replies += 1 }
             }
             clock.pass(1)

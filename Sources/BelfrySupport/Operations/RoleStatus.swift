@@ -27,7 +27,7 @@ public struct RoleStatus: Codable, Sendable, Equatable {
     public var omittedTopics = 0
     /// Of every environment, as configured.
     public var gateways: [Environment] = []
-    /// Those that end first come first; at most 200.
+    /// The first to end comes first; at most 200.
     public var certificates: [Certificate] = []
     public var keys: [ProviderKey] = []
     /// The lists that were not read for longest come first; at most 200.

@@ -311,9 +311,10 @@ extension StreamParty: ConnectionOwner {
         let isQuiet = pool.connection(number).map { $0.phase == .draining && $0.openStreams == 0 } ?? true
         desk.logger.log(level: isQuiet ? .info : .warning, "connection to the gateway ended", metadata: metadata)
         desk.settle()
+        let hadConnection = wasOpen && !isForeign
         desk.disconnected(
             self,
-            isRefused ? .certificateRefused : !wasOpen || isForeign ? .connectFailed : error == nil ? .endOfStream : .failure
+            isRefused ? .certificateRefused : !hadConnection ? .connectFailed : error == nil ? .endOfStream : .failure
         )
         connector.noteFailure()
         lose(number, isRefused ? .certificateRefused : isForeign ? .foreignProtocol : .failed)

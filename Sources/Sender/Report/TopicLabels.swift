@@ -25,7 +25,7 @@ struct TopicLabels: Sendable, Equatable {
     static let other = "other"
 
     private let limit: Int
-    /// Those that have counted something and are named in counters: only ever grows.
+    /// Topics that have counted something and are named in counters: only ever grows.
     private var counted: Set<Name> = []
     /// Named in counters now: ``counted``, and while there is room for all those that have counted nothing yet.
     private(set) var namedInCounters: Set<Name> = []
@@ -78,7 +78,7 @@ struct TopicLabels: Sendable, Equatable {
             events += counters.errorResponses.values.reduce(0, +) + counters.onProbation
         }
 
-        /// What stopped comes before what lags, and that before what is busy.
+        /// The stopped come before those that lag, and these before the busy.
         var rank: (Int, Int64, Int) { (isStopped ? 1 : 0, lagRecords, accepted) }
     }
 }
