@@ -55,6 +55,8 @@ let package = Package(
         .target(name: "APNsProtocol"),
         .target(name: "PipelineCore", dependencies: ["APNsProtocol"]),
         .target(name: "PushSchemas", dependencies: [protobuf]),
+        // Structured notifications made into payloads.
+        .target(name: "PayloadRendering", dependencies: ["APNsProtocol", "PushSchemas", protobuf]),
 
         // Child processes, free ports and seeded numbers: what demo, tests and tools share.
         .target(name: "Workbench"),
@@ -103,7 +105,11 @@ let package = Package(
         // The state of tokens in Redis and in memory.
         .target(name: "TokenState", dependencies: role + [lifecycle], exclude: ["README.md"]),
         // The worker.
-        .target(name: "Sender", dependencies: role + ["HTTP2Transport", "TokenState"], exclude: ["README.md"]),
+        .target(
+            name: "Sender",
+            dependencies: role + ["HTTP2Transport", "PayloadRendering", "TokenState"],
+            exclude: ["README.md"]
+        ),
         // Registrar and harvester.
         .target(name: "TokenRoles", dependencies: role + ["TokenState"]),
         // The work of the commands that are no role.
@@ -213,6 +219,10 @@ let package = Package(
         .testTarget(
             name: "PushSchemasTests",
             dependencies: ["KafkaTestSupport", "PushSchemas", "TestSupport", protobuf]
+        ),
+        .testTarget(
+            name: "PayloadRenderingTests",
+            dependencies: ["APNsProtocol", "PayloadRendering", "PushSchemas", "TestSupport", protobuf]
         ),
         .testTarget(name: "SocketErrorsTests", dependencies: ["SocketErrors"] + nio),
         .testTarget(name: "WorkbenchTests", dependencies: ["Workbench"]),

@@ -15,8 +15,10 @@ public enum RecordFault: String, Sendable, CaseIterable {
     case valueEmpty = "value-empty"
     /// The value is not the message that the topic carries.
     case valueUndecodable = "value-undecodable"
-    /// The request carries no payload.
+    /// The request carries neither a payload nor a notification.
     case payloadMissing = "payload-missing"
+    /// A token has values of its own, and the request has no structured notification that they could change.
+    case overridesMisplaced = "overrides-misplaced"
     /// The request carries neither a token nor a channel.
     case tokensMissing = "tokens-missing"
     /// The request carries more than one of `tokens`, `packed_tokens` and `channel`: an index would be ambiguous.

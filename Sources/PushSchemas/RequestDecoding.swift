@@ -29,6 +29,18 @@ public enum RequestDecoding {
             )
         }
     }
+
+    /// Decodes a binary part into a message that holds those before it.
+    ///
+    /// Throws `valueUndecodable`.
+    static func merge<M: Message>(_ part: UnsafeRawBufferPointer, into message: inout M) throws(RecordError) {
+        guard !part.isEmpty else { return }
+        do {
+            try message.merge(serializedBytes: BorrowedBytes(part))
+        } catch {
+            throw RecordError(.valueUndecodable, "not a \(M.protoMessageName) in binary form: \(error)")
+        }
+    }
 }
 
 /// Lets SwiftProtobuf read bytes that it does not own, so that a record's value is not copied before it is decoded.

@@ -19,11 +19,13 @@ struct RequestFields {
         static let pushType: UInt32 = 10
         static let collapseID: UInt32 = 11
         static let channel: UInt32 = 12
+        static let notification: UInt32 = 13
     }
 
     private(set) var requestID = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var environment = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var payload = UnsafeRawBufferPointer(start: nil, count: 0)
+    private(set) var notification: PushNotification?
     private(set) var expiration: Int64 = 0
     private(set) var hasExpiration = false
     /// 0: not said.
@@ -38,6 +40,8 @@ struct RequestFields {
     private(set) var tokenCount = 0
     /// The last of `tokens`.
     private(set) var lastToken: Token?
+    /// Some of `tokens` have fields beside the token.
+    private(set) var hasOverrides = false
     /// The sum of the lengths of the hexadecimal ones among `tokens`.
     private(set) var hexadecimalBytes = 0
 
@@ -49,14 +53,18 @@ struct RequestFields {
             switch (tag.field, tag.wireType) {
             case (Field.requestID, .delimited): requestID = try Self.readString(&cursor)
             case (Field.environment, .delimited): environment = try Self.readString(&cursor)
-            case (Field.payload, .delimited): payload = try Self.readBytes(&cursor)
-            case (Field.payloadJSON, .delimited): payload = try Self.readString(&cursor)
+            case (Field.payload, .delimited): setPayload(try Self.readBytes(&cursor))
+            case (Field.payloadJSON, .delimited): setPayload(try Self.readString(&cursor))
+            case (Field.notification, .delimited):
+                // One of the three is set: the last one wins, and takes the others away.
+                payload = UnsafeRawBufferPointer(start: nil, count: 0)
+                try mergeNotification(try Self.readBytes(&cursor))
             case (Field.packedTokens, .delimited):
                 let packed = try Self.readBytes(&cursor)
                 packedTokens = packed.isEmpty ? nil : packed
             case (Field.tokens, .delimited):
                 tokenCount += 1
-                lastToken = try Self.readToken(try Self.readBytes(&cursor))
+                lastToken = try Self.readToken(try Self.readBytes(&cursor), hasOverrides: &hasOverrides)
                 if case .hexadecimal(let digits) = lastToken { hexadecimalBytes += digits.count }
             case (Field.expiration, .varint):
                 guard let value = cursor.readVarint() else { throw Self.malformed }
@@ -75,9 +83,29 @@ struct RequestFields {
         }
     }
 
+    private mutating func setPayload(_ bytes: UnsafeRawBufferPointer) {
+        payload = bytes
+        notification = nil
+    }
+
+    /// A message that comes several times is merged, as Protobuf says.
+    private mutating func mergeNotification(_ part: UnsafeRawBufferPointer) throws(RecordError) {
+        var message = notification ?? PushNotification()
+        try RequestDecoding.merge(part, into: &message)
+        notification = message
+    }
+
     /// Checks the fields against the rules of the schema.
     func check() throws(RecordError) {
-        guard !payload.isEmpty else { throw RecordError(.payloadMissing, "the request carries no payload") }
+        guard !payload.isEmpty || notification != nil else {
+            throw RecordError(.payloadMissing, "the request carries no payload and no notification")
+        }
+        guard !hasOverrides || notification != nil else {
+            throw RecordError(
+                .overridesMisplaced,
+                "a token has 'badge', 'locale' or 'loc_args' beside a payload; they are allowed with 'notification'"
+            )
+        }
         try checkTokens()
         guard UInt32(exactly: expiration) != nil else {
             throw RecordError(
@@ -117,12 +145,20 @@ struct RequestFields {
     }
 
     /// Calls `body` with each of `tokens` of a message that `read` has accepted, in order.
-    static func forEachToken(of message: UnsafeRawBufferPointer, _ body: (Token?) -> Void) {
+    ///
+    /// The second argument of `body` is the token's message if it has fields beside the token, else nil.
+    static func forEachToken(
+        of message: UnsafeRawBufferPointer,
+        _ body: (Token?, UnsafeRawBufferPointer?) -> Void
+    ) {
         var cursor = ProtobufCursor(message)
         while let tag = cursor.readTag() {
             if tag.field == Field.tokens, tag.wireType == .delimited {
-                guard let bytes = cursor.readDelimited(), case .success(let token) = tokenResult(bytes) else { return }
-                body(token)
+                var hasOverrides = false
+                guard let bytes = cursor.readDelimited(),
+                    case .success(let token) = tokenResult(bytes, hasOverrides: &hasOverrides)
+                else { return }
+                body(token, hasOverrides ? bytes : nil)
             } else if !cursor.skip(tag) {
                 return
             }
@@ -130,11 +166,22 @@ struct RequestFields {
     }
 
     /// The result of `readToken` as a value: `try?` would make one of "malformed" and "not set".
-    private static func tokenResult(_ message: UnsafeRawBufferPointer) -> Result<Token?, RecordError> {
-        Result { () throws(RecordError) in try readToken(message) }
+    private static func tokenResult(
+        _ message: UnsafeRawBufferPointer,
+        hasOverrides: inout Bool
+    ) -> Result<Token?, RecordError> {
+        do throws(RecordError) {
+            return .success(try readToken(message, hasOverrides: &hasOverrides))
+        } catch {
+            return .failure(error)
+        }
     }
 
-    private static func readToken(_ message: UnsafeRawBufferPointer) throws(RecordError) -> Token? {
+    /// - Parameter hasOverrides: set if the message has fields beside the token.
+    private static func readToken(
+        _ message: UnsafeRawBufferPointer,
+        hasOverrides: inout Bool
+    ) throws(RecordError) -> Token? {
         var token: Token?
         var cursor = ProtobufCursor(message)
         while !cursor.isAtEnd {
@@ -142,6 +189,12 @@ struct RequestFields {
             switch (tag.field, tag.wireType) {
             case (1, .delimited): token = .raw(try readBytes(&cursor))
             case (2, .delimited): token = .hexadecimal(try readString(&cursor))
+            case (TokenOverrides.Field.badge, .varint):
+                guard cursor.readVarint() != nil else { throw malformed }
+                hasOverrides = true
+            case (TokenOverrides.Field.locale, .delimited), (TokenOverrides.Field.locArgs, .delimited):
+                _ = try readString(&cursor)
+                hasOverrides = true
             default:
                 guard cursor.skip(tag) else { throw malformed }
             }

@@ -5,7 +5,7 @@ extension SendRequestView {
     /// (`TokenView.fault`).
     ///
     /// Throws `valueEmpty`, `valueUndecodable`, `payloadMissing`, `tokensMissing`, `tokensAmbiguous`,
-    /// `packedTokensLength`, `expirationOutOfRange`, `priorityInvalid` or `coalescingKeyTooLong`.
+    /// `packedTokensLength`, `overridesMisplaced`, `expirationOutOfRange`, `priorityInvalid` or `coalescingKeyTooLong`.
     public init(decoding value: UnsafeRawBufferPointer, as contentType: RecordContentType) throws(RecordError) {
         switch contentType {
         case .protobuf:
@@ -48,7 +48,7 @@ extension SendRequestView {
         } else if let packed = fields.packedTokens {
             tokens = .contiguous(packed, tokenBytes: Self.packedTokenBytes)
             tokenCount = packed.count / Self.packedTokenBytes
-        } else if fields.tokenCount == 1, case .raw(let raw) = fields.lastToken, !raw.isEmpty {
+        } else if fields.tokenCount == 1, !fields.hasOverrides, case .raw(let raw) = fields.lastToken, !raw.isEmpty {
             tokens = .contiguous(raw, tokenBytes: raw.count)
             tokenCount = 1
         } else {
@@ -68,6 +68,7 @@ extension SendRequestView {
             requestID: fields.requestID,
             environment: fields.environment,
             payload: fields.payload,
+            notification: fields.notification,
             expiration: UInt32(truncatingIfNeeded: fields.expiration),
             hasExpiration: fields.hasExpiration,
             priority: fields.priority == 0 ? nil : UInt8(truncatingIfNeeded: fields.priority),
@@ -93,17 +94,20 @@ private struct TokenList {
         bytes = .allocate(byteCount: hexadecimalBytes / 2, alignment: 1)
         var used = 0
         var index = 0
-        RequestFields.forEachToken(of: message) { token in
+        RequestFields.forEachToken(of: message) { token, overriding in
             let view: TokenView
             switch token {
             case .raw(let raw):
-                view = raw.isEmpty ? Self.faulty(.tokenMissing) : TokenView(bytes: raw, fault: nil)
+                view =
+                    raw.isEmpty
+                    ? Self.faulty(.tokenMissing) : TokenView(bytes: raw, fault: nil, overriding: overriding)
             case .hexadecimal(let digits):
                 let room = UnsafeMutableRawBufferPointer(rebasing: bytes[used..<used + digits.count / 2])
                 if digits.isEmpty {
                     view = Self.faulty(.tokenMissing)
                 } else if decodeHexadecimal(digits, into: room) {
-                    view = TokenView(bytes: UnsafeRawBufferPointer(room), fault: nil)
+                    let bytes = UnsafeRawBufferPointer(room)
+                    view = TokenView(bytes: bytes, fault: nil, overriding: overriding)
                     used += room.count
                 } else {
                     view = Self.faulty(.tokenNotHexadecimal)
@@ -118,6 +122,6 @@ private struct TokenList {
     }
 
     private static func faulty(_ fault: RecordFault) -> TokenView {
-        TokenView(bytes: UnsafeRawBufferPointer(start: nil, count: 0), fault: fault)
+        TokenView(bytes: UnsafeRawBufferPointer(start: nil, count: 0), fault: fault, overriding: nil)
     }
 }

@@ -19,8 +19,11 @@ public struct SendRequestView {
     /// The environment's name, UTF-8; empty: the only one configured.
     public let environment: UnsafeRawBufferPointer
 
-    /// The payload as published: not empty, not scanned yet.
+    /// The payload as published, not scanned yet; empty: the request has a structured notification.
     public let payload: UnsafeRawBufferPointer
+
+    /// The structured notification, of which the payload is made; nil: the request has a payload.
+    public let notification: PushNotification?
 
     /// UNIX seconds, UTC; 0: do not store.
     public let expiration: UInt32
@@ -55,6 +58,7 @@ public struct SendRequestView {
         requestID: UnsafeRawBufferPointer,
         environment: UnsafeRawBufferPointer,
         payload: UnsafeRawBufferPointer,
+        notification: PushNotification?,
         expiration: UInt32,
         hasExpiration: Bool,
         priority: UInt8?,
@@ -69,6 +73,7 @@ public struct SendRequestView {
         self.requestID = requestID
         self.environment = environment
         self.payload = payload
+        self.notification = notification
         self.expiration = expiration
         self.hasExpiration = hasExpiration
         self.priority = priority
@@ -90,11 +95,18 @@ public struct SendRequestView {
             let start = index &* tokenBytes
             return TokenView(
                 bytes: UnsafeRawBufferPointer(rebasing: bytes[start..<start &+ tokenBytes]),
-                fault: nil
+                fault: nil,
+                overriding: nil
             )
         case .listed(let views):
             return views[index]
         }
+    }
+
+    /// Some tokens have values of their own.
+    public var hasOverrides: Bool {
+        guard case .listed(let views) = tokens else { return false }
+        return views.contains { $0.overriding != nil }
     }
 
     /// The view owns a copy of some bytes. For tests and measurements.
@@ -116,6 +128,14 @@ public struct TokenView {
 
     /// `tokenMissing` or `tokenNotHexadecimal`: only this token is at fault, the others of the request are not.
     public let fault: RecordFault?
+
+    /// The token's message, which has fields beside the token; nil: it has none.
+    let overriding: UnsafeRawBufferPointer?
+
+    /// Values that the request has for this token alone; nil: none.
+    public var overrides: TokenOverrides? {
+        overriding.flatMap(TokenOverrides.init(message:))
+    }
 }
 
 /// The memory behind a view whose record could not be used in place.

@@ -74,6 +74,15 @@ package struct TokenRecord: Equatable, Sendable {
         return registeredAt == 0 ? nil : registeredAt
     }
 
+    /// Reads only the language, a BCP 47 tag, in place; nil if it is not known or the value is not of this layout.
+    package static func locale(_ value: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        guard value.count >= fixedBytes, value[0] & Flag.unknown == 0, value[0] & Flag.locale != 0 else { return nil }
+        func bytes(of flag: UInt8, _ count: Int) -> Int { value[0] & flag != 0 ? count : 0 }
+        let place = fixedBytes + bytes(of: Flag.described, 4) + bytes(of: Flag.tombstone, 5) + bytes(of: Flag.badge, 4)
+        guard value.count > place, value.count > place + Int(value[place]) else { return nil }
+        return UnsafeRawBufferPointer(rebasing: value[place + 1..<place + 1 + Int(value[place])])
+    }
+
     /// Reads the whole value; nil if it is not of this layout.
     package init?(_ value: UnsafeRawBufferPointer) {
         guard value.count >= Self.fixedBytes, value[0] & Flag.unknown == 0 else { return nil }

@@ -12,7 +12,11 @@ struct SendRequestViewPropertyTests {
     func validRequests(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<500 {
-            let value: [UInt8] = try randomRequest(&generator).serializedBytes()
+            var request = randomRequest(&generator)
+            addNotification(to: &request, &generator)
+            var value: [UInt8] = try request.serializedBytes()
+            // A message that comes again is merged into the one before, unless another of the oneof stands between.
+            if Int.random(in: 0..<4, using: &generator) == 0 { value += try notification(&generator).serializedBytes() }
             try compare(value)
         }
     }
@@ -64,8 +68,7 @@ struct SendRequestViewPropertyTests {
                 }
                 expectSame(view, message, value)
             } catch {
-                let isExpected =
-                    message.map { breaksRules($0) } ?? true
+                let isExpected = message.map { breaksRules($0) } ?? true
                 #expect(isExpected, "\(error) for \(value)")
                 #expect((message == nil) == (error.fault == .valueUndecodable), "\(error) for \(value)")
             }
@@ -77,6 +80,8 @@ struct SendRequestViewPropertyTests {
         #expect(Array(view.requestID) == Array(message.requestID.utf8))
         #expect(Array(view.environment) == Array(message.environment.utf8))
         #expect(Array(view.payload) == payload(message))
+        let notification: PushNotification? = if case .notification(let parts) = message.content { parts } else { nil }
+        #expect(view.notification == notification, "\(value)")
         #expect(Int64(view.expiration) == message.expiration)
         #expect(view.hasExpiration == message.hasExpiration)
         #expect(view.isBroadcast == !message.channel.isEmpty)
@@ -96,6 +101,14 @@ struct SendRequestViewPropertyTests {
             return token.fault == nil ? Array(token.bytes) : nil
         }
         #expect(found == expected)
+        guard packed.isEmpty, message.channel.isEmpty else { return }
+        for (index, token) in message.tokens.enumerated() where found[index] != nil {
+            var overrides = TokenOverrides()
+            if token.hasBadge { overrides.badge = token.badge }
+            overrides.locale = token.locale
+            overrides.locArgs = token.locArgs
+            #expect(view.token(at: index).overrides ?? TokenOverrides() == overrides, "\(value)")
+        }
     }
 
     private func payload(_ message: PushSendRequest) -> [UInt8] {
@@ -109,7 +122,10 @@ struct SendRequestViewPropertyTests {
     private func breaksRules(_ message: PushSendRequest) -> Bool {
         let forms = [!message.packedTokens.isEmpty, !message.tokens.isEmpty, !message.channel.isEmpty]
         let hasOneForm = forms.filter { $0 }.count == 1
-        return payload(message).isEmpty || !hasOneForm || !message.packedTokens.count.isMultiple(of: 32)
+        let isStructured = if case .notification = message.content { true } else { false }
+        let hasOverrides = message.tokens.contains { $0.hasBadge || !$0.locale.isEmpty || !$0.locArgs.isEmpty }
+        return payload(message).isEmpty && !isStructured || hasOverrides && !isStructured || !hasOneForm
+            || !message.packedTokens.count.isMultiple(of: 32)
             || UInt32(exactly: message.expiration) == nil || ![0, 1, 5, 10].contains(message.priority)
             || message.coalescingKey.utf8.count > 255
     }
@@ -154,6 +170,31 @@ struct SendRequestViewPropertyTests {
             }
         }
         return request
+    }
+
+    /// Puts a notification in place of the payload, sometimes; and overrides into tokens, mostly where they may be.
+    private func addNotification(to request: inout PushSendRequest, _ generator: inout SeededGenerator) {
+        let isStructured = Bool.random(using: &generator)
+        if isStructured { request.content = notification(&generator).content }
+        for index in request.tokens.indices where Int.random(in: 0..<(isStructured ? 2 : 20), using: &generator) == 0 {
+            switch Int.random(in: 0..<3, using: &generator) {
+            case 0: request.tokens[index].badge = .random(in: 0...300, using: &generator)
+            case 1: request.tokens[index].locale = ["de", "pt-BR", "é"].randomElement(using: &generator) ?? ""
+            default: request.tokens[index].locArgs = ["", "Ümit"]
+            }
+        }
+    }
+
+    /// A request with nothing but a notification.
+    private func notification(_ generator: inout SeededGenerator) -> PushSendRequest {
+        PushSendRequest.with {
+            $0.notification = PushNotification.with {
+                if Bool.random(using: &generator) { $0.alert.body = "grüß" }
+                if Bool.random(using: &generator) { $0.alert.title = "Titel" }
+                if Bool.random(using: &generator) { $0.badge.set = .random(in: 0...300, using: &generator) }
+                if Bool.random(using: &generator) { $0.localizations["de"] = PushAlert.with { $0.body = "Tor" } }
+            }
+        }
     }
 
     private func randomData(_ range: ClosedRange<Int>, _ generator: inout SeededGenerator) -> Data {

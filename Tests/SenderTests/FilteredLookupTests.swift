@@ -3,6 +3,7 @@ import KafkaClient
 import NIOCore
 import NIOEmbedded
 import PipelineCore
+import PushSchemas
 import RedisClient
 import Testing
 
@@ -173,6 +174,23 @@ struct FilteredLookupTests {
         #expect(bench.ask(for: bench.batch(of: [(0, 1), (0, 2)], provider: provider)) == 0)
         #expect(bench.lookup.takeKnownBatch() != nil)
         #expect(bench.asked(for: 1, 2) == 2)
+    }
+
+    @Test("Redis is asked for the language of devices that the filter says nothing of")
+    func languages() throws {
+        let bench = try Bench()
+        defer { bench.shard.leave() }
+        bench.filters.complete(asOf: bench.now)
+        let batch = try #require(
+            try IntakeBench().take {
+                $0.notification = PushNotification.with { $0.localizations["de"] = PushAlert.with { $0.body = "Tor" } }
+            }
+        )
+        #expect(bench.ask(for: batch) == 1)
+        let plain = try #require(
+            try IntakeBench().take { $0.notification = PushNotification.with { $0.alert.body = "Goal" } }
+        )
+        #expect(bench.ask(for: plain) == 0)
     }
 
     @Test("Beyond its longest age Redis is asked for every token again, until it is younger")

@@ -58,6 +58,10 @@ import Testing
                 timeZone: ["", "Europe/Berlin", "UTC", "Nowhere/Land"].randomElement(using: &generator) ?? ""
             )
             let bytes = record.bytes
+            let locale = bytes.withUnsafeBytes { value in
+                TokenRecord.locale(value).map { String(decoding: $0, as: UTF8.self) }
+            }
+            #expect(locale ?? "" == record.texts.locale)
             let read = self.record(bytes)
             #expect(read == record)
             #expect(self.record(bytes + [0]) == nil)

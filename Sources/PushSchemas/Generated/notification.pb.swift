@@ -213,7 +213,7 @@ public nonisolated struct PushBadge: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// Exactly one of the three is set; there is no default.
+  /// Required; there is no default.
   public var change: PushBadge.OneOf_Change? = nil
 
   /// The number itself, 0 to 4294967295; 0 takes it away.
@@ -225,36 +225,12 @@ public nonisolated struct PushBadge: Sendable {
     set {change = .set(newValue)}
   }
 
-  /// What is added to the number that Redis keeps of the token, -2147483648 to 2147483647; the number never falls
-  /// below 0.
-  public var add: Int32 {
-    get {
-      if case .add(let v)? = change {return v}
-      return 0
-    }
-    set {change = .add(newValue)}
-  }
-
-  /// The number that Redis keeps becomes 0, and none is shown. Only true means anything.
-  public var clear: Bool {
-    get {
-      if case .clear(let v)? = change {return v}
-      return false
-    }
-    set {change = .clear(newValue)}
-  }
-
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  /// Exactly one of the three is set; there is no default.
+  /// Required; there is no default.
   public nonisolated enum OneOf_Change: Equatable, Sendable {
     /// The number itself, 0 to 4294967295; 0 takes it away.
     case set(UInt32)
-    /// What is added to the number that Redis keeps of the token, -2147483648 to 2147483647; the number never falls
-    /// below 0.
-    case add(Int32)
-    /// The number that Redis keeps becomes 0, and none is shown. Only true means anything.
-    case clear(Bool)
 
   }
 
@@ -603,7 +579,7 @@ nonisolated extension PushAlert: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension PushBadge: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Badge"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}set\0\u{1}add\0\u{1}clear\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}set\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -619,22 +595,6 @@ nonisolated extension PushBadge: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
           self.change = .set(v)
         }
       }()
-      case 2: try {
-        var v: Int32?
-        try decoder.decodeSingularSInt32Field(value: &v)
-        if let v = v {
-          if self.change != nil {try decoder.handleConflictingOneOf()}
-          self.change = .add(v)
-        }
-      }()
-      case 3: try {
-        var v: Bool?
-        try decoder.decodeSingularBoolField(value: &v)
-        if let v = v {
-          if self.change != nil {try decoder.handleConflictingOneOf()}
-          self.change = .clear(v)
-        }
-      }()
       default: break
       }
     }
@@ -645,21 +605,9 @@ nonisolated extension PushBadge: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
     // https://github.com/apple/swift-protobuf/issues/1182
-    switch self.change {
-    case .set?: try {
-      guard case .set(let v)? = self.change else { preconditionFailure() }
+    try { if case .set(let v)? = self.change {
       try visitor.visitSingularUInt32Field(value: v, fieldNumber: 1)
-    }()
-    case .add?: try {
-      guard case .add(let v)? = self.change else { preconditionFailure() }
-      try visitor.visitSingularSInt32Field(value: v, fieldNumber: 2)
-    }()
-    case .clear?: try {
-      guard case .clear(let v)? = self.change else { preconditionFailure() }
-      try visitor.visitSingularBoolField(value: v, fieldNumber: 3)
-    }()
-    case nil: break
-    }
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 

@@ -60,12 +60,6 @@ public nonisolated enum PushOutcomeKind: SwiftProtobuf.Enum, Swift.CaseIterable 
 
   /// Not sent: the request or the token is invalid; the record is in push.dead-letters.
   case deadLettered // = 9
-
-  /// The counts of a whole request: `counts`. Of the coordinates `token_index` is 0. No outcome of a token.
-  case summary // = 10
-
-  /// Not sent: an operator ended what waited.
-  case aborted // = 11
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -84,8 +78,6 @@ public nonisolated enum PushOutcomeKind: SwiftProtobuf.Enum, Swift.CaseIterable 
     case 7: self = .superseded
     case 8: self = .duplicate
     case 9: self = .deadLettered
-    case 10: self = .summary
-    case 11: self = .aborted
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -102,8 +94,6 @@ public nonisolated enum PushOutcomeKind: SwiftProtobuf.Enum, Swift.CaseIterable 
     case .superseded: return 7
     case .duplicate: return 8
     case .deadLettered: return 9
-    case .summary: return 10
-    case .aborted: return 11
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -120,8 +110,6 @@ public nonisolated enum PushOutcomeKind: SwiftProtobuf.Enum, Swift.CaseIterable 
     .superseded,
     .duplicate,
     .deadLettered,
-    .summary,
-    .aborted,
   ]
 
 }
@@ -142,8 +130,8 @@ public nonisolated struct PushOutcome: Sendable {
   /// The offset of the request in that partition, from 0.
   public var sourceOffset: Int64 = 0
 
-  /// The position of the token in the request, from 0. 0 for a channel, for OUTCOME_KIND_SUMMARY and for a record that
-  /// could not be decoded.
+  /// The position of the token in the request, from 0. 0 for a channel, and for a record that could not be
+  /// decoded.
   public var tokenIndex: UInt32 = 0
 
   /// The bundle ID that the request's key names, at most 255 bytes; empty when the key names none.
@@ -175,34 +163,8 @@ public nonisolated struct PushOutcome: Sendable {
   /// request had been sent to it before. Default: false.
   public var withoutTokenState: Bool = false
 
-  /// For OUTCOME_KIND_SUMMARY: the outcomes of the request's tokens by kind, status and reason. Else empty.
-  public var counts: [PushOutcomeCount] = []
-
   /// What was mended in the request on the way, for its publisher to know. Text for people; else empty.
   public var warning: String = String()
-
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
-
-  public init() {}
-}
-
-/// Outcomes of one request that are alike.
-public nonisolated struct PushOutcomeCount: Sendable {
-  // SwiftProtobuf.Message conformance is added in an extension below. See the
-  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
-  // methods supported on all messages.
-
-  /// The kind of outcome; never OUTCOME_KIND_SUMMARY. Always set.
-  public var kind: PushOutcomeKind = .unspecified
-
-  /// As in `Outcome.status`; 0 where the kind has none.
-  public var status: UInt32 = 0
-
-  /// As in `Outcome.reason`; empty where the kind has none.
-  public var reason: String = String()
-
-  /// How many of the request's tokens; at least 1.
-  public var count: UInt32 = 0
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -214,12 +176,12 @@ public nonisolated struct PushOutcomeCount: Sendable {
 fileprivate nonisolated let _protobuf_package = "belfry.push.v1"
 
 nonisolated extension PushOutcomeKind: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTCOME_KIND_UNSPECIFIED\0\u{1}OUTCOME_KIND_CONFIRMED\0\u{1}OUTCOME_KIND_PRESUMED\0\u{1}OUTCOME_KIND_UNKNOWN\0\u{1}OUTCOME_KIND_REJECTED\0\u{1}OUTCOME_KIND_TOMBSTONED\0\u{1}OUTCOME_KIND_EXPIRED\0\u{1}OUTCOME_KIND_SUPERSEDED\0\u{1}OUTCOME_KIND_DUPLICATE\0\u{1}OUTCOME_KIND_DEAD_LETTERED\0\u{1}OUTCOME_KIND_SUMMARY\0\u{1}OUTCOME_KIND_ABORTED\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTCOME_KIND_UNSPECIFIED\0\u{1}OUTCOME_KIND_CONFIRMED\0\u{1}OUTCOME_KIND_PRESUMED\0\u{1}OUTCOME_KIND_UNKNOWN\0\u{1}OUTCOME_KIND_REJECTED\0\u{1}OUTCOME_KIND_TOMBSTONED\0\u{1}OUTCOME_KIND_EXPIRED\0\u{1}OUTCOME_KIND_SUPERSEDED\0\u{1}OUTCOME_KIND_DUPLICATE\0\u{1}OUTCOME_KIND_DEAD_LETTERED\0")
 }
 
 nonisolated extension PushOutcome: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Outcome"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}source_topic\0\u{3}source_partition\0\u{3}source_offset\0\u{3}token_index\0\u{3}bundle_id\0\u{1}environment\0\u{1}token\0\u{1}kind\0\u{1}status\0\u{1}reason\0\u{3}request_id\0\u{3}decided_at_ms\0\u{3}without_token_state\0\u{1}counts\0\u{1}warning\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}source_topic\0\u{3}source_partition\0\u{3}source_offset\0\u{3}token_index\0\u{3}bundle_id\0\u{1}environment\0\u{1}token\0\u{1}kind\0\u{1}status\0\u{1}reason\0\u{3}request_id\0\u{3}decided_at_ms\0\u{3}without_token_state\0\u{1}warning\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -240,8 +202,7 @@ nonisolated extension PushOutcome: SwiftProtobuf.Message, SwiftProtobuf._Message
       case 11: try { try decoder.decodeSingularStringField(value: &self.requestID) }()
       case 12: try { try decoder.decodeSingularInt64Field(value: &self.decidedAtMs) }()
       case 13: try { try decoder.decodeSingularBoolField(value: &self.withoutTokenState) }()
-      case 14: try { try decoder.decodeRepeatedMessageField(value: &self.counts) }()
-      case 15: try { try decoder.decodeSingularStringField(value: &self.warning) }()
+      case 14: try { try decoder.decodeSingularStringField(value: &self.warning) }()
       default: break
       }
     }
@@ -287,11 +248,8 @@ nonisolated extension PushOutcome: SwiftProtobuf.Message, SwiftProtobuf._Message
     if self.withoutTokenState != false {
       try visitor.visitSingularBoolField(value: self.withoutTokenState, fieldNumber: 13)
     }
-    if !self.counts.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.counts, fieldNumber: 14)
-    }
     if !self.warning.isEmpty {
-      try visitor.visitSingularStringField(value: self.warning, fieldNumber: 15)
+      try visitor.visitSingularStringField(value: self.warning, fieldNumber: 14)
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -310,53 +268,7 @@ nonisolated extension PushOutcome: SwiftProtobuf.Message, SwiftProtobuf._Message
     if lhs.requestID != rhs.requestID {return false}
     if lhs.decidedAtMs != rhs.decidedAtMs {return false}
     if lhs.withoutTokenState != rhs.withoutTokenState {return false}
-    if lhs.counts != rhs.counts {return false}
     if lhs.warning != rhs.warning {return false}
-    if lhs.unknownFields != rhs.unknownFields {return false}
-    return true
-  }
-}
-
-nonisolated extension PushOutcomeCount: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".OutcomeCount"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{1}status\0\u{1}reason\0\u{1}count\0")
-
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularEnumField(value: &self.kind) }()
-      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.status) }()
-      case 3: try { try decoder.decodeSingularStringField(value: &self.reason) }()
-      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.count) }()
-      default: break
-      }
-    }
-  }
-
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    if self.kind != .unspecified {
-      try visitor.visitSingularEnumField(value: self.kind, fieldNumber: 1)
-    }
-    if self.status != 0 {
-      try visitor.visitSingularUInt32Field(value: self.status, fieldNumber: 2)
-    }
-    if !self.reason.isEmpty {
-      try visitor.visitSingularStringField(value: self.reason, fieldNumber: 3)
-    }
-    if self.count != 0 {
-      try visitor.visitSingularUInt32Field(value: self.count, fieldNumber: 4)
-    }
-    try unknownFields.traverse(visitor: &visitor)
-  }
-
-  public static func ==(lhs: PushOutcomeCount, rhs: PushOutcomeCount) -> Bool {
-    if lhs.kind != rhs.kind {return false}
-    if lhs.status != rhs.status {return false}
-    if lhs.reason != rhs.reason {return false}
-    if lhs.count != rhs.count {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -120,21 +120,26 @@ final class Intake {
         let feed = fed.feed
         counters.records += 1
         counters.notifications += request.tokenCount
+        let prepared = openBatch(source)
+        let judged: Result<Content, RecordRefusal>
+        do throws(RecordRefusal) {
+            judged = .success(try content(of: fed, into: prepared.payloads))
+        } catch {
+            judged = .failure(error)
+        }
         let record = add(
             fed.message,
             at: fed.index,
             to: feed,
             of: source,
             tokens: request.tokenCount,
-            // A longer one is white space, or refused.
-            payloadBytes: min(request.payload.count, topic.payload.mostBytes)
+            payloadBytes: judged.mostPayloadBytes
         )
-        let prepared = openBatch(source)
         let content: Content
-        do throws(RecordRefusal) {
-            content = try self.content(of: fed, into: prepared.payloads)
-        } catch {
-            return outcomes.deadLetter(record: record, of: feed, tokens: UInt32(request.tokenCount), error)
+        switch judged {
+        case .success(let judged): content = judged
+        case .failure(let refusal):
+            return outcomes.deadLetter(record: record, of: feed, tokens: UInt32(request.tokenCount), refusal)
         }
         if request.expiration != 0, Int64(request.expiration) < unixSeconds {
             return expire(record, of: feed, tokens: request.tokenCount)
@@ -149,7 +154,8 @@ final class Intake {
             payloadOffset: content.payloadOffset,
             payloadBytes: content.payloadBytes,
             notifications: prepared.count..<prepared.count,
-            provider: content.provider
+            provider: content.provider,
+            rendered: content.rendered
         )
         if remembersRequests, !request.requestID.isEmpty {
             let key = RequestFingerprint.key(requestID: request.requestID)
@@ -177,11 +183,13 @@ final class Intake {
     }
 
     /// The judged content of a request.
-    private struct Content {
+    fileprivate struct Content {
         var payloadOffset: Int
         var payloadBytes: Int
         var priority: NotificationPriority
         var provider: ProviderFields?
+        /// Nil: there is only one payload.
+        var rendered: RenderedPayloads?
     }
 
     private func content(of fed: Fed, into arena: PayloadArena) throws(RecordRefusal) -> Content {
@@ -193,15 +201,28 @@ final class Intake {
             try BroadcastRule.check(request, fed.topic.transport, pushType)
             limitBytes = PayloadLimit.broadcast
         }
-        let payload = try strip(request.payload, limitBytes: limitBytes, into: arena)
+        let structured = try StructuredContent(of: request, pushType)
+        var priority = request.priority
+        var rendered: RenderedPayloads?
+        let payload: (offset: Int, bytes: Int)
+        if let structured {
+            let payloads = try RenderedPayloads(structured.template, limitBytes: limitBytes, into: arena)
+            payload = payloads.defaultPlace
+            priority = structured.priority.priority
+            if payloads.asksForLanguages || request.hasOverrides { rendered = payloads }
+        } else {
+            payload = try strip(request.payload, limitBytes: limitBytes, into: arena)
+        }
         var content = Content(payloadOffset: payload.offset, payloadBytes: payload.bytes, priority: .immediate)
+        content.rendered = rendered
         guard isHTTP2 else {
-            content.priority = try NotificationPriority(of: request)
+            content.priority = try NotificationPriority(ofRequest: priority)
             return content
         }
         content.provider = try ProviderFields(
             request,
             named: pushType,
+            priority: priority,
             payload: arena[payload.offset, payload.bytes],
             ids: requestsTopic.withUnsafeBytes { name in
                 NotificationIDs(
@@ -219,6 +240,7 @@ final class Intake {
         let feed = fed.feed
         let topic = fed.topic
         let mayBeDone = !feed.ledger.alreadyDone.isEmpty
+        let rendered = prepared.records.last?.rendered
         var faults = TokenFaults()
         for index in 0..<fed.request.tokenCount {
             let position = UInt32(truncatingIfNeeded: index)
@@ -229,6 +251,7 @@ final class Intake {
                 faults.add(fault, at: position)
             } else {
                 prepared.append(token: view.bytes, checksum: checksum, position: position)
+                rendered?.append(view.overrides)
             }
         }
         for (fault, tokens) in faults.found {
@@ -245,6 +268,7 @@ final class Intake {
             return outcomes.deadLetter(record: record, of: fed.feed, tokens: 1, fault)
         }
         prepared.append(token: channel, checksum: checksum, position: 0)
+        prepared.records.last?.rendered?.append(nil)
     }
 
     private func expire(_ record: UInt32, of feed: TopicFeed, tokens: Int) {
@@ -280,6 +304,14 @@ final class Intake {
         } catch {
             throw RecordRefusal(reason: "payload-invalid", detail: "\(error)")
         }
+    }
+}
+
+extension Result<Intake.Content, RecordRefusal> {
+    /// The longest payload of the record's notifications; 0: it has none.
+    fileprivate var mostPayloadBytes: Int {
+        guard case .success(let content) = self else { return 0 }
+        return content.rendered?.mostBytes ?? content.payloadBytes
     }
 }
 

@@ -25,6 +25,9 @@ struct PreparedRecord {
     var coalescing: (key: SipHash, stamp: Coalescer.Stamp)?
     /// Of the provider API; nil: the topic's environment has the binary interface.
     var provider: ProviderFields?
+    /// The payloads of a structured notification in several languages, or with values of tokens' own; nil: all
+    /// notifications have the one payload above.
+    var rendered: RenderedPayloads?
 
     /// The only notification is for a channel, whose id stands in place of its token.
     var isBroadcast: Bool { provider?.isBroadcast ?? false }
@@ -40,6 +43,8 @@ final class PreparedBatch {
         case sends
         /// The same request has arrived at the token before.
         case isRepetition
+        /// No payload could be made for the token: its dead letter is on the way.
+        case isUnrendered
         case isDeadByFeedback
         case isDeadAsInvalid
         case isDeadAsUnregistered
@@ -56,7 +61,7 @@ final class PreparedBatch {
         /// Nil: the token lives.
         var reasonOfDeath: TokenRecord.Reason? {
             switch self {
-            case .sends, .isRepetition: nil
+            case .sends, .isRepetition, .isUnrendered: nil
             case .isDeadByFeedback: .feedback
             case .isDeadAsInvalid: .invalid
             case .isDeadAsUnregistered: .unregistered
@@ -88,6 +93,8 @@ final class PreparedBatch {
     var isWithoutState = false
     /// Some notifications are for channels, about which the token state knows nothing.
     private(set) var hasBroadcasts = false
+    /// The language of some devices decides about their payload.
+    private(set) var hasLanguages = false
 
     private let source: KafkaBatch
     private var views: [SendRequestView] = []
@@ -111,6 +118,7 @@ final class PreparedBatch {
     func append(_ record: PreparedRecord) {
         records.append(record)
         if record.isBroadcast { hasBroadcasts = true }
+        if record.rendered?.asksForLanguages == true { hasLanguages = true }
     }
 
     /// Appends a notification of the last record.
@@ -137,7 +145,25 @@ final class PreparedBatch {
         NotificationReference(assignment: record.feed.number, record: record.number, token: positions[index])
     }
 
-    func payload(of record: PreparedRecord) -> UnsafeRawBufferPointer {
-        payloads[record.payloadOffset, record.payloadBytes]
+    /// The payload of a record's notification.
+    func payload(of index: Int, in record: PreparedRecord) -> UnsafeRawBufferPointer {
+        guard let place = record.rendered?.place(of: index - record.notifications.lowerBound) else {
+            return payloads[record.payloadOffset, record.payloadBytes]
+        }
+        return payloads[place.offset, place.bytes]
+    }
+
+    /// Notifications whose language is to be looked up.
+    func notificationsWantingLanguage(in record: PreparedRecord) -> [Int] {
+        guard let rendered = record.rendered else { return [] }
+        return record.notifications.filter { rendered.wantsLanguage($0 - record.notifications.lowerBound) }
+    }
+
+    /// Notes what the token state says of the language of a notification's device.
+    ///
+    /// - Parameter locale: BCP 47 tag; nil: not known.
+    func foundLanguage(_ locale: UnsafeRawBufferPointer?, of index: Int) {
+        let row = Int(rows[index])
+        records[row].rendered?.foundLanguage(locale, of: index - records[row].notifications.lowerBound)
     }
 }

@@ -189,6 +189,7 @@ final class Lookup {
         } else {
             questions.tokens = Array(0..<batch.count)
         }
+        if batch.hasLanguages { addLanguages(of: batch, to: &questions) }
         if batch.hasBroadcasts {
             questions.tokens.removeAll { batch.records[Int(batch.rows[$0])].isBroadcast }
         }
@@ -196,6 +197,16 @@ final class Lookup {
             questions.requests += Array(record.notifications)
         }
         return questions
+    }
+
+    /// Adds the notifications whose payload depends on the language that their device was registered with.
+    private func addLanguages(of batch: PreparedBatch, to questions: inout Questions) {
+        var isAsked = [Bool](repeating: false, count: batch.count)
+        for index in questions.tokens { isAsked[index] = true }
+        for record in batch.records {
+            for index in batch.notificationsWantingLanguage(in: record) { isAsked[index] = true }
+        }
+        questions.tokens = isAsked.indices.filter { isAsked[$0] }
     }
 
     /// Indices of the notifications whose token may be dead.
@@ -291,6 +302,7 @@ final class Lookup {
                 // If the gateway refused the token before that, it is sent to again.
                 routing.registered(batch.tokens[index], batch.checksums[index], of: topic, at: registeredAt)
             }
+            if batch.hasLanguages { batch.foundLanguage(TokenRecord.locale(value), of: index) }
         case .success(nil):
             break
         case .failure(let error) where error.isAboutOneKey:

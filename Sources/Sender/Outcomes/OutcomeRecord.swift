@@ -15,6 +15,8 @@ struct OutcomeRecord {
     var decidedAtMilliseconds: Int64
     /// The notification was sent without a look at the token state.
     var isWithoutState: Bool
+    /// See ``RereadRecord/warning(over:)``.
+    var warning: String
     /// The broker refused the size. Request id and trace, whose length the request's producer chooses, are left out.
     var isCut: Bool
 
@@ -38,6 +40,7 @@ struct OutcomeRecord {
         outcome.requestID = isCut ? "" : origin.requestID
         outcome.decidedAtMs = decidedAtMilliseconds
         outcome.withoutTokenState = isWithoutState
+        outcome.warning = warning
         // Encoding fails for messages beyond 2 GiB only; this one is a few hundred bytes.
         let value: [UInt8] = (try? outcome.serializedBytes()) ?? []
         try producer.produce(

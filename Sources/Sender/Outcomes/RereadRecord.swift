@@ -1,3 +1,4 @@
+import BelfrySupport
 import KafkaClient
 import PushSchemas
 import PushTopics
@@ -16,6 +17,7 @@ final class RereadRecord {
     /// W3C trace context, passed on.
     let traceHeaders: [(String, [UInt8])]
 
+    private var knownWarning: String?
     /// The message's memory.
     private let batch: KafkaBatch
 
@@ -35,6 +37,24 @@ final class RereadRecord {
 
     var requestID: String {
         request.map { String(decoding: $0.requestID, as: UTF8.self) } ?? ""
+    }
+
+    /// Says what the worker changed in the request, for its publisher to know; empty: nothing.
+    ///
+    /// - Parameter transport: of the topic's environment.
+    func warning(over transport: EnvironmentSettings.Transport?) -> String {
+        if let knownWarning { return knownWarning }
+        let warning = request.flatMap { Self.warning(of: $0, over: transport) } ?? ""
+        knownWarning = warning
+        return warning
+    }
+
+    private static func warning(
+        of request: SendRequestView,
+        over transport: EnvironmentSettings.Transport?
+    ) -> String? {
+        let pushType = transport == .http2 ? try? ProviderFields.namedPushType(of: request) : nil
+        return (try? StructuredContent(of: request, pushType))?.priority.warning
     }
 
     /// The environment that the request names, or the only one configured.

@@ -99,7 +99,7 @@ final class Coalescing {
             topic: record.topic,
             token: Array(batch.tokens[index]),
             checksum: batch.checksums[index],
-            payload: Array(batch.payload(of: record)),
+            payload: Array(batch.payload(of: index, in: record)),
             expiration: record.expiration,
             priority: record.priority,
             provider: record.provider,

@@ -55,20 +55,46 @@ final class Routing {
     }
 
     private func route(_ record: PreparedRecord, of batch: PreparedBatch) {
+        guard let rendered = record.rendered else {
+            let payload = batch.payloads[record.payloadOffset, record.payloadBytes]
+            return route(record.notifications, of: record, payload, batch)
+        }
+        let first = record.notifications.lowerBound
+        var faults = TokenFaults()
+        for (position, fault) in rendered.renderOverrides(into: batch.payloads) {
+            batch.verdicts[first + position] = .isUnrendered
+            faults.add(fault, at: batch.positions[first + position])
+        }
+        for (fault, tokens) in faults.found {
+            outcomes.deadLetter(record: record.number, of: record.feed, tokens: tokens, fault)
+        }
+        for (place, positions) in rendered.byPlace {
+            let payload = batch.payloads[place.offset, place.bytes]
+            route(positions.map { first + $0 }, of: record, payload, batch)
+        }
+    }
+
+    /// Routes the notifications of a record that have the same payload.
+    private func route(
+        _ notifications: some RandomAccessCollection<Int>,
+        of record: PreparedRecord,
+        _ payload: UnsafeRawBufferPointer,
+        _ batch: PreparedBatch
+    ) {
         let lanes = gateway.lanes(of: record.topic)
         let hasRefused = !record.isBroadcast && hasRefused(of: record.topic)
         let isProbed = lanes.sending != .all
         let hasTroubled = !lanes.troubled.isEmpty
         let content = NotificationContent(
-            payload: batch.payload(of: record),
+            payload: payload,
             expiration: record.expiration,
             priority: record.priority,
             provider: record.provider
         )
-        var writer = NotificationWriter(to: lanes, content, isLone: record.notifications.count == 1)
+        var writer = NotificationWriter(to: lanes, content, isLone: notifications.count == 1)
         var sent = 0
         if batch.isWithoutState { record.feed.sentWithoutState.mark(record.number) }
-        for index in record.notifications {
+        for index in notifications {
             let reference = batch.reference(of: index, in: record)
             let token = batch.tokens[index]
             let checksum = batch.checksums[index]
@@ -106,6 +132,8 @@ final class Routing {
             outcomes.settle(reference, .duplicate)
         case .isDeadByFeedback, .isDeadAsInvalid, .isDeadAsUnregistered:
             outcomes.silence(reference, verdict.reasonOfDeath)
+        case .isUnrendered:
+            break
         }
         return false
     }

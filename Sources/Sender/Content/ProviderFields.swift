@@ -23,16 +23,18 @@ struct ProviderFields: Sendable {
     ///
     /// - Parameters:
     ///   - named: see ``namedPushType(of:)``.
+    ///   - priority: of the request, fitted to its notification; nil: not said.
     ///   - payload: stripped and checked.
     /// - Throws: `priority-invalid`, `collapse-id-invalid`.
     init(
         _ request: SendRequestView,
         named: PushType?,
+        priority: UInt8?,
         payload: UnsafeRawBufferPointer,
         ids: NotificationIDs
     ) throws(RecordRefusal) {
         pushType = named ?? PushType(inferredFrom: payload)
-        priority = try Self.priority(of: request, named: named, pushType)
+        self.priority = try Self.fitted(priority, named: named, pushType)
         guard request.collapseID.isEmpty || CollapseID.isValid(request.collapseID) else {
             throw RecordRefusal(
                 reason: "collapse-id-invalid",
@@ -61,12 +63,12 @@ struct ProviderFields: Sendable {
 
     /// A priority and a push type that a publisher names have to fit. To an inferred push type the priority is fitted,
     /// because that is no word of the publisher's. [ours]
-    private static func priority(
-        of request: SendRequestView,
+    private static func fitted(
+        _ number: UInt8?,
         named: PushType?,
         _ pushType: PushType
     ) throws(RecordRefusal) -> ProviderPriority {
-        guard let number = request.priority else { return pushType.allowed(.immediate) }
+        guard let number else { return pushType.allowed(.immediate) }
         guard let priority = ProviderPriority(rawValue: number) else {
             preconditionFailure("the schema takes the priorities of the provider API only")
         }
@@ -83,9 +85,10 @@ struct ProviderFields: Sendable {
 extension NotificationPriority {
     /// The priority of a request over the binary interface.
     ///
+    /// - Parameter number: nil: not said.
     /// - Throws: `priority-invalid` for one that only the provider API has.
-    init(of request: SendRequestView) throws(RecordRefusal) {
-        guard let number = request.priority else {
+    init(ofRequest number: UInt8?) throws(RecordRefusal) {
+        guard let number else {
             self = .immediate
             return
         }

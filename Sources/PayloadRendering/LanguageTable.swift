@@ -1,0 +1,92 @@
+/// The languages of a notification by BCP 47 tag, and the choice of one for a device.
+///
+/// Number 0 is the default. Case does not matter, and `_` counts as `-`, as some systems write it.
+package struct LanguageTable: Sendable {
+    /// The longest tag, in bytes: enough for any tag in use by RFC 5646, 4.4.1.
+    package static let tagLimitBytes = 35
+    /// The most languages beside the default: each is a payload of its own in memory. [ours]
+    package static let limit = 256
+
+    /// Tags of up to eight bytes, packed into a number, with the number of their language: nearly all in use.
+    private var shortTags: [UInt64] = []
+    private var shortNumbers: [Int] = []
+    private var longTags: [[UInt8]] = []
+    private var longNumbers: [Int] = []
+
+    /// There is only the default.
+    package var isEmpty: Bool { shortTags.isEmpty && longTags.isEmpty }
+
+    init() {}
+
+    /// Enters a tag; false: it is there already.
+    mutating func insert(_ tag: String, number: Int) -> Bool {
+        let tag = tag.utf8.map(Self.folded)
+        guard tag.count <= 8 else {
+            guard !longTags.contains(tag) else { return false }
+            longTags.append(tag)
+            longNumbers.append(number)
+            return true
+        }
+        let packed = Self.packed(tag[...])
+        guard !shortTags.contains(packed) else { return false }
+        shortTags.append(packed)
+        shortNumbers.append(number)
+        return true
+    }
+
+    /// The text is formed like a tag: parts of one to eight letters and digits.
+    static func isTag(_ text: String) -> Bool {
+        guard (1...tagLimitBytes).contains(text.utf8.count) else { return false }
+        let parts = text.utf8.map(folded).split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+        return parts.allSatisfy { part in
+            (1...8).contains(part.count)
+                && part.allSatisfy { byte in
+                    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+                        || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                }
+        }
+    }
+
+    /// The number of the nearest language for a device: of its whole tag, then of the tag shortened part by part
+    /// (RFC 4647, 3.4), then the default.
+    ///
+    /// - Parameter locale: the device's tag, from anybody; empty: not known.
+    package func number(of locale: UnsafeRawBufferPointer) -> Int {
+        guard !isEmpty, (1...Self.tagLimitBytes).contains(locale.count) else { return 0 }
+        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: locale.count) { tag in
+            for (index, byte) in locale.enumerated() { tag.initializeElement(at: index, to: Self.folded(byte)) }
+            var end = locale.count
+            while end > 0 {
+                if let number = number(ofFolded: UnsafeBufferPointer(rebasing: tag[..<end])) { return number }
+                end = tag[..<end].lastIndex(of: UInt8(ascii: "-")) ?? 0
+            }
+            return 0
+        }
+    }
+
+    /// The same for a text.
+    package func number(of locale: String) -> Int {
+        var locale = locale
+        return locale.withUTF8 { number(of: UnsafeRawBufferPointer($0)) }
+    }
+
+    private func number(ofFolded tag: UnsafeBufferPointer<UInt8>) -> Int? {
+        if tag.count <= 8 {
+            let packed = Self.packed(tag[...])
+            return shortTags.firstIndex(of: packed).map { shortNumbers[$0] }
+        }
+        return longTags.firstIndex { $0.elementsEqual(tag) }.map { longNumbers[$0] }
+    }
+
+    private static func packed(_ tag: some Sequence<UInt8>) -> UInt64 {
+        tag.reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    private static func folded(_ byte: UInt8) -> UInt8 {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte | 0x20
+        case UInt8(ascii: "_"): UInt8(ascii: "-")
+        default: byte
+        }
+    }
+}

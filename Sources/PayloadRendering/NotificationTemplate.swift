@@ -1,0 +1,163 @@
+import PushSchemas
+
+/// A structured notification, checked, and made into payloads: one for each language, and for tokens that have a badge
+/// or arguments of their own.
+///
+/// A payload is `{"aps":{alert,badge,the rest of aps},custom keys}`: all but alert and badge is written once. The same
+/// notification always has the same bytes.
+package struct NotificationTemplate: Sendable {
+    package let languages: LanguageTable
+    /// By number of the language; nil: no text.
+    private let alerts: [PushAlert?]
+    private let badge: UInt32?
+    /// The members of `aps` behind alert and badge.
+    private let rest: JSONMembers
+    private let custom: JSONMembers
+    private let shortens: Bool
+    /// The device makes a sound.
+    private let sounds: Bool
+    private let wakesApp: Bool
+    private let isLiveActivity: Bool
+
+    /// Checks a notification.
+    ///
+    /// - Throws: the first fault.
+    package init(_ notification: PushNotification) throws(NotificationFault) {
+        var languages = LanguageTable()
+        var alerts = [notification.hasAlert ? notification.alert : nil]
+        guard notification.localizations.count <= LanguageTable.limit else {
+            throw NotificationFault(
+                "localizations",
+                "has \(notification.localizations.count) languages; \(LanguageTable.limit) are allowed"
+            )
+        }
+        for (tag, alert) in notification.localizations.sorted(by: { $0.key < $1.key }) {
+            guard LanguageTable.isTag(tag) else {
+                throw NotificationFault("localizations", "has a key that is no BCP 47 tag, such as \"pt-BR\"")
+            }
+            guard languages.insert(tag, number: alerts.count) else {
+                throw NotificationFault("localizations", "has \"\(tag)\" twice: case does not matter")
+            }
+            alerts.append(alert)
+        }
+        for (number, alert) in alerts.enumerated() {
+            let path = number == 0 ? "alert" : "localizations"
+            if let alert, alert.withoutAction, !alert.actionLocKey.isEmpty {
+                throw NotificationFault("\(path).without_action", "is set beside 'action_loc_key'; one is allowed")
+            }
+        }
+        self.languages = languages
+        self.alerts = alerts
+        badge = try Self.badge(of: notification)
+        rest = try Self.rest(of: notification)
+        custom = try Self.custom(of: notification)
+        shortens = notification.shorten
+        sounds = notification.hasSound
+        wakesApp = notification.contentAvailable
+        isLiveActivity = notification.hasLiveActivity
+    }
+
+    private static func badge(of notification: PushNotification) throws(NotificationFault) -> UInt32? {
+        guard notification.hasBadge else { return nil }
+        switch notification.badge.change {
+        case .set(let number): return number
+        case nil: throw NotificationFault("badge", "has no number: 'set' is required")
+        }
+    }
+
+    // MARK: Priority
+
+    /// The priority that a request's becomes.
+    package struct FittedPriority: Equatable {
+        /// Nil: not said.
+        package var priority: UInt8?
+        /// A sentence for the publisher; empty: the priority stays as it was said.
+        package var warning = ""
+
+        package init(priority: UInt8?, warning: String = "") {
+            self.priority = priority
+            self.warning = warning
+        }
+    }
+
+    /// Fits the priority to what the device notices: 10 requires an alert, a badge or a sound [13].
+    ///
+    /// - Parameters:
+    ///   - priority: of the request; nil: not said.
+    ///   - overridesBadge: some tokens have a badge of their own.
+    /// - Throws: the request says 10, and the device would notice nothing and not even wake the app.
+    package func fitted(_ priority: UInt8?, overridesBadge: Bool) throws(NotificationFault) -> FittedPriority {
+        let isNoticed = sounds || badge != nil || overridesBadge || alerts.contains { $0?.isEmpty == false }
+        guard !isNoticed, !isLiveActivity, priority == nil || priority == 10 else {
+            return FittedPriority(priority: priority)
+        }
+        guard priority == 10 else { return FittedPriority(priority: 5) }
+        guard wakesApp else {
+            throw NotificationFault(
+                "alert",
+                "is not set, nor a badge or a sound; one is required where 'priority' is 10"
+            )
+        }
+        return FittedPriority(
+            priority: 5,
+            warning: "priority 10 became 5: the notification has no alert, badge or sound, and only wakes the app"
+        )
+    }
+
+    // MARK: Payloads
+
+    /// The numbers of the languages; 0 is the default.
+    package var languageNumbers: Range<Int> { 0..<alerts.count }
+
+    /// Makes the payload for a language.
+    ///
+    /// - Parameters:
+    ///   - language: of ``languageNumbers``.
+    ///   - overrides: the token's own values.
+    ///   - limitBytes: the longest payload.
+    /// - Returns: JSON in UTF-8 without white space that ``PayloadScanner`` accepts.
+    /// - Throws: the payload does not fit, even shortened if that is asked for.
+    package func payload(
+        language: Int = 0,
+        overrides: TokenOverrides = TokenOverrides(),
+        limitBytes: Int
+    ) throws(NotificationFault) -> [UInt8] {
+        var alert = alerts[language]
+        if !overrides.locArgs.isEmpty { alert?.locArgs = overrides.locArgs }
+        let badge = overrides.badge ?? badge
+        let whole = assemble(alert, badge)
+        guard whole.count > limitBytes else { return whole }
+        guard shortens, var alert, !alert.body.isEmpty else {
+            throw tooLong(whole.count, limitBytes, "; with 'shorten' the body would be cut")
+        }
+        let room = JSONText.escapedBytes(of: alert.body) - (whole.count - limitBytes)
+        guard let body = ShortenedBody.cut(alert.body, toBytes: room) else {
+            throw tooLong(whole.count, limitBytes, ", and even without its body it is too long")
+        }
+        alert.body = body
+        return assemble(alert, badge)
+    }
+
+    private func tooLong(_ bytes: Int, _ limitBytes: Int, _ cure: String) -> NotificationFault {
+        NotificationFault(
+            shortens ? "shorten" : "alert",
+            "leads to a payload of \(bytes) bytes; \(limitBytes) are allowed\(cure)",
+            isTooLong: true
+        )
+    }
+
+    private func assemble(_ alert: PushAlert?, _ badge: UInt32?) -> [UInt8] {
+        var aps = JSONMembers()
+        if let alert, !alert.isEmpty { aps.append("alert") { $0.append(alert) } }
+        aps.append("badge", badge.map(Int64.init))
+        aps.append(rest)
+        var payload = JSONMembers()
+        payload.append("aps") {
+            $0.append(raw: "{")
+            $0.append(json: aps.bytes)
+            $0.append(raw: "}")
+        }
+        payload.append(custom)
+        return [UInt8(ascii: "{")] + payload.bytes + [UInt8(ascii: "}")]
+    }
+}
