@@ -1,4 +1,5 @@
 import PushSchemas
+import SwiftProtobuf
 import Testing
 
 @testable import PayloadRendering
@@ -72,7 +73,9 @@ struct NotificationTemplateTests {
             $0.interruptionLevel = "time-sensitive"
             $0.relevanceScore = 0.25
             $0.filterCriteria = "f"
-            $0.custom = ["z": 1, "a": ["x": nil, "b": [true, "é", 1.5, 1e20]]]
+            let list: Google_Protobuf_ListValue = [true, "é", 1.5, 1e20]
+            let inner: Google_Protobuf_Struct = ["x": nil, "b": .init(listValue: list)]
+            $0.custom = ["z": 1, "a": .init(structValue: inner)]
         }
         #expect(
             text == #"{"aps":{"badge":0,"sound":"default","content-available":1,"mutable-content":1,"category":"c","#
@@ -223,7 +226,7 @@ struct NotificationTemplateTests {
             ("'notification.custom' has the key \"aps\"", { $0.custom = ["aps": 1] }),
             (
                 "'notification.custom' has a number that is infinite",
-                { $0.custom = ["a": [.init(numberValue: .infinity)]] }
+                { $0.custom = ["a": .init(numberValue: .infinity)] }
             ),
             ("'notification.localizations' has a key that is no BCP 47 tag", { $0.localizations["ü"] = PushAlert() }),
             (

@@ -74,7 +74,7 @@ struct BroadcastLaneTests {
             let record = try #require(batch.records.first)
             let provider = try #require(record.provider)
             let content = NotificationContent(
-                payload: batch.payload(of: record),
+                payload: batch.payload(of: record.notifications.lowerBound, in: record),
                 expiration: record.expiration,
                 priority: record.priority,
                 provider: provider

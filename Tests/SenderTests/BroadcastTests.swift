@@ -157,7 +157,7 @@ struct BroadcastTests {
         let provider = try #require(record.provider)
         let content = StreamContent(
             NotificationContent(
-                payload: batch.payload(of: record),
+                payload: batch.payload(of: record.notifications.lowerBound, in: record),
                 expiration: record.expiration,
                 priority: record.priority,
                 provider: provider
