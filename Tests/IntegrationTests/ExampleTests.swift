@@ -32,7 +32,9 @@ extension IntegrationTests {
                     try kafka.wait(for: "the outcomes of \(command)") {
                         follower.poll()
                         outcomes = try follower.outcomes().map(\.outcome).filter { $0.requestID == id }
-                        return outcomes.count == tokens.count
+                        // Topics are followed side by side: an outcome may come before its request.
+                        let requested = try requests(of: id, in: follower.messages).reduce(0) { $0 + $1.tokens.count }
+                        return outcomes.count == tokens.count && requested == tokens.count
                     }
                     #expect(outcomes.allSatisfy { $0.kind == .confirmed }, "\(command)")
                     #expect(Set(outcomes.map { Array($0.token) }) == Set(tokens), "\(command)")
@@ -88,19 +90,28 @@ extension IntegrationTests {
             return output.split(separator: "\n").last.map(String.init) ?? ""
         }
 
-        /// Each token stands once, under the key of its shard, in the partition where murmur2 puts that.
-        private func checkKeys(of id: String, in messages: [TopicFollower.Message], partitions: Int32) throws {
-            var keys: Set<String> = []
-            for message in messages where message.topic == "push.requests" {
-                #expect(message.headers["content-type"] == "application/json")
+        /// The records of a request, with their tokens.
+        private func requests(
+            of id: String,
+            in messages: [TopicFollower.Message]
+        ) throws -> [(message: TopicFollower.Message, tokens: [PushDeviceToken])] {
+            try messages.filter { $0.topic == "push.requests" }.compactMap { message in
                 let request: PushSendRequest = try message.value.withUnsafeBytes {
                     try RequestDecoding.decode(from: $0, as: .json)
                 }
-                guard request.requestID == id else { continue }
+                return request.requestID == id ? (message, request.tokens) : nil
+            }
+        }
+
+        /// Each token stands once, under the key of its shard, in the partition where murmur2 puts that.
+        private func checkKeys(of id: String, in messages: [TopicFollower.Message], partitions: Int32) throws {
+            var keys: Set<String> = []
+            for (message, tokens) in try requests(of: id, in: messages) {
+                #expect(message.headers["content-type"] == "application/json")
                 let key = String(decoding: message.key, as: UTF8.self)
                 #expect(keys.insert(key).inserted, "one record for each key")
                 #expect(message.partition == KafkaPartitioner.murmur2Partition(key: key, count: partitions))
-                for token in request.tokens {
+                for token in tokens {
                     let own = try token.bytes().withUnsafeBytes {
                         try RecordKey(bundleID: news, token: $0, spread: Self.spread).description
                     }

@@ -181,16 +181,17 @@ struct FilteredLookupTests {
         let bench = try Bench()
         defer { bench.shard.leave() }
         bench.filters.complete(asOf: bench.now)
-        let batch = try #require(
+        bench.kill(2)
+        let structured = try #require(
             try IntakeBench().take {
                 $0.notification = PushNotification.with { $0.localizations["de"] = PushAlert.with { $0.body = "Tor" } }
             }
         )
-        #expect(bench.ask(for: batch) == 1)
-        let plain = try #require(
-            try IntakeBench().take { $0.notification = PushNotification.with { $0.alert.body = "Goal" } }
-        )
-        #expect(bench.ask(for: plain) == 0)
+        let rendered = try #require(structured.records.first?.rendered)
+        #expect(bench.asked(for: 1, 2, 3) == 1)
+        let batch = bench.batch(of: [(0, 1), (0, 2)])
+        batch.append(batch.records[0], rendered: rendered, token: batch.tokens[0])
+        #expect(bench.ask(for: batch) == 2, "the dead one, and the one whose language matters")
     }
 
     @Test("Beyond its longest age Redis is asked for every token again, until it is younger")
@@ -298,5 +299,17 @@ struct FilteredLookupTests {
         for token in 2...194 as ClosedRange<UInt8> { bench.kill(token) }
         #expect(bench.filters.givenUp == 1)
         #expect(bench.asked(for: 1, 200) == 2)
+    }
+}
+
+extension PreparedBatch {
+    /// Appends a record like another with one notification, whose payload depends on the language.
+    fileprivate func append(_ record: PreparedRecord, rendered: RenderedPayloads, token: UnsafeRawBufferPointer) {
+        var record = record
+        record.rendered = rendered
+        record.notifications = count..<count
+        append(record)
+        append(token: token, checksum: 0, position: 0)
+        closeRecord()
     }
 }

@@ -132,7 +132,7 @@ final class ShardBench {
         in partition: Int32
     ) throws -> KafkaRecord {
         var request = request
-        request.payload = Data(#"{"aps":{}}"#.utf8)
+        if request.content == nil { request.payload = Data(#"{"aps":{}}"#.utf8) }
         return KafkaRecord(
             topic: Self.requests,
             partition: partition,

@@ -41,8 +41,10 @@ struct StructuredContent {
 }
 
 extension RecordRefusal {
-    /// The reason is that of a payload that is too long, or `notification-invalid`.
     init(_ fault: NotificationFault) {
-        self.init(reason: fault.isTooLong ? "payload-invalid" : "notification-invalid", detail: "\(fault)")
+        self =
+            fault.isTooLong
+            ? RecordRefusal(reason: "payload-invalid", detail: "\(fault)")
+            : RecordRefusal(reason: "notification-invalid", detail: "\(fault)")
     }
 }
