@@ -41,10 +41,31 @@ public enum Hex {
     ) throws(HexError) -> Int {
         let count = digits.count / 2
         precondition(output.count >= count, "\(digits.count) digits do not fit into \(output.count) bytes")
-        for index in 0..<count {
+        for index in decodeWide(digits, into: output)..<count {
             output[index] = try byte(digits[2 * index], digits[2 * index + 1], offset: 2 * index)
         }
         guard digits.count.isMultiple(of: 2) else { throw .oddLength(digits.count) }
+        return count
+    }
+
+    /// Decodes sixteen digits at a time, up to a byte that is none.
+    ///
+    /// - Returns: the number of bytes written.
+    private static func decodeWide(
+        _ digits: UnsafeRawBufferPointer,
+        into output: UnsafeMutableRawBufferPointer
+    ) -> Int {
+        var count = 0
+        while digits.count - 2 * count >= 16 {
+            let wide = digits.loadUnaligned(fromByteOffset: 2 * count, as: SIMD16<UInt8>.self)
+            let decimal = wide &- UInt8(ascii: "0")
+            let letter = (wide | 0x20) &- UInt8(ascii: "a")
+            let isDecimal = decimal .< 10
+            guard all(isDecimal .| (letter .< 6)) else { break }
+            let values = (letter &+ 10).replacing(with: decimal, where: isDecimal)
+            output.storeBytes(of: values.evenHalf &<< 4 | values.oddHalf, toByteOffset: count, as: SIMD8<UInt8>.self)
+            count += 8
+        }
         return count
     }
 

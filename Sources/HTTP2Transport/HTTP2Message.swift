@@ -33,15 +33,22 @@ public struct HTTP2Message {
     /// Lends the value of the first field of a name; returns `nil` without a call if there is none.
     ///
     /// - Parameter name: in lower case.
+    @inlinable
     public func withValue<Result>(of name: StaticString, _ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
+        valueInPlace(of: name).map(body)
+    }
+
+    /// Not generic: code that is looks its types up at run time, which cost a sixteenth of the sandbox's time.
+    @usableFromInline
+    func valueInPlace(of name: StaticString) -> UnsafeRawBufferPointer? {
         let wanted = UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
-        var result: Result?
+        var found: UnsafeRawBufferPointer?
         stream.pointee.message.forEachField { name, value in
             guard name.count == wanted.count, name.elementsEqual(wanted) else { return true }
-            result = body(value)
+            found = value
             return false
         }
-        return result
+        return found
     }
 
     /// The value of the first field of a name, as text; `nil` if there is none.
@@ -50,9 +57,13 @@ public struct HTTP2Message {
     }
 
     /// Lends the body, as much of it as was kept. The pointer is valid during the call only.
+    @inlinable
     public func withBody<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        body(stream.pointee.message.body)
+        body(bodyInPlace)
     }
+
+    @usableFromInline
+    var bodyInPlace: UnsafeRawBufferPointer { stream.pointee.message.body }
 
     /// A copy of the body, as much of it as was kept.
     public var body: ByteBuffer {

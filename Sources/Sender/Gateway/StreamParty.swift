@@ -256,15 +256,17 @@ extension StreamParty: ConnectionOwner {
     /// - Parameter answer: nil: accepted.
     func answered(number: UInt32, stream: Int32, tag: UInt64, _ answer: ProviderAnswer?) {
         let verdict = answer?.verdict ?? .accepted
+        let now = now
         let openedAt = pool.connection(number)?.openedAt ?? now
-        let random = desk.random()
-        pool.answered(number, stream: stream, verdict, now: now, random: random)
+        // Only a failure asks for randomness, which is a call of the system.
+        pool.answered(number, stream: stream, verdict, now: now, random: desk.random())
         let judged = tokens?.judge(verdict, on: number, stream, openedAt: openedAt, now: now) ?? verdict
         let ticket = StreamTicket(rawValue: tag)
         desk.lane(of: ticket)?.answered(ticket, judged, answer, now: now)
     }
 
     func streamClosed(number: UInt32, tag: UInt64, isRefused: Bool) {
+        let now = now
         pool.streamClosed(number, isRefused: isRefused, now: now, random: desk.random())
         let ticket = StreamTicket(rawValue: tag)
         desk.lane(of: ticket)?.closed(ticket, isRefused: isRefused, now: now)
