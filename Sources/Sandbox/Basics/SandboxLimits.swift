@@ -57,6 +57,15 @@ enum SandboxLimits {
         )
     }
 
+    /// The same for connections to the provider API, where a read is answered before the next.
+    static var apiReadAllocator: AdaptiveRecvByteBufferAllocator {
+        AdaptiveRecvByteBufferAllocator(
+            minimum: readBytes.lowerBound,
+            initial: readBytes.lowerBound,
+            maximum: readBytes.upperBound / 4
+        )
+    }
+
     /// Streams of a connection to the provider API: "with a certificate 500 to 1500" [field].
     static let apiStreams = 1000
 

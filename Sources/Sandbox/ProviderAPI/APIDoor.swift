@@ -19,7 +19,9 @@ struct APIDoor: Sendable {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .childChannelOption(.recvAllocator, value: SandboxLimits.readAllocator)
+            // In small portions: while the next requests are made, the first are answered.
+            .childChannelOption(.recvAllocator, value: SandboxLimits.apiReadAllocator)
+            .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers(handlers())

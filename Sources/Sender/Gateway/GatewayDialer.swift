@@ -93,6 +93,9 @@ final class GatewayDialer {
             .channelOption(.tcpOption(.init(rawValue: TCP_KEEPINTVL)), value: Self.keepAlive.interval)
             .channelOption(.tcpOption(.init(rawValue: TCP_KEEPCNT)), value: Self.keepAlive.count)
             .channelOption(.allowRemoteHalfClosure, value: true)
+            // Answers in small portions: while the next requests go out, the gateway works on those before.
+            .channelOption(.recvAllocator, value: ShardLimits.readAllocator)
+            .channelOption(.maxMessagesPerRead, value: 1)
             .channelOption(.writeBufferWaterMark, value: .init(low: 256 * 1024, high: 1024 * 1024))
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

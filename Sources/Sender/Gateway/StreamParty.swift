@@ -91,6 +91,7 @@ final class StreamParty {
         }
         var next: StreamLane? = lane
         var written: [UInt32] = []
+        var unwritten = 0
         while let lane = next, let choice = pool.choose(now: now), let connection = connections[choice.connection] {
             let isOpen = send(from: lane, over: connection, choice, authorization, now: now)
             if written.last != choice.connection, !written.contains(choice.connection) {
@@ -99,6 +100,11 @@ final class StreamParty {
             pool.stalled(choice.connection, connection.isStalled, now: now)
             guard isOpen else { break }
             turn += 1
+            unwritten += 1
+            if unwritten == ShardLimits.requestsPerWrite {
+                for number in written { connections[number]?.flush() }
+                unwritten = 0
+            }
             next = nextLane(now: now)
         }
         for number in written { connections[number]?.flush() }

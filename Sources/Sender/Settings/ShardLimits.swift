@@ -10,6 +10,12 @@ enum ShardLimits {
     static let preparedBatches = 6
     /// Batches among `preparedBatches` that the live reader may fill; the others are for lagging topics.
     static let liveBatches = 4
+    /// Ciphertext read from a gateway at a time.
+    static var readAllocator: AdaptiveRecvByteBufferAllocator {
+        AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 2048, maximum: 16_384)
+    }
+    /// Requests over HTTP/2 that are written at once: a gateway begins with the first while others are made.
+    static let requestsPerWrite = 64
     /// Most unacknowledged publications before the intake stops.
     static let publications = 50_000
     /// Largest value of a record that is decoded; Kafka's default limit of a message.
