@@ -48,23 +48,33 @@ public enum Hex {
         return count
     }
 
-    /// Decodes sixteen digits at a time, up to a byte that is none.
+    /// Decodes eight digits at a time, as bytes of one number, up to a byte that is none.
     ///
     /// - Returns: the number of bytes written.
     private static func decodeWide(
         _ digits: UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
     ) -> Int {
+        // The same byte eight times.
+        func each(_ byte: UInt64) -> UInt64 { byte &* 0x0101_0101_0101_0101 }
         var count = 0
-        while digits.count - 2 * count >= 16 {
-            let wide = digits.loadUnaligned(fromByteOffset: 2 * count, as: SIMD16<UInt8>.self)
-            let decimal = wide &- UInt8(ascii: "0")
-            let letter = (wide | 0x20) &- UInt8(ascii: "a")
-            let isDecimal = decimal .< 10
-            guard all(isDecimal .| (letter .< 6)) else { break }
-            let values = (letter &+ 10).replacing(with: decimal, where: isDecimal)
-            output.storeBytes(of: values.evenHalf &<< 4 | values.oddHalf, toByteOffset: count, as: SIMD8<UInt8>.self)
-            count += 8
+        while digits.count - 2 * count >= 8 {
+            let wide = UInt64(littleEndian: digits.loadUnaligned(fromByteOffset: 2 * count, as: UInt64.self))
+            // 1 for letters, and for other bytes from 64 on.
+            let letter = (wide >> 6) & each(1)
+            let low = wide & each(0x0F)
+            // 0x30 for digits, and 0x60 for letters of either case.
+            let isUpperWrong = ((wide | letter << 5) & each(0xF0)) ^ (each(0x30) &+ 0x30 &* letter)
+            // 0 to 9, or 1 to 6.
+            let isTooGreat = (low &+ each(6) &+ 3 &* letter) & each(0x10)
+            let isZeroLetter = letter & ~((low &+ each(0x0F)) >> 4)
+            guard isUpperWrong | isTooGreat | isZeroLetter == 0 else { break }
+            let values = low &+ 9 &* letter
+            var bytes = ((values << 4) | (values >> 8)) & 0x00FF_00FF_00FF_00FF
+            bytes = (bytes | (bytes >> 8)) & 0x0000_FFFF_0000_FFFF
+            bytes |= bytes >> 16
+            output.storeBytes(of: UInt32(truncatingIfNeeded: bytes).littleEndian, toByteOffset: count, as: UInt32.self)
+            count += 4
         }
         return count
     }
