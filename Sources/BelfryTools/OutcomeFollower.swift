@@ -17,30 +17,38 @@ public struct OutcomeFollower: Service {
         case end
     }
 
+    /// The outcomes that are shown, and the end.
+    public struct View: Sendable {
+        /// With ``OutcomeFilter/since`` it begins at that time instead.
+        public var start = Start.end
+        public var filter = OutcomeFilter()
+        /// Outcomes to show; nil: no limit.
+        public var limit: Int?
+        /// Ends when everything that is there was read.
+        public var endsAtEnd = false
+        /// Counts at the end, in place of the outcomes.
+        public var onlyCounts = false
+        public var asJSON = false
+
+        public init() {}
+    }
+
     private let settings: KafkaSettings
-    private let start: Start
-    private let limit: Int?
-    private let asJSON: Bool
+    private let view: View
     private let topic: String
     private let output: @Sendable ([UInt8]) -> Bool
     /// Begins to wait for what it is told.
     var beginWaiting: @Sendable (_ subject: String) -> WaitNotice = { WaitNotice($0) }
 
-    /// - Parameters:
-    ///   - limit: how many outcomes to print; nil: no limit.
-    ///   - output: takes lines with their ends; false: the reader is gone, and the follower ends.
+    /// - Parameter output: takes lines with their ends; false: the reader is gone, and the follower ends.
     public init(
         _ settings: KafkaSettings,
-        from start: Start,
-        limit: Int?,
-        asJSON: Bool,
+        _ view: View,
         topic: String = TopicNames().outcomes,
         output: @escaping @Sendable ([UInt8]) -> Bool = StandardStream.output.tryWrite
     ) {
         self.settings = settings
-        self.start = start
-        self.limit = limit
-        self.asJSON = asJSON
+        self.view = view
         self.topic = topic
         self.output = output
     }
@@ -62,9 +70,7 @@ public struct OutcomeFollower: Service {
         let session = try await eventLoop.submit {
             let session = FollowerSession(
                 consumer: try makeConsumer(),
-                start: start,
-                limit: limit,
-                asJSON: asJSON,
+                view: view,
                 output: output,
                 brokers: "the brokers at \(settings.brokers) to hand out \(topic)",
                 beginWaiting: beginWaiting,
@@ -89,6 +95,7 @@ public struct OutcomeFollower: Service {
         var properties = settings.adminProperties(clientID: "belfry-outcomes")
         properties["enable.auto.commit"] = "false"
         properties["fetch.wait.max.ms"] = "100"
+        if view.endsAtEnd { properties["enable.partition.eof"] = "true" }
         let group = "belfry-outcomes-\(UUID().uuidString.lowercased())"
         return try KafkaConsumer(properties: properties, group: group, topics: [topic])
     }
@@ -97,8 +104,7 @@ public struct OutcomeFollower: Service {
 /// The follower on its event loop.
 private final class FollowerSession {
     private let consumer: KafkaConsumer
-    private let start: OutcomeFollower.Start
-    private let asJSON: Bool
+    private let view: OutcomeFollower.View
     private let output: ([UInt8]) -> Bool
     private let beginWaiting: (_ subject: String) -> WaitNotice
     /// Until partitions are assigned, and then until the first outcome comes.
@@ -107,24 +113,25 @@ private final class FollowerSession {
     let ended: EventLoopPromise<Void>
     private var remaining: Int?
     private var hasPartitions = false
+    /// Partitions that are not read to their end; looked at only if the follower ends there.
+    private var unfinished: Set<Int32> = []
+    private var counts = OutcomeCounts()
     private var isEnded = false
 
     private static let batchLimit = 1000
+    private static let timeoutMilliseconds: Int32 = 10_000
 
     init(
         consumer: KafkaConsumer,
-        start: OutcomeFollower.Start,
-        limit: Int?,
-        asJSON: Bool,
+        view: OutcomeFollower.View,
         output: @escaping ([UInt8]) -> Bool,
         brokers: String,
         beginWaiting: @escaping (_ subject: String) -> WaitNotice,
         ended: EventLoopPromise<Void>
     ) {
         self.consumer = consumer
-        self.start = start
-        remaining = limit
-        self.asJSON = asJSON
+        self.view = view
+        remaining = view.limit
         self.output = output
         self.beginWaiting = beginWaiting
         notice = beginWaiting(brokers)
@@ -132,14 +139,15 @@ private final class FollowerSession {
     }
 
     func begin(on eventLoop: any EventLoop) {
-        let offset = start == .beginning ? KafkaOffset.beginning : KafkaOffset.end
         consumer.onAssigned = { [unowned self] partitions in
             // None: the Kafka topic is missing.
             if !partitions.isEmpty { beginWaitingForOutcomes() }
-            let positions = partitions.map {
-                KafkaPartitionOffset(topic: $0.topic, partition: $0.partition, offset: offset, metadata: "")
+            unfinished = Set(partitions.map(\.partition))
+            attempt { () throws(KafkaError) in
+                let offsets = try starts(of: partitions)
+                let positions = zip(partitions, offsets).map { KafkaPartitionOffset($0, offset: $1) }
+                try consumer.completeAssign(positions)
             }
-            attempt { () throws(KafkaError) in try consumer.completeAssign(positions) }
         }
         consumer.onRevoked = { [unowned self] _, _ in
             attempt { () throws(KafkaError) in try consumer.completeRevoke() }
@@ -154,6 +162,7 @@ private final class FollowerSession {
         isEnded = true
         notice.end()
         consumer.close()
+        if view.onlyCounts, error == nil { _ = output(counts.lines(asJSON: view.asJSON)) }
         if let error { ended.fail(ToolError(error)) } else { ended.succeed() }
     }
 
@@ -165,17 +174,31 @@ private final class FollowerSession {
         }
     }
 
+    private func starts(of partitions: [KafkaTopicPartition]) throws(KafkaError) -> [Int64] {
+        guard let since = view.filter.since, !partitions.isEmpty else {
+            let start = view.start == .beginning ? KafkaOffset.beginning : KafkaOffset.end
+            return partitions.map { _ in start }
+        }
+        // The record of an outcome is written when it is decided, or later.
+        return try consumer.offsets(notBefore: since, in: partitions, timeoutMilliseconds: Self.timeoutMilliseconds)
+    }
+
     private func turn() {
         while !isEnded, let batch = consumer.consumeBatch(max: Self.batchLimit) {
             var lines: [UInt8] = []
             for index in 0..<batch.count where remaining != 0 {
                 let message = batch[index]
-                guard message.error == nil else { continue }
-                lines += line(for: message)
+                if let error = message.error {
+                    if error.isPartitionEnd { unfinished.remove(message.partition) }
+                    continue
+                }
+                guard let shown = line(for: message) else { continue }
+                lines += shown
                 remaining? -= 1
             }
             if !lines.isEmpty { notice.end() }
             if !output(lines) || remaining == 0 { return end() }
+            if view.endsAtEnd, hasPartitions, unfinished.isEmpty { return end() }
         }
     }
 
@@ -183,19 +206,27 @@ private final class FollowerSession {
         guard !hasPartitions else { return }
         hasPartitions = true
         notice.end()
-        switch start {
+        switch view.start {
         case .beginning: notice = beginWaiting("the first outcome")
+        case .end where view.filter.since != nil: notice = beginWaiting("the first outcome")
         case .end: notice = beginWaiting("outcomes to come; --from beginning prints those that are there")
         }
     }
 
-    private func line(for message: KafkaMessageView) -> [UInt8] {
+    /// The line of a message; nil: it is not to be shown, or only counted.
+    private func line(for message: KafkaMessageView) -> [UInt8]? {
         let type = RecordContentType(header: message.header(RecordContentType.headerName))
         do throws(RecordError) {
             let outcome: PushOutcome = try RequestDecoding.decode(from: message.value, as: type)
+            guard view.filter.admits(outcome) else { return nil }
+            guard !view.onlyCounts else {
+                counts.count(outcome)
+                return []
+            }
             let line = OutcomeLine(outcome)
-            return asJSON ? line.json.line : Array((line.text + "\n").utf8)
+            return view.asJSON ? line.json.line : Array((line.text + "\n").utf8)
         } catch {
+            guard view.filter.isOpen, !view.onlyCounts else { return nil }
             var line = JSONLine()
             line.append("undecodable", error.message)
             line.append("partition", message.partition)

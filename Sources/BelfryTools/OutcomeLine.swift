@@ -22,21 +22,25 @@ struct OutcomeLine {
         if !outcome.reason.isEmpty { line.append("reason", outcome.reason) }
         if !outcome.requestID.isEmpty { line.append("request_id", outcome.requestID) }
         if outcome.withoutTokenState { line.append("without_token_state", true) }
+        if !outcome.warning.isEmpty { line.append("warning", outcome.warning) }
         line.append("decided_at", UTCTimestamp.text(unixMilliseconds: outcome.decidedAtMs))
         return line
     }
 
-    /// For a person: time, kind, token, why, where from.
+    /// For a person, seven columns that are always there: time, outcome, bundle, token, why, request id, coordinates.
     var text: String {
-        var columns = [UTCTimestamp.text(unixMilliseconds: outcome.decidedAtMs), kind, outcome.bundleID]
-        if !outcome.token.isEmpty { columns.append(token) }
-        if outcome.status != 0 { columns.append("status \(outcome.status)") }
-        if !outcome.reason.isEmpty { columns.append(outcome.reason) }
-        if outcome.withoutTokenState { columns.append("without token state") }
-        columns.append(
-            "\(outcome.sourceTopic)[\(outcome.sourcePartition)]@\(outcome.sourceOffset)#\(outcome.tokenIndex)"
-        )
-        return columns.joined(separator: "  ")
+        let place = "\(outcome.sourceTopic)[\(outcome.sourcePartition)]@\(outcome.sourceOffset)#\(outcome.tokenIndex)"
+        return [
+            UTCTimestamp.text(unixMilliseconds: outcome.decidedAtMs), kind, outcome.bundleID, token, why,
+            outcome.requestID, place,
+        ].map { $0.isEmpty ? "-" : $0 }.joined(separator: "  ")
+    }
+
+    private var why: String {
+        var parts = [outcome.reason, outcome.warning].filter { !$0.isEmpty }
+        if outcome.status != 0 { parts.insert("status \(outcome.status)", at: 0) }
+        if outcome.withoutTokenState { parts.append("without token state") }
+        return parts.joined(separator: ", ")
     }
 
     /// The name of the design, for instance `dead_lettered`.

@@ -51,6 +51,33 @@ final class RecordProducer {
         }
     }
 
+    /// Hands bytes over as they are; waits while the producer's queue is full.
+    func send(
+        key: [UInt8],
+        value: [UInt8],
+        headers: [(name: String, value: [UInt8])],
+        to topic: String
+    ) throws(ToolError) {
+        try produce { () throws(KafkaError) in
+            let headers = headers.map { ($0.name, $0.value) }
+            try producer.produce(topic: topic, key: key, value: value, headers: headers, opaque: 0)
+        }
+    }
+
+    /// Waits for the acknowledgement of everything sent so far. Throws `ToolError.notDelivered`.
+    func settle() throws(ToolError) {
+        WaitNotice.during("the brokers at \(brokers) to acknowledge records") {
+            _ = try? producer.flush(timeoutMilliseconds: Self.timeoutMilliseconds + 1000)
+        }
+        guard tally.acknowledged == tally.sent else {
+            throw .notDelivered(
+                failed: tally.sent - tally.acknowledged,
+                of: tally.sent,
+                reason: tally.reason ?? "no answer from the brokers"
+            )
+        }
+    }
+
     /// Hands a record over that says that there is nothing under this key any more.
     func sendRemoval(key: [UInt8], to topic: String) throws(ToolError) {
         try produce { () throws(KafkaError) in

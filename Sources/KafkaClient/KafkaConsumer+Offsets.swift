@@ -141,6 +141,20 @@ extension KafkaConsumer {
         try KafkaWatermarks(querying: place, of: openHandle("watermarks"), timeoutMilliseconds: timeoutMilliseconds)
     }
 
+    /// Asks for the first offset of each partition whose record is not older than a time.
+    ///
+    /// - Parameters:
+    ///   - time: UNIX milliseconds, at least 0.
+    ///   - timeoutMilliseconds: the calling thread waits so long.
+    /// - Returns: in the order of `places`; ``KafkaOffset/end`` where all records are older.
+    public func offsets(
+        notBefore time: Int64,
+        in places: [KafkaTopicPartition],
+        timeoutMilliseconds: Int32
+    ) throws(KafkaError) -> [Int64] {
+        try KafkaWatermarks.ask(openHandle("offsets"), places, time, timeoutMilliseconds: timeoutMilliseconds)
+    }
+
     /// Asks for the watermarks of partitions, without waiting: two questions to each broker that leads some.
     ///
     /// - Precondition: the consumer was started on an event loop.
@@ -191,7 +205,7 @@ extension KafkaWatermarks {
 
     /// Not `rd_kafka_query_watermark_offsets`: that keeps its time-out only until it knows the partition's leader, and
     /// then waits for as long as the leader does not answer.
-    private static func ask(
+    fileprivate static func ask(
         _ handle: KafkaHandle,
         _ places: [KafkaTopicPartition],
         _ time: Int64,

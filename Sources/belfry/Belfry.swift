@@ -22,8 +22,9 @@ struct Belfry: AsyncParsableCommand {
             CommandGroup(
                 name: "Tools",
                 subcommands: [
-                    PublishCommand.self, RegisterCommand.self, OutcomesCommand.self, TopicsCommand.self,
-                    TokensCommand.self, OffsetsCommand.self, CertificatesCommand.self, ChannelsCommand.self,
+                    PublishCommand.self, RegisterCommand.self, OutcomesCommand.self, DeadLettersCommand.self,
+                    TopicsCommand.self, TokensCommand.self, OffsetsCommand.self, CertificatesCommand.self,
+                    ChannelsCommand.self,
                 ]
             ),
             CommandGroup(

@@ -55,6 +55,9 @@ import Testing
         // Behind this one stands what the gateway answered.
         #expect(documented.subtracting(given).sorted() == ["gateway-status-<n>"], "documented, but given by nobody")
         #expect(given.subtracting(documented).sorted() == [], "given, but not documented")
+        // The command explains the same.
+        #expect(given.subtracting(DeadLetterReasons.all).sorted() == [], "given, but not explained")
+        #expect(Set(DeadLetterReasons.all).subtracting(given).sorted() == [], "explained, but given by nobody")
     }
 
     @Test("The reasons of the provider API that Deploy/README.md explains are those of the table")

@@ -132,7 +132,7 @@ struct ToolBrokerTests {
         try producer.flush(timeoutMilliseconds: 10_000)
         producer.close()
         let lines = Mutex<[UInt8]>([])
-        let follower = OutcomeFollower(settings, from: .beginning, limit: 3, asJSON: true) { bytes in
+        let follower = OutcomeFollower(settings, .showing(from: .beginning, limit: 3)) { bytes in
             lines.withLock { $0 += bytes }
             return true
         }
@@ -155,7 +155,7 @@ struct ToolBrokerTests {
         try producer.produce(topic: "push.outcomes", key: nil, value: Array("x".utf8))
         try producer.flush(timeoutMilliseconds: 10_000)
         producer.close()
-        let follower = OutcomeFollower(settings, from: .beginning, limit: nil, asJSON: true) { _ in false }
+        let follower = OutcomeFollower(settings, .showing(from: .beginning, limit: nil)) { _ in false }
         try await RoleRunner.run(follower, logger: Logger(label: "test"))
     }
 

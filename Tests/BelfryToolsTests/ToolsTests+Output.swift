@@ -113,13 +113,17 @@ struct OutputTests {
         )
         #expect(
             OutcomeLine(rejected).text
-                == "2013-04-23T09:30:00.250Z  rejected  com.example.news  ab01  status 8  invalid-token  "
+                == "2013-04-23T09:30:00.250Z  rejected  com.example.news  ab01  status 8, invalid-token  r-1  "
                 + "push.requests[3]@42#7"
+        )
+        #expect(
+            OutcomeLine(PushOutcome()).text == "1970-01-01T00:00:00.000Z  unspecified  -  -  -  -  [0]@0#0",
+            "as many columns for every outcome"
         )
         var blind = rejected
         blind.withoutTokenState = true
         #expect(OutcomeLine(blind).json.text.contains(#""request_id":"r-1","without_token_state":true,"#))
-        #expect(OutcomeLine(blind).text.contains("  invalid-token  without token state  push.requests"))
+        #expect(OutcomeLine(blind).text.contains("  status 8, invalid-token, without token state  r-1  push"))
         let bare = OutcomeLine(PushOutcome.with { $0.kind = .presumed }).json.text
         #expect(
             !bare.contains("without") && !bare.contains("status") && !bare.contains("reason")

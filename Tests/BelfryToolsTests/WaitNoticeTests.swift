@@ -62,7 +62,7 @@ import Testing
         var settings = KafkaSettings()
         settings.brokers = "127.0.0.1:1"
         let (said, continuation) = AsyncStream.makeStream(of: String.self)
-        var follower = OutcomeFollower(settings, from: .end, limit: nil, asJSON: true) { _ in true }
+        var follower = OutcomeFollower(settings, .showing(from: .end, limit: nil)) { _ in true }
         follower.beginWaiting = { subject in
             WaitNotice(subject, timer: { $0() }, output: { continuation.yield($0) })
         }
@@ -80,7 +80,7 @@ import Testing
         var settings = KafkaSettings()
         settings.brokers = broker.bootstrapServers
         let (said, continuation) = AsyncStream.makeStream(of: String.self)
-        var follower = OutcomeFollower(settings, from: .end, limit: nil, asJSON: true) { _ in true }
+        var follower = OutcomeFollower(settings, .showing(from: .end, limit: nil)) { _ in true }
         follower.beginWaiting = { subject in
             WaitNotice(subject, timer: { $0() }, output: { continuation.yield($0) })
         }

@@ -1,0 +1,36 @@
+import Foundation
+import PushSchemas
+
+/// The outcomes that somebody wants to see: those that fit everything that is set.
+public struct OutcomeFilter: Sendable {
+    /// Bundle IDs; empty: all.
+    public var bundleIDs: Set<String> = []
+    /// Tokens' bytes; empty: all.
+    public var tokens: Set<[UInt8]> = []
+    /// Ids of requests; empty: all.
+    public var requestIDs: Set<String> = []
+    /// Empty: all.
+    public var kinds: Set<OutcomeKind> = []
+    /// Only those of notifications that did not arrive, or of which nobody knows.
+    public var onlyFailures = false
+    /// UNIX milliseconds of the earliest decision; nil: any.
+    public var since: Int64?
+
+    public init() {}
+
+    /// Everything is shown, also what is no outcome.
+    var isOpen: Bool {
+        bundleIDs.isEmpty && tokens.isEmpty && requestIDs.isEmpty && kinds.isEmpty && !onlyFailures && since == nil
+    }
+
+    /// The outcome is one of those. A kind of a later version counts as a failure: nobody knows.
+    func admits(_ outcome: PushOutcome) -> Bool {
+        let kind = OutcomeKind(outcome.kind)
+        return (bundleIDs.isEmpty || bundleIDs.contains(outcome.bundleID))
+            && (tokens.isEmpty || tokens.contains([UInt8](outcome.token)))
+            && (requestIDs.isEmpty || requestIDs.contains(outcome.requestID))
+            && (kinds.isEmpty || kind.map(kinds.contains) ?? false)
+            && (!onlyFailures || kind?.isFailure ?? true)
+            && since.map { outcome.decidedAtMs >= $0 } ?? true
+    }
+}

@@ -1,0 +1,167 @@
+import BelfrySupport
+import Foundation
+import KafkaClient
+import PushSchemas
+import PushTopics
+import Testing
+
+@testable import BelfryTools
+
+/// `belfry dead-letters`.
+@Suite struct DeadLetterToolTests {
+    private let news = "com.example.news"
+
+    /// A letter as the roles write it.
+    private func letter(
+        _ reason: String,
+        value: [UInt8] = [],
+        source: String = "push.requests",
+        key: String = "com.example.news",
+        _ more: [String: String] = [:],
+        at offset: Int64 = 17
+    ) -> StoredDeadLetter {
+        var headers = [
+            "reason": reason, "detail": "d\u{1b}[31m", "source-topic": source, "source-partition": "5",
+            "source-offset": "3",
+        ]
+        headers.merge(more) { _, own in own }
+        let record = KafkaRecord(
+            topic: "push.dead-letters",
+            partition: 2,
+            offset: offset,
+            key: Array(key.utf8),
+            value: value,
+            headers: headers.map { ($0.key, Array($0.value.utf8)) },
+            timestampMilliseconds: 1_366_709_400_250
+        )
+        return StoredDeadLetter(KafkaBatch([record])[0])
+    }
+
+    @Test("A line has seven columns, and nothing in it moves a terminal's cursor")
+    func line() {
+        #expect(
+            DeadLetterLine(letter: letter("token-length", ["token-indices": "0-4,7"])).text
+                == "2013-04-23T09:30:00.250Z  token-length  com.example.news  push.requests[5]@3  0-4,7  2@17  d·[31m"
+        )
+        #expect(DeadLetterLine(letter: letter("key-missing", key: "")).text.contains("  key-missing  -  push"))
+    }
+
+    @Test("A letter is meant if it fits everything that is set")
+    func filter() {
+        let letter = letter("payload-invalid")
+        func admits(_ set: (inout DeadLetterFilter) -> Void) -> Bool {
+            var filter = DeadLetterFilter()
+            set(&filter)
+            return filter.admits(letter)
+        }
+        #expect(admits { _ in })
+        #expect(admits { $0.reasons = ["payload-invalid", "x"] } && !admits { $0.reasons = ["x"] })
+        #expect(admits { $0.bundleIDs = [news] } && !admits { $0.bundleIDs = ["x"] })
+        #expect(admits { $0.since = 1_366_709_400_250 } && !admits { $0.since = 1_366_709_400_251 })
+    }
+
+    @Test("A whole record comes back byte by byte, with headers that tell where from")
+    func whole() throws {
+        let record = try ReplayedRecord(
+            letter("environment-unknown", value: [0xFF, 1], ["content-type": "application/json", "traceparent": "t"])
+        )
+        #expect(record.topic == "push.requests" && record.key == Array(news.utf8) && record.value == [0xFF, 1])
+        let headers = Dictionary(
+            uniqueKeysWithValues: record.headers.map { ($0.name, String(decoding: $0.value, as: UTF8.self)) }
+        )
+        #expect(
+            headers == [
+                "content-type": "application/json", "traceparent": "t",
+                "replayed-from": "push.dead-letters[2]@17", "replayed-source": "push.requests[5]@3",
+            ]
+        )
+    }
+
+    @Test("Of a request of which some tokens were at fault only those come back")
+    func tokens() throws {
+        let packed = PushSendRequest.with {
+            $0.payloadJson = "{}"
+            $0.packedTokens = Data((0..<4 as Range<UInt8>).flatMap { Array(repeating: $0, count: 32) })
+        }
+        let record = try ReplayedRecord(
+            letter("token-length", value: packed.serializedBytes(), ["token-indices": "1,3"])
+        )
+        let rest = try PushSendRequest(serializedBytes: record.value)
+        #expect(rest.packedTokens == Data([1, 3].flatMap { Array(repeating: $0 as UInt8, count: 32) }))
+        #expect(rest.payloadJson == "{}")
+        let listed = PushSendRequest.with {
+            $0.tokens = ["aa", "bb", "cc"].map { hex in PushDeviceToken.with { $0.hex = hex } }
+        }
+        let json = try ReplayedRecord(
+            letter(
+                "token-length",
+                value: listed.jsonUTF8Bytes(),
+                ["token-indices": "0-1", "content-type": "application/json"]
+            )
+        )
+        #expect(try PushSendRequest(jsonUTF8Bytes: json.value).tokens.map(\.hex) == ["aa", "bb"])
+    }
+
+    @Test("What cannot come back as it was is refused")
+    func refused() {
+        for letter in [
+            letter("value-too-large", ["cut-from-bytes": "2000000"]), letter("x", source: "push.outcomes"),
+            letter("x", source: ""), letter("x", value: [0xFF], ["token-indices": "1"]),
+            letter("x", ["token-indices": "3-1"]),
+        ] {
+            #expect(throws: ToolError.self) { try ReplayedRecord(letter) }
+        }
+    }
+
+    @Test("Letters are listed, shown, and published again once, also when the command is given again")
+    func replay() throws {
+        let topics = TopicLayout(partitions: 2).topics.map { (name: $0.name, partitions: $0.partitions) }
+        let broker = try EmbeddedBroker(topics: topics)
+        defer { broker.close() }
+        var settings = KafkaSettings()
+        settings.brokers = broker.bootstrapServers
+        let producer = try KafkaProducer(properties: settings.producerProperties(clientID: "test"))
+        for (index, reason) in ["payload-invalid", "key-missing", "payload-invalid"].enumerated() {
+            let headers = [
+                "reason": reason, "source-topic": "push.requests", "source-partition": "0", "source-offset": "\(index)",
+            ]
+            try producer.produce(
+                topic: "push.dead-letters",
+                partition: Int32(index % 2),
+                key: Array(news.utf8),
+                value: [UInt8(index)],
+                headers: headers.map { ($0.key, Array($0.value.utf8)) }
+            )
+        }
+        try producer.flush(timeoutMilliseconds: 10_000)
+        producer.close()
+        func listed(_ topic: String) throws -> Int {
+            let log = try DeadLetterLog(settings, topic: topic)
+            defer { log.close() }
+            var count = 0
+            try log.readAll { _ in
+                count += 1
+                return true
+            }
+            return count
+        }
+        #expect(try listed("push.dead-letters") == 3)
+        #expect(try DeadLetterListing.whole(settings, partition: 1, offset: 0).reason == "key-missing")
+        #expect(throws: ToolError.self) { try DeadLetterListing.whole(settings, partition: 1, offset: 7) }
+        let file = FileManager.default.temporaryDirectory.appending(path: "belfry-replay-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        var order = DeadLetterReplay.Order()
+        order.filter.reasons = ["payload-invalid"]
+        order.checkpoint = file
+        // As if the command had ended behind the first.
+        try ReplayCheckpoint(order: order.filter.text, next: [0: 1]).write(file)
+        for expected in [1, 2] {
+            let replay = try DeadLetterReplay(settings, order)
+            defer { replay.close() }
+            #expect(try replay.plan().replayable == expected)
+            #expect(try replay.run() == expected)
+            #expect(!FileManager.default.fileExists(atPath: file), "nothing is left to remember")
+        }
+        #expect(try listed("push.requests") == 3)
+    }
+}
