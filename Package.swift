@@ -129,7 +129,8 @@ let package = Package(
         .executableTarget(
             name: "belfry",
             dependencies: [
-                "BelfrySupport", "BelfryTools", "Demo", "LocalPipeline", "PushSchemas", "PushTopics", "Sandbox", "Sender",
+                "BelfrySupport", "BelfryTools", "Demo", "LocalPipeline", "PushSchemas", "PushTopics", "Sandbox",
+                "Sender",
                 "TokenRoles", "TokenState", argumentParser, logging,
             ]
         ),

@@ -31,10 +31,11 @@ import Testing
             offset: offset,
             key: Array(key.utf8),
             value: value,
-            headers: headers.map { ($0.key, Array($0.value.utf8)) },
-            timestampMilliseconds: 1_366_709_400_250
+            timestampMilliseconds: 1_366_709_400_250,
+            headers: headers.map { ($0.key, Array($0.value.utf8)) }
         )
-        return StoredDeadLetter(KafkaBatch([record])[0])
+        let batch = KafkaBatch([record])
+        return withExtendedLifetime(batch) { StoredDeadLetter(batch[0]) }
     }
 
     @Test("A line has seven columns, and nothing in it moves a terminal's cursor")

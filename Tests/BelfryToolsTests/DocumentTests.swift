@@ -5,6 +5,7 @@ import PushSchemas
 import Testing
 
 @testable import BelfrySupport
+@testable import BelfryTools
 
 /// The documents beside the code: what they name exists, and what has to be looked up there is there.
 @Suite struct DocumentTests {

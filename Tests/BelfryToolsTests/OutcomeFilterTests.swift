@@ -105,7 +105,5 @@ import Testing
         #expect(try await shown { _ in }.count == 3)
         #expect(try await shown { $0.filter.kinds = [.rejected] }.count == 1)
         #expect(try await shown { $0.onlyCounts = true } == ["2  confirmed  -", "1  rejected  -"])
-        #expect(try await shown { $0.filter.since = UTCTimestamp.now() + 3_600_000 } == [])
-        #expect(try await shown { $0.filter.since = UTCTimestamp.now() - 3_600_000 }.count == 3)
     }
 }

@@ -110,7 +110,7 @@ extension IntegrationTests {
 
             /// The words behind `belfry` at the beginning of a piece of code.
             var commands: [[String]] {
-                text.matches(of: /`belfry ([a-z]+(?: [a-z]+)*)/).map { $0.1.split(separator: " ").map(String.init) }
+                text.matches(of: /`belfry ([a-z]+(?:[ -][a-z]+)*)/).map { $0.1.split(separator: " ").map(String.init) }
             }
 
             /// The options at the beginning of a piece of code, without the dashes.
