@@ -11,8 +11,6 @@ struct CommitHistory: Sendable {
         var second: UInt32
         var offset: Int64
         var metadata: PositionMetadata
-        /// As the broker gave it, to see whether another one followed.
-        var text: String
 
         /// The notification is behind its topic's cursor, or marked as done.
         func stands(_ position: DoneRanges.Position, _ topic: TopicHash) -> Bool {
@@ -20,6 +18,12 @@ struct CommitHistory: Sendable {
                 return position.offset < laggard.cursor || laggard.done.contains(position)
             }
             return position.offset < offset || metadata.doneOfAll.contains(position)
+        }
+
+        /// The notification is behind its topic's cursor, which never goes back. Marks may: they take the room that the
+        /// names leave, and what finds none is sent again.
+        func isBehindCursor(_ position: DoneRanges.Position, _ topic: TopicHash) -> Bool {
+            position.offset < (metadata.laggards.first { $0.topic == topic }?.cursor ?? offset)
         }
     }
 
@@ -31,6 +35,8 @@ struct CommitHistory: Sendable {
 
     /// By partition, in order of time; only changes.
     private var entries: [[Entry]]
+    /// By partition: the last one's metadata as the broker gave it, to see whether another one followed.
+    private var texts: [String]
     private(set) var outages: [Outage] = []
     /// Positions whose metadata no version of the program writes.
     private(set) var unreadable = 0
@@ -44,6 +50,7 @@ struct CommitHistory: Sendable {
 
     init(partitions: Int, delaySeconds: UInt32, patienceSeconds: UInt32) {
         entries = Array(repeating: [], count: partitions)
+        texts = Array(repeating: "", count: partitions)
         self.delaySeconds = delaySeconds
         self.patienceSeconds = patienceSeconds
     }
@@ -53,12 +60,11 @@ struct CommitHistory: Sendable {
     /// - Parameter second: UNIX seconds; does not fall from call to call.
     mutating func note(partition: Int32, offset: Int64, metadata text: String, second: UInt32) {
         guard entries.indices.contains(Int(partition)), offset >= 0 else { return }
-        if let last = entries[Int(partition)].last, last.offset == offset, last.text == text { return }
+        if let last = entries[Int(partition)].last, last.offset == offset, texts[Int(partition)] == text { return }
         do throws(PositionMetadata.DecodingError) {
             let metadata = try PositionMetadata(decoding: text, committedOffset: offset)
-            // One a second is all that can be told apart.
-            if entries[Int(partition)].last?.second == second { entries[Int(partition)].removeLast() }
-            entries[Int(partition)].append(Entry(second: second, offset: offset, metadata: metadata, text: text))
+            entries[Int(partition)].append(Entry(second: second, offset: offset, metadata: metadata))
+            texts[Int(partition)] = text
         } catch {
             unreadable += 1
         }
@@ -71,10 +77,14 @@ struct CommitHistory: Sendable {
 
     /// Was a notification stored as done so long before a time that nobody had a reason left to send it?
     ///
+    /// A mark counts only if each look up to that time saw it: a worker may have begun with any of them.
+    ///
     /// - Parameter second: when it was accepted, UNIX seconds.
     func isDone(_ position: DoneRanges.Position, topic: TopicHash, partition: Int32, before second: UInt32) -> Bool {
         guard second > delaySeconds, let looks = looks(at: second - delaySeconds - 1, partition) else { return false }
-        return looks.last.stands(position, topic) && (looks.afterOutage?.stands(position, topic) ?? true)
+        guard looks.last.stands(position, topic), looks.afterOutage?.stands(position, topic) ?? true else { return false }
+        return looks.last.isBehindCursor(position, topic)
+            || looks.later.prefix { $0.second <= second }.allSatisfy { $0.stands(position, topic) }
     }
 
     /// Can a notification have been stored as done when a worker decided whether to send it?
@@ -85,16 +95,19 @@ struct CommitHistory: Sendable {
         looks(at: second + delaySeconds, partition)?.last.stands(position, topic) ?? false
     }
 
-    /// The last look by a time, and the first one after the broker was stopped and came back if it was stopped after
+    /// The last look by a time, the later ones, and the first one after the broker was stopped and came back if it was stopped after
     /// that: it may have forgotten what it took in its last moments.
-    private func looks(at second: UInt32, _ partition: Int32) -> (last: Entry, afterOutage: Entry?)? {
+    private func looks(
+        at second: UInt32,
+        _ partition: Int32
+    ) -> (last: Entry, afterOutage: Entry?, later: ArraySlice<Entry>)? {
         guard entries.indices.contains(Int(partition)) else { return nil }
         let entries = entries[Int(partition)]
         guard let index = entries.lastIndex(where: { $0.second <= second }) else { return nil }
-        guard index + 1 < entries.count else { return (entries[index], nil) }
-        let next = entries[index + 1]
+        let later = entries[(index + 1)...]
+        guard let next = later.first else { return (entries[index], nil, later) }
         let isApart = outages.contains { entries[index].second <= $0.end && $0.start <= next.second }
-        return (entries[index], isApart ? next : nil)
+        return (entries[index], isApart ? next : nil, later)
     }
 
     /// Was something accepted while no worker may have been sending, since the broker had answered no commit for so

@@ -51,6 +51,18 @@ struct CommitHistoryTests {
         #expect(isDone(19, of: Self.other, at: 110))
     }
 
+    @Test("A mark that a later position had no room for counts no more; a cursor does, whatever follows")
+    mutating func droppedMark() {
+        let marked = position([(Self.topic, 10)], next: 20)
+        history.note(partition: 1, offset: marked.offset, metadata: marked.metadata, second: 100)
+        let bare = PositionMetadata.choose([(Self.topic, 10)], liveNext: 20, limitBytes: 20) { _, _ in DoneRanges() }
+        history.note(partition: 1, offset: bare.offset, metadata: bare.metadata, second: 106)
+        history.note(partition: 1, offset: marked.offset, metadata: marked.metadata, second: 106)
+        #expect(isDone(12, token: 3, at: 105) && !isDone(12, token: 3, at: 106) && !isDone(12, token: 3, at: 109))
+        #expect(isDone(12, token: 3, at: 110), "the last look by then marks it")
+        #expect(isDone(9, at: 106))
+    }
+
     @Test("The position that stood there at the time counts, not a later one; partitions are apart")
     mutating func changes() {
         for (offset, second) in [(20, 100), (20, 150), (30, 160), (31, 160)] as [(Int64, UInt32)] {

@@ -61,6 +61,36 @@ import Testing
         #expect(probe.wanted == .reconnect)
     }
 
+    @Test("Requests that give up early, one after the other, get such a connection replaced all the same")
+    func uselessToProbes() {
+        let probe = PoolProbe(connections: 1)
+        let number = probe.open(streams: 0)
+        probe.wait()
+        probe.pass(.seconds(4))
+        #expect(probe.send().isEmpty && probe.steps().isEmpty)
+        probe.wait(false)
+        probe.pass(.seconds(60))
+        #expect(probe.steps().isEmpty, "nobody waits")
+        probe.wait()
+        #expect(probe.steps() == [.end(number, .closedHere)])
+    }
+
+    @Test("A connection that lets requests on in between is not replaced for it")
+    func usefulInBetween() {
+        let probe = PoolProbe(connections: 1)
+        let number = probe.open(streams: 0)
+        probe.wait()
+        probe.pass(.seconds(4))
+        probe.pool.settings(number, streams: 1)
+        probe.wait(false)
+        probe.pass(.seconds(20))
+        probe.pool.settings(number, streams: 0)
+        probe.wait()
+        #expect(probe.steps().isEmpty)
+        probe.pass(PoolProbe.peerTimeout)
+        #expect(probe.steps() == [.end(number, .closedHere)])
+    }
+
     // MARK: Refusals
 
     @Test("Refused streams halve the limit, and each answer gives one back")

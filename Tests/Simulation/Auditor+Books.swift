@@ -85,8 +85,16 @@ extension Auditor {
         let record = world.plan.records[notifications[number].record]
         guard record.coalescingKey > 0 else { return false }
         return published[[notifications[number].token, record.coalescingKey], default: []].contains { other in
-            isNewer(other, than: number)
+            isNewer(other, than: number) || isAsNew(other, as: number)
         }
+    }
+
+    /// Two records of one token in different partitions, from the same millisecond: either may be taken for the newer.
+    private func isAsNew(_ number: Int, as other: Int) -> Bool {
+        let (record, otherRecord) = (notifications[number].record, notifications[other].record)
+        return world.partition(ofRecord: record) != world.partition(ofRecord: otherRecord)
+            && World.unixMilliseconds(of: world.plan.records[record])
+                == World.unixMilliseconds(of: world.plan.records[otherRecord])
     }
 
     /// One notification of a token and coalescing key may supersede another.

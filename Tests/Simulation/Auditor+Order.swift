@@ -139,6 +139,13 @@ extension Auditor {
         notifications[number].wasRefused = true
     }
 
+    /// The gateway closed without a word on a notification, which a worker may have given up for that.
+    func hungUpOn(record: Int, token: Int) {
+        guard firstOf.indices.contains(record), let number = number(record: record, token: token) else { return }
+        notifications[number].hangUps += 1
+        if notifications[number].hangUps >= World.loneCloses { notifications[number].wasRefused = true }
+    }
+
     /// A worker has read that the gateway refused a token: to the worker that is its death.
     func refusalRead(token: Int) { tokens[token].refusedAt = now }
 

@@ -32,6 +32,8 @@ final class Auditor {
         var hasArrived = false
         /// A gateway refused it, and may accept it when it comes again.
         var wasRefused = false
+        /// Times that the gateway closed without a word on it.
+        var hangUps = 0
         /// Skipped by an operator's hand: it need not have an outcome.
         var isSkipped = false
         /// Most recent acceptance of it.

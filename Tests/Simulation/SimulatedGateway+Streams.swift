@@ -37,7 +37,10 @@ extension SimulatedGateway {
     /// - Parameter isKeyed: the request carries a provider token.
     func fate(record: Int, token: Int, isKeyed: Bool) -> RequestFate {
         if now < refusesStreamsUntil { return .streamRefused }
-        if isPoisoned(record, token) { return .hangUp }
+        if isPoisoned(record, token) {
+            world.auditor.hungUpOn(record: record, token: token)
+            return .hangUp
+        }
         if now < muteUntil { return .unanswered(isAccepted: world.dice.chance(50)) }
         if now < resetsStreamsUntil { return .reset(isAccepted: world.dice.chance(50)) }
         if let refusal = nextRefusal {

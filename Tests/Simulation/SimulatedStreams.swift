@@ -88,6 +88,8 @@ final class SimulatedStreams: StreamConnection {
     /// Later streams are not looked at; nil: no GOAWAY was sent.
     var lastTaken: Int32?
     private var announced = streamsBeforeSettings
+    /// When the latest SETTINGS come: frames of one connection never overtake each other, only answers do.
+    private var settingsArriveAt: VirtualTime = 0
     private var hasAccepted = false
     /// The gateway takes nothing more.
     var isOver = false
@@ -312,7 +314,8 @@ final class SimulatedStreams: StreamConnection {
         let streams = isKeyed && !hasAccepted ? min(1, allowed) : allowed
         guard streams != announced, !isOver, !isVoid else { return }
         announced = streams
-        send(.settings(streams), after: world.dice.time(1...30))
+        settingsArriveAt = max(settingsArriveAt, now + world.dice.time(1...30))
+        send(.settings(streams), after: settingsArriveAt - now)
     }
 
     private func refuse(_ stream: Int32) {

@@ -28,6 +28,8 @@ extension World {
     static let backoffFloor = VirtualTime.milliseconds(100)
     /// Longest time of attempts after status 429.
     static let retryFor = VirtualTime.seconds(6)
+    /// Closes after which a worker gives a notification up.
+    static let loneCloses = StreamLimits().loneCloses
     static let tokenBytes = 32
     /// Of a token's field in its bucket.
     static let fieldBytes = rule.layout.fieldPrefixBytes + tokenBytes

@@ -6,6 +6,7 @@ import Testing
     /// The features that known seeds had to choose from: one that came later would change their worlds.
     private static let first = Features(Features.named.prefix(24).map(\.feature))
     private static let later = Features(Features.named.prefix(29).map(\.feature))
+    private static let withStreams = Features(Features.named.prefix(30).map(\.feature))
 
     @Test("The same seed does the same, event by event", arguments: [1, 2, 3, 40] as [UInt64])
     func determinism(seed: UInt64) {
@@ -77,6 +78,22 @@ import Testing
     )
     func knownMistakes(seed: UInt64) {
         #expect(World(WorldPlan(seed: seed, features: Self.later)).run().violation == nil)
+    }
+
+    @Test(
+        "Known seeds: a peer that allows no stream and falls silent while its topic is only probed",
+        arguments: [70469, 83786] as [UInt64]
+    )
+    func knownUselessSeeds(seed: UInt64) {
+        #expect(World(WorldPlan(seed: seed, features: Self.withStreams)).run().violation == nil)
+    }
+
+    @Test(
+        "Known seeds of the simulation's mistakes: SETTINGS that overtake each other, stamps alike, poison given up",
+        arguments: [32061, 62146, 74558, 74959] as [UInt64]
+    )
+    func knownStreamMistakes(seed: UInt64) {
+        #expect(World(WorldPlan(seed: seed, features: Self.withStreams)).run().violation == nil)
     }
 
     @Test("Where sending goes on without Redis, a window never lets the older one go after the newer")

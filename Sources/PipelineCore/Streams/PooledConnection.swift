@@ -50,6 +50,8 @@ public struct PooledConnection: Equatable, Sendable {
     var pingedAt: MonotonicTime?
     /// A request waits for the connection to prove that it lives.
     var wantsProof = false
+    /// Since when requests have found it idle and closed to them; nil: it was not, or they have not looked since.
+    var uselessSince: MonotonicTime?
     /// The time for replacing it; nil: never.
     var rotatesAt: MonotonicTime?
     /// The peer said goodbye in order.
@@ -72,6 +74,9 @@ public struct PooledConnection: Equatable, Sendable {
     }
 
     var isIdle: Bool { openStreams == 0 }
+
+    /// The peer lets no request onto the idle connection.
+    var isUseless: Bool { phase == .open && isIdle && (peerLimit == 0 || isStalled) }
 
     /// The connection is to be replaced for its age.
     func isOld(now: MonotonicTime) -> Bool {

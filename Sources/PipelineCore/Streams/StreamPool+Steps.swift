@@ -40,10 +40,13 @@ extension StreamPool {
         }
     }
 
-    /// Requests have waited for long, and the peer lets none onto the idle connection.
+    /// Requests wait, and the peer has let none onto the idle connection for long.
+    ///
+    /// The time counts on while no request waits: a topic that does not work sends one from time to time, and each may
+    /// give up before its wait is long.
     private func isUseless(_ connection: PooledConnection, now: MonotonicTime) -> Bool {
-        guard connection.peerLimit == 0 || connection.isStalled, let waitsSince else { return false }
-        return max(waitsSince, connection.turnedAt) + limits.peerTimeout <= now
+        guard waitsSince != nil, connection.isUseless, let since = connection.uselessSince else { return false }
+        return since + limits.peerTimeout <= now
     }
 
     private func wantsPing(_ connection: PooledConnection, now: MonotonicTime) -> Bool {

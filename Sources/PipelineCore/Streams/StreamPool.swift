@@ -128,6 +128,13 @@ public struct StreamPool: ~Copyable {
         }
         if waitsSince == nil { waitsSince = now }
         shrinking.strained(now: now)
+        for index in connections.indices {
+            guard connections[index].isUseless else {
+                connections[index].uselessSince = nil
+                continue
+            }
+            if connections[index].uselessSince == nil { connections[index].uselessSince = now }
+        }
     }
 
     /// A request has a stream on the connection.
@@ -247,6 +254,7 @@ public struct StreamPool: ~Copyable {
         if streams > connections[index].peerLimit {
             connections[index].pausedUntil = MonotonicTime(nanoseconds: 0)
             connections[index].refusedTries = 0
+            connections[index].uselessSince = nil
         }
         connections[index].peerLimit = streams
     }
