@@ -82,7 +82,9 @@ struct CommitHistory: Sendable {
     /// - Parameter second: when it was accepted, UNIX seconds.
     func isDone(_ position: DoneRanges.Position, topic: TopicHash, partition: Int32, before second: UInt32) -> Bool {
         guard second > delaySeconds, let looks = looks(at: second - delaySeconds - 1, partition) else { return false }
-        guard looks.last.stands(position, topic), looks.afterOutage?.stands(position, topic) ?? true else { return false }
+        guard looks.last.stands(position, topic), looks.afterOutage?.stands(position, topic) ?? true else {
+            return false
+        }
         return looks.last.isBehindCursor(position, topic)
             || looks.later.prefix { $0.second <= second }.allSatisfy { $0.stands(position, topic) }
     }
@@ -95,7 +97,7 @@ struct CommitHistory: Sendable {
         looks(at: second + delaySeconds, partition)?.last.stands(position, topic) ?? false
     }
 
-    /// The last look by a time, the later ones, and the first one after the broker was stopped and came back if it was stopped after
+    /// The last look by a time, the later ones, and the first one after the broker came back if it was stopped after
     /// that: it may have forgotten what it took in its last moments.
     private func looks(
         at second: UInt32,
