@@ -53,7 +53,8 @@ ASSERTION = re.compile(r"#expect|#require|Issue\.record|confirmation\(")
 # The beginning of a comment, by the end of a file's name.
 COMMENT_MARKS = {".swift": "//", ".c": "//", ".h": "//", ".js": "//", ".proto": "//", ".py": "#"}
 DOC_COMMENT = re.compile(r"^\s*///(?!/)")
-NAMELESS = re.compile(r"^\s*///\s*(What|Whether|Where|Which|Whoever|Who|Why|Those|How)\b")
+COMMENT = re.compile(r"^\s*//(?!/)")
+NAMELESS = re.compile(r"^\s*///?\s*(What|Whether|Where|Which|Whoever|Who|Why|Those|How)\b")
 # Explains the marks in brackets by which comments cite the source of a rule.
 RULE_SOURCES = "Sources/APNsProtocol/RuleSource.swift"
 RULE_SOURCE = re.compile(r'\bcase \w+ = "(\w+)"')
@@ -71,6 +72,13 @@ TYPE = re.compile(
 )
 # Behind a dot stands a member.
 TYPE_NAME = re.compile(r"(?<![.\w])[A-Z]\w*")
+# Which suites of which targets run beside each other, and the signs of one that cannot: it waits, or starts something.
+TEST_RUNNER = "Tests/run.sh"
+SUITE = re.compile(r"^(?:@Suite.*\s)?(?:final )?(?:struct|class|enum|actor|extension) (\w+Tests)\b", re.MULTILINE)
+WAITING = re.compile(
+    r"\basync\b|\bTask\b[ .]|\b(?:ChildProcess|Process|Promtool|RedisServerProcess|RedisClusterProcess|EmbeddedBroker"
+    r"|MultiThreadedEventLoopGroup|RunningSandbox|DispatchSemaphore|DispatchQueue|URLSession|Thread)\b"
+)
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
 
 
@@ -192,15 +200,54 @@ def long_comments(tree):
 
 
 def nameless_comments(tree):
-    """Doc comments whose first line asks instead of naming its subject."""
+    """Comments whose first line asks instead of naming its subject."""
     findings = []
     for path in swift_files(tree):
-        is_inside = False
+        inside = None
         for number, line in tree.lines(path):
+            kind = next((kind for kind in (DOC_COMMENT, COMMENT) if kind.match(line)), None)
             match = NAMELESS.match(line)
-            if match and not is_inside:
-                findings.append(Finding(path, number, f"a doc comment names its subject, not \"{match.group(1)}\""))
-            is_inside = DOC_COMMENT.match(line) is not None
+            if match and kind is not inside:
+                findings.append(Finding(path, number, f"a comment names its subject, not \"{match.group(1)}\""))
+            inside = kind
+    return findings
+
+
+def long_prose(tree):
+    """Lines of documents that are too long. Tables, code and lines of one long word, such as a link, may be longer."""
+    findings = []
+    for path in tree.paths:
+        if not path.endswith(".md"):
+            continue
+        is_code = False
+        for number, line in tree.lines(path):
+            is_code ^= line.startswith("```")
+            is_free = is_code or line.startswith(("|", "    ")) or " " not in line.lstrip("- ")
+            if len(line) > COLUMN_LIMIT and not is_free:
+                findings.append(Finding(path, number, f"a line of {len(line)} columns; {COLUMN_LIMIT} at most"))
+    return findings
+
+
+def waiting_suites(tree):
+    """Suites that wait in a target whose others run in parallel: Tests/run.sh names them, and no others."""
+    if TEST_RUNNER not in tree.paths:
+        return []
+    lists = {
+        name: "".join(text for _, text in re.findall(rf"^ *({name})\+?='([^']*)'$", tree.text(TEST_RUNNER), re.MULTILINE))
+        for name in ("mixed", "waiting")
+    }
+    named = {f"{name}Tests" for name in lists["waiting"].split("|")}
+    findings, met = [], set()
+    for target in lists["mixed"].split("|"):
+        for path in tree.under(f"Tests/{target}Tests", ".swift"):
+            text = tree.text(path)
+            suites = set(SUITE.findall(text)) if "@Test" in text else set()
+            met |= suites
+            waits = WAITING.search(NO_CODE.sub("", text))
+            for suite in sorted(suites - named) if waits else []:
+                rule = f"{suite} waits ({waits.group()}): add it to `waiting` in {TEST_RUNNER}"
+                findings.append(Finding(path, 1, rule))
+    findings += [Finding(TEST_RUNNER, 1, f"names {suite}, which is not there") for suite in sorted(named - met)]
     return findings
 
 
@@ -326,7 +373,7 @@ def scripts_run(tree):
 
 RULES = [
     long_files, imports, unfinished, sleeps, machine_paths, tests_assert, test_titles, long_comments,
-    nameless_comments, unknown_marks, folder_circles, top_level, dead_targets, placeholders, dead_links, scripts_run,
+    nameless_comments, long_prose, waiting_suites, unknown_marks, folder_circles, top_level, dead_targets, placeholders, dead_links, scripts_run,
 ]
 
 

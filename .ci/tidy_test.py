@@ -108,7 +108,7 @@ class HouseRules(unittest.TestCase):
         self.expect_one("Tests/Long.py", 2, "121 columns")
 
     def test_a_doc_comment_names_its_subject(self):
-        self.write("Sources/belfry/Good.swift", "/// The token may be dead.\n/// What it is stays open.\n// How.\n")
+        self.write("Sources/belfry/Good.swift", "/// The token may be dead.\n/// What it is stays open.\n")
         self.write("Sources/belfry/Other.swift", "/// Whatever it is, it goes.\nlet a = 1\n")
         for word in ["What", "Whether", "Where", "Which", "Who", "Whoever", "Why", "Those", "How"]:
             with self.subTest(word):
@@ -120,6 +120,31 @@ class HouseRules(unittest.TestCase):
         self.write("Package.swift", 'let names = ["PipelineCore", "PushSchemas"]\n')
         self.write("Sources/PushSchemas/Generated/Schema.pb.swift", "/// Which token it is.\n")
         self.assertEqual(self.found(), [])
+
+    def test_other_comments_name_their_subject_too(self):
+        self.write("Sources/belfry/Main.swift", "/// A gate.\n// What is not needed. Why it is not.\nlet a = 1  // What?\n")
+        self.expect_one("Sources/belfry/Main.swift", 2, 'a comment names its subject, not "What"')
+        self.write("Sources/belfry/Main.swift", "// The rest,\n// which is not needed. Its owner is\n// Who asked.\n")
+        self.assertEqual(self.found(), [])
+
+    def test_the_prose_of_a_document_fits_a_line(self):
+        wide = "a word, " * 16
+        link = "https://example.com/" + "a" * 110
+        self.write("README.md", f"| {wide} |\n\n```\n{wide}\n```\n\n    {wide}\n\n- <{link}>\n")
+        self.assertEqual(self.found(), [])
+        self.write("README.md", f"```\n{wide}\n```\n\n{wide}\n")
+        self.expect_one("README.md", 5, "a line of 128 columns; 120 at most")
+
+    def test_a_suite_that_waits_does_not_run_beside_others(self):
+        self.write("Tests/run.sh", "    mixed='Ledger|Gate'\n    waiting='Open'\n    waiting+='|Shut'\n")
+        test = '@Test("A rule") func rule() {} // async\n#expect(true)\n'
+        self.write("Tests/GateTests/Gates.swift", f'@Suite("Opening") struct OpenTests {{ func a() async {{}}\n{test}}}\n')
+        self.write("Tests/GateTests/Rules.swift", f"struct RuleTests {{\n{test}}}\n")
+        self.expect_one("Tests/run.sh", 1, "names ShutTests, which is not there")
+        self.write("Tests/LedgerTests/Shut.swift", f"final class ShutTests {{ let a = EmbeddedBroker()\n{test}}}\n")
+        self.assertEqual(self.found(), [])
+        self.write("Tests/LedgerTests/New.swift", f"extension NewTests {{ func b() async {{}}\n{test}}}\n")
+        self.expect_one("Tests/LedgerTests/New.swift", 1, "NewTests waits (async)")
 
     def test_a_mark_that_a_comment_cites_is_explained(self):
         self.write("Package.swift", 'let names = ["APNsProtocol", "PipelineCore"]\n')

@@ -35,7 +35,7 @@ struct BrokerRelay: Sendable {
         }
         onReady(HostPort(host: Self.host, port: server.channel.localAddress?.port ?? port))
         await cancelWhenGracefulShutdown {
-            // What goes wrong with one client, or with the listener's end, is nobody else's matter.
+            // An error of one client, or of the listener's end, concerns nobody else.
             try? await server.executeThenClose { clients in
                 try await withThrowingDiscardingTaskGroup { tasks in
                     for try await client in clients { tasks.addTask { try? await relay(client) } }
@@ -54,7 +54,7 @@ struct BrokerRelay: Sendable {
                 await withTaskGroup { directions in
                     directions.addTask { try? await pass(from: fromClient, to: toBroker) }
                     directions.addTask { try? await pass(from: fromBroker, to: toClient) }
-                    // Where one end has gone the other has nothing to wait for.
+                    // When one end has gone the other has nothing to wait for.
                     await directions.next()
                     directions.cancelAll()
                 }

@@ -57,7 +57,7 @@ public struct DemoStory {
         setUp.transport = options.transport
         setUp.kafka = options.kafka
         setUp.redis = options.redis
-        // Whoever lends a server for this story need not keep what stands in it.
+        // A server that is lent for the demo need not store its data durably.
         if options.redis != nil { setUp.redisSettings = ", durability: warn" }
         say("starting broker, Redis and sandbox in \(directory)")
         let pipeline = try LocalPipeline(setUp, executable: executable, directory: directory)
@@ -173,7 +173,7 @@ public struct DemoStory {
         _ inspector: TokenInspector
     ) async throws -> Int {
         say(options.transport == .http2 ? "waiting for tombstones" : "harvesting feedback")
-        // Those of missing apps for certain. An invalid token gets its own only when its topic was accepted
+        // Missing apps get tombstones for certain. An invalid token gets one only when its topic was accepted
         // over a newer connection after it, which at the end of a burst may not come: they are awaited until no more
         // come.
         let expected = topics.count * Self.uninstalled

@@ -159,7 +159,7 @@ extension KafkaConsumer {
             assignment.replace(by: [])
             unanswered.removeAll(where: \.isAssign)
             onError?(error)
-            // Whoever goes by the handlers would hold them for good, and commit them beside their next owner.
+            // Without this call the application would keep the partitions, and commit them beside their next owner.
             onRevoked?(held, true)
         case .committed(let number, let error):
             guard let commit = commits.removeValue(forKey: number) else { return }

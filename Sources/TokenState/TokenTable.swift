@@ -187,7 +187,7 @@ package final class TokenTable {
         redis.countBuckets(ofTag: tag, space.keys, rule.layout) { result in
             if case .success(let count) = result { space.counts[tag] = count }
             space.questions.close(question, ofTag: tag)
-            // Those whose bucket was split look in another one.
+            // Requests whose bucket was split now look in another one.
             self.together { for heard in question.listeners { heard(result) } }
         }
     }

@@ -134,7 +134,7 @@ struct RegisterCommand: AsyncParsableCommand {
         let report = try result.get()
         output.print(json: report.json, text: report.text)
         if report.faults > 0 {
-            // Those of earlier runs were told then; this run may have met none.
+            // Earlier runs told their bad lines themselves; this run may have met none.
             Diagnostics.tell("\(counted(report.faults, "line")) of \(path) could not be used")
             throw ExitCode(ExitStatus.failed.rawValue)
         }

@@ -42,7 +42,7 @@ final class ChaosServers {
             setUp.kafka = broker.address
             setUp.makesTopics = false
             setUp.redis = nodes?.urls
-            // What is applied again after a fail-over is short enough for the next one.
+            // The replay after a fail-over is short enough to end before the next one.
             setUp.redisSettings = ", replay: 30s"
             setUp.devices = Self.devices
             // The broker writes everything down when it stops and reads it when it starts: the smaller the sooner.

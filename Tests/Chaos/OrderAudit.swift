@@ -79,7 +79,7 @@ struct OrderAudit: Equatable, Sendable {
                 if place < newest {
                     late += 1
                     violations.append(.overtaken(number: number, by: numbers[newest]))
-                    // What follows is judged as behind a resend of it.
+                    // Later notifications are judged as if this one was sent again before them.
                     if place > last + 1, leftOut(upTo: place) {
                         violations.append(.hole(after: numbers[last], before: number))
                     }

@@ -91,7 +91,7 @@ struct TokenBooks: Sendable {
             let record = stream.record(UInt32(index + 1))
             let statement: TokenFate.Statement =
                 record.isUnregistration ? .unregistered(record.time) : .registered(record.time)
-            // What was not acknowledged may have been applied.
+            // A statement that was not acknowledged may have been applied.
             guard !comparison.enter(statement, of: record.token, isCertain: acknowledged[index]) else { continue }
             guard acknowledged[index] else { continue }
             comparison.audit.registrationsLost += 1

@@ -43,7 +43,7 @@ extension IntegrationTests {
         @Test("A master killed in mid-run whose replica has missed all: nothing is lost, the dead stay silent, and why")
         func lostWrites() async throws {
             let cluster = try RedisClusterProcess(arguments: Self.durable)
-            // Whoever takes over is set up worse than the one that is gone.
+            // The new master is set up worse than the old one.
             for replica in cluster.servers.suffix(3) {
                 _ = try replica.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
             }

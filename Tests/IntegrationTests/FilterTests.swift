@@ -207,7 +207,7 @@ extension IntegrationTests {
                 try kafka.wait(for: "the filter to be complete again", within: patienceSeconds) {
                     Self.completions(of: worker) > before
                 }
-                // What it does not need Redis for goes on without.
+                // Sending that does not need Redis goes on without it.
                 pipeline.stopRedis()
                 try kafka.deliver(try records.record(to: records.tokens))
                 #expect(kafka.lastKind == .presumed && kafka.books.claimed == 2)

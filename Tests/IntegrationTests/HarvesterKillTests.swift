@@ -63,7 +63,7 @@ extension IntegrationTests {
             let topic = moment.topic
             let harvester = try HarvesterWatch(pipeline, kafka)
             try await harvester.wait(for: "readiness") { try await harvester.isReady() }
-            // What earlier rounds left whole.
+            // Apps that earlier rounds did not list.
             for earlier in Moment.allCases.prefix(while: { $0 != moment }) where earlier.isBeforeReading {
                 try await harvester.wait(for: "the list of \(earlier.topic)") {
                     try ledger.count(earlier.topic) == earlier.tuples

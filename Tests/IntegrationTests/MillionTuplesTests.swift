@@ -24,7 +24,7 @@ extension IntegrationTests {
                 options.configuration = "operations: {listen: '127.0.0.1:0'}"
             } _: { pipeline, kafka in
                 let missingSince = unixSeconds() - 600
-                // Who registered before, in the same second, and after.
+                // Tokens that registered before, in the same second, and after.
                 let registered = try pipeline.tokens(of: Self.topics[0], first: 0, count: 3000)
                 try pipeline.startRegistrar()
                 var registrations: [[UInt8]: UInt32] = [:]

@@ -87,7 +87,7 @@ final class PastedDocument {
         pasted += 1
         let file = "\(directory)/\(pasted).sh"
         try block.write(toFile: file, atomically: true, encoding: .utf8)
-        // What reads its standard input must not read what is told next.
+        // A command that reads its standard input must not read the next lines.
         try bash.tell(". '\(file)' < /dev/null")
         try bash.tell("echo '\(Self.mark)'")
         var lines: [String] = []

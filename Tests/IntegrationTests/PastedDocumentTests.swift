@@ -16,7 +16,7 @@ extension IntegrationTests {
             defer { page.kill() }
             var kept: [String] = []
             for (index, block) in page.blocks.enumerated() {
-                // Who lacks the program curl asks in another way.
+                // The test machine need not have curl.
                 if block.hasPrefix("curl ") {
                     try await checkCounts(page)
                     continue

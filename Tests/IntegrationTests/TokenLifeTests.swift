@@ -75,7 +75,7 @@ extension IntegrationTests {
         @Test("A device without the app is silent from its feedback on, until the app registers again")
         func feedback() async throws {
             try await withPipeline { pipeline, kafka in
-                // What Redis knows counts at once; a filter may be behind by its age.
+                // Redis' state counts at once; a filter may be behind by its age.
                 try pipeline.startWorker(environment: ["BELFRY_WORKER_TOMBSTONE_FILTER": "false"])
                 try pipeline.startRegistrar()
                 try pipeline.startHarvester()

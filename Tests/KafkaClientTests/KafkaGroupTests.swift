@@ -284,7 +284,7 @@ struct KafkaGroupTests {
         for number in 4...6 { try commit(number) }
         consumer.onCommitted = { [unowned consumer] error in
             #expect(error != nil)
-            // Who closes from here, or commits, disturbs nothing.
+            // Closing or committing from here disturbs nothing.
             consumer.close()
             #expect(throws: KafkaError.self) { try commit(7) }
         }

@@ -124,7 +124,7 @@ struct KafkaQuestionsTests {
             #expect(answers.isClosed(0) && answers.isClosed(1))
             #expect(asked != nil)
             isClosed.signal()
-            // What is asked later is answered too, though not from inside the asking.
+            // Later questions are answered, too, but not from inside the asking.
             let last = eventLoop.makePromise(of: Void.self)
             let late: (Result<Int, KafkaError>) -> Void = {
                 answers.take($0)

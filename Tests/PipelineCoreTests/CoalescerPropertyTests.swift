@@ -179,7 +179,7 @@ private struct CoalescerWorld {
             for ticket in tickets where requests[ticket]?.request.assignment == assignment && answers[ticket] == nil {
                 answer(ticket, .forgotten)
             }
-            // Who was superseded does not come back when the one who did it is forgotten.
+            // A superseded request does not come back when the newer one is forgotten.
             let left = tickets.filter { answers[$0] == nil }
             open[subject] = left.isEmpty ? nil : left
         }

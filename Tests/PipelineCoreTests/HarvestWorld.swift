@@ -251,7 +251,7 @@ struct HarvestWorld: Hashable {
         isClosing = false
         isConnecting = false
         isListening = false
-        // What nobody has read goes with the connection.
+        // Unread bytes go with the connection.
         lostWithConnection += (socket?.toSend ?? 0) + (socket?.unread ?? 0)
         socket = nil
         try carryOut(machine.ended(failed: true, now: now))

@@ -81,7 +81,7 @@ final class LaneWorld {
         if options.retires, random.chance(50) { lane.finish() }
         while !lane.isDrained, !lane.hasGivenUp, steps < limit { step(withFaults: false) }
         if lane.hasGivenUp {
-            // Who comes next sends what has no outcome.
+            // The next owner sends everything without an outcome.
             auditor.check(gateway.sentinelIdentifier == nil || options.acknowledges || !options.isPunctual, "given up")
             for gone in 0..<nextAssignment { auditor.stopped(assignment: gone) }
             return true
@@ -298,7 +298,7 @@ final class LaneWorld {
             if connection?.refusesCertificate == true, random.chance(1) { return end(.certificateRefused) }
             return presume()
         }
-        // What was taken a quarter of a window ago is read by now, and no refusal comes later either.
+        // Bytes taken a quarter of a window ago are read by now, and no refusal comes later either.
         while let open = connection, let oldest = open.underWay.first, oldest.takenAt + Self.window / 4 <= now {
             if open.refusesCertificate { return end(.certificateRefused) }
             if open.answer != nil || open.isCut { break }

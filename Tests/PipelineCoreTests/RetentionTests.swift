@@ -69,7 +69,7 @@ import Testing
             var sum = 0
             for look in looks[first...] {
                 let seconds = Double(looks[first].time.elapsed(until: look.time).wholeNanoseconds) / 1e9
-                // What came before the last batch of the stretch has been waited for.
+                // Everything before the last batch of the stretch has been waited for.
                 #expect(Double(sum) <= seconds * Double(rate) + 1)
                 sum += look.count
             }

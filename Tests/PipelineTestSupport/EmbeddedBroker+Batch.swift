@@ -12,7 +12,7 @@ extension EmbeddedBroker {
         // None of them leaves before all are there, however busy the machine is: a flush ends the time.
         let producer = try KafkaProducer(properties: ["bootstrap.servers": bootstrapServers, "linger.ms": "5000"])
         defer { producer.close() }
-        // What is produced before the topic is known comes to it one by one, which the flush may find half done.
+        // Records produced before the topic is known come to it one by one, and the flush may find that half done.
         _ = try producer.topic(topic)
         let place = KafkaTopicPartition(topic: topic, partition: 0)
         let handle = try #require(producer.handle)

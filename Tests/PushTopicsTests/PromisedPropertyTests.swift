@@ -11,7 +11,7 @@ struct PromisedPropertyTests {
         for promise in KafkaPromise.all {
             let value: String
             switch promise.allowed {
-            // What the roles set themselves is no word to try.
+            // A value that the roles set themselves is no word to try.
             case .nothing: continue
             case .flag(let flag): value = "\(flag)"
             case .words(let words): value = try #require(words.first)

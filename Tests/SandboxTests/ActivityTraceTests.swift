@@ -70,7 +70,7 @@ struct ActivityTraceTests {
         let watched = Watched()
         watched.note(.delivered, 0..<1_000_000)
         _ = watched.drain()
-        // What is left of the high rate's distance, at most.
+        // At most the rest of the high rate's distance.
         watched.note(.delivered, 0..<10)
         _ = watched.drain()
         watched.note(.delivered, 0..<10)

@@ -25,7 +25,7 @@ struct FaultDoorServerTests {
                 do {
                     let end = try await sandbox.connect(to: port).end.get()
                     #expect(end.bytes.isEmpty)
-                    // What the reset meets, reading or writing, is chance; an alert would mean that TLS had begun.
+                    // The reset meets a read or a write by chance; an alert would mean that TLS had begun.
                     #expect(end.error?.contains("alert") == false, "\(end.error ?? "no error")")
                 } catch {
                     // The reset was faster than the end of the connect.

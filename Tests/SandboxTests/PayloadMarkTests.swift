@@ -53,7 +53,7 @@ struct PayloadMarkTests {
             let payload = (0..<Int.random(in: 0...20, using: &random)).map { _ in
                 alphabet[Int.random(in: 0..<alphabet.count, using: &random)]
             }
-            // What lies behind the payload would be taken for part of it by a scan that goes too far.
+            // A scan that goes too far would take the bytes behind the payload for part of it.
             let marks = [#""n":1,"n":2}"#, #"\\"]]}},"n":3"#].map { behind in
                 (payload + Array(behind.utf8)).withUnsafeBytes { bytes in
                     PayloadMark.read(UnsafeRawBufferPointer(rebasing: bytes[..<payload.count]))

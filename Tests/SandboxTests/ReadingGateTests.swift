@@ -158,7 +158,7 @@ struct ReadingGateTests {
         #expect(socket.reads == 0)
         advance(milliseconds: 1)
         #expect(socket.reads == 1)
-        // What comes unasked waits.
+        // Bytes that come unasked wait.
         send("fg")
         send("h")
         #expect(reader.text == "abcdefg")

@@ -222,7 +222,7 @@ struct Provider: Sendable {
 
     /// Has nothing more to say, but listens.
     func closeOutput() {
-        // What was sent may still wait for the end of the handshake, and closing would drop it.
+        // Sent bytes may still wait for the end of the handshake, and closing would drop them.
         channel.writeAndFlush(ByteBuffer()).whenComplete { [channel] _ in channel.close(mode: .output, promise: nil) }
     }
 }

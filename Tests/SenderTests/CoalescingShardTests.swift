@@ -179,7 +179,7 @@ struct CoalescingShardTests {
     func windowsWhileRedisIsAway() throws {
         let (bench, redis) = goingOnWithoutRedis()
         defer { bench.shard.leave() }
-        // What waits in a lane for a connection would hold up what follows.
+        // A request that waits in a lane for a connection would hold up later ones.
         bench.gateway.isSilent = false
         redis.window = 2000
         redis.isAway = true

@@ -244,7 +244,7 @@ struct ShardTopicTests {
             DoneRanges()
         }
         let bench = Bench(committed: committed, metadata: position.metadata) { configuration in
-            // Who leaves the environment out meant the only one that there was.
+            // A record without an environment meant the only one that there was.
             let place = HostPort(host: "nowhere", port: 1)
             configuration.environments.append(EnvironmentSettings(name: "production", gateways: [place]))
         }

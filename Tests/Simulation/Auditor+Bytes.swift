@@ -42,7 +42,7 @@ extension Auditor {
                 count(feed, in: partition.number, &topics[feed.hash, default: Held()])
                 if case .notifications = feed.account.feeding {
                     memory[worker, default: .init()].probed.insert(feed.hash)
-                    // What leaves with its partition may have been taken before the topic stopped.
+                    // Notifications that leave with their partition may have been taken before the topic stopped.
                     if partition.phase == .active { count(feed, in: partition.number, &probing) }
                 }
             }

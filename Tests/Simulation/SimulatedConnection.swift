@@ -174,7 +174,7 @@ final class SimulatedConnection: GatewayConnection {
     /// Somebody in between has forgotten the connection. TCP takes long to find out.
     func loseTouch() {
         guard !isVoid, !isOver else { return }
-        // What a punctual gateway's kernel has acknowledged is read.
+        // A punctual gateway has read everything that its kernel acknowledged.
         if world.plan.options.isPunctual, !isRefused { for next in received { read(next) } }
         received = []
         // An answer to that arrives, too.

@@ -45,7 +45,7 @@ final class SimulatedGroup {
             let assignment = given.removeValue(forKey: former.number)
             members[index] = member
             joined.remove(former.number)
-            // Who was giving something up under cooperative assignment has not done so: only a rebalance settles that.
+            // A cooperative member may have been giving partitions up: only a rebalance settles that.
             let isWhole = !world.plan.options.isCooperative
             if case .stable = state, isWhole, let assignment, former.generation == generation {
                 given[member.number] = assignment
@@ -155,7 +155,7 @@ final class SimulatedGroup {
         for member in members {
             var assignment = wanted[member.number] ?? []
             if world.plan.options.isCooperative {
-                // What another still has is given when it has let go.
+                // Partitions of another member are given when it has let go.
                 let others = members.filter { $0 !== member }
                 let free = assignment.filter { partition in !others.contains { $0.holds(partition) } }
                 mustGoOn = mustGoOn || free.count < assignment.count

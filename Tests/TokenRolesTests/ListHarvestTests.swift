@@ -152,7 +152,7 @@ import Testing
         while received.count < count {
             let next = await probe.next(1)
             guard !next.isEmpty else { break }
-            // What was published with it waits in the stream.
+            // The tuples published with it wait in the stream.
             let published = try await probe.published
             received += next + (await probe.next(published - received.count - 1))
             let waiting = try await probe.waiting
@@ -170,7 +170,7 @@ import Testing
         let service = try await FeedbackService(FeedbackService.PKI.shared.get())
         let probe = try await HarvestProbe(port: service.port)
         try await #require(await service.connection()).cut()
-        // Which end of the handshake the cut meets decides what the error is called.
+        // The error's name depends on the end of the handshake that the cut meets.
         #expect(try await probe.error is TLSError)
         try await service.close()
     }

@@ -25,7 +25,7 @@ import Testing
                 #expect(old == nil)
             }
             let isDead = told.map(\.tombstoned).max() ?? 0 > told.map(\.registered).max() ?? 0
-            // What it holds too much is asked of Redis; what it holds too little would be sent to.
+            // A token too many is asked of Redis; a missing dead token would be sent to.
             if isDead { #expect(set.contains(hash(1)), "\(told)") }
             #expect(!set.contains(hash(2)))
         }
@@ -56,7 +56,7 @@ import Testing
     @Test("A token whose hash has none of the bits that are kept is as good as another, and so is who collides with it")
     func emptyHash() {
         let set = DeadTokenSet()
-        // Where an empty one has its first and second word.
+        // Hashes that fall into the first and second word of an empty set.
         let (none, first, second) = (0 as UInt64, 256 << 26 as UInt64, 257 << 26 as UInt64)
         for hash in [none, first, second] { _ = set.merge(hash, registeredAt: 0, tombstonedAt: 1) }
         #expect(set.contains(none) && set.contains(first) && set.contains(second))

@@ -33,7 +33,7 @@ import Testing
         #expect(judge(policy: "volatile-ttl").faults == ["maxmemory-policy is volatile-ttl, and must be noeviction"])
         #expect(judge(appendfsync: "no").faults == ["appendfsync is no, and must be everysec or always"])
         let all = judge("aof_enabled:0\r\naof_last_write_status:err\r\n", policy: "allkeys-lru", appendfsync: "no")
-        // How a file is written out does not matter if there is none.
+        // The policy of writing a file out does not matter if there is none.
         #expect(all.faults.count == 2 && all.troubles.count == 1)
     }
 

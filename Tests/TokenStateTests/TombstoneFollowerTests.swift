@@ -257,7 +257,7 @@ struct TombstoneFollowerTests {
         bench.eventLoop.advanceTime(by: .milliseconds(100))
         #expect(!bench.isTrusted && bench.filters.completeSince == nil)
         #expect(bench.log.messages == ["push.tombstones is read from its beginning again", Self.tooOld])
-        // What is left of it.
+        // The rest of the partition.
         bench.topic.partitions[0].start = 5
         bench.topic.partitions[0].end = 5
         bench.topic.append(.death(3), .dead(at: 1))

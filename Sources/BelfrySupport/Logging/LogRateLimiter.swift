@@ -82,7 +82,7 @@ struct LogRateLimiter {
     /// The kind under which a line is counted.
     private mutating func known(_ kind: Kind, now: MonotonicTime) -> Kind {
         guard accounts[kind] == nil, accounts.count >= limitKinds else { return kind }
-        // Those that owe nothing begin anew as if they had never been.
+        // An account without debt and left-out lines is the same as a new one.
         accounts = accounts.filter { $0.value.leftOut > 0 || $0.value.paidUntil > now }
         return accounts.count < limitKinds ? kind : .others
     }

@@ -36,10 +36,12 @@ package protocol Role: Sendable {
     /// - Throws: `CancellationError` when the role is told to stop first; an error that ends the role.
     func start(on threads: RoleThreads, _ parts: inout [NIOLoopBound<Part>]) async throws
 
-    /// Lets the parts finish, while they still tell what they do. By default nothing.
+    /// Waits until the parts have finished; metrics and health still ask them. Does nothing by default.
     func drain(_ parts: [NIOLoopBound<Part>]) async throws
 
-    /// Ends whatever still runs, while nobody asks the parts any more; after ``drain(_:)``, also without parts.
+    /// Ends everything that still runs, after ``drain(_:)``. Metrics and health no longer ask the parts.
+    ///
+    /// There are no parts if the role did not start.
     func close(_ parts: [NIOLoopBound<Part>]) async throws
 
     /// Tells how a part fares; on its event loop.

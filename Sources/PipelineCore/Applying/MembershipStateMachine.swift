@@ -27,9 +27,9 @@ public struct MembershipStateMachine: Sendable {
         case leave
     }
 
-    /// The longest waits, of a revocation and of a stop.
+    /// The longest waits of a revocation, and of a stop.
     public struct Limits: Sendable {
-        /// For the batch in hand. Changes are idempotent: who takes over applies it again.
+        /// For the batch in hand. Its next owner applies it again, which changes nothing: changes are idempotent.
         public var batch: Duration
         /// For the broker's answer to the last commit.
         public var commit: Duration
@@ -50,7 +50,7 @@ public struct MembershipStateMachine: Sendable {
 
         var partitions: Set<Int32>
         var step = Step.finishing
-        /// Of the step.
+        /// The end of the current step's patience.
         var deadline: MonotonicTime
     }
 

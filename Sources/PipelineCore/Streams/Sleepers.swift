@@ -26,10 +26,10 @@ struct Sleepers {
         heap[place] = sleeper
     }
 
-    /// Lets all wake at once, in the order of sending.
+    /// Makes all sleepers due at once, in the order of sending.
     mutating func wakeAll() {
         for index in heap.indices { heap[index].wakesAt = MonotonicTime(nanoseconds: 0) }
-        // What is sorted is a heap.
+        // A sorted array is a heap.
         heap.sort(by: Self.wakes)
     }
 

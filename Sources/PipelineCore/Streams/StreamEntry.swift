@@ -17,11 +17,11 @@ struct StreamEntry {
         case free
         /// Stands in the line of those never sent.
         case waiting
-        /// Had its turn in that line while an older one of its token was under way; in no line.
+        /// Was due while an older notification of its token was in flight; in no line.
         case passedOver
-        /// Stands in the line of those that go before what was never sent.
+        /// Stands in the line of resends, which go before notifications that were never sent.
         case again
-        /// Stands in the line of those that go apart from all others.
+        /// Stands in the line of suspects, each of which is sent alone.
         case suspect
         /// Waits for its next attempt; in no line.
         case asleep

@@ -12,7 +12,7 @@ struct BroadcastMessage: Sendable, Equatable {
 struct BroadcastName: Sendable, Equatable {
     /// The channel's id.
     let channel: String
-    /// In the channel, from 1.
+    /// Counts the channel's broadcasts, from 1.
     let number: Int
 }
 

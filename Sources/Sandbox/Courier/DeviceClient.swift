@@ -135,7 +135,7 @@ public struct DeviceClient: Sendable {
             }
             return (ending.end.map(Attempt.ended) ?? .lost(reason: ending.reason), ending.session)
         } catch {
-            // Whoever was there to end has not seen the connection; a promise must not be left.
+            // The connection's handler never ran, so nobody else completes the promise.
             ended.fail(error)
             return (.lost(reason: connectionProblem(error)), session)
         }

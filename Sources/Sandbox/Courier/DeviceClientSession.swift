@@ -110,7 +110,7 @@ struct DeviceClientSession: Sendable {
     }
 
     private mutating func refused(_ refusal: CourierRefusal) -> Output {
-        // What the person gave is not replaced silently; what was learned here is.
+        // A token from the command line is never replaced silently; a learned one is.
         guard !refusal.code.isFinal, settings.token == nil else { return Output(end: .refused(refusal.text)) }
         tokens = [:]
         return Output(requests: settings.topics.filter { !online.contains($0) }.map(request))

@@ -67,7 +67,7 @@ final class FeedbackHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // What a client says to this service means nothing.
+        // Bytes from a client mean nothing to this service.
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -19,7 +19,7 @@ struct CourierOutbox: Sendable {
         var pushType: PushType?
         /// Of the provider API only; empty: none.
         var collapseID: [UInt8] = []
-        /// Of what came over a channel, and stands in that one's books.
+        /// The broadcast that this is a copy of, counted by its channel; nil: a notification for one device.
         var broadcast: BroadcastName?
 
         /// Bytes that count for the limit: more than it takes in memory.
@@ -78,7 +78,7 @@ struct CourierOutbox: Sendable {
         }
         attached[device] = attachment
         isEmpty = false
-        // Those that the connection it replaces has left.
+        // The replaced connection left these unread.
         if !attachment.pending.isEmpty { call(device) }
         return true
     }
@@ -98,7 +98,7 @@ struct CourierOutbox: Sendable {
     /// Hands the oldest notifications to their connection. When it gets all there are it will be called again.
     mutating func takeParcel(_ device: UInt32, connection: UInt64, limit: Int) -> Parcel {
         guard var attachment = attached[device], attachment.connection == connection else { return Parcel() }
-        // What is left is taken back by the ledger when the connection ends.
+        // The ledger takes the rest back when the connection ends.
         guard !attachment.isOverrun else { return Parcel(isOverrun: true) }
         let taken = attachment.pending.prefix(limit)
         attachment.pending = attachment.pending.dropFirst(taken.count)

@@ -187,7 +187,7 @@ extension NotificationStore {
     ///
     /// - Returns: the first of them.
     private mutating func reserve(_ units: Int, now: UInt32, _ outcome: inout Outcome) -> Int {
-        // What may be copied in this call: one revolution, so that it ends.
+        // This call copies one revolution at most, so that it ends.
         var copyable = capacity
         while true {
             if isEmpty {

@@ -18,7 +18,7 @@ extension TopicLedger {
         }
         switch reachability {
         case .online:
-            // What may not be stored cannot be held either [ours].
+            // A notification that may not be stored cannot be held either [ours].
             if notification.priority != .immediate, expiration > 0 {
                 keep(notification, for: instance, isHeld: true, isValid: isValid, now: now)
             } else {

@@ -41,7 +41,7 @@ struct TopicLedger: Sendable {
     var heldDevices: HeldDevices
     /// The errors that the gateway makes on purpose.
     var faults = FaultPlan()
-    /// For those who watch.
+    /// A sample of recent events, for the page.
     var trace = ActivityTrace()
     /// Notifications for connected devices.
     var outbox = CourierOutbox()
@@ -145,8 +145,8 @@ struct TopicLedger: Sendable {
 
 /// Devices come and go.
 extension TopicLedger {
-    /// Changes what becomes of notifications for a device, and of the one that is stored for it: when the device is
-    /// back it is delivered, finds the app missing, or is out of date.
+    /// Changes a device's state. The notification that is stored for it is then delivered, finds the app missing, or is
+    /// out of date.
     ///
     /// An app that is installed again keeps its token, since that is the device's and not the app's [13]; the feedback
     /// list keeps what it has, and the provider has to compare times.

@@ -97,7 +97,7 @@ struct APIAnswers: ~Copyable {
         _ random: inout SplitMix64
     ) {
         let isEchoed = request.message.withValue(of: idName) { value in
-            // What is no id is not sent back; that of a request in order was looked at.
+            // An invalid id is not sent back. The id of an accepted request was checked before.
             guard request.order != nil || NotificationID(value) != nil else { return false }
             fields.replaceValue(at: index, byteCount: value.count) { $0.copyMemory(from: value) }
             return true

@@ -65,7 +65,7 @@ final class ReadingGate: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        // What was only late had been received; what was not to be read stays unread.
+        // Bytes that a round trip delayed had arrived before the end. Bytes of a stall stay unread.
         if stall == nil {
             while let arrival = line.takeDue(now: .max) { deliver(arrival, context) }
         }
@@ -171,7 +171,7 @@ extension ReadingGate {
             deliver(arrival, context)
         }
         isPumping = false
-        // Who answers at the end of a read would wait for the socket's next.
+        // Handlers that answer at the end of a read would wait for the socket's next one.
         if hasDelivered { context.fireChannelReadComplete() }
         if isReadHeld, mayRead(now: now(context)) {
             isReadHeld = false

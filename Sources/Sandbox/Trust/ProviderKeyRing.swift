@@ -51,7 +51,7 @@ final class ProviderKeyRing: Sendable {
             case .keep:
                 break
             case .reportMissing:
-                logger.error("the list of keys is gone, its keys stay in force", metadata: ["file": "\(file)"])
+                logger.error("list of keys is missing; the last one stays in force", metadata: ["file": "\(file)"])
             case .load:
                 do throws(SandboxSetupError) {
                     state.keys = try Self.read(file, environment)

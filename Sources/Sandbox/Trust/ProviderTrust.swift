@@ -79,7 +79,7 @@ final class ProviderTrust: Sendable {
             case .keep:
                 break
             case .reportMissing:
-                logger.error("the revocation list is gone, what it said stays in force", metadata: ["file": "\(file)"])
+                logger.error("revocation list is missing; the last one stays in force", metadata: ["file": "\(file)"])
             case .load:
                 if let contexts = load() { state.contexts = contexts }
             }

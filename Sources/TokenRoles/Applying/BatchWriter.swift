@@ -5,7 +5,7 @@ import PushTopics
 import RedisClient
 import TokenState
 
-/// Brings one batch at a time into Redis, and what is to be told of it to the broker, for as long as that takes.
+/// Writes one batch at a time into Redis, and its tombstones and dead letters to the broker, until both have succeeded.
 ///
 /// A change that Redis refuses for good turns its record into a dead letter. Changes that take others back are made
 /// after all others of the batch. Bound to the event loop of its ``RecordApplier``.
@@ -106,8 +106,8 @@ final class BatchWriter {
         finishIfDone()
     }
 
-    /// Makes nothing further of what is in hand of partitions. Their next owner does, perhaps at this moment: an older
-    /// change that comes late could undo what it has taken back.
+    /// Drops the batch's records of `partitions`. Their next owner applies them, perhaps at this moment: an older
+    /// change that comes late could undo a newer one of that owner.
     func leave(_ partitions: [Int32]) {
         current?.leave(partitions)
         if current?.ends.isEmpty ?? false { current = nil }
@@ -248,7 +248,7 @@ final class BatchWriter {
         }
         let (batch, index) = BatchInHand.parse(opaque: opaque)
         if error == nil { counters.deadLetters += 1 }
-        // Who applies a batch that was dropped publishes its dead letters again.
+        // The next owner of a dropped batch publishes its dead letters again.
         guard current?.number == batch else { return }
         guard let error else { return finishOne(of: batch) }
         logger.error("dead letter was not delivered; it is tried again", metadata: ["error": "\(error)"])

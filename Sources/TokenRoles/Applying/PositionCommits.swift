@@ -68,7 +68,7 @@ final class PositionCommits {
         let bodies = afterNext
         afterNext = []
         for body in bodies { body() }
-        // What was refused is tried again later: a group in a rebalance refuses every commit.
+        // A refused commit is tried again later: a group in a rebalance refuses every one.
         if error == nil { commit() }
     }
 

@@ -260,7 +260,7 @@ final class RecordApplier {
         }
     }
 
-    /// Applies nothing further of what was fetched of partitions.
+    /// Drops fetched records of `partitions` that are not applied yet.
     private func drop(_ partitions: [Int32]) {
         for index in leftovers.indices { leftovers[index].dropped.formUnion(partitions) }
         writer.leave(partitions)

@@ -19,7 +19,7 @@ extension IsolationBench {
             try publishBacklog(scene, notifications, patience)
             let before = scene.sick.with { $0.distinct }
             try await scene.sickGateway.open(.works)
-            // How soon it is tried again is another matter.
+            // The time until it is tried again is measured elsewhere.
             _ = try scene.wait(Self.left(deadline)) { scene.sick.with { $0.distinct } > before }
             let start = SharedLedger.now
             let healthyBefore = scene.healthy.with { $0.distinct }

@@ -10,7 +10,7 @@ enum FuzzProgram {
     private static let variable = "BELFRY_FUZZ_TARGET"
 
     static func main() {
-        // What the target's name stands behind is, for libFuzzer, the program's.
+        // libFuzzer takes the word before the target's name for the program.
         var skipped = 0
         if CommandLine.argc >= 2, FuzzTarget(rawValue: CommandLine.arguments[1]) != nil {
             setenv(variable, CommandLine.arguments[1], 1)

@@ -39,7 +39,7 @@ final class ApplyingGroup {
         }
         let assignment = assignments.removeValue(forKey: members[place].number)
         members[place] = member
-        // Who was giving something up under cooperative assignment has not done so: only a rebalance settles that.
+        // A cooperative member may have been giving partitions up: only a rebalance settles that.
         guard !world.options.isCooperative else { return rebalance() }
         assignments[member.number] = assignment
         if isPreparing { invite(member) } else { give(member) }

@@ -236,7 +236,7 @@ final class ApplyingMember: GroupConsumer {
         paused.subtract(partitions)
         outOfRange.subtract(partitions)
         world.note(.revoked, number, partitions.count, "\(title) gives \(partitions) back")
-        // Who gives something up under cooperative assignment asks for the next round.
+        // A cooperative member that gives partitions up asks for the next round.
         if world.options.isCooperative, !lost {
             hear(after: world.dice.time(1...20)) { [self] in
                 if log.group.contains(self) { log.group.rebalance() }
