@@ -8,7 +8,7 @@ extension Sandbox {
 
     /// Writes keys for provider tokens, `keys/AuthKey_<key id>.p8`, and the list of all of them with their public
     /// halves, `keys.json`. Keys that exist are kept; their list takes topics that are added. The keys of other teams
-    /// than ``defaultTeam`` stand in `keys/<team>/`.
+    /// than ``defaultTeam`` stand in `keys/<team>/`; copies of those of the default team stand in the directory itself.
     ///
     /// - Parameters:
     ///   - topics: bundle IDs of the team.
@@ -36,6 +36,7 @@ extension Sandbox {
         for (topic, reach) in reaches {
             let id = ProviderKeyList.id(team: team, topic: topic, environment: environment)
             report.count(exists: fileExists(pki.providerKeyFile(id, folder: folder)))
+            if folder == nil { report.count(exists: fileExists(pki.providerKeyCopy(id))) }
             do throws(TLSConfigurationError) {
                 let key = try pki.completeProviderKey(id, folder: folder)
                 list.add(

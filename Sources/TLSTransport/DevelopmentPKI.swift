@@ -11,6 +11,7 @@ import COpenSSL
 /// | `device-<i>.pem` | a virtual device's certificate and key, where one was asked for | 0600 |
 /// | `token.key` | the token key: 64 hex digits | 0600 |
 /// | `keys/AuthKey_<key id>.p8` | a key that signs provider tokens; of further teams in `keys/<team>/` | 0600 |
+/// | `AuthKey_<key id>.p8` | a copy of it, of the first team's keys alone | 0600 |
 /// | `crl.pem` | the revocation list, once something was revoked | 0644 |
 ///
 /// Development and production share the authority and the server, and nothing else: certificates and token key of
@@ -47,6 +48,9 @@ public struct DevelopmentPKI: Sendable, Equatable {
     public func providerKeyFile(_ id: String, folder: String?) -> String {
         "\(folder.map { "\(keysDirectory)/\($0)" } ?? keysDirectory)/AuthKey_\(id).p8"
     }
+
+    /// The copy of a key of the first team, for those who look for it beside the certificates.
+    public func providerKeyCopy(_ id: String) -> String { path("AuthKey_\(id).p8") }
 
     public func pemFile(bundleID: String) -> String { path("\(bundleID)\(infix).pem") }
     public func pkcs12File(bundleID: String) -> String { path("\(bundleID)\(infix).p12") }

@@ -117,10 +117,10 @@ struct SandboxCertificatesCommand: AsyncParsableCommand {
         commandName: "certificates",
         abstract: "Write a development PKI: ca.pem, server.pem, token.key, certificates and keys of providers.",
         discussion: """
-            Providers get <bundle>.pem and <bundle>.p12, and keys/AuthKey_<key id>.p8 for provider tokens, which \
-            keys.json lists. What is there already is kept; topics can be added. The passphrase of the .p12 files is \
-            belfry. Production has token key, certificates and keys of its own: token.production.key, \
-            <bundle>.production.pem and .p12.
+            Providers get <bundle>.pem and <bundle>.p12, and keys/AuthKey_<key id>.p8 for provider tokens, with a copy \
+            beside the certificates, which keys.json lists. What is there already is kept; topics can be added. The \
+            passphrase of the .p12 files is belfry. Production has token key, certificates and keys of its own: \
+            token.production.key, <bundle>.production.pem and .p12.
             """
     )
 

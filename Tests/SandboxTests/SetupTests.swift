@@ -66,16 +66,42 @@ struct SetupTests {
     func certificatesReport() async throws {
         try await withDirectory { directory in
             let first = try Sandbox.writeCertificates(directory: directory, topics: ["com.example.a"])
-            #expect(first.text == "\(directory): files written: 8, kept: 0")
+            #expect(first.text == "\(directory): files written: 9, kept: 0")
             let written = try FileManager.default.contentsOfDirectory(atPath: directory)
-            // The eighth is the key in its directory.
-            #expect(written.count == 8 && written.contains("keys.json") && written.contains("keys"))
+            // The ninth is the key in its directory.
+            #expect(written.count == 9 && written.contains("keys.json") && written.contains("keys"))
             var second = try Sandbox.writeCertificates(
                 directory: directory,
                 topics: ["com.example.a", "com.example.b"]
             )
             try Sandbox.writeDeviceCertificates(directory: directory, devices: 0...2, report: &second)
-            #expect(second.json == #"{"directory":"\#(directory)","kept":8,"written":5}"#)
+            #expect(second.json == #"{"directory":"\#(directory)","kept":9,"written":5}"#)
+        }
+    }
+
+    @Test("A key for provider tokens lies in the directory as in its folder; one of another team only in its folder")
+    func keyCopies() async throws {
+        try await withDirectory { directory in
+            func keys(_ folder: String) throws -> [String: Data] {
+                let names = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(".p8") }
+                return try Dictionary(
+                    uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: URL(filePath: "\(folder)/\($0)"))) }
+                )
+            }
+            try Sandbox.writeCertificates(directory: directory, topics: ["com.example.a"], withTopicKeys: true)
+            try Sandbox.writeCertificates(directory: directory, topics: ["com.example.b"], team: "OTHER")
+            let first = try keys("\(directory)/keys")
+            #expect(first.count == 2 && first.keys.allSatisfy { $0.hasPrefix("AuthKey_") })
+            #expect(try keys(directory) == first && keys("\(directory)/keys/OTHER").count == 1)
+
+            // A directory of before has none, and one whose key was replaced another one.
+            let name = try #require(first.keys.sorted().first)
+            try FileManager.default.removeItem(atPath: "\(directory)/\(name)")
+            try Sandbox.writeCertificates(directory: directory, topics: ["com.example.a"], withTopicKeys: true)
+            #expect(try keys(directory) == first)
+            for file in ["\(directory)/\(name)", "\(directory)/keys/\(name)"] {
+                #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600)
+            }
         }
     }
 
