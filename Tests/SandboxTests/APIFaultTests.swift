@@ -1,4 +1,5 @@
 import APNsProtocol
+import Foundation
 import HTTP2Transport
 import NIOCore
 import Testing
@@ -60,6 +61,45 @@ struct APIFaultTests {
         #expect(try client.reply(fixture.request())?.status == 200)
     }
 
+    @Test("request-error by chance refuses its share, and the same requests with the same seed")
+    func requestErrorByChance() throws {
+        arm(.requestError(Fault.RequestError(reason: .tooManyRequests, selection: .probability(0.3))))
+        func refused(seed: UInt64) throws -> [Int] {
+            fixture.topic().changeFaults { $0.seed(seed) }
+            let client = connect()
+            let statuses = statuses(try send(1...200, on: client), client)
+            #expect(statuses.allSatisfy { $0 == 200 || $0 == 429 })
+            return statuses.indices.filter { statuses[$0] == 429 }
+        }
+        let (first, again, other) = (try refused(seed: 7), try refused(seed: 7), try refused(seed: 8))
+        #expect((30...90).contains(first.count), "200 chances of 0.3")
+        #expect(first == again && first != other)
+        #expect(strikes == [.requestError: first.count + again.count + other.count])
+    }
+
+    @Test("Every documented reason comes by request-error, with its usual status", arguments: ProviderReason.table)
+    func everyReason(entry: ProviderReason.Entry) throws {
+        arm(.requestError(Fault.RequestError(reason: entry.reason)), times: 1)
+        let client = connect()
+        let reply = try #require(try client.reply(fixture.request()))
+        #expect(reply.status == entry.statuses.first && reply.reason == entry.reason.rawValue)
+        #expect((reply.timestampMilliseconds != nil) == (reply.status == 410))
+        #expect(try client.reply(fixture.request())?.status == 200)
+    }
+
+    @Test("The sandbox's document tells of every documented reason how to provoke it")
+    func documentedReasons() throws {
+        let document = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../Sources/Sandbox/README.md").standardizedFileURL
+        let text = String(decoding: try Data(contentsOf: document), as: UTF8.self)
+        let section = try #require(text.components(separatedBy: "### Reasons").last)
+        let rows = section.components(separatedBy: "###")[0].split(separator: "\n").filter { $0.hasPrefix("| `") }
+        let told = rows.flatMap { row in
+            row.split(separator: "|").first.map { $0.split(separator: "`").filter { $0.first?.isLetter == true } } ?? []
+        }
+        #expect(told.map(String.init).sorted() == ProviderReason.table.map(\.reason.rawValue).sorted())
+    }
+
     @Test("request-error for tokens spares the others, tells the time with status 410, and leaves bad requests alone")
     func selectedError() throws {
         let unlucky = Fault.RequestError(reason: .unregistered, selection: .instances([AppInstance(device: 2)]))
@@ -84,6 +124,30 @@ struct APIFaultTests {
         let reset = try send(4...5, on: client)
         #expect(statuses(reset, client) == [nil, 200] && client.ends[reset[0]] == .internalError)
         #expect(fixture.accepted(1) == [1, 3, 4, 5] && strikes[.streamReset] == 2)
+    }
+
+    // MARK: Connections
+
+    @Test("connection-limit closes on connections with provider tokens at their first good request for the topic")
+    func connectionLimit() throws {
+        arm(.connectionLimit(count: 1))
+        let call = fixture.request(authorization: try fixture.key.token())
+        let (first, second) = (fixture.connect(), fixture.connect())
+        #expect(try first.reply(call.with(["apns-priority": "7"]))?.reason == "BadPriority")
+        // The first connection has carried nothing good yet, so the second one takes the place.
+        #expect(try second.reply(call)?.status == 200)
+        let mail = fixture.request(topic: APIFixture.mail, authorization: try fixture.key.token())
+        #expect(try first.reply(mail)?.status == 200, "another topic has no limit")
+        #expect(try first.reply(call) == nil)
+        #expect(first.session.outlook == .finished && first.session.isOverLimit)
+        #expect(discarded == 1 && strikes == [.connectionLimit: 1])
+        first.session.leave()
+
+        #expect(try second.reply(call)?.status == 200)
+        second.session.leave()
+        second.session.leave()
+        let third = fixture.connect()
+        #expect(try third.reply(call)?.status == 200 && !third.session.isOverLimit)
     }
 
     // MARK: Ends

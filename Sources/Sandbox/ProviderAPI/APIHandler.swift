@@ -14,6 +14,8 @@ final class APIHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    private static let overLimit = "a fault: the topic has enough connections"
+
     private let service: PushService
     private let keys: ProviderKeyRing
     private let logger: Logger
@@ -114,20 +116,13 @@ final class APIHandler: ChannelInboundHandler {
             isHTTP2: handshake.applicationProtocol == "h2",
             seed: .random(in: 0 ... .max)
         )
-        guard admit(context, to: session.certificateTopic) else {
-            refuse(context, reason: "a fault: the topic has enough connections")
+        self.session = session
+        guard session.admit() else {
+            refuse(context, reason: Self.overLimit)
             return
         }
-        self.session = session
         listen(context)
         proceed(context)
-    }
-
-    private func admit(_ context: ChannelHandlerContext, to topic: PushService.Topic?) -> Bool {
-        guard let topic else { return true }
-        guard topic.withLedger({ $0.faults.admitConnection() }) else { return false }
-        context.channel.closeFuture.whenComplete { _ in topic.withLedger { $0.faults.releaseConnection() } }
-        return true
     }
 
     /// Asks to be told when faults change.
@@ -154,6 +149,7 @@ final class APIHandler: ChannelInboundHandler {
         deadline?.cancel()
         alarm?.cancel()
         service.bell.stop(self)
+        session?.leave()
         session = nil
     }
 
@@ -176,6 +172,7 @@ final class APIHandler: ChannelInboundHandler {
             context.triggerUserOutboundEvent(ConnectionReset(), promise: nil)
         case .finished where isDrained:
             if let failure = session.failure { noteRefusal("\(failure)") }
+            if session.isOverLimit { noteRefusal(Self.overLimit) }
             close(context)
         case .open where isDrained && isInputClosed && !session.isHolding:
             close(context)

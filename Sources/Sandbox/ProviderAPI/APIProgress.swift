@@ -23,6 +23,8 @@ struct APIProgress: Sendable {
     private var received = 0
     private(set) var accepted = 0
     private(set) var ending: Ending?
+    /// The fault `connection-limit` has ended the connection.
+    private(set) var isOverLimit = false
     /// The last `stall-after` that struck here: each does so once.
     private var lastStall = 0
 
@@ -54,6 +56,13 @@ struct APIProgress: Sendable {
         guard accepted >= faults.stallAfter, faults.stallArming != lastStall else { return nil }
         lastStall = faults.stallArming
         return ledger.faults.takeStall()
+    }
+
+    /// A topic whose requests have begun to come has enough connections: from now on nothing is looked at.
+    mutating func exceedLimit() {
+        guard ending == nil else { return }
+        ending = .close
+        isOverLimit = true
     }
 
     /// A request on this stream is looked at.

@@ -42,6 +42,8 @@ final class APISession {
     private var shaping: APIShaping
     /// The topics, by number, that the connection has carried requests for.
     private var isUsed: [Bool]
+    /// The topics, by number, that count this connection as one of theirs, see ``FaultPlan/admitConnection()``.
+    private var isAdmitted: [Bool]
     private var newTopics: [PushService.Topic]
     private var hasGoneAway = false
     private var stall: (topic: PushService.Topic, FaultPlan.Stall)?
@@ -83,6 +85,7 @@ final class APISession {
         self.service = service
         self.authentication = authentication
         self.isUsed = isUsed
+        isAdmitted = [Bool](repeating: false, count: isUsed.count)
         newTopics = zip(service.topics, isUsed).compactMap { $1 ? $0 : nil }
         self.shaping = shaping
         reader = APIRequestReader(service: service, seed: ~seed)
@@ -92,10 +95,27 @@ final class APISession {
         self.shaping.apply(to: http)
     }
 
-    /// The topic of the client's certificate; nil without one that is served.
-    var certificateTopic: PushService.Topic? {
-        authentication.bundle.flatMap(service.topic(named:))
+    /// The connection has begun. One with provider tokens is admitted to a topic with its first request in order.
+    ///
+    /// - Returns: the certificate's topic admits it, or there is none. ``leave()`` has to follow.
+    func admit() -> Bool {
+        for (number, topic) in service.topics.enumerated() where topic.name == authentication.bundle {
+            isAdmitted[number] = topic.withLedger { $0.faults.admitConnection() }
+            return isAdmitted[number]
+        }
+        return true
     }
+
+    /// The connection has ended. Idempotent.
+    func leave() {
+        for (number, topic) in service.topics.enumerated() where isAdmitted[number] {
+            isAdmitted[number] = false
+            topic.withLedger { $0.faults.releaseConnection() }
+        }
+    }
+
+    /// A topic of the connection's requests had enough connections, by a fault.
+    var isOverLimit: Bool { progress.isOverLimit }
 
     /// The topics that the connection has begun to carry requests for since the last call; the certificate's at first.
     func takeNewTopics() -> [PushService.Topic] {
@@ -230,6 +250,7 @@ extension APISession {
                     newTopics.append(topic)
                 }
                 topic.withLedger { ledger in
+                    if !isAdmitted[number] { admit(batch[start..<end], to: number, &ledger) }
                     Self.anticipate(batch[start..<end], &ledger, &instances)
                     for index in start..<end { progress.judge(&batch[index], &ledger, now: now.unixSeconds) }
                     shaping.look(number, &ledger.faults)
@@ -243,6 +264,15 @@ extension APISession {
         }
         instances.removeAll(keepingCapacity: true)
         self.instances = instances
+    }
+
+    /// Admits a connection with provider tokens to a topic, once requests in order are about it.
+    private func admit(_ row: ArraySlice<APIRequest>, to number: Int, _ ledger: inout TopicLedger) {
+        guard authentication.isByToken, progress.ending == nil, row.contains(where: { $0.ruling == nil }) else {
+            return
+        }
+        isAdmitted[number] = ledger.faults.admitConnection()
+        if !isAdmitted[number] { progress.exceedLimit() }
     }
 
     private static func anticipate(
