@@ -3,9 +3,9 @@
 
 Usage: page_test.py CONTROL_PORT TOPIC [SCREENSHOT_DIRECTORY]
 
-Somebody else has to send notifications of TOPIC all the while, again and again on new connections. Waits for
-conditions, never for time. Prints one JSON object: a true for each rule that held; ends with 1 at the first that did
-not, saying which.
+Somebody else has to send notifications of TOPIC all the while, again and again on new connections, over both
+interfaces, and one request with a wrong token before. Waits for conditions, never for time. Prints one JSON object: a
+true for each rule that held; ends with 1 at the first that did not, saying which.
 """
 
 import json
@@ -199,6 +199,36 @@ class PageTest:
         switch.click()
         self.until("refusals end", lambda: not self.by_id("faults-on").is_displayed())
 
+    # Requests of the provider API come, too: good ones, and one with a wrong token before the page was loaded.
+    def shows_answers_by_reason(self):
+        self.until("a refused request is told by its reason", lambda: self.refused("400 BadDeviceToken") == 1)
+        offered = Select(self.by_id("fault-request-error-reason")).options
+        self.until("every reason is offered", lambda: len(offered) > 40)
+        Select(self.by_id("fault-request-error-reason")).select_by_visible_text("UnrelatedKeyIdInToken")
+        self.fill("fault-request-error-every", "1")
+        switch = self.by_id("fault-request-error")
+        switch.click()
+        self.until("a chosen reason is answered, and told", lambda: self.refused("403 UnrelatedKeyIdInToken") > 0)
+        self.until("in the order of their statuses", self.is_ordered)
+        self.shot("page-reasons")
+        switch.click()
+        self.until("reasons end", lambda: not self.by_id("faults-on").is_displayed())
+
+    def reasons(self):
+        return self.browser.execute_script(
+            "return [...document.querySelectorAll('#statuses tbody tr')]"
+            ".map((row) => [row.cells[0].textContent, row.cells[2].textContent])"
+        )
+
+    # The total of a row of the table; 0: there is none.
+    def refused(self, reason):
+        return next((int(total.replace(",", "")) for name, total in self.reasons() if name == reason), 0)
+
+    # The binary interface's statuses stand before those of the provider API.
+    def is_ordered(self):
+        statuses = [int(name.split()[0]) for name, _ in self.reasons()]
+        return statuses == sorted(statuses) and statuses[0] < 400 <= statuses[-1]
+
     # As a person does: what is there is selected and typed over.
     def fill(self, name, text):
         self.by_id(name).send_keys(Keys.CONTROL, "a", Keys.NULL, text or Keys.DELETE)
@@ -294,8 +324,8 @@ class PageTest:
         for rule in [
             self.loads, self.numbers_move, self.zooms_with_keys, self.zooms_with_the_wheel, self.chooses_a_topic,
             self.switches_a_fault, self.counts_strikes_as_the_list_does, self.refusals_flash,
-            self.says_what_is_wrong, self.has_two_themes, self.is_reached_by_keyboard, self.fits,
-            self.is_calm_when_asked, self.has_no_errors,
+            self.shows_answers_by_reason, self.says_what_is_wrong, self.has_two_themes, self.is_reached_by_keyboard,
+            self.fits, self.is_calm_when_asked, self.has_no_errors,
         ]:
             rule()
 

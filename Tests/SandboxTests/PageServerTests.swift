@@ -1,3 +1,4 @@
+import APNsProtocol
 import NIOCore
 import NIOPosix
 import Testing
@@ -45,6 +46,16 @@ struct PageServerTests {
             channel.eventLoop.execute { reader.value.wait(for: text, promise) }
             return try await promise.futureResult.get()
         }
+    }
+
+    @Test("The page offers every documented reason, each once")
+    func reasons() throws {
+        let text = String(decoding: PageFile.faultList.body, as: UTF8.self)
+        let list = try #require(text.firstRange(of: "const REASONS = [")).upperBound
+        let end = try #require(text[list...].firstIndex(of: "]"))
+        let offered = text[list..<end].split(separator: "\"").filter { $0.contains(where: \.isLetter) }.map(String.init)
+        #expect(offered.count == ProviderReason.table.count)
+        #expect(Set(offered) == Set(ProviderReason.table.map(\.reason.rawValue)))
     }
 
     private func open(

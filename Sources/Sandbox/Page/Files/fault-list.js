@@ -7,10 +7,16 @@ const count = (value) => number("count", "after", value, 1_000_000_000);
 const chance = { key: "probability", label: "or chance", value: "", least: 0, most: 1, step: "any", instead: "every" };
 const milliseconds = (value) => number("milliseconds", "ms", value, 3_600_000, { least: 0 });
 const code = (value, choices) => ({ key: "code", label: "code", value, choices });
+// All that are documented: first those that befall a service in order, then by status.
 const REASONS = [
-  "InternalServerError", "ServiceUnavailable", "TooManyRequests", "BadDeviceToken", "DeviceTokenNotForTopic",
-  "Unregistered", "ExpiredToken", "TopicDisallowed", "PayloadTooLarge", "Forbidden", "BadCertificate",
-  "ExpiredProviderToken", "InvalidProviderToken", "TooManyProviderTokenUpdates", "IdleTimeout", "Shutdown",
+  "InternalServerError", "ServiceUnavailable", "Shutdown", "TooManyRequests", "Unregistered", "ExpiredToken",
+  "BadDeviceToken", "DeviceTokenNotForTopic", "IdleTimeout", "BadCollapseId", "BadExpirationDate", "BadMessageId",
+  "BadPriority", "BadTopic", "DuplicateHeaders", "InvalidPushType", "MissingDeviceToken", "MissingTopic",
+  "PayloadEmpty", "TopicDisallowed", "BadChannelId", "BadRequestParams", "BadRequestPayload",
+  "CannotCreateChannelConfig", "ChannelNotRegistered", "FeatureNotEnabled", "MissingChannelId", "MissingPushType",
+  "BadCertificate", "BadCertificateEnvironment", "Forbidden", "TopicMismatch", "BadEnvironmentKeyIdInToken",
+  "BadEnvironmentKeyInToken", "InvalidProviderToken", "MissingProviderToken", "ExpiredProviderToken",
+  "UnrelatedKeyIdInToken", "BadPath", "MethodNotAllowed", "PayloadTooLarge", "TooManyProviderTokenUpdates",
 ];
 
 export const FAULTS = [
@@ -81,7 +87,7 @@ export const FAULTS = [
         name: "goaway-after", about: "GOAWAY: later streams are not processed.",
         settings: [
           count(1000),
-          { key: "reason", label: "reason", value: "Shutdown", choices: ["Shutdown", ...REASONS.slice(0, -1)] },
+          { key: "reason", label: "reason", value: "Shutdown", choices: REASONS },
           code("NO_ERROR", ["NO_ERROR", "ENHANCE_YOUR_CALM", "INTERNAL_ERROR", "PROTOCOL_ERROR"]),
         ],
       },
