@@ -88,7 +88,7 @@ import Testing
         _ = try server.command("SET", "t2:of-others", "x")
         let lines = LogLines()
         #expect(try await rule(check(settings(server.port), lines: lines)) == .unkeyed)
-        #expect(lines.messages == ["tokens lie where anyone can work it out: made-up ones can pile up in one bucket"])
+        #expect(lines.messages == ["places of tokens have no secret key: crafted tokens can pile up in one bucket"])
         #expect(try server.command("GET", Self.key).contains("2"))
     }
 
@@ -154,7 +154,7 @@ import Testing
         let places = try check(settings(server.port), health: health, lines: lines)
         try await places.run {
             _ = try server.command("FLUSHALL")
-            await lines.next("Redis has lost where tokens lie; it is written again")
+            await lines.next("Redis lost the rule of token places; writing it again")
             while try !server.command("GET", Self.key).contains(places.knownRule.text) {}
         }
         #expect(throws: Never.self) { try health.check() }

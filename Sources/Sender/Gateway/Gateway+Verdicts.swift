@@ -32,7 +32,7 @@ extension Gateway: GatewayLaneDelegate {
             lanes.counters.presumedWrong += presumedWrong
             var metadata = metadata(lane)
             metadata["notifications"] = .stringConvertible(presumedWrong)
-            logger.warning("silence was taken for acceptance, and an answer came after all", metadata: metadata)
+            logger.warning("presumed notifications were not accepted after all", metadata: metadata)
         }
         if let refusal = verdict.refused { settle(refusal, of: lane, lanes) }
     }

@@ -199,7 +199,7 @@ final class GatewayLane: ConnectionOwner {
         delegate.laneConnected(self)
         if !connection.tellsAcknowledgements, !hasWarnedOfAcknowledgements {
             hasWarnedOfAcknowledgements = true
-            logger.warning("no acknowledged bytes to be had here: silence counts from when the kernel took them")
+            logger.warning("system does not tell acknowledged bytes: silence counts from when the kernel took them")
         }
         if attempt == self.attempt { use(connection) } else { successorOpened(connection) }
     }

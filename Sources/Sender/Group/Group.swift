@@ -301,11 +301,11 @@ final class Group {
                 partition.feeds.values.allSatisfy { $0.unacknowledged == 0 }
             }
             let isSettled = revocation.barriers.allSatisfy(\.isPassed)
-            // One topic that does not settle keeps no other's partition from its next owner.
+            // A topic that does not settle must not delay the partitions of other topics for longer.
             let isPatient = !isSettled && now < revocation.settlesUntil || !isAcknowledged
             guard !isPatient || revocation.deadline <= now || commits.isFenced else { return }
             if !(isSettled && isAcknowledged) {
-                logger.warning("notifications in flight are left to whoever takes over, who sends them again")
+                logger.warning("revocation timed out; the next owner sends notifications in flight again")
             }
             // Nothing that the group would still store: it has gone on without this member.
             guard !commits.isFenced else { return finishRevocation() }

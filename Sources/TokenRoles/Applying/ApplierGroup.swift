@@ -241,7 +241,7 @@ final class ApplierGroup {
     private func abandon(_ partitions: [Int32]) {
         // Otherwise they are fetched anew by this member.
         if !machine.mayTake {
-            logger.warning("partitions are given back with a batch in hand; who takes over applies it again")
+            logger.warning("partitions are given back with a batch in hand; their next owner applies it again")
         }
         onEvent(.dropped(partitions))
     }

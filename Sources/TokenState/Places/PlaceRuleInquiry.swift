@@ -84,7 +84,7 @@ final class PlaceRuleInquiry {
         case .search:
             search(redis.masterAddresses[...], from: "0", isUnkeyedThere: false)
         case .write(let rule):
-            if machine.isKnown { logger.warning("Redis has lost where tokens lie; it is written again") }
+            if machine.isKnown { logger.warning("Redis lost the rule of token places; writing it again") }
             redis.send(slot: PlaceRule.slot) {
                 rule.writeCreation(into: &$0)
             } _: { [weak self] result in
@@ -140,7 +140,7 @@ final class PlaceRuleInquiry {
 
     private func use(_ rule: PlaceRule) {
         if rule.layout == .unkeyed {
-            logger.warning("tokens lie where anyone can work it out: made-up ones can pile up in one bucket")
+            logger.warning("places of tokens have no secret key: crafted tokens can pile up in one bucket")
         }
         if isFirst { answerFirst(.success(rule)) } else { onLateRule(rule) }
     }
