@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes each target for its share of the given seconds, with libFuzzer and the address sanitizer, in bounded memory.
-# Usage: Tests/Fuzz/run.sh SECONDS [JOBS]
+# Usage: Tests/Fuzz/run.sh BUILD SECONDS, BUILD being the directory in which `make fuzz` has built.
 #
 # What it finds goes to .build-fuzz/findings and fails the run: keep the input in Tests/Fuzz/Corpus/TARGET, where every
 # test run meets it again. What it learns stays in .build-fuzz/corpus for the next run.
@@ -8,17 +8,12 @@ set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-seconds=${1:-60}
-jobs=${2:-2}
-scratch=.build-fuzz
+scratch=$1
+seconds=$2
 if [[ ! $seconds =~ ^[1-9][0-9]{0,6}$ ]]; then
     printf 'fuzz: SECONDS is "%s", a number of at least 1 is expected\n' "$seconds" >&2
     exit 64
 fi
-
-# A build of its own: everything is instrumented, the packages that it stands on too.
-swift build --configuration release --jobs "$jobs" --scratch-path "$scratch" --product belfry-fuzz \
-    -Xswiftc -enable-testing -Xswiftc -sanitize=fuzzer,address -Xswiftc -DFUZZING
 
 mkdir -p "$scratch/findings"
 targets=(Tests/Fuzz/Corpus/*/)
