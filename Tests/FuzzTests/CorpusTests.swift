@@ -33,6 +33,32 @@ struct CorpusTests {
     }
 
     @Test(
+        "Stand-ins for tokens and the channels of the service open the way to what is behind them",
+        arguments: [
+            ("request", 1), ("no-certificate", 0), ("provider-token", 1), ("provider-token-location", 0),
+            ("provider-token-streams", 1), ("broadcast", 1), ("broadcast-stored", 1), ("broadcast-not-stored", 0),
+            ("broadcast-bare", 0), ("channel-read", 1), ("channels-listed", 1), ("channels-of-others", 0),
+        ]
+    )
+    func accepted(name: String, count: Int) throws {
+        let seed = try #require(Seeds.all(of: .api).first { $0.name == "seed-\(name)" })
+        let said = try seed.bytes.withUnsafeBytes { try APIFuzz(FuzzInput($0)).talk() }
+        #expect(Self.successes(said[...]) == count)
+    }
+
+    /// Answers whose first field is `:status` 200 (RFC 7541, Appendix A).
+    private static func successes(_ said: ArraySlice<UInt8>) -> Int {
+        var (rest, count) = (said, 0)
+        while rest.count >= 9 {
+            let (head, payloadBytes) = (Array(rest.prefix(9)), rest.prefix(3).reduce(0) { $0 << 8 | Int($1) })
+            rest = rest.dropFirst(9)
+            if head[3] == 1, rest.first == 0x88 { count += 1 }
+            rest = rest.dropFirst(payloadBytes)
+        }
+        return count
+    }
+
+    @Test(
         "No beginning of a seed, and no seed with one byte gone, breaks what must hold",
         arguments: FuzzTarget.allCases
     )

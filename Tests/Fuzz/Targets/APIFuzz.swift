@@ -7,7 +7,8 @@ import NIOCore
 
 /// A connection to the provider API meets whatever a client sends, down to the topics' ledgers.
 ///
-/// The stream may hold stand-ins for genuine tokens in hexadecimal digits, see ``TokenStandIns``.
+/// The stream may hold stand-ins for genuine tokens in hexadecimal digits, see ``TokenStandIns``, and for a provider
+/// token, see ``ProviderTokenStandIn``. The first topic has two channels.
 ///
 /// Settings: bit 0, preface and SETTINGS of the client stand before the stream; 1, it shows no certificate; 2, `h2` was
 /// not agreed on by ALPN; 3 to 7, the faults `request-error`, `stream-reset`, `goaway-after`, `stream-limit` and
@@ -17,7 +18,13 @@ struct APIFuzz {
     private static let devices = 8
     private static let topics = ["com.example.fuzz", "a"]
     /// UNIX seconds.
-    private static let now: UInt32 = 1_000_000
+    static let now: UInt32 = 1_000_000
+    /// The ids of the channels: the second one stores messages.
+    static let channels: [String] = {
+        var random = channelRandom
+        return (0..<2).map { _ in ChannelID.text(high: random.next(), low: random.next()) }
+    }()
+    private static let channelRandom = SplitMix64(seed: 7)
     /// The shortest request that can be accepted: two frames' heads, four indexed fields, a payload of one.
     private static let shortestBytes = 23
 
@@ -30,7 +37,7 @@ struct APIFuzz {
         mint = TokenMint(key: Self.key, environment: .development, topic: Self.topics[0])
         let standIns = TokenStandIns(mint: mint, devices: Self.devices, isText: true)
         let opening = input.isSet(0) ? HTTP2Frames.preface + HTTP2Frames.frame(4, 0, stream: 0, []) : []
-        stream = opening + standIns.replaced(in: input.stream)
+        stream = opening + ProviderTokenStandIn.replaced(in: standIns.replaced(in: input.stream))
     }
 
     func run() throws(BrokenInvariant) {
@@ -42,12 +49,12 @@ struct APIFuzz {
     }
 
     /// - Returns: all that the service says.
-    private func talk() throws(BrokenInvariant) -> [UInt8] {
+    func talk() throws(BrokenInvariant) -> [UInt8] {
         let service = makeService()
         let session = APISession(
             service: service,
             certificate: input.isSet(1) ? nil : Self.certificate,
-            keys: [],
+            keys: [try ProviderTokenStandIn.key(bundles: [Self.topics[0]])],
             isHTTP2: !input.isSet(2),
             seed: 1
         )
@@ -83,6 +90,7 @@ struct APIFuzz {
         let states: [DevicePopulation.Reachability] = [.online, .offline, .uninstalled, .offline, .removed]
         for topic in service.topics {
             topic.withLedger { ledger in
+                if topic.name == Self.topics[0] { Self.makeChannels(&ledger) }
                 for device in 0..<Self.devices { ledger.set(device, states[device % states.count], now: Self.now) }
                 for (index, behaviour) in behaviours.enumerated() where input.isSet(3 + index) {
                     ledger.faults.arm(Fault(behaviour))
@@ -90,6 +98,14 @@ struct APIFuzz {
             }
         }
         return service
+    }
+
+    private static func makeChannels(_ ledger: inout TopicLedger) {
+        var random = channelRandom
+        for (index, channel) in channels.enumerated() {
+            _ = ledger.channels.create(storesMessages: index == 1, random: &random)
+            _ = ledger.channels.setSubscribed(true, 0..<UInt32(devices), to: channel)
+        }
     }
 
     private static let certificate = CertificateInfo(
@@ -108,7 +124,15 @@ struct APIFuzz {
         let room = stream.count / Self.shortestBytes
         try expect(counters.accepted <= room, "more accepted than the stream has room for")
         try expect(counters.accepted == 0 || topic.name == Self.topics[0], "accepted for a topic of nobody's tokens")
-        try expect(counters.accepted == 0 || !input.isSet(1), "accepted of somebody without a credential")
+        let channels = topic.withLedger { $0.channels.counters }
+        let hasCredential = !input.isSet(1) || stream.contains(part: ProviderTokenStandIn.token)
+        try expect(hasCredential || counters.accepted + channels.accepted == 0, "accepted without a credential")
+        try expect(channels.accepted == 0 || topic.name == Self.topics[0], "a broadcast for an app of somebody else")
+        try expect(
+            min(channels.delivered, channels.stored, channels.missed) >= 0
+                && channels.delivered + channels.stored + channels.missed <= channels.accepted * Self.devices,
+            "a broadcast has several fates for some subscriber"
+        )
         try checkOwners(topic)
     }
 

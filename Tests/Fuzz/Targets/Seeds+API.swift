@@ -1,27 +1,27 @@
 extension Seeds {
     /// Preface and SETTINGS come first.
-    private static let opened: UInt8 = 1
-    private static let endsHeaders: UInt8 = 4
-    private static let endsStream: UInt8 = 1
-    private static let body = Array(#"{"aps":{"alert":"hi"},"n":1}"#.utf8)
+    static let opened: UInt8 = 1
+    static let endsHeaders: UInt8 = 4
+    static let endsStream: UInt8 = 1
+    static let body = Array(#"{"aps":{"alert":"hi"},"n":1}"#.utf8)
 
     /// A path to a device, with a stand-in for its token, see ``TokenStandIns``.
-    private static func path(_ selector: UInt8) -> [UInt8] {
+    static func path(_ selector: UInt8) -> [UInt8] {
         let padding = [UInt8](repeating: 0x30, count: 64 - TokenStandIns.mark.count - 1)
         return Array("/3/device/".utf8) + TokenStandIns.mark + [selector] + padding
     }
 
     /// Fields of a request: `:method` POST or GET, `:scheme` https, `:authority` a, and `:path`.
-    private static func head(_ path: [UInt8], method: UInt8 = 0x83, _ fields: [(String, String)] = []) -> [UInt8] {
+    static func head(_ path: [UInt8], method: UInt8 = 0x83, _ fields: [(String, String)] = []) -> [UInt8] {
         let others = fields.flatMap { HPACK.field($0, Array($1.utf8)) }
         return [method, 0x87, 0x01, 1, 0x61, 0x04, UInt8(path.count)] + path + others
     }
 
-    private static func headers(_ stream: UInt32, _ block: [UInt8], flags: UInt8 = endsHeaders) -> [UInt8] {
+    static func headers(_ stream: UInt32, _ block: [UInt8], flags: UInt8 = endsHeaders) -> [UInt8] {
         HTTP2Frames.frame(1, flags, stream: stream, block)
     }
 
-    private static func data(_ stream: UInt32, _ bytes: [UInt8] = body, flags: UInt8 = endsStream) -> [UInt8] {
+    static func data(_ stream: UInt32, _ bytes: [UInt8] = body, flags: UInt8 = endsStream) -> [UInt8] {
         HTTP2Frames.frame(0, flags, stream: stream, bytes)
     }
 
@@ -146,8 +146,13 @@ extension Seeds {
 
 /// As much of the compression of fields (RFC 7541) as seeds need.
 enum HPACK {
-    /// A field that stays out of the table; name and value have up to 126 bytes.
+    /// A field that stays out of the table; name and value have up to 254 bytes.
     static func field(_ name: String, _ value: [UInt8]) -> [UInt8] {
-        [0, UInt8(name.utf8.count)] + Array(name.utf8) + [UInt8(value.count)] + value
+        [0] + length(name.utf8.count) + Array(name.utf8) + length(value.count) + value
+    }
+
+    /// A number of seven bits, or with what is above them in a byte of its own (RFC 7541 §5.1).
+    private static func length(_ bytes: Int) -> [UInt8] {
+        bytes < 127 ? [UInt8(bytes)] : [127, UInt8(bytes - 127)]
     }
 }

@@ -1,6 +1,4 @@
 extension Seeds {
-    private static let endsHeaders: UInt8 = 4
-    private static let endsStream: UInt8 = 1
     /// `:status` 200, 400 and 103, from the static table or with its name.
     private static let accepted: [UInt8] = [0x88]
     private static let refused: [UInt8] = [0x8C]

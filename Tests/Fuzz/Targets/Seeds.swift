@@ -13,7 +13,7 @@ public enum Seeds {
         case .gateway: gateway
         case .feedback: feedback
         case .courier: courier
-        case .api: api
+        case .api: api + channelSeeds
         case .client: client
         }
     }
