@@ -57,6 +57,21 @@ import Testing
         #expect(probe.isDrained && attempts == 61)
     }
 
+    @Test("The time of attempts after 429 goes on in another queue")
+    func inheritedTime() {
+        let (former, probe) = (StreamProbe(), StreamProbe())
+        former.publish(1)
+        former.send()
+        former.answer(0, .retryTokenLater)
+        let trouble = NotificationTrouble(refusals: 1, loneCloses: 0, retriedSince: former.now)
+        #expect(former.troubles == [0: trouble])
+        probe.publish(1)
+        probe.queue.inheritTrouble(trouble)
+        probe.pass(StreamProbe.retryFor)
+        #expect(probe.send() == [0])
+        #expect(probe.answer(0, .retryTokenLater) == .init(0, .rejected))
+    }
+
     @Test("429 for one token holds no other up")
     func othersGoOn() {
         let probe = StreamProbe()
@@ -227,6 +242,25 @@ import Testing
                 #expect(probe.answer(0, answer) == .init(0, .retried))
             }
         }
+    }
+
+    @Test("A topic that the service refuses needs connections of its own until something of it is accepted")
+    func refusedTopic() {
+        let probe = StreamProbe()
+        probe.publish(3)
+        probe.send(1)
+        probe.answer(0, .doesNotWork(.topic))
+        #expect(probe.needsOwnConnections)
+        probe.queue.admit(.one)
+        #expect(probe.send() == [0])
+        probe.answer(0, .rejected)
+        #expect(probe.needsOwnConnections, "a rejection comes before the topic is looked at")
+        #expect(probe.send() == [1])
+        probe.answer(1)
+        #expect(!probe.needsOwnConnections)
+        #expect(probe.send() == [2])
+        probe.answer(2, .doesNotWork(.team))
+        #expect(!probe.needsOwnConnections, "the others are refused as well")
     }
 
     // MARK: Rejections

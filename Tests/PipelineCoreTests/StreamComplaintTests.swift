@@ -226,6 +226,15 @@ import Testing
         #expect(pool.goAway(second, .badCertificateEnvironment) == .topic)
     }
 
+    @Test("Two GOAWAYs of one connection are the word of one connection")
+    func repeatedGoAway() {
+        let pool = PoolProbe()
+        let number = pool.open()
+        #expect(pool.goAway(number, .badCertificateEnvironment) == nil)
+        #expect(pool.goAway(number, .badCertificateEnvironment) == nil)
+        #expect(pool.goAway(pool.open(), .badCertificateEnvironment) == .topic)
+    }
+
     @Test("A GOAWAY of a connection that has answered, or with another reason, is no such error")
     func otherGoAways() {
         let pool = PoolProbe()

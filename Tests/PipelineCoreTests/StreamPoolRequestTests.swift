@@ -134,7 +134,7 @@ import Testing
 
     // MARK: Life
 
-    @Test("A busy connection that is silent is pinged; without a byte it is dead")
+    @Test("A busy connection that is silent is pinged; without a byte for all of the peer's time it is dead")
     func deadPeer() {
         let probe = PoolProbe()
         let number = probe.open()
@@ -143,7 +143,7 @@ import Testing
         #expect(probe.steps().isEmpty)
         probe.pass(.milliseconds(1))
         #expect(probe.steps() == [.ping(number)])
-        probe.pass(.milliseconds(9999))
+        probe.pass(PoolProbe.peerTimeout - .milliseconds(5001))
         #expect(probe.steps().isEmpty)
         probe.pass(.milliseconds(1))
         #expect(probe.pool.nextStep(now: probe.now) == .end(number, .peerDead))
@@ -161,10 +161,24 @@ import Testing
         #expect(probe.steps().isEmpty, "it owed nothing")
         probe.pass(.seconds(5))
         #expect(probe.steps() == [.ping(number)])
-        probe.pass(.seconds(9))
+        probe.pass(.seconds(4))
+        #expect(probe.steps().isEmpty)
         probe.pool.heard(number, now: probe.now)
         probe.pass(.seconds(4))
         #expect(probe.steps().isEmpty)
+    }
+
+    @Test("A connection without stream numbers takes no more; what is in flight on it is waited for")
+    func usedUp() {
+        let probe = PoolProbe()
+        let number = probe.open()
+        probe.send(2)
+        probe.pool.usedUp(number)
+        #expect(probe.phase(number) == .draining && probe.send().isEmpty)
+        probe.wait()
+        #expect(probe.wanted == .reconnect)
+        probe.answer(number, .accepted, 2)
+        #expect(probe.steps() == [.end(number, .closedHere)])
     }
 
     @Test("An idle connection is pinged once an hour, and closed after the idle time")

@@ -37,6 +37,7 @@ struct BroadcastLaneTests {
 
         func laneConnected(_ lane: StreamLane) {}
         func laneDisconnected(_ lane: StreamLane, reason: DisconnectReason) {}
+        func laneFailed(_ lane: StreamLane, reason: DisconnectReason) {}
         func laneRefused(_ lane: StreamLane, _ extent: ProviderVerdict.Extent) {}
         func lanesMayWrite(now: MonotonicTime) -> Bool { true }
     }
@@ -105,6 +106,7 @@ struct BroadcastLaneTests {
                 ticket,
                 answer.verdict,
                 status == 200 ? nil : answer,
+                by: lane.party,
                 now: Self.now
             )
             desk.settle()

@@ -29,6 +29,8 @@ final class MemoryGateway: GatewayConnectors {
     var halfDead: Set<String> = []
     var timeout = TimeAmount.hours(1)
     fileprivate(set) var accepted: [Accepted] = []
+    /// By place in `accepted`.
+    fileprivate(set) var payloads: [[UInt8]] = []
     private(set) var attempts: [String] = []
     private(set) var ticks = 0
     /// Bundles that the verdict on their records was asked for.
@@ -68,7 +70,7 @@ final class MemoryGateway: GatewayConnectors {
     }
 
     func streamConnector(environment: String, credential: TopicCredential, turn: Int) -> any StreamConnecting {
-        service.connector(credential)
+        service.connector(credential, in: environment)
     }
 
     var providerTokens: ProviderTokens? { service.providerTokens }
@@ -150,6 +152,7 @@ private final class MemoryConnection: GatewayConnection {
                 let token = view.token.first ?? 0
                 if let status = answer?(token) { return status }
                 gateway.accepted.append(.init(bundleID: bundleID, token: token))
+                gateway.payloads.append(Array(view.payload))
                 return nil
             }
         }

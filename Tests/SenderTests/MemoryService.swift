@@ -90,12 +90,17 @@ final class MemoryService {
         }
     }
 
-    func connector(_ credential: TopicCredential) -> any StreamConnecting {
-        MemoryStreamConnector(self, credential, eventLoop)
+    func connector(_ credential: TopicCredential, in environment: String) -> any StreamConnecting {
+        MemoryStreamConnector(self, credential, environment, eventLoop)
     }
 
-    fileprivate func open(_ party: StreamParty, _ number: UInt32, _ credential: TopicCredential) {
-        let peer = MemoryPeer(self, number: peers.count, credential, eventLoop)
+    fileprivate func open(
+        _ party: StreamParty,
+        _ number: UInt32,
+        _ credential: TopicCredential,
+        in environment: String
+    ) {
+        let peer = MemoryPeer(self, number: peers.count, credential, in: environment, eventLoop)
         peers.append(peer)
         peer.serve(party, number)
         greet(peer)
@@ -108,11 +113,18 @@ private final class MemoryStreamConnector: StreamConnecting {
 
     private let embedded: EmbeddedEventLoop
     private let credential: TopicCredential
+    private let environment: String
     private unowned let service: MemoryService
 
-    init(_ service: MemoryService, _ credential: TopicCredential, _ eventLoop: EmbeddedEventLoop) {
+    init(
+        _ service: MemoryService,
+        _ credential: TopicCredential,
+        _ environment: String,
+        _ eventLoop: EmbeddedEventLoop
+    ) {
         self.service = service
         self.credential = credential
+        self.environment = environment
         embedded = eventLoop
     }
 
@@ -121,10 +133,10 @@ private final class MemoryStreamConnector: StreamConnecting {
     func connect(_ party: StreamParty, number: UInt32) {
         service.attempts += 1
         let isReachable = !service.isUnreachable
-        embedded.assumeIsolated().scheduleTask(in: service.connectTime) { [service, credential] in
+        embedded.assumeIsolated().scheduleTask(in: service.connectTime) { [service, credential, environment] in
             guard party.isConnecting(Int(number)) else { return }
             guard isReachable else { return party.connectionEnded(attempt: Int(number), error: Unreachable()) }
-            service.open(party, number, credential)
+            service.open(party, number, credential, in: environment)
         }
     }
 
@@ -139,6 +151,7 @@ final class MemoryPeer {
     let number: Int
     /// Shown by the provider.
     let credential: TopicCredential
+    let environment: String
     let session: HTTP2ServerSession
     /// Reads nothing and answers nothing, not even a ping.
     var isFrozen = false
@@ -159,11 +172,13 @@ final class MemoryPeer {
         _ service: MemoryService,
         number: Int,
         _ credential: TopicCredential,
+        in environment: String,
         _ eventLoop: EmbeddedEventLoop
     ) {
         self.service = service
         self.number = number
         self.credential = credential
+        self.environment = environment
         self.eventLoop = eventLoop
         session = HTTP2ServerSession(settings: service.settings)
     }

@@ -66,7 +66,7 @@ struct StreamCredentialTests {
         #expect(minted == ["DEF123GHIJ": 1, "OTHER12345": 1], "one token for each key")
     }
 
-    @Test("On a shared connection one topic's stop leaves the other's requests going")
+    @Test("On a shared connection one topic's stop leaves the other's going; probes have new connections, one each")
     func sharedStop() throws {
         let bench = makeBench()
         defer { bench.shard.leave() }
@@ -75,10 +75,14 @@ struct StreamCredentialTests {
         bench.wait(milliseconds: 3000)
         #expect(bench.reason(Bench.sport) == "topic-refused" && bench.reason(Bench.news) == nil)
         #expect(bench.service.accepted(of: Bench.news) == Array(1...10))
+        let refused = bench.service.requests.filter { $0.topic == Bench.sport }.map(\.connection)
+        let probes = refused.drop { $0 == 0 }
+        #expect(probes.count > 1 && Set(probes).count == probes.count, "a bundle may have been added to the key")
         bench.service.reply = { _ in .accept }
         bench.wait(milliseconds: 5000)
         #expect(bench.service.accepted(of: Bench.sport) == Array(1...10))
-        #expect(bench.service.peers.count == 1, "nor does it cost a connection")
+        #expect(bench.service.peers.count == 1 + probes.count + 1, "it shares again when it works")
+        #expect(bench.service.connections(of: Bench.news) == [0] && bench.service.peers.count { !$0.isEnded } == 1)
     }
 
     @Test("A topic with many rejections gets connections of its own, and shares again when it has few")

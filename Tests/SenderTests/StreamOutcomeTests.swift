@@ -108,6 +108,20 @@ struct StreamOutcomeTests {
         #expect(counters(of: bench)?.resent == 0, "none of them was taken")
     }
 
+    @Test("429 for the token of a probe shows that the service works")
+    func tooManyWhileProbing() throws {
+        let bench = Bench(over: .http2)
+        defer { bench.shard.leave() }
+        bench.service.reply = { _ in .refuse(.forbidden) }
+        bench.assign(0)
+        try bench.bring((Bench.news, [9]), (Bench.news, [1]))
+        bench.wait(milliseconds: 200)
+        #expect(bench.reason(Bench.news) == "topic-refused")
+        bench.service.reply = { $0.token == 9 ? .refuse(.tooManyRequests) : .accept }
+        bench.wait(milliseconds: 3000)
+        #expect(bench.reason(Bench.news) == nil && bench.service.accepted(of: Bench.news) == [1])
+    }
+
     // MARK: Tokens
 
     /// A shard with token state, whose clock stands at 1,700,000,000, and that of Redis a little later.

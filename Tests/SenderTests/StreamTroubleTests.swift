@@ -181,7 +181,8 @@ struct StreamTroubleTests {
             $0.worker.peerTimeout = .seconds(2)
         } _: { (bench, peer) throws in
             peer.isFrozen = true
-            bench.wait(milliseconds: 5000)
+            // The tick, and the wait after a failure, come on top of the peer's time.
+            bench.wait(milliseconds: 2400)
             #expect(bench.lines.messages.contains("gateway answers nothing, not even a ping"))
             #expect(peer.isEnded && bench.service.accepted.map(\.connection) == [1, 1, 1])
             #expect(try bench.offsets(.confirmed).count == 3 && counters(of: bench)?.resent == 3)
@@ -216,7 +217,28 @@ struct StreamTroubleTests {
         bench.wait(milliseconds: 30_000)
         #expect(Set(bench.service.accepted.map(\.token)) == Set((1...10).filter { $0 != 5 }))
         #expect(try bench.offsets(.deadLettered).count == 1 && bench.outcomes().count == 10)
-        #expect(bench.producer.messages(of: "push.dead-letters").count == 1)
+        let letters = bench.producer.messages(of: "push.dead-letters")
+        #expect(letters.map { $0.header("reason") } == ["request-unanswered"])
+    }
+
+    @Test("So does one whose streams are reset, or whose time always runs out while others are answered")
+    func unanswered() throws {
+        for isReset in [false, true] {
+            let bench = Bench(over: .http2) { $0.worker.requestTimeout = .seconds(2) }
+            defer { bench.shard.leave() }
+            bench.service.reply = { $0.token == 5 ? isReset ? .reset(.internalError) : .wait : .accept }
+            bench.assign(0)
+            try bench.bring((Bench.news, [5]))
+            for _ in 0..<60 {
+                try bench.bring((Bench.news, [1]))
+                bench.wait(milliseconds: 500)
+            }
+            #expect(try bench.offsets(.deadLettered) == [0] && bench.offsets(.confirmed).count == 60)
+            let letters = bench.producer.messages(of: "push.dead-letters")
+            #expect(letters.map { $0.header("reason") } == ["request-unanswered"])
+            #expect(letters.first?.header("detail")?.contains("sent 5 times") == true)
+            #expect(bench.service.peers.count == 1)
+        }
     }
 
     // MARK: Flow control and back-pressure

@@ -50,6 +50,8 @@ public enum DeadLetterReasons {
             "A bundle that only the team's key serves, beyond the limit. Give it an entry under topics, and replay.",
         "bundle-without-certificate":
             "The bundle had neither certificate nor registered tokens for too long. Bring the certificate, and replay.",
+        "request-unanswered":
+            "The gateway never answered it, several times: something in it stops the gateway. Publish it changed.",
         "timestamp-out-of-range": "The registration's time is no UNIX time in seconds. Are they milliseconds?",
         "timestamp-in-future": "The registration is dated ahead of its record. Set the publisher's clock.",
         "feedback-token-length": "A feedback tuple with a token that is none. Is that the feedback service?",

@@ -4,10 +4,13 @@ public struct NotificationTrouble: Equatable, Sendable {
     public var refusals: UInt8
     /// Connections that ended silently while the notification was alone in flight.
     public var loneCloses: UInt8
+    /// The time of the first answer that asked for a later attempt; nil: there was none, or over the binary interface.
+    public var retriedSince: MonotonicTime?
 
-    public init(refusals: UInt8, loneCloses: UInt8) {
+    public init(refusals: UInt8, loneCloses: UInt8, retriedSince: MonotonicTime? = nil) {
         self.refusals = refusals
         self.loneCloses = loneCloses
+        self.retriedSince = retriedSince
     }
 
     var isThere: Bool { refusals > 0 || loneCloses > 0 }

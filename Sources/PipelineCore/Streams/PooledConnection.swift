@@ -56,6 +56,8 @@ public struct PooledConnection: Equatable, Sendable {
     var rotatesAt: MonotonicTime?
     /// The peer said goodbye in order.
     var isDismissed = false
+    /// The peer said goodbye because of the credential.
+    var hasRefusedCredential = false
 
     init(number: UInt32, now: MonotonicTime) {
         self.number = number

@@ -91,8 +91,15 @@ extension StreamPool {
         guard !connections[index].hasAnswered, case .doesNotWork(let extent)? = reason?.entry?.verdict else {
             return nil
         }
-        credentialRefusals += 1
+        if !connections[index].hasRefusedCredential { credentialRefusals += 1 }
+        connections[index].hasRefusedCredential = true
         return credentialRefusals >= 2 ? extent : nil
+    }
+
+    /// The connection opens no streams any more, for example because their numbers are used up.
+    public mutating func usedUp(_ number: UInt32) {
+        guard let index = index(of: number), connections[index].phase == .open else { return }
+        connections[index].phase = .draining
     }
 
     /// A connection, or the attempt to make one, has ended.

@@ -24,8 +24,7 @@ extension StreamPool {
 
     private func end(of connection: PooledConnection, now: MonotonicTime) -> ConnectionEnd? {
         if let pingedAt = connection.pingedAt {
-            let isProof = connection.isIdle && connection.wantsProof
-            if pingedAt + (isProof ? limits.proofTimeout : limits.peerTimeout) <= now { return .peerDead }
+            if pingedAt + patience(with: connection) <= now { return .peerDead }
         }
         guard connection.isIdle else { return nil }
         switch connection.phase {
@@ -38,6 +37,13 @@ extension StreamPool {
             let isUnused = connection.turnedAt + limits.idleTimeout <= now || connection.isOld(now: now)
             return isUnused || isUseless(connection, now: now) ? .closedHere : nil
         }
+    }
+
+    /// The time that a peer has for a byte after a ping.
+    private func patience(with connection: PooledConnection) -> Duration {
+        // The ping of a busy one went out after some silence already.
+        guard connection.isIdle else { return limits.peerTimeout - limits.pingAfter }
+        return connection.wantsProof ? limits.proofTimeout : limits.peerTimeout
     }
 
     /// Requests wait, and the peer has let none onto the idle connection for long.

@@ -4,9 +4,9 @@ public struct StreamPoolLimits: Equatable, Sendable {
     public var connections: Int
     /// A connection gets one stream until a request on it was accepted: with a provider token [field].
     public var startsWithOneStream: Bool
-    /// A peer that sends no byte for this time after a ping is dead, whatever TCP reports.
+    /// A peer that owes an answer and sends no byte for this time is dead, whatever TCP reports.
     public var peerTimeout: Duration
-    /// The silence after which a connection with unanswered requests is pinged.
+    /// The silence after which a connection with unanswered requests is pinged; less than ``peerTimeout``.
     public var pingAfter: Duration
     /// The silence after which an idle connection carries no request before it has answered a ping. [ours]
     public var doubtedAfter: Duration
@@ -46,6 +46,7 @@ public struct StreamPoolLimits: Equatable, Sendable {
         topicBackoff: Backoff = Backoff(base: .seconds(30), cap: .seconds(300), floor: .seconds(10))
     ) {
         precondition(connections >= 1 && peerTimeout > .zero && idleTimeout > .zero && keepAliveAfter > .zero)
+        precondition(pingAfter.map { $0 < peerTimeout } ?? true)
         precondition(doubtedAfter > .zero && proofTimeout > .zero && shrinkAfter > .zero)
         precondition(growAfter >= .zero && growEvery >= .zero)
         precondition(connectionMaxAge.map { $0 > .zero } ?? true)

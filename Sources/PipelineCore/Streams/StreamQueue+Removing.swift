@@ -47,7 +47,11 @@ extension StreamQueue {
     public var troubles: [(NotificationReference, NotificationTrouble)] {
         (0..<slab.capacity).compactMap { slot in
             let entry = slab.entries[slot]
-            let trouble = NotificationTrouble(refusals: entry.refusals, loneCloses: entry.loneCloses)
+            let trouble = NotificationTrouble(
+                refusals: entry.refusals,
+                loneCloses: entry.loneCloses,
+                retriedSince: entry.retriedSince
+            )
             return entry.isWaiting && trouble.isThere ? (entry.reference, trouble) : nil
         }
     }

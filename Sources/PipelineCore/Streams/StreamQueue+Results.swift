@@ -23,6 +23,7 @@ extension StreamQueue {
         switch answer {
         case .accepted:
             trouble.accepted(now: now)
+            isTopicRefused = false
             return settle(slot, .confirmed)
         case .rejected: return settle(slot, .rejected)
         case .deadLetter: return settle(slot, .deadLetter)
@@ -36,6 +37,7 @@ extension StreamQueue {
             let verdict = tryLater(slot, isOwnTrouble: isOwn, now: now, random: random())
             return isTrouble ? stopped(verdict, .serviceTrouble, now: now) : verdict
         case .doesNotWork(let extent):
+            if extent == .topic { isTopicRefused = true }
             return stopped(sendAgain(slot, .retried), .doesNotWork(extent), now: now)
         case .mintAndReconnect, .reconnectOnce:
             let isRepeated = slab.entries[slot].hasReconnected

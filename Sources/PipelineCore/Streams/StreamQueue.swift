@@ -38,6 +38,8 @@ public struct StreamQueue: ~Copyable {
     var suspicion = StreamSuspicion()
     var trouble = ServiceTrouble()
     var rejections = RejectionShare()
+    /// The service has refused the topic and has accepted nothing of it since.
+    var isTopicRefused = false
 
     /// Requests in flight.
     public private(set) var inFlightCount = 0
@@ -77,8 +79,9 @@ public struct StreamQueue: ~Copyable {
     /// not stand still then.
     public var isResting: Bool { inFlightCount == 0 && waiting.isEmpty && again.isEmpty && suspects.isEmpty }
 
-    /// The topic is to have connections of its own: many of its requests are rejected, or end connections.
-    public var needsOwnConnections: Bool { rejections.isHigh || isolates }
+    /// The topic is to have connections of its own: many of its requests are rejected, or end connections; or the
+    /// service refuses the topic, so that each probe needs a new connection.
+    public var needsOwnConnections: Bool { rejections.isHigh || isolates || isTopicRefused }
 
     /// Slots there are: the memory of the queue.
     var capacity: Int { slab.capacity }
@@ -86,7 +89,7 @@ public struct StreamQueue: ~Copyable {
     /// The mark of all that is in flight now, see ``hasPassed(_:)``.
     public var barrier: UInt64 { nextSending }
 
-    /// Nothing of what was in flight at a barrier still is.
+    /// Everything that was in flight at the barrier has ended its flight.
     public func hasPassed(_ barrier: UInt64) -> Bool {
         inFlight.first.map { slab.entries[$0].sending >= barrier } ?? true
     }
@@ -144,6 +147,7 @@ public struct StreamQueue: ~Copyable {
         }
         slab.entries[latest].refusals = trouble.refusals
         slab.entries[latest].loneCloses = trouble.loneCloses
+        slab.entries[latest].retriedSince = trouble.retriedSince
     }
 
     // MARK: Reading
@@ -243,6 +247,9 @@ public struct StreamQueue: ~Copyable {
     }
 
     // MARK: Landing
+
+    /// A request is in flight on the connection.
+    public func hasRequests(on connection: UInt32) -> Bool { !slotsInFlight(on: connection).isEmpty }
 
     /// The slot of a request in flight; nil if the ticket is old, which is a legal race.
     func slotInFlight(_ ticket: StreamTicket) -> Int? {

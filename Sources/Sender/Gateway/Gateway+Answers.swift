@@ -34,7 +34,9 @@ extension Gateway: StreamDelegate {
         switch verdict.result {
         case .confirmed, .presumed, .unknown: settle(verdict, of: lane)
         case .resent: lanes(of: lane.topic).counters.resent += 1
-        case .retried, .forgotten: break
+        case .retried, .forgotten:
+            // A service that lets one token wait works.
+            if case .retryTokenLater? = answer?.verdict { noteRefusedContent(lane.topic) }
         case .rejected, .tokenDead, .tokenRefused, .deadLetter, .poison: refuse(verdict, answer, standing, of: lane)
         }
         switch verdict.finding {
@@ -76,24 +78,35 @@ extension Gateway: StreamDelegate {
             outcomes.settle(reference, .rejected, status: status, reason: reason)
             if ticket > 0 { silence(lane, verdict.slot, ticket: ticket, deadSince: nil) }
         case .tokenDead:
-            health.change { $0.contentRefused(shard: shard, now: now) }
+            noteRefusedContent(lane.topic)
             outcomes.settle(reference, .rejected, status: status, reason: reason)
             silence(lane, verdict.slot, ticket: 0, deadSince: answer?.deadSinceSeconds)
-        case .deadLetter, .poison:
-            health.change { $0.contentRefused(shard: shard, now: now) }
-            let detail =
-                answer.map { "the gateway answered \($0.status) \($0.reason?.rawValue ?? "without a reason")" }
-                ?? "connections end when it is sent"
-            outcomes.deadLetter(
-                reference,
-                status: status,
-                RecordRefusal(reason: "gateway-status-\(status)", detail: detail),
-                now: now
+        case .deadLetter:
+            noteRefusedContent(lane.topic)
+            let words = answer?.reason?.rawValue ?? "without a reason"
+            let refusal = RecordRefusal(
+                reason: "gateway-status-\(status)",
+                detail: "the gateway answered \(status) \(words)"
             )
+            outcomes.deadLetter(reference, status: status, refusal, now: now)
+        case .poison:
+            noteRefusedContent(lane.topic)
+            let times = lane.queue.limits.loneCloses
+            let refusal = RecordRefusal(
+                reason: "request-unanswered",
+                detail: "sent \(times) times, and each time its stream or connection ended, or its time ran out"
+            )
+            outcomes.deadLetter(reference, status: 0, refusal, now: now)
         default:
-            health.change { $0.contentRefused(shard: shard, now: now) }
+            noteRefusedContent(lane.topic)
             outcomes.settle(reference, .rejected, status: status, reason: reason)
         }
+    }
+
+    /// The service has judged a notification by its content: it works.
+    private func noteRefusedContent(_ topic: Topic) {
+        let (shard, now) = (shard, now)
+        topic.health.change { $0.contentRefused(shard: shard, now: now) }
     }
 
     /// Silences a token that was refused.
@@ -152,6 +165,9 @@ extension Gateway: StreamDelegate {
 
     func laneDisconnected(_ lane: StreamLane, reason: DisconnectReason) {
         lanes(of: lane.topic).counters.count(reason)
+    }
+
+    func laneFailed(_ lane: StreamLane, reason: DisconnectReason) {
         noteEnd(of: lane.topic, reason)
     }
 

@@ -13,6 +13,9 @@ struct PartyTokens {
     /// Connections that had a notification accepted, with the token's serial.
     private var accepted: [UInt32: UInt64] = [:]
     private var askedAt: MonotonicTime?
+    /// The edition of the latest token, kept while there is none.
+    private var edition: UInt64?
+    private var isReplaced = false
 
     /// The time between two questions for the token.
     private static let interval = Duration.seconds(1)
@@ -28,18 +31,19 @@ struct PartyTokens {
         if let current, let askedAt, askedAt + Self.interval > now { return current.value }
         askedAt = now
         switch tokens.authorization(key, now: now, unixSeconds: unixMilliseconds() / 1000) {
-        case .use(let authorization): current = authorization
+        case .use(let authorization):
+            if let edition, edition != authorization.edition { isReplaced = true }
+            edition = authorization.edition
+            current = authorization
         case .wait, .keyMissing, .failed: current = nil
         }
         return current?.value
     }
 
-    /// Another key has taken the place of the one that the connections were opened with.
-    mutating func isReplaced(now: MonotonicTime) -> Bool {
-        let edition = current?.edition
-        _ = authorization(now: now)
-        guard let edition, let current else { return false }
-        return edition != current.edition
+    /// True once after another key has taken the place of the one whose tokens the connections carried.
+    mutating func takeReplacement() -> Bool {
+        defer { isReplaced = false }
+        return isReplaced
     }
 
     /// A request on a stream carries the current token.

@@ -23,16 +23,16 @@ struct RequestFields: ~Copyable {
     ///   - authority: the host, with the port if it is not 443.
     ///   - hasAuthorization: requests carry a provider token.
     init(authority: String, hasAuthorization: Bool) {
-        fields.append(":method", "POST")
+        fields.append(.method, "POST")
         fields.append(":scheme", "https")
         fields.append(":authority", authority)
-        path = fields.append(":path", "", indexing: .never)
-        authorization = hasAuthorization ? fields.append("authorization", "") : nil
-        topic = fields.append("apns-topic", "")
-        pushType = fields.append("apns-push-type", "")
-        priority = fields.append("apns-priority", "")
-        expiration = fields.append("apns-expiration", "", indexing: .never)
-        id = fields.append("apns-id", "", indexing: .never)
+        path = fields.append(.path)
+        authorization = hasAuthorization ? fields.append(.authorization) : nil
+        topic = fields.append(.topic)
+        pushType = fields.append(.pushType)
+        priority = fields.append(.priority)
+        expiration = fields.append(.expiration)
+        id = fields.append(.id)
         count = fields.count
     }
 
@@ -57,8 +57,17 @@ struct RequestFields: ~Copyable {
         fields.replaceValue(at: expiration, "\(content.expiration)")
         fields.truncate(to: count)
         guard !content.collapseID.isEmpty else { return }
-        fields.append("apns-collapse-id", byteCount: content.collapseID.count, indexing: .never) {
+        let collapseID = fields.append(.collapseID)
+        fields.replaceValue(at: collapseID, byteCount: content.collapseID.count) {
             $0.copyBytes(from: content.collapseID)
         }
+    }
+}
+
+extension HTTP2Fields {
+    /// Adds a field of the provider API, indexed if its value repeats.
+    @discardableResult
+    fileprivate mutating func append(_ header: ProviderHeader, _ value: String = "") -> Int {
+        append("\(header.name)", value, indexing: header.isIndexed ? .indexed : .never)
     }
 }

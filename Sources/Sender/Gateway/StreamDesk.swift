@@ -26,7 +26,10 @@ protocol StreamDelegate: AnyObject {
     /// Asks for one new connection out of the process's budget. Nil if granted, else the time to ask again.
     func laneMayConnect(_ lane: StreamLane, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime?
     func laneConnected(_ lane: StreamLane)
+    /// Counts the end of a connection, or of the attempt to make one; once for each.
     func laneDisconnected(_ lane: StreamLane, reason: DisconnectReason)
+    /// The topic's connection ended, or could not be made.
+    func laneFailed(_ lane: StreamLane, reason: DisconnectReason)
     /// The service refuses the topic, or its whole team.
     func laneRefused(_ lane: StreamLane, _ extent: ProviderVerdict.Extent)
     func lanesMayWrite(now: MonotonicTime) -> Bool
@@ -56,6 +59,8 @@ final class StreamDesk {
     /// GOAWAY frames by environment and reason.
     private(set) var goAways: [String: [String: Int]] = [:]
 
+    /// Spreads the first connections of shards and workers over the addresses of a gateway.
+    private lazy var firstTurn = Int(random() >> 33)
     private var connections: UInt32 = 0
     /// Parties of the connections that are open or being opened.
     private var owners: [UInt32: StreamParty] = [:]
@@ -106,8 +111,9 @@ final class StreamDesk {
         if case .key = credential, lane.queue.needsOwnConnections { identity.bundleID = topic.bundleID }
         guard lane.party?.identity != identity else { return }
         let party = byIdentity[identity] ?? makeParty(identity)
-        lane.party?.unlist(lane)
+        lane.party?.leave(lane)
         lane.party = party
+        party.join(lane)
         if lane.waitingCount > 0 { party.list(lane) }
     }
 
@@ -122,7 +128,7 @@ final class StreamDesk {
             connector: connectors.streamConnector(
                 environment: identity.environment,
                 credential: identity.credential,
-                turn: parties.count
+                turn: firstTurn + parties.count
             ),
             tokens: tokens,
             desk: self
@@ -141,11 +147,9 @@ final class StreamDesk {
 
     /// Lets time pass for the connections, after the lanes. Parties that topics have left go when theirs have ended.
     func tick(now: MonotonicTime) {
-        guard !parties.isEmpty else { return }
-        let used = Set(lanes.compactMap { $0.party.map(ObjectIdentifier.init) })
-        for party in parties { party.tick(now: now, isUsed: used.contains(ObjectIdentifier(party))) }
+        for party in parties { party.tick(now: now) }
         parties.removeAll { party in
-            guard party.pool.isEmpty, !used.contains(ObjectIdentifier(party)) else { return false }
+            guard party.pool.isEmpty, party.members.isEmpty else { return false }
             byIdentity[party.identity] = nil
             return true
         }
@@ -161,19 +165,22 @@ final class StreamDesk {
     func mayWrite(now: MonotonicTime) -> Bool { !isHeld && delegate.lanesMayWrite(now: now) }
 
     /// The topics that a party's connections are for.
-    private func members(of party: StreamParty) -> [StreamLane] { lanes.filter { $0.party === party } }
+    private func members(of party: StreamParty) -> [StreamLane] { party.members.map { lanes[Int($0)] } }
 
     /// The open connections that a report gives to a topic: its party's, if it is the first of the party's topics. So
     /// each connection is reported once.
     func openConnections(of lane: StreamLane) -> Int {
-        guard let party = lane.party, lanes.first(where: { $0.party === party }) === lane else { return 0 }
+        guard let party = lane.party, party.members.first == lane.queue.number else { return 0 }
         return party.pool.openCount
     }
 
-    /// The topic that a connection is counted for: the first that waits, else any.
+    /// The topic that a connection is counted for: the first that works and has work, else one that has, else any.
+    ///
+    /// The name of a topic that is probed would make a probe of the connection, and probes wait long for the budget.
     private func leader(of party: StreamParty) -> StreamLane? {
         let members = members(of: party)
-        return members.first { $0.waitingCount > 0 || $0.inFlightCount > 0 } ?? members.first
+        let busy = members.filter { $0.waitingCount > 0 || $0.inFlightCount > 0 }
+        return busy.first { $0.queue.admission == .all } ?? busy.first ?? members.first
     }
 
     func mayConnect(_ party: StreamParty, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
@@ -194,23 +201,31 @@ final class StreamDesk {
         }
     }
 
-    func disconnected(_ party: StreamParty, _ reason: DisconnectReason) {
+    /// A connection of a party ends, or the attempt to make it. It is in the party's pool still.
+    func disconnected(_ party: StreamParty, _ number: UInt32, _ reason: DisconnectReason) {
+        if let leader = leader(of: party) { delegate.laneDisconnected(leader, reason: reason) }
         switch reason {
-        case .certificateRefused, .connectFailed, .endOfStream, .failure:
-            for lane in members(of: party) { delegate.laneDisconnected(lane, reason: reason) }
+        case .certificateRefused:
+            for lane in members(of: party) { delegate.laneFailed(lane, reason: reason) }
+        case .connectFailed, .endOfStream, .failure:
+            // Others go on over the connections that are left.
+            let isLast = !party.pool.connections.contains { $0.number != number && $0.phase != .draining }
+            for lane in lanes where isLast && lane.party === party || lane.queue.hasRequests(on: number) {
+                delegate.laneFailed(lane, reason: reason)
+            }
         case .errorResponse, .shutdown, .closedHere, .goAway:
-            if let leader = leader(of: party) { delegate.laneDisconnected(leader, reason: reason) }
+            break
         }
     }
 
     /// The gateway takes no more streams on a connection of a party.
     ///
     /// - Parameter reason: nil: it named none.
-    func wentAway(_ party: StreamParty, _ reason: ProviderReason?) {
+    func wentAway(_ party: StreamParty, _ number: UInt32, _ reason: ProviderReason?) {
         // Only reasons that are known may become labels: a peer names them.
         let name = reason.map { $0.entry == nil ? "other" : $0.rawValue } ?? "none"
         goAways[party.identity.environment, default: [:]][name, default: 0] += 1
-        disconnected(party, .goAway)
+        disconnected(party, number, .goAway)
     }
 
     /// The service refuses a party's credential: for the party's topics, or for all that have it, over whatever
@@ -223,7 +238,10 @@ final class StreamDesk {
             identity.bundleID = nil
             return identity == refused
         }
-        for lane in concerned { delegate.laneRefused(lane, extent) }
+        for lane in concerned {
+            lane.party?.renew()
+            delegate.laneRefused(lane, extent)
+        }
     }
 
     /// A connection ended: any lane may have had requests on it, whatever its party is by now.

@@ -205,15 +205,21 @@ final class StreamLane: TopicTransport {
     /// - Parameters:
     ///   - answer: nil: accepted.
     ///   - verdict: of the answer, judged by the history of the provider token as well.
+    ///   - party: with the connection that the answer came on.
     func answered(
         _ ticket: StreamTicket,
         _ verdict: ProviderVerdict,
         _ answer: ProviderAnswer?,
+        by party: StreamParty?,
         now: MonotonicTime
     ) {
+        var verdict = verdict
+        if verdict.isAboutToken, isBroadcast(ticket) { verdict = .rejected }
+        // A refusal of the credential that the topic had before says nothing of the present one.
+        if verdict.isAboutProvider, party !== self.party { verdict = .reconnect }
         let result = queue.answered(
             ticket,
-            verdict.isAboutToken && isBroadcast(ticket) ? .rejected : verdict,
+            verdict,
             slowsConnection: answer?.slowsConnection ?? false,
             now: now,
             random: desk.random()
@@ -297,6 +303,14 @@ extension ProviderVerdict {
     fileprivate var isAboutToken: Bool {
         switch self {
         case .tokenDead, .tokenRefused: true
+        default: false
+        }
+    }
+
+    /// The credential is to blame, or what its connection was opened with.
+    fileprivate var isAboutProvider: Bool {
+        switch self {
+        case .doesNotWork, .mintAndReconnect, .reconnectOnce: true
         default: false
         }
     }

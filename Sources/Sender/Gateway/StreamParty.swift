@@ -19,9 +19,14 @@ final class StreamParty {
         var credential: TopicCredential
         /// A topic with connections of its own, because many of its notifications are rejected; nil: they are shared.
         var bundleID: String?
+
+        /// Several topics may send over the connections.
+        var isShared: Bool { if case .key = credential { bundleID == nil } else { false } }
     }
 
     let identity: Identity
+    /// The numbers of the lanes that send over the connections, ascending.
+    private(set) var members: [UInt16] = []
     private(set) var pool: StreamPool
     private let connector: any StreamConnecting
     private var tokens: PartyTokens?
@@ -52,6 +57,16 @@ final class StreamParty {
 
     // MARK: Topics
 
+    func join(_ lane: StreamLane) {
+        members.insert(lane.queue.number, at: members.firstIndex { $0 > lane.queue.number } ?? members.endIndex)
+    }
+
+    /// The topic sends over other connections from now on.
+    func leave(_ lane: StreamLane) {
+        members.removeAll { $0 == lane.queue.number }
+        unlist(lane)
+    }
+
     /// A topic of this party has something to send.
     func list(_ lane: StreamLane) {
         guard !lane.isListed else { return }
@@ -59,8 +74,7 @@ final class StreamParty {
         waiting.append(lane)
     }
 
-    /// The topic sends over other connections from now on.
-    func unlist(_ lane: StreamLane) {
+    private func unlist(_ lane: StreamLane) {
         guard lane.isListed else { return }
         lane.isListed = false
         waiting.removeAll { $0 === lane }
@@ -84,24 +98,21 @@ final class StreamParty {
 
     private func sendRequests(now: MonotonicTime) {
         guard !connections.isEmpty, let lane = nextLane(now: now) else { return }
-        var authorization: [UInt8]?
-        if tokens != nil {
-            guard let value = tokens?.authorization(now: now) else { return }
-            authorization = value
-        }
+        let authorization = authorization(now: now)
+        guard tokens == nil || authorization != nil else { return }
         var next: StreamLane? = lane
         var written: [UInt32] = []
         var unwritten = 0
         while let lane = next, let choice = pool.choose(now: now), let connection = connections[choice.connection] {
-            let isOpen = send(from: lane, over: connection, choice, authorization, now: now)
+            let sending = send(from: lane, over: connection, choice, authorization, now: now)
             if written.last != choice.connection, !written.contains(choice.connection) {
                 written.append(choice.connection)
             }
             pool.stalled(choice.connection, connection.isStalled, now: now)
-            guard isOpen else { break }
+            guard !sending.isRefused else { break }
             turn += 1
-            unwritten += 1
-            if unwritten == ShardLimits.requestsPerWrite {
+            unwritten += sending.count
+            if unwritten >= ShardLimits.requestsPerWrite {
                 for number in written { connections[number]?.flush() }
                 unwritten = 0
             }
@@ -112,14 +123,14 @@ final class StreamParty {
 
     /// Sends requests of one topic over one connection, as many as the choice has room for.
     ///
-    /// - Returns: false: the connection takes no more for now, though the pool thought so.
+    /// - Returns: the number of requests, and whether the connection takes no more for now, though the pool thought so.
     private func send(
         from lane: StreamLane,
         over connection: any StreamConnection,
         _ choice: StreamPool.Choice,
         _ authorization: [UInt8]?,
         now: MonotonicTime
-    ) -> Bool {
+    ) -> (count: Int, isRefused: Bool) {
         var first: NotificationReference?
         var sent = 0
         defer { if let first { desk.delegate.lane(lane, handsOver: sent, from: first) } }
@@ -134,11 +145,26 @@ final class StreamParty {
                 pool.streamOpened(choice.connection, now: now)
                 tokens?.used(on: choice.connection, from: stream)
             } catch {
-                pool.settings(choice.connection, streams: connection.maxConcurrentStreams)
-                return false
+                switch error {
+                case .noStreamLeft:
+                    pool.settings(choice.connection, streams: connection.maxConcurrentStreams)
+                    return (sent, isRefused: true)
+                case .sessionIsEnding:
+                    pool.usedUp(choice.connection)
+                    return (sent, isRefused: false)
+                }
             }
         }
-        return true
+        return (sent, isRefused: false)
+    }
+
+    /// The provider token for requests that go now; nil: there is none at present, or the credential is a certificate.
+    ///
+    /// Connections on which a key has signed that another has replaced take no more.
+    private func authorization(now: MonotonicTime) -> [UInt8]? {
+        let value = tokens?.authorization(now: now)
+        if tokens?.takeReplacement() == true { pool.renew() }
+        return value
     }
 
     /// The next topic in turn with a request that may go; others leave the list.
@@ -157,7 +183,7 @@ final class StreamParty {
 
     private func connectIfWanted(now: MonotonicTime) {
         guard let purpose = pool.wantsConnection(now: now), !desk.isHeld else { return }
-        guard tokens == nil || tokens?.authorization(now: now) != nil else { return }
+        guard tokens == nil || authorization(now: now) != nil else { return }
         if let later = desk.mayConnect(self, purpose, now: now) { return pool.postpone(until: later) }
         let number = pool.connecting(desk.takeConnectionNumber(for: self), now: now)
         connector.connect(self, number: number)
@@ -175,7 +201,7 @@ final class StreamParty {
                     desk.logger.warning("gateway answers nothing, not even a ping", metadata: metadata(number))
                     connector.noteFailure()
                 }
-                desk.disconnected(self, end == .peerDead ? .failure : .closedHere)
+                desk.disconnected(self, number, end == .peerDead ? .failure : .closedHere)
                 lose(number, end)
                 if end == .peerDead { connection?.abort() } else { connection?.close() }
             }
@@ -188,11 +214,10 @@ final class StreamParty {
         if let loss = pool.ended(number, end, now: now, random: random) { desk.lost(loss) }
     }
 
-    /// Lets time pass.
-    ///
-    /// - Parameter isUsed: topics send over these connections; else they take no more, and end when all is answered.
-    func tick(now: MonotonicTime, isUsed: Bool) {
-        if !isUsed || tokens?.isReplaced(now: now) == true { pool.renew() }
+    /// Lets time pass. Connections that no topic sends over take no more, and end when all is answered.
+    func tick(now: MonotonicTime) {
+        _ = authorization(now: now)
+        if members.isEmpty { pool.renew() }
         for number in resetSince { connections[number]?.flush() }
         resetSince.removeAll(keepingCapacity: true)
         pump(now: now)
@@ -210,10 +235,16 @@ final class StreamParty {
     /// An answer refused the provider: this topic, or all that share the credential.
     func isRefused(_ extent: ProviderVerdict.Extent, of lane: StreamLane) {
         switch extent {
-        case .topic: desk.delegate.laneRefused(lane, extent)
-        case .team: desk.refused(self, extent)
+        case .topic:
+            if !identity.isShared { renew() }
+            desk.delegate.laneRefused(lane, extent)
+        case .team:
+            desk.refused(self, extent)
         }
     }
+
+    /// The connections take no more: what the credential may send is settled when one is opened [later].
+    func renew() { pool.renew() }
 
     /// Another party has reached the same gateway.
     func gatewayAnswers(now: MonotonicTime) { pool.gatewayAnswers(now: now) }
@@ -222,7 +253,7 @@ final class StreamParty {
     func close() {
         for number in pool.connections.map(\.number) {
             let connection = connections.removeValue(forKey: number)
-            if connection != nil { desk.disconnected(self, .closedHere) }
+            if connection != nil { desk.disconnected(self, number, .closedHere) }
             lose(number, .closedHere)
             connection?.close()
         }
@@ -268,7 +299,7 @@ extension StreamParty: ConnectionOwner {
         pool.answered(number, stream: stream, verdict, now: now, random: desk.random())
         let judged = tokens?.judge(verdict, on: number, stream, openedAt: openedAt, now: now) ?? verdict
         let ticket = StreamTicket(rawValue: tag)
-        desk.lane(of: ticket)?.answered(ticket, judged, answer, now: now)
+        desk.lane(of: ticket)?.answered(ticket, judged, answer, by: self, now: now)
     }
 
     func streamClosed(number: UInt32, tag: UInt64, isRefused: Bool) {
@@ -287,7 +318,7 @@ extension StreamParty: ConnectionOwner {
         metadata["code"] = .string(code)
         metadata["reason"] = .string(reason?.rawValue ?? String(decoding: debugData.prefix(200), as: UTF8.self))
         desk.logger.log(level: isError ? .warning : .info, "gateway closes a connection", metadata: metadata)
-        desk.wentAway(self, reason)
+        desk.wentAway(self, number, reason)
         let random = desk.random()
         guard let extent = pool.goAway(number, reason: reason, isError: isError, now: now, random: random) else {
             return
@@ -322,6 +353,7 @@ extension StreamParty: ConnectionOwner {
         let hadConnection = wasOpen && !isForeign
         desk.disconnected(
             self,
+            number,
             isRefused ? .certificateRefused : !hadConnection ? .connectFailed : error == nil ? .endOfStream : .failure
         )
         connector.noteFailure()
