@@ -82,6 +82,22 @@ import Testing
         }
     }
 
+    @Test("Only silence for the window tells that the gateway accepted what is presumed, the policy does not")
+    func presumedByPolicy() {
+        for isSilent in [true, false] {
+            let probe = LaneProbe(unknownFate: .presume)
+            probe.publish(1)
+            probe.open()
+            probe.send()
+            probe.now = probe.now + LaneProbe.window
+            let verdict =
+                isSilent
+                ? probe.lane.presume(now: probe.now) : probe.lane.ended(.failed, now: probe.now, random: 0)
+            #expect(verdict.presumed.count == 1)
+            #expect(verdict.isPresumedByPolicy == !isSilent)
+        }
+    }
+
     @Test("What was handed over but not flushed may have left in part: its fate is unknown too")
     func partialFlush() {
         let probe = LaneProbe(unknownFate: .giveUp)

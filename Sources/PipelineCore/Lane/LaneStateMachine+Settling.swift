@@ -236,7 +236,9 @@ extension LaneStateMachine {
         guard end > settledEnd else { return }
         switch limits.unknownFate {
         case .resend: return
-        case .presume: verdict.presumed = settledEnd..<end
+        case .presume:
+            verdict.presumed = settledEnd..<end
+            verdict.isPresumedByPolicy = true
         case .giveUp: verdict.unknown = settledEnd..<end
         }
         settledEnd = end

@@ -21,6 +21,8 @@ public struct LaneVerdict: Equatable, Sendable {
     public var confirmed: Range<UInt64>
     /// Presumed accepted: silence for the window, or by policy.
     public var presumed: Range<UInt64>
+    /// ``presumed`` is so by policy alone: nothing tells that the gateway accepted it.
+    public var isPresumedByPolicy = false
     /// Given up, by policy.
     public var unknown: Range<UInt64>
     /// Refused for good.

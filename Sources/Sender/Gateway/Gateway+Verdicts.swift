@@ -9,22 +9,24 @@ import TokenState
 extension Gateway: GatewayLaneDelegate {
     func lane(_ lane: GatewayLane, settled verdict: LaneVerdict) {
         let lanes = lanes(of: lane)
-        let accepted =
-            lane.machine.log.liveCount(in: verdict.confirmed) + lane.machine.log.liveCount(in: verdict.presumed)
+        let confirmed = lane.machine.log.liveCount(in: verdict.confirmed)
+        let accepted = confirmed + lane.machine.log.liveCount(in: verdict.presumed)
+        // Our own policy says nothing about the gateway: it pays for no refusal, and ends no doubt.
+        let shown = verdict.isPresumedByPolicy ? confirmed : accepted
         noteSettled(verdict, accepted, of: lane)
         settle(verdict.confirmed, of: lane, lanes.topic, .confirmed)
         settle(verdict.presumed, of: lane, lanes.topic, .presumed)
         settle(verdict.unknown, of: lane, lanes.topic, .unknown)
         lanes.binary.accepted(verdict.confirmed, of: lane)
-        lanes.binary.accepted(verdict.presumed, of: lane)
+        if !verdict.isPresumedByPolicy { lanes.binary.accepted(verdict.presumed, of: lane) }
         lanes.counters.resent += verdict.resent
         lanes.counters.accepted += accepted
         let presumedWrong = lane.machine.log.liveCount(in: verdict.presumedWrong)
-        if accepted > 0 || presumedWrong > 0 {
+        if shown > 0 || presumedWrong > 0 {
             let shard = shard
             let now = now
             lanes.topic.health.change { health in
-                health.accepted(accepted, connectionOpenedAt: verdict.connectionOpenedAt, shard: shard, now: now)
+                health.accepted(shown, connectionOpenedAt: verdict.connectionOpenedAt, shard: shard, now: now)
                 health.presumedWrong(presumedWrong)
             }
         }
