@@ -42,6 +42,42 @@ struct ReportTests {
         #expect(report.isWithin(limit: 0))
     }
 
+    @Test("Another version's worker is in the report when it took part, with the ratio of this one to it")
+    func beside() throws {
+        var report = Report(scenario: "single", notifications: 1)
+        report.worker.cpuMicroseconds = samples([1.5, 3])
+        #expect(report.besideRatio == nil)
+        #expect(try !report.line().contains("beside"))
+        report.beside.cpuMicroseconds = samples([2, 4.00049])
+        #expect(try report.line().contains(#""beside_cpu_us":3,"beside_ratio":0.75,"#))
+    }
+
+    @Test("A worker's configuration names the transport only where it is not what all versions have")
+    func transport() {
+        func configuration(_ transport: String?) -> String {
+            WorkerConfiguration(
+                brokers: "b:1",
+                redis: "r:1",
+                gatewayPort: 1,
+                trust: "ca.pem",
+                certificates: "certificates",
+                group: "g",
+                environment: "sandbox",
+                bundle: "com.example.bench",
+                spread: 1,
+                shards: 1,
+                connectionsPerTopic: 1,
+                confirmationWindowSeconds: 1,
+                dedupeWindowSeconds: 0,
+                hasTokenState: true,
+                hasFilter: true,
+                transport: transport
+            ).yaml
+        }
+        #expect(!configuration(nil).contains("transport"))
+        #expect(configuration("http2").contains("\n    trust: ca.pem\n    transport: http2\ncertificates:"))
+    }
+
     @Test("The report is one line of JSON with numbers of few digits")
     func line() throws {
         var report = Report(scenario: "single", notifications: 300_000)

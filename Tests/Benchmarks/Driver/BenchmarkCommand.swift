@@ -53,6 +53,9 @@ struct WorkerBenchmarkCommand: ParsableCommand {
     @Option(help: "The belfry executable. Default: the one beside this program.")
     var belfry: String?
 
+    @Option(help: "Another belfry executable, of an older commit for instance, whose worker takes part in every round.")
+    var beside: String?
+
     @Option(help: "Rounds; the result is their median.")
     var rounds = 5
 
@@ -80,18 +83,27 @@ struct WorkerBenchmarkCommand: ParsableCommand {
             throw ValidationError("--notifications: 1...\(most), not \(notifications)")
         }
         guard limit >= 0 else { throw ValidationError("--limit: 0 or more, not \(limit)") }
+        // Tokens and requests do not lie at the same places of Redis in every version.
+        guard beside == nil || !askRedis && !dedupe else {
+            throw ValidationError("--beside: not with --ask-redis or --dedupe: both workers use one Redis server")
+        }
     }
 
     func run() throws {
         try BenchmarkCommand.withServers(belfry: belfry) { servers in
-            let brokers =
-                try kafka.map { try servers.prepare(kafka: $0, partitions: partitions) }
-                ?? servers.startBroker(partitions: partitions)
+            // Every version makes the Kafka topics that it asks for; one that is older may ask for more of them.
+            if let kafka {
+                for program in [servers.programs.belfry, beside].compactMap(\.self) {
+                    try servers.prepare(kafka: kafka, program, partitions: partitions)
+                }
+            }
+            let brokers = try kafka ?? servers.startBroker(beside, partitions: partitions)
             var scenario = try SingleScenario(
                 servers: servers,
                 brokers: brokers,
                 worker: .init(remembers: dedupe, hasFilter: !askRedis),
-                rival: .floor
+                rival: .floor,
+                beside: beside
             )
             let report = try scenario.run(rounds: rounds, notifications: notifications)
             print(try report.line())

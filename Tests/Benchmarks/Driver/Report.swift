@@ -44,11 +44,18 @@ struct Report {
     let notifications: Int
     var worker = ContenderSamples()
     var floor = ContenderSamples()
+    /// Of a worker of another version; without values if none took part.
+    var beside = ContenderSamples()
     /// The worker's largest resident set, in MiB.
     var residentMiB = 0.0
 
     /// The worker's CPU time as a multiple of the floor's.
     var ratio: Double { worker.cpuMicroseconds.medianRatio(to: floor.cpuMicroseconds) }
+
+    /// The worker's CPU time as a multiple of that of the other version's worker; nil if none took part.
+    var besideRatio: Double? {
+        beside.cpuMicroseconds.values.isEmpty ? nil : worker.cpuMicroseconds.medianRatio(to: beside.cpuMicroseconds)
+    }
 
     /// The ratio keeps to a limit; 0 means that there is none.
     func isWithin(limit: Double) -> Bool {
@@ -72,6 +79,8 @@ struct Report {
             floorRate: rounded(floor.rate.median, digits: 0),
             floorRateSpread: floor.rate.spread.map { rounded($0, digits: 0) },
             ratio: rounded(ratio, digits: 2),
+            besideCPU: besideRatio.map { _ in rounded(beside.cpuMicroseconds.median, digits: 3) },
+            besideRatio: besideRatio.map { rounded($0, digits: 3) },
             residentMiB: rounded(residentMiB, digits: 1)
         )
         return String(decoding: try encoder.encode(fields), as: UTF8.self)
@@ -90,6 +99,8 @@ struct Report {
         let floorRate: Decimal
         let floorRateSpread: [Decimal]
         let ratio: Decimal
+        let besideCPU: Decimal?
+        let besideRatio: Decimal?
         let residentMiB: Decimal
 
         enum CodingKeys: String, CodingKey {
@@ -105,6 +116,8 @@ struct Report {
             case floorRate = "floor_rate"
             case floorRateSpread = "floor_rate_spread"
             case ratio
+            case besideCPU = "beside_cpu_us"
+            case besideRatio = "beside_ratio"
             case residentMiB = "resident_mib"
         }
     }

@@ -27,10 +27,12 @@ struct Servers {
     ///
     /// Other than the foreign brokers that run here it lets a fetch wait until there is something to fetch: with those
     /// an idle consumer spins, and CPU time says nothing.
-    func startBroker(partitions: Int) throws -> String {
+    ///
+    /// - Parameter program: a `belfry` executable, whose version knows the Kafka topics; nil: the one under test.
+    func startBroker(_ program: String? = nil, partitions: Int) throws -> String {
         let child = try start(
             "broker",
-            program: programs.belfry,
+            program: program ?? programs.belfry,
             arguments: ["broker", "--partitions", "\(partitions)"]
         )
         let line = try child.line(within: Self.startMilliseconds)
@@ -40,14 +42,17 @@ struct Servers {
         return ready.brokers
     }
 
-    /// A broker that runs already: creates the topics of the contract where they are missing. Returns its `host:port`.
-    func prepare(kafka: String, partitions: Int) throws -> String {
+    /// A broker that runs already: creates the topics of the contract where they are missing.
+    ///
+    /// - Parameters:
+    ///   - kafka: its `host:port`.
+    ///   - program: a `belfry` executable, whose version knows the Kafka topics.
+    func prepare(kafka: String, _ program: String, partitions: Int) throws {
         try run(
             "topics",
-            program: programs.belfry,
+            program: program,
             arguments: ["topics", "create", "--brokers", kafka, "--partitions", "\(partitions)"]
         )
-        return kafka
     }
 
     /// Starts a program whose stderr goes to `<name>.log`.

@@ -8,7 +8,7 @@ import Workbench
 /// Worker and floor (or another worker, which takes its place) are two processes that live through all rounds with
 /// their connections open. Between measurements both stand still (SIGSTOP), so that neither takes CPU from the other
 /// nor from the publisher; a round is published once and then taken by one after the other, the order changing from
-/// round to round.
+/// round to round. A worker of another version may be the third.
 struct SingleScenario {
     private enum Setting {
         static let environment = "sandbox"
@@ -49,23 +49,40 @@ struct SingleScenario {
         case workerWithoutTokenState
     }
 
+    /// A process that takes every round.
+    private struct Contender {
+        let process: ChildProcess
+        let samples: WritableKeyPath<Report, ContenderSamples>
+        /// Notifications that it has taken.
+        var taken = 0
+    }
+
     private let servers: Servers
     private let brokers: String
+    private let redis: String
+    private let pki: URL
     private let sink: Sink
     private let worker: ChildProcess
     private let floor: ChildProcess
     private let setting: Worker
+    /// Another `belfry`, whose worker takes part as well.
+    private let besideProgram: String?
+    private var contenders: [Contender] = []
     /// Notifications published so far; the next one's number.
     private var published = 0
 
     /// Starts what is missing, and leaves the floor standing still.
-    init(servers: Servers, brokers: String, worker setting: Worker, rival: Rival) throws {
+    ///
+    /// - Parameter beside: another `belfry` executable, of an older commit for instance; its worker gets the same
+    ///   configuration, which names no key that came later.
+    init(servers: Servers, brokers: String, worker setting: Worker, rival: Rival, beside: String? = nil) throws {
         self.servers = servers
         self.setting = setting
         self.brokers = brokers
+        besideProgram = beside
         say("starting")
-        let redis = try servers.startRedis()
-        let pki = try Self.makeCertificates(servers)
+        redis = try servers.startRedis()
+        pki = try Self.makeCertificates(servers)
         sink = try Sink(servers: servers, pki: pki)
         try Self.registerTokens(servers, redis: redis)
         if setting.tombstones > 0 {
@@ -79,6 +96,7 @@ struct SingleScenario {
             floor = try Self.startWorker(
                 "plain",
                 servers,
+                program: servers.programs.belfry,
                 brokers: brokers,
                 redis: redis,
                 sink: sink,
@@ -90,6 +108,7 @@ struct SingleScenario {
         worker = try Self.startWorker(
             "worker",
             servers,
+            program: servers.programs.belfry,
             brokers: brokers,
             redis: redis,
             sink: sink,
@@ -102,42 +121,70 @@ struct SingleScenario {
     mutating func run(rounds: Int, notifications: Int) throws -> Report {
         try warmUp()
         var report = Report(scenario: setting.remembers ? "single-dedupe" : "single", notifications: notifications)
-        let contenders: [(ChildProcess, WritableKeyPath<Report, ContenderSamples>)] = [
-            (worker, \.worker), (floor, \.floor),
-        ]
         for round in 0..<rounds {
             try publish(notifications)
-            for (contender, samples) in round.isMultiple(of: 2) ? contenders : contenders.reversed() {
-                let (rate, cpu) = try measure(contender, notifications: notifications)
-                say("round \(round + 1): \(contender.name) \(Int(rate))/s, \(cpu) us of CPU each")
-                report[keyPath: samples].rate.add(rate)
-                report[keyPath: samples].cpuMicroseconds.add(cpu)
+            for contender in round.isMultiple(of: 2) ? contenders : contenders.reversed() {
+                let (rate, cpu) = try measure(contender.process, notifications: notifications)
+                say("round \(round + 1): \(contender.process.name) \(Int(rate))/s, \(cpu) us of CPU each")
+                report[keyPath: contender.samples].rate.add(rate)
+                report[keyPath: contender.samples].cpuMicroseconds.add(cpu)
             }
         }
         report.residentMiB = try worker.residentPeakMiB()
         return report
     }
 
-    /// Publishes small rounds until the worker's group has settled: every shard sends, and a round arrives exactly
-    /// once. Then lets the floor take them.
+    /// Publishes small rounds until the groups of the workers have settled. Then lets everybody take what is left.
     private mutating func warmUp() throws {
         say("warming up")
+        try settle(Contender(process: worker, samples: \.worker))
+        if let besideProgram {
+            let beside = try Self.startWorker(
+                "beside",
+                servers,
+                program: besideProgram,
+                brokers: brokers,
+                redis: redis,
+                sink: sink,
+                pki: pki,
+                setting: setting
+            )
+            try settle(Contender(process: beside, samples: \.beside))
+        }
+        contenders.append(Contender(process: floor, samples: \.floor))
+        for index in contenders.indices { try catchUp(&contenders[index]) }
+    }
+
+    /// Publishes small rounds until a worker's group has settled: every shard sends, and a round arrives exactly once.
+    /// Leaves it standing still.
+    private mutating func settle(_ contender: Contender) throws {
         let connections = try sink.totals().connections + Setting.shards * Setting.connectionsPerTopic
         var isSettled = false
+        var contender = contender
         for _ in 0..<Limit.warmUpAttempts where !isSettled {
-            let expected = try sink.totals().notifications + Setting.warmUpNotifications
             try publish(Setting.warmUpNotifications)
-            let seen = try awaitQuiet(after: expected, from: worker)
+            let expected = try sink.totals().notifications + published - contender.taken
+            let seen = try awaitQuiet(after: expected, from: contender.process)
             isSettled = seen.notifications == expected && seen.connections == connections
+            contender.taken = published
         }
         guard isSettled else {
-            throw BenchmarkError("worker: not all shards send, or not once, after \(Limit.warmUpAttempts) small rounds")
+            throw BenchmarkError(
+                "\(contender.process.name): not all shards send, or not once, after \(Limit.warmUpAttempts) small rounds"
+            )
         }
-        try worker.pause()
-        let expected = try sink.totals().notifications + published
-        try floor.resume()
-        _ = try awaitQuiet(after: expected, from: floor)
-        try floor.pause()
+        try contender.process.pause()
+        contenders.append(contender)
+    }
+
+    /// Lets a contender take what was published while it stood still.
+    private func catchUp(_ contender: inout Contender) throws {
+        guard contender.taken < published else { return }
+        let expected = try sink.totals().notifications + published - contender.taken
+        try contender.process.resume()
+        _ = try awaitQuiet(after: expected, from: contender.process)
+        try contender.process.pause()
+        contender.taken = published
     }
 
     /// Waits until at least so many notifications have arrived, and then until nothing arrives any more: a broker that
@@ -252,6 +299,7 @@ extension SingleScenario {
     private static func startWorker(
         _ name: String,
         _ servers: Servers,
+        program: String,
         brokers: String,
         redis: String,
         sink: Sink,
@@ -279,7 +327,7 @@ extension SingleScenario {
         try servers.workspace.write(configuration.yaml, to: "\(name).yaml")
         return try servers.start(
             name,
-            program: servers.programs.belfry,
+            program: program,
             arguments: ["worker", "--config", servers.workspace.file("\(name).yaml").path]
         )
     }

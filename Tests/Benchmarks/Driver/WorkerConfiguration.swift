@@ -17,8 +17,9 @@ struct WorkerConfiguration {
     let hasTokenState: Bool
     /// As by default; without it Redis is asked for every token, as the floor does.
     let hasFilter: Bool
-    /// The gateway's interface: `binary` or `http2`.
-    var transport = "binary"
+    /// The gateway's interface: `binary` or `http2`; nil: the key is left out, which means `binary`, and is understood
+    /// by versions that know no other.
+    var transport: String?
 
     /// The file's text.
     var yaml: String {
@@ -30,8 +31,7 @@ struct WorkerConfiguration {
         environments:
           \(environment):
             gateways: ["127.0.0.1:\(gatewayPort)"]
-            trust: \(trust)
-            transport: \(transport)
+            trust: \(trust)\(transport.map { "\n    transport: \($0)" } ?? "")
         certificates:
           directory: \(certificates)
         worker:
