@@ -4,8 +4,27 @@ import Workbench
 /// The log of the workers: JSON lines on standard error.
 public enum WorkerLog {
     private struct Line: Decodable {
+        /// RFC 3339, in UTC.
+        var time: String?
         var message: String
         var metadata: [String: String]?
+
+        /// Partitions that the line names.
+        var partitions: Set<Int32> {
+            Set((metadata?["partitions"] ?? "").split { !$0.isNumber }.compactMap { Int32($0) })
+        }
+    }
+
+    /// Partitions that a worker gave back or lost at one time.
+    public struct Loss: Equatable, Sendable {
+        /// UNIX seconds.
+        public var second: UInt32
+        public var partitions: Set<Int32>
+
+        public init(second: UInt32, partitions: Set<Int32>) {
+            self.second = second
+            self.partitions = partitions
+        }
     }
 
     /// The sum of a counter over the last words of all shards of these workers.
@@ -27,18 +46,45 @@ public enum WorkerLog {
 
     /// The partitions of each shard; what was given back is not among them.
     private static func shards(of worker: ChildProcess) -> [String: Set<Int32>] {
+        holdings(in: worker.log, by: "shard")
+    }
+
+    /// Everything that a worker gave back or lost, by what it wrote so far.
+    public static func losses(of worker: ChildProcess) -> [Loss] { losses(in: worker.log) }
+
+    static func losses(in log: String) -> [Loss] {
+        lines(of: log).compactMap { line in
+            guard isLoss(line), let time = line.time, let date = try? Date(time, strategy: Self.time) else {
+                return nil
+            }
+            return Loss(second: UInt32(date.timeIntervalSince1970), partitions: line.partitions)
+        }
+    }
+
+    /// The partitions of a Kafka topic that a registrar or harvester has now, by what it wrote so far.
+    public static func partitions(of topic: String, appliedBy role: ChildProcess) -> Set<Int32> {
+        holdings(in: role.log, by: "source")[topic] ?? []
+    }
+
+    /// The partitions that a log says are held, by the value of a key of its lines.
+    static func holdings(in log: String, by key: String) -> [String: Set<Int32>] {
         var partitions: [String: Set<Int32>] = [:]
-        for line in lines(of: worker.log) {
-            guard let shard = line.metadata?["shard"], let list = line.metadata?["partitions"] else { continue }
-            let named = Set(list.split { !$0.isNumber }.compactMap { Int32($0) })
-            switch line.message {
-            case "partitions assigned": partitions[shard, default: []].formUnion(named)
-            case "partitions revoked", "partitions lost": partitions[shard]?.subtract(named)
-            default: break
+        for line in lines(of: log) {
+            guard let holder = line.metadata?[key] else { continue }
+            if line.message == "partitions assigned" {
+                partitions[holder, default: []].formUnion(line.partitions)
+            } else if isLoss(line) {
+                partitions[holder]?.subtract(line.partitions)
             }
         }
         return partitions
     }
+
+    private static func isLoss(_ line: Line) -> Bool {
+        line.message == "partitions revoked" || line.message == "partitions lost"
+    }
+
+    private static let time = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
 
     /// Address of a worker's operations endpoint; nil before it listens.
     public static func operationsAddress(of worker: ChildProcess) -> String? {
