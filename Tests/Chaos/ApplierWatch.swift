@@ -78,8 +78,14 @@ final class ApplierWatch: Sendable {
 
     // MARK: Events
 
-    func signalled(_ member: RoleFleet.Member, of role: ChaosRole, by signal: TakeoverMeter.Signal) {
-        state.withLock { $0.takeovers.signalled(member.clientID, by: signal, Self.places(of: role), now: now) }
+    /// A member is about to be signalled.
+    ///
+    /// - Parameter holds: it has the partitions of its role; else it stands by, or that is not known.
+    func signalled(_ member: RoleFleet.Member, of role: ChaosRole, by signal: TakeoverMeter.Signal, holds: Bool) {
+        state.withLock {
+            let places = Self.places(of: role)
+            $0.takeovers.signalled(member.clientID, by: signal, places, holds: holds, now: now)
+        }
     }
 
     func ended(_ member: RoleFleet.Member) {

@@ -13,8 +13,8 @@ struct NotificationPlace: Equatable, Sendable {
 /// both are due an outcome. Outcomes are deduplicated by (partition, offset, token index). What the gateway accepted is
 /// told apart by (token, number of the record).
 ///
-/// Memory: five bits and the 40 bytes of its record's share per notification: below 10 bytes each at 50 tokens a
-/// record.
+/// Memory: five bits, the 40 bytes of its record's share and 8 bytes for each outcome per notification: below 20 bytes
+/// each at 50 tokens a record, for as long as few outcomes come twice.
 struct ChaosBooks {
     let stream: RequestStream
 
@@ -42,6 +42,18 @@ struct ChaosBooks {
         var isInLog = false
     }
 
+    /// An outcome, the first one of its notification or another.
+    private struct Settlement {
+        var number: UInt32
+        /// Since the first one.
+        var seconds: UInt16
+        var token: UInt8
+    }
+
+    /// In the order in which they were met.
+    private var settlements: [Settlement] = []
+    /// UNIX seconds.
+    private var firstSettlement: UInt32 = 0
     /// By partition and offset.
     private var entries: [[Entry]]
     /// By partition: the highest number met in its log.
@@ -97,13 +109,19 @@ struct ChaosBooks {
         }
     }
 
-    mutating func note(_ outcome: PushOutcome) {
+    /// An outcome message stands in push.outcomes.
+    ///
+    /// - Parameter second: when it was met there, UNIX seconds; does not fall from call to call.
+    mutating func note(_ outcome: PushOutcome, at second: UInt32) {
         guard let number = UInt32(outcome.requestID), enter(number, outcome.sourcePartition, outcome.sourceOffset),
             Int(outcome.tokenIndex) < stream.record(number).count
         else {
             strange += 1
             return
         }
+        if settlements.isEmpty { firstSettlement = second }
+        let seconds = UInt16(clamping: Int(second) - Int(firstSettlement))
+        settlements.append(Settlement(number: number, seconds: seconds, token: UInt8(outcome.tokenIndex)))
         let entry = entries[Int(outcome.sourcePartition)][Int(outcome.sourceOffset)]
         if settled.insert(entry.firstBit + Int(outcome.tokenIndex)) {
             kinds[outcome.kind, default: 0] += 1
@@ -124,7 +142,7 @@ struct ChaosBooks {
     ///   for a record that stands there more than once.
     @discardableResult
     mutating func noteAccepted(number: UInt32, device: UInt32, topic: Int) -> NotificationPlace? {
-        guard let index = index(number: number, device: device, topic: topic) else {
+        guard let index = token(number: number, device: device, topic: topic) else {
             strange += 1
             return nil
         }
@@ -134,7 +152,7 @@ struct ChaosBooks {
 
     /// The place in the log of a record's notification to a device; nil if it stands nowhere, or more than once.
     func place(number: UInt32, device: UInt32, topic: Int) -> NotificationPlace? {
-        guard let index = index(number: number, device: device, topic: topic), !replayed.contains(number) else {
+        guard let index = token(number: number, device: device, topic: topic), !replayed.contains(number) else {
             return nil
         }
         let record = records[Int(number) - 1]
@@ -143,14 +161,40 @@ struct ChaosBooks {
         return NotificationPlace(partition: record.partition, position: position)
     }
 
+    // MARK: Looking back
+
+    /// The records that stand in the log once, by partition and offset.
+    var log: [RepeatAudit.Entry] {
+        entries.indices.flatMap { partition in
+            entries[partition].filter { $0.isInLog && !replayed.contains($0.number) }.map { entry in
+                let record = stream.record(entry.number)
+                return RepeatAudit.Entry(
+                    number: entry.number,
+                    topic: record.topic,
+                    partition: Int32(partition),
+                    count: record.count
+                )
+            }
+        }
+    }
+
+    /// Outcomes that were met, in order.
+    var outcomesMet: Int { settlements.count }
+
+    /// - Parameter index: below ``outcomesMet``.
+    func outcome(met index: Int) -> (number: UInt32, token: Int, second: UInt32) {
+        let outcome = settlements[index]
+        return (outcome.number, Int(outcome.token), firstSettlement + UInt32(outcome.seconds))
+    }
+
     /// A record's notification to a device had an outcome other than being accepted.
     func hasEnded(number: UInt32, device: UInt32, topic: Int) -> Bool {
-        guard let index = index(number: number, device: device, topic: topic) else { return false }
+        guard let index = token(number: number, device: device, topic: topic) else { return false }
         return ended[records[Int(number) - 1].firstBit + index]
     }
 
-    /// Of a device's token in a record that was made; nil for any other.
-    private func index(number: UInt32, device: UInt32, topic: Int) -> Int? {
+    /// Index of a device's token in a record that was made; nil for any other.
+    func token(number: UInt32, device: UInt32, topic: Int) -> Int? {
         guard number >= 1, Int(number) <= records.count else { return nil }
         return stream.index(of: device, topic: topic, in: stream.record(number))
     }

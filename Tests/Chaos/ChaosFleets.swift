@@ -8,6 +8,10 @@ final class ChaosFleets {
     let meter: WorkerMeter
     private let fleets: [ChaosRole: RoleFleet]
     private let watch: ApplierWatch
+    /// When the group of the workers had to form anew, one of them stood still, or the broker left.
+    private var groupChanges: [OwnershipEnds.End] = []
+    /// Standbys are signalled once in so many times.
+    private static let standbyTurns = 4
 
     /// `max.poll.interval.ms`, which is also how long the broker lets a group wait for a member that does not join
     /// again. With the broker used here a group now and then does wait although all have asked to join; by default that
@@ -52,10 +56,10 @@ final class ChaosFleets {
 
     /// Starts as many of each as the schedule begins with.
     func start() throws {
-        for _ in 0..<ChaosSchedule.workersAtStart { try self[.worker].start() }
+        for _ in 0..<ChaosSchedule.workersAtStart { try start(.worker) }
         for _ in 0..<StandbyTrack.members {
-            try self[.registrar].start()
-            try self[.harvester].start()
+            try start(.registrar)
+            try start(.harvester)
         }
     }
 
@@ -68,14 +72,67 @@ final class ChaosFleets {
             == workers.count * LocalPipeline.Options.shards
     }
 
+    func start(_ role: ChaosRole) throws {
+        noteChange(of: role)
+        try self[role].start()
+    }
+
     /// `kill -9` of one of those that run.
     func kill(_ role: ChaosRole, _ pick: Int) {
-        self[role].kill(pick) { watch.signalled($0, of: role, by: .kill) }
+        noteChange(of: role)
+        let target = target(role, pick)
+        self[role].kill(target.pick) { watch.signalled($0, of: role, by: .kill, holds: target.holds) }
     }
 
     /// SIGTERM to one of those that run; does not wait.
     func stop(_ role: ChaosRole, _ pick: Int) {
-        self[role].stop(pick) { watch.signalled($0, of: role, by: .stop) }
+        noteChange(of: role)
+        let target = target(role, pick)
+        self[role].stop(target.pick) { watch.signalled($0, of: role, by: .stop, holds: target.holds) }
+    }
+
+    /// SIGSTOP to a worker that runs.
+    func freezeWorker(_ pick: Int) {
+        noteChange(of: .worker)
+        self[.worker].freeze(pick)
+        for member in self[.worker].frozen { meter.pause(member.clientID) }
+    }
+
+    /// SIGCONT to the workers that stand still.
+    func thawWorkers() {
+        noteChange(of: .worker)
+        for member in self[.worker].frozen { meter.watch(member.clientID, member.process) }
+        self[.worker].thaw()
+    }
+
+    /// The member of a role that is to be signalled. Where one stands by, it is the one that has the partition: nothing
+    /// can be measured of the other.
+    private func target(_ role: ChaosRole, _ pick: Int) -> (pick: Int, holds: Bool) {
+        let running = self[role].running
+        guard let topic = role.applies?.topic,
+            let holder = running.firstIndex(where: {
+                !WorkerLog.partitions(of: topic, appliedBy: $0.process).isEmpty
+            })
+        else { return (pick, false) }
+        let isStandbyDue = pick % Self.standbyTurns == Self.standbyTurns - 1 && running.count > 1
+        return isStandbyDue ? (holder + 1, false) : (holder, true)
+    }
+
+    /// Nothing can be committed from now on.
+    func brokerLeaves() {
+        noteChange(of: .worker)
+    }
+
+    private func noteChange(of role: ChaosRole) {
+        if role == .worker { groupChanges.append(OwnershipEnds.End(second: CommitWatch.now)) }
+    }
+
+    /// When partitions of push.requests changed hands. Each change of the group may move any of them.
+    var ownershipEnds: [OwnershipEnds.End] {
+        groupChanges
+            + self[.worker].everStarted.flatMap { WorkerLog.losses(of: $0.process) }.map {
+                OwnershipEnds.End(second: $0.second, partitions: $0.partitions)
+            }
     }
 
     func brokerForgotMembers() {

@@ -17,7 +17,7 @@ extension ChaosReport {
             ),
             lost: lost,
             duplicates: truth.accepted - gatewayDistinct,
-            duplicatesExcess: truth.excess,
+            duplicatesExcess: duplicatesExcess,
             resent: resent,
             presumedWrong: presumedWrong,
             orderViolations: truth.orderViolations,

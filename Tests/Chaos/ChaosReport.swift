@@ -31,9 +31,16 @@ struct ChaosReport {
     /// Presumed and never accepted, or found out by the worker when an answer came late.
     var presumedWrong: Int { presumedWrongCounted + books.presumedWrongly }
 
+    /// Acceptances that invariant 3 does not allow.
+    var duplicatesExcess: Int { truth.excess + truth.unstored }
+
+    /// A late answer has what was presumed sent again, though it had its outcome.
+    private var mayRepeatOutcomes: Bool { mayPresumeWrongly && presumedWrong > 0 }
+
     var passes: Bool {
         lost == 0 && truth.orderViolations == 0 && books.published == books.outcomes && truth.excess == 0
-            && (mayPresumeWrongly || presumedWrong == 0) && tokens.passes && complaints.isEmpty
+            && (mayRepeatOutcomes || truth.unstored == 0) && (mayPresumeWrongly || presumedWrong == 0)
+            && tokens.passes && complaints.isEmpty
     }
 }
 
@@ -61,6 +68,7 @@ extension ChaosReport {
             file: acceptedLog,
             books: &books,
             commits: commits,
+            ends: OwnershipEnds(partitions: ChaosServers.partitions, fleets.ownershipEnds),
             refusals: Self.refusals(faults: stats.faults, rejected: stats.rejected, over: options.transport)
         )
         self.init(
@@ -81,6 +89,7 @@ extension ChaosReport {
             complaints: fleets.complaints + Self.complaints(of: books, truth, commits, accepted: stats.accepted)
                 + Self.unproven(books.kinds, over: options.transport) + tokens.complaints
         )
+        if !mayRepeatOutcomes { complaints += truth.unstoredExamples }
     }
 
     /// Good notifications that the gateway was made to refuse for good; as many may be accepted late.

@@ -70,6 +70,8 @@ final class ChaosRun {
 
     /// Ends everything that was started. Idempotent.
     func stop() {
+        // One that stands still would not hear that it is to end.
+        fleets.thawWorkers()
         servers.stop()
     }
 
@@ -153,7 +155,9 @@ final class ChaosRun {
         switch action {
         case .kill(let role, let pick): fleets.kill(role, pick)
         case .stop(let role, let pick): fleets.stop(role, pick)
-        case .start(let role): try fleets[role].start()
+        case .start(let role): try fleets.start(role)
+        case .freeze(let pick): fleets.freezeWorker(pick)
+        case .thaw: fleets.thawWorkers()
         case .stopBroker: try stopBroker()
         case .startBroker: try startBroker()
         case .stopRedis:
@@ -186,6 +190,7 @@ final class ChaosRun {
             $0.isBrokerUp = false
         }
         tokens.watch.serverLeft()
+        fleets.brokerLeaves()
         let clients = fleets.processes
         for client in clients { client.signal(SIGSTOP) }
         defer {
@@ -251,7 +256,7 @@ final class ChaosRun {
             acceptedLog: acceptedLog,
             commits: commits.seen,
             stats: stats,
-            tokens: try tokens.result(tokenBooks),
+            tokens: try tokens.result(tokenBooks, seconds: options.seconds),
             fleets: fleets,
             actions: actions,
             longestOutage: servers.broker.longestOutage

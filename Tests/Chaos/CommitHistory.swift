@@ -48,6 +48,11 @@ struct CommitHistory: Sendable {
     /// time since its last commit.
     let patienceSeconds: UInt32
 
+    /// Bounds of repetitions of which nothing was stored: an outcome is followed by a commit within the patience.
+    var repeatBounds: RepeatAudit.Bounds {
+        RepeatAudit.Bounds(delaySeconds: delaySeconds, reachSeconds: patienceSeconds + delaySeconds)
+    }
+
     init(partitions: Int, delaySeconds: UInt32, patienceSeconds: UInt32) {
         entries = Array(repeating: [], count: partitions)
         texts = Array(repeating: "", count: partitions)

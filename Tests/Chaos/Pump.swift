@@ -206,7 +206,7 @@ final class Pump {
         guard let outcome = try? RequestDecoding.decode(PushOutcome.self, from: message.value, as: .protobuf) else {
             return fail("a message in \(names.outcomes) is no outcome")
         }
-        books.note(outcome)
+        books.note(outcome, at: CommitWatch.now)
     }
 
     // MARK: Forgetting

@@ -17,6 +17,8 @@ final class RoleFleet {
     /// Called when a member that was killed or told to stop has ended.
     var onEnd: (Member) -> Void = { _ in }
     private(set) var running: [Member] = []
+    /// Made to stand still.
+    private(set) var frozen: [Member] = []
     /// Told to stop.
     private(set) var stopping: [Member] = []
     private(set) var killed: [Member] = []
@@ -40,7 +42,10 @@ final class RoleFleet {
         self.launch = launch
     }
 
-    /// All that may be at work.
+    /// All of them, whatever became of them.
+    var everStarted: [Member] { running + frozen + stopping + killed }
+
+    /// All that may be at work; one that stands still is not.
     var processes: [ChildProcess] { (running + stopping).map(\.process) }
 
     func start() throws {
@@ -54,7 +59,7 @@ final class RoleFleet {
     /// - Parameters:
     ///   - pick: which of those that run, modulo their number.
     ///   - signalling: told the member just before.
-    func kill(_ pick: Int, signalling: (Member) -> Void = { _ in }) {
+    func kill(_ pick: Int, signalling: (Member) -> Void) {
         guard let member = take(pick) else { return }
         signalling(member)
         member.process.kill()
@@ -69,6 +74,25 @@ final class RoleFleet {
         signalling(member)
         member.process.signal(SIGTERM)
         stopping.append(member)
+    }
+
+    /// Makes one of those that run stand still (SIGSTOP), with its connections open. Its session ends meanwhile.
+    func freeze(_ pick: Int) {
+        guard let member = take(pick) else { return }
+        member.process.signal(SIGSTOP)
+        frozen.append(member)
+        ghosts.append((member.clientID, .now + Self.session))
+    }
+
+    /// Lets all that stand still go on (SIGCONT).
+    func thaw() {
+        for member in frozen {
+            // It joins again under its name.
+            ghosts.removeAll { $0.clientID == member.clientID }
+            member.process.signal(SIGCONT)
+        }
+        running += frozen
+        frozen = []
     }
 
     private func take(_ pick: Int) -> Member? {
@@ -114,6 +138,7 @@ final class RoleFleet {
 
     /// Stops all that run and waits for all that were told to.
     func stopAll() {
+        thaw()
         while !running.isEmpty { stop(0) }
         for member in stopping {
             let code = (try? member.process.wait(within: Self.patience)) ?? -1

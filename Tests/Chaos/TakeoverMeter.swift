@@ -6,7 +6,7 @@ import KafkaClient
 /// Time counts only while something waits in the partition, and while every server is there and has been for a while.
 /// Pure: times are durations since the beginning of the run, and do not fall from call to call.
 struct TakeoverMeter: Sendable {
-    enum Signal: String, Sendable {
+    enum Signal: String, CaseIterable, Sendable {
         case kill
         case stop
 
@@ -25,6 +25,8 @@ struct TakeoverMeter: Sendable {
         var member: String
         var signal: Signal
         var place: KafkaTopicPartition
+        /// The member had the partition; else it stood by, or that was not known.
+        var heldPlace = true
         /// The time that counts.
         var time = Duration.zero
     }
@@ -58,10 +60,18 @@ struct TakeoverMeter: Sendable {
 
     /// A member is about to be signalled.
     ///
-    /// - Parameter places: the partitions of its group.
-    mutating func signalled(_ member: String, by signal: Signal, _ places: [KafkaTopicPartition], now: Duration) {
+    /// - Parameters:
+    ///   - places: the partitions of its group.
+    ///   - holds: the member has them.
+    mutating func signalled(
+        _ member: String,
+        by signal: Signal,
+        _ places: [KafkaTopicPartition],
+        holds: Bool,
+        now: Duration
+    ) {
         open += places.map {
-            Open(takeover: Takeover(member: member, signal: signal, place: $0), countedTo: now)
+            Open(takeover: Takeover(member: member, signal: signal, place: $0, heldPlace: holds), countedTo: now)
         }
     }
 
@@ -115,6 +125,11 @@ struct TakeoverMeter: Sendable {
     /// The longest takeover; one that is still under way counts for as long as it takes already. Nil: nobody was
     /// signalled.
     var longest: Duration? { all.map(\.time).max() }
+
+    /// Signals after which nobody was seen to take over from a member that had its partition.
+    var unmeasured: [Signal] {
+        Signal.allCases.filter { signal in !finished.contains { $0.signal == signal && $0.heldPlace } }
+    }
 
     /// Takeovers that took, or take, too long.
     var late: [Takeover] { all.filter { $0.time > $0.signal.limit(session: session) } }

@@ -19,6 +19,11 @@ final class TokenTrial {
         var strangeTuples: Int
         var audit: TokenBooks.Audit
         var takeovers: TakeoverMeter
+        /// Of publishing under faults.
+        var seconds: Int
+
+        /// A run that is so long sees takeovers after both signals.
+        static let secondsWithTakeovers = 120
 
         var passes: Bool { audit.registrationsLost == 0 && audit.feedbackLost == 0 && complaints.isEmpty }
 
@@ -29,6 +34,11 @@ final class TokenTrial {
             if feedback == 0 { complaints.append("no feedback was harvested: this run proves nothing") }
             if strangeTuples > 0 { complaints.append("\(strangeTuples) tuples are of tokens that no device has") }
             if audit.strange > 0 { complaints.append("\(audit.strange) tokens are in a state that nobody asked for") }
+            if seconds >= Self.secondsWithTakeovers {
+                complaints += takeovers.unmeasured.map {
+                    "takeover: none from a member that had its partition was seen to its end after a \($0.rawValue)"
+                }
+            }
             return complaints
                 + takeovers.late.map { late in
                     "takeover: \(late.place) stood still for \(late.time) after the \(late.signal.rawValue) of \(late.member)"
@@ -119,7 +129,7 @@ final class TokenTrial {
     /// nothing more is published.
     func isApplied() -> Bool {
         guard board.read().areRegistrationsAcknowledged else { return false }
-        // What the last looks saw may be older than the last acknowledgement.
+        // The last looks may be older than the last acknowledgement.
         guard let looksAtEnd else {
             self.looksAtEnd = watch.looks + 2
             return false
@@ -141,8 +151,10 @@ final class TokenTrial {
 
     /// Compares with Redis.
     ///
-    /// - Parameter books: as they were when everybody had stopped.
-    func result(_ books: TokenBooks) throws -> Result {
+    /// - Parameters:
+    ///   - books: as they were when everybody had stopped.
+    ///   - seconds: of publishing under faults.
+    func result(_ books: TokenBooks, seconds: Int) throws -> Result {
         let tuplesDue = due.filter { ApplierWatch.places(of: .harvester).contains($0.key) }
         return Result(
             registrations: books.registrations,
@@ -152,7 +164,8 @@ final class TokenTrial {
                 try states(books),
                 due: Dictionary(uniqueKeysWithValues: tuplesDue.map { ($0.key.partition, $0.value) })
             ),
-            takeovers: takeovers ?? watch.takeovers
+            takeovers: takeovers ?? watch.takeovers,
+            seconds: seconds
         )
     }
 

@@ -14,10 +14,15 @@ struct TruthAudit {
     /// Acceptances that nothing allows: repetitions of what was stored as done, and what was sent while nobody might
     /// send.
     private(set) var excess = 0
+    /// Of the others, repetitions of what had its outcome so long ago that it should have been stored as done: see
+    /// ``RepeatAudit``.
+    private(set) var unstored = 0
     /// By kind of violation.
     private(set) var violations: [String: Int] = [:]
     /// The first few, in words.
     private(set) var examples: [String] = []
+    /// The first few of ``unstored``, in words.
+    private(set) var unstoredExamples: [String] = []
     /// The first few of those that came late, which are no violation unless they are too many.
     private var lateExamples: [String] = []
 
@@ -45,12 +50,21 @@ struct TruthAudit {
     ///   - file: see ``AcceptedLogFile``.
     ///   - books: told every acceptance.
     ///   - commits: what the broker had stored of the workers' progress, and when.
+    ///   - ends: when partitions changed hands.
     ///   - refusals: how many good notifications the gateway was made to refuse; as many may be accepted late.
-    init(file: String, books: inout ChaosBooks, commits: CommitHistory, refusals: Int) throws {
+    init(
+        file: String,
+        books: inout ChaosBooks,
+        commits: CommitHistory,
+        ends: OwnershipEnds,
+        refusals: Int
+    ) throws {
         var topics: [[Acceptance]] = []
         var indices: [Int?] = []
         let known = books.stream.topics
         let hashes = known.map { TopicHash(bundleID: $0, environment: "") }
+        var repeats = RepeatAudit(commits.repeatBounds, ends: ends, log: books.log)
+        var outcomesTold = 0
         try AcceptedLogFile.read(file) { names in
             indices = names.map { known.firstIndex(of: $0) }
             topics = Array(repeating: [], count: names.count)
@@ -59,7 +73,16 @@ struct TruthAudit {
                 throw ChaosError("\(file) names topic \(record.topic), which it does not list")
             }
             let repeated = books.noteAccepted(number: record.mark, device: record.device, topic: topic)
-            judge(repeated, hashes[topic], record, commits)
+            while outcomesTold < books.outcomesMet {
+                let outcome = books.outcome(met: outcomesTold)
+                guard outcome.second + commits.delaySeconds <= record.unixSeconds else { break }
+                repeats.noteOutcome(number: outcome.number, token: outcome.token, second: outcome.second)
+                outcomesTold += 1
+            }
+            let token = books.token(number: record.mark, device: record.device, topic: topic)
+            let isAllowed =
+                token.map { repeats.accepts(number: record.mark, token: $0, second: record.unixSeconds) } ?? true
+            judge(repeated, isAllowed, hashes[topic], record, commits)
             topics[record.topic].append(Acceptance(record))
         }
         for (index, list) in topics.enumerated() {
@@ -74,8 +97,11 @@ struct TruthAudit {
 
     /// A notification that is not behind its cursor and not marked done may be sent again, and nothing else; nothing at
     /// all may be sent for long while commits are not answered.
+    ///
+    /// - Parameter isAllowed: see ``RepeatAudit``.
     private mutating func judge(
         _ repeated: NotificationPlace?,
+        _ isAllowed: Bool,
         _ topic: TopicHash,
         _ record: AcceptedLogFile.Record,
         _ commits: CommitHistory
@@ -84,13 +110,17 @@ struct TruthAudit {
             repeated.map {
                 commits.isDone($0.position, topic: topic, partition: $0.partition, before: record.unixSeconds)
             } ?? false
-        guard isDone || commits.isUnpermitted(at: record.unixSeconds) else { return }
-        excess += 1
-        guard examples.count < Self.exampleLimit else { return }
-        examples.append(
-            "invariant 3: number \(record.mark), device \(record.device), accepted at \(record.unixSeconds), "
-                + (isDone ? "was stored as done before" : "was sent while no commit was answered")
-        )
+        let acceptance = "number \(record.mark), device \(record.device), accepted at \(record.unixSeconds)"
+        if isDone || commits.isUnpermitted(at: record.unixSeconds) {
+            excess += 1
+            guard examples.count < Self.exampleLimit else { return }
+            let reason = isDone ? "was stored as done before" : "was sent while no commit was answered"
+            examples.append("invariant 3: \(acceptance), \(reason)")
+        } else if !isAllowed {
+            unstored += 1
+            guard unstoredExamples.count < Self.exampleLimit else { return }
+            unstoredExamples.append("invariant 3: \(acceptance), had its outcome long before others began with it")
+        }
     }
 
     private mutating func audit(_ list: [Acceptance], topic: Int, _ books: ChaosBooks, _ commits: CommitHistory) {

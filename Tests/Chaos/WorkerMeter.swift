@@ -11,6 +11,7 @@ final class WorkerMeter: Sendable {
         var process: ChildProcess
         var port: Int?
         var counters: [String: Int] = [:]
+        var isPaused = false
     }
 
     private struct State {
@@ -37,7 +38,16 @@ final class WorkerMeter: Sendable {
 
     /// From now on a worker is looked at.
     func watch(_ name: String, _ process: ChildProcess) {
-        state.withLock { $0.readings[name] = Reading(process: process) }
+        state.withLock { state in
+            var reading = state.readings[name] ?? Reading(process: process)
+            reading.isPaused = false
+            state.readings[name] = reading
+        }
+    }
+
+    /// A worker stands still and would not answer; ``watch(_:_:)`` goes on.
+    func pause(_ name: String) {
+        state.withLock { $0.readings[name]?.isPaused = true }
     }
 
     /// The last value of a counter that was seen of a worker.
@@ -53,7 +63,7 @@ final class WorkerMeter: Sendable {
 
     private func look() {
         let readings = state.withLock { $0.readings }
-        for (name, reading) in readings where reading.process.isRunning {
+        for (name, reading) in readings where reading.process.isRunning && !reading.isPaused {
             guard let port = reading.port ?? Self.port(of: reading.process) else { continue }
             // One that is about to end does not answer.
             guard let text = try? LoopbackSocket(port: port).get("/metrics") else { continue }

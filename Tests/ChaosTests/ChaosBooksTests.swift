@@ -71,7 +71,7 @@ struct ChaosBooksTests {
         _ kind: PushOutcomeKind = .presumed,
         in books: inout ChaosBooks
     ) {
-        for token in 0..<record.count { books.note(outcome(record.number, place, token: token, kind)) }
+        for token in 0..<record.count { books.note(outcome(record.number, place, token: token, kind), at: 100) }
     }
 
     /// Lets the gateway accept every notification of a record.
@@ -108,8 +108,8 @@ struct ChaosBooksTests {
         var books = ChaosBooks(stream: makeStream(), partitions: 1)
         _ = books.nextRecord()
         books.noteRecord(number: 1, partition: 0, offset: 0)
-        books.note(outcome(1, (0, 0), token: 0, .rejected))
-        books.note(outcome(1, (0, 0), token: 0, .presumed))
+        books.note(outcome(1, (0, 0), token: 0, .rejected), at: 100)
+        books.note(outcome(1, (0, 0), token: 0, .presumed), at: 100)
         #expect(books.outcomes == 1)
         #expect(books.repeated == 1)
         #expect(books.kinds == [.rejected: 1])
@@ -150,20 +150,38 @@ struct ChaosBooksTests {
         var books = ChaosBooks(stream: makeStream(), partitions: 1)
         let record = books.nextRecord()
         books.noteRecord(number: 1, partition: 0, offset: 0)
-        books.note(outcome(1, (0, 0), token: record.count))
-        books.note(outcome(9, (0, 1), token: 0))
-        books.note(outcome(1, (7, 0), token: 0))
-        books.note(outcome(1, (0, -1), token: 0))
-        books.note(outcome(1, (0, 1 << 40), token: 0))
+        books.note(outcome(1, (0, 0), token: record.count), at: 100)
+        books.note(outcome(9, (0, 1), token: 0), at: 100)
+        books.note(outcome(1, (7, 0), token: 0), at: 100)
+        books.note(outcome(1, (0, -1), token: 0), at: 100)
+        books.note(outcome(1, (0, 1 << 40), token: 0), at: 100)
         books.noteAccepted(number: 9, device: 0, topic: 0)
         books.noteAccepted(number: 0, device: 0, topic: 0)
         #expect(books.strange == 7)
         #expect(books.outcomes == 0)
         // Another record where one stands already.
         _ = books.nextRecord()
-        books.note(outcome(2, (0, 0), token: 0))
+        books.note(outcome(2, (0, 0), token: 0), at: 100)
         #expect(books.strange == 8)
         #expect(books.examplesOfMissing(limit: 3).count == 1)
+    }
+
+    @Test("Looking back, every outcome is there, and every record that stands in the log once")
+    func lookingBack() {
+        var books = ChaosBooks(stream: makeStream(), partitions: 2)
+        let records = (0..<3).map { _ in books.nextRecord() }
+        books.noteRecord(number: 2, partition: 0, offset: 0)
+        books.noteRecord(number: 1, partition: 1, offset: 0)
+        books.noteRecord(number: 3, partition: 1, offset: 1)
+        books.noteRecord(number: 3, partition: 1, offset: 2)
+        books.note(outcome(1, (1, 0), token: 0, .rejected), at: 100)
+        books.note(outcome(1, (1, 0), token: 0), at: 103)
+        let expected = [(records[1], Int32(0)), (records[0], 1)].map { record, partition in
+            RepeatAudit.Entry(number: record.number, topic: record.topic, partition: partition, count: record.count)
+        }
+        #expect(books.log == expected)
+        let met = (0..<books.outcomesMet).map { books.outcome(met: $0) }
+        #expect(met.map(\.second) == [100, 103] && met.allSatisfy { $0.number == 1 && $0.token == 0 })
     }
 
     @Test("Over HTTP/2 an outcome that is presumed or unknown is a complaint, over the binary interface it is none")

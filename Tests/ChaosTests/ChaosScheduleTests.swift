@@ -75,6 +75,49 @@ struct ChaosScheduleTests {
         }
     }
 
+    @Test("A worker that stands still does so for longer than its session, beside another one, and goes on in the end")
+    func freezes() {
+        each { schedule, _ in
+            var running = ChaosSchedule.workersAtStart
+            var since: Int?
+            for event in schedule.events {
+                switch event.action {
+                case .freeze:
+                    #expect(since == nil && running > 1)
+                    since = event.milliseconds
+                case .thaw:
+                    let time = Duration.milliseconds(event.milliseconds - (since ?? event.milliseconds))
+                    #expect(time >= RoleFleet.session * 2)
+                    since = nil
+                case .kill(.worker, _), .stop(.worker, _): running -= 1
+                case .start(.worker): running += 1
+                default: continue
+                }
+                guard since != nil else { continue }
+                #expect(running > 1)
+            }
+            #expect(since == nil)
+        }
+    }
+
+    @Test("Of five minutes a while is without any change of the workers, and ends with a kill")
+    func rest() {
+        let needed = Duration.milliseconds(ChaosSchedule.restMilliseconds - 4000)
+        for seed in Self.seeds {
+            let events = ChaosSchedule(seed: seed, seconds: 300).events.filter {
+                switch $0.action {
+                case .kill(.worker, _), .stop(.worker, _), .start(.worker), .freeze, .thaw, .stopBroker: true
+                default: false
+                }
+            }
+            let hasRest = zip(events, events.dropFirst()).contains { before, after in
+                guard case .kill(.worker, _) = after.action else { return false }
+                return .milliseconds(after.milliseconds - before.milliseconds) >= needed
+            }
+            #expect(hasRest, "seed \(seed)")
+        }
+    }
+
     @Test("Of registrars and harvesters one at a time is away, and none at the end")
     func standbys() {
         each { schedule, _ in
@@ -220,7 +263,7 @@ struct ChaosScheduleTests {
             let actions = ChaosSchedule(seed: seed, seconds: 300, menu: menu).events.map(\.action)
             let faults = Set(actions.compactMap { if case .setFault(let fault) = $0 { fault } else { nil } })
             #expect(faults == Set(menu))
-            #expect(actions.contains(.stopBroker) && actions.contains(.stopRedis))
+            #expect(actions.contains(.stopBroker) && actions.contains(.stopRedis) && actions.contains(.thaw))
             #expect(actions.contains(.killMaster) && actions.contains(.closeSlot))
             for role in ChaosRole.allCases {
                 #expect(actions.contains { if case .kill(role, _) = $0 { true } else { false } })

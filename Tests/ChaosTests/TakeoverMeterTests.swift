@@ -13,8 +13,8 @@ struct TakeoverMeterTests {
         meter.look(place, committed: committed, end: 1000, now: .seconds(second))
     }
 
-    private mutating func signal(_ signal: TakeoverMeter.Signal, at second: Int) {
-        meter.signalled("one", by: signal, [Self.place], now: .seconds(second))
+    private mutating func signal(_ signal: TakeoverMeter.Signal, at second: Int, holds: Bool = true) {
+        meter.signalled("one", by: signal, [Self.place], holds: holds, now: .seconds(second))
     }
 
     @Test("A kill is measured from the signal to the first position that changes after it")
@@ -107,6 +107,45 @@ struct TakeoverMeterTests {
     func limits() {
         #expect(TakeoverMeter.Signal.stop.limit(session: .seconds(6)) == .seconds(15))
         #expect(TakeoverMeter.Signal.kill.limit(session: .seconds(6)) == .seconds(16))
+    }
+
+    @Test("A signal is measured when somebody took over from a member that had the partition, not from a standby")
+    mutating func measured() {
+        look(10, at: 1)
+        signal(.kill, at: 2, holds: false)
+        meter.ended("one")
+        look(10, at: 3)
+        look(11, at: 4)
+        #expect(meter.finished.count == 1 && meter.unmeasured == [.kill, .stop])
+        signal(.kill, at: 5)
+        meter.ended("one")
+        look(11, at: 6)
+        #expect(meter.unmeasured == [.kill, .stop], "under way")
+        look(12, at: 7)
+        #expect(meter.unmeasured == [.stop])
+    }
+
+    @Test("A run of two minutes that measured no takeover of a holder after a signal proves nothing of it")
+    mutating func complaints() {
+        func complaints(seconds: Int) -> [String] {
+            TokenTrial.Result(
+                registrations: 1,
+                feedback: 1,
+                strangeTuples: 0,
+                audit: TokenBooks.Audit(),
+                takeovers: meter,
+                seconds: seconds
+            ).complaints
+        }
+        #expect(complaints(seconds: 119) == [] && complaints(seconds: 120).count == 2)
+        look(10, at: 1)
+        for signal in TakeoverMeter.Signal.allCases {
+            self.signal(signal, at: 2)
+            meter.ended("one")
+        }
+        look(10, at: 3)
+        look(11, at: 4)
+        #expect(complaints(seconds: 120) == [])
     }
 
     @Test("Partitions are apart, and nobody signalled means nothing measured")

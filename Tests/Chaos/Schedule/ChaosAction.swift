@@ -5,6 +5,10 @@ enum ChaosAction: Hashable, Sendable {
     /// SIGTERM to one, as scaling down does.
     case stop(ChaosRole, pick: Int)
     case start(ChaosRole)
+    /// A worker stands still, for longer than its session lasts (SIGSTOP).
+    case freeze(pick: Int)
+    /// It goes on (SIGCONT).
+    case thaw
     case stopBroker
     case startBroker
     case stopRedis
@@ -29,11 +33,12 @@ enum ChaosAction: Hashable, Sendable {
         switch self {
         case .kill(let role, _): "\(role.rawValue)-kill"
         case .stop(let role, _): "\(role.rawValue)-stop"
+        case .freeze: "worker-freeze"
         case .stopBroker: "broker-outage"
         case .stopRedis: "redis-outage"
         case .killMaster: "redis-fail-over"
         case .openSlot: "slot-move"
-        case .start, .startBroker, .startRedis, .cutReplica, .reviveMaster, .closeSlot, .listFeedback, .setFault,
+        case .start, .thaw, .startBroker, .startRedis, .cutReplica, .reviveMaster, .closeSlot, .listFeedback, .setFault,
             .clearFaults:
             nil
         }

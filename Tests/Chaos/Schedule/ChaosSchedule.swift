@@ -4,6 +4,10 @@ import Workbench
 ///
 /// Tracks run side by side: one stops servers, one for each role kills, stops and starts its processes, one switches
 /// faults on and off, one lists feedback. At the end all is as it was at the beginning.
+///
+/// In the first long time without outages a worker stands still; in the next one no worker starts or ends for a while,
+/// before one is killed; and so on in turns. Only after such a rest it shows whether a worker commits: else there is
+/// always a change of the group that could have kept it from it.
 struct ChaosSchedule: Equatable, Sendable {
     struct Event: Equatable, Sendable {
         /// Since the beginning.
@@ -26,6 +30,12 @@ struct ChaosSchedule: Equatable, Sendable {
     private static let faultOn = 3000...8000
     private static let faultOff = 500...3000
     private static let betweenWorkers = 2500...9000
+    /// A worker stands still for longer than its session and the time that a new owner needs to send and to commit.
+    static let freezeMilliseconds = 15_000
+    /// See ``RepeatAudit/Bounds/reachSeconds``: longer than that, with the confirmation window and delays.
+    static let restMilliseconds = 20_000
+    /// From the beginning of a long gap to the step that belongs to it.
+    private static let afterGapStart = 500
     private static let betweenListings = 500...1500
     private static let listed = 10...60
     /// From the last listing to the end: harvesters read once a second.
@@ -48,7 +58,7 @@ struct ChaosSchedule: Equatable, Sendable {
         // Each track has randomness of its own, so that a change of one leaves the others as they were.
         let servers = ServerTrack(SeededGenerator(seed: seed ^ 0x5E4), end: end, redis: redis)
         events += servers.events
-        events += Self.workers(SeededGenerator(seed: seed ^ 0x3043), end)
+        events += Self.workers(SeededGenerator(seed: seed ^ 0x3043), end, servers.longGaps)
         for (role, salt) in [(ChaosRole.registrar, 0x4E6), (.harvester, 0x4A7)] as [(ChaosRole, UInt64)] {
             events += StandbyTrack.events(of: role, SeededGenerator(seed: seed ^ salt), beside: servers, end: end)
         }
@@ -62,13 +72,35 @@ struct ChaosSchedule: Equatable, Sendable {
 
     /// Down to one, up to four and back to three, again and again; at some of the steps a worker is killed as well and
     /// comes back.
-    private static func workers(_ random: SeededGenerator, _ end: Int) -> [Event] {
+    private static func workers(_ random: SeededGenerator, _ end: Int, _ longGaps: [Range<Int>]) -> [Event] {
         var random = random
         var events: [Event] = []
         var running = workersAtStart
         var isGrowing = false
+        var gaps = longGaps.map { $0.lowerBound + afterGapStart }[...]
+        var isRestNext = false
         var time = random.pick(1000...3000)
         while time < end {
+            if let gap = gaps.first, gap <= time {
+                gaps.removeFirst()
+                if running == workers.lowerBound {
+                    events.append(Event(gap, .start(.worker)))
+                    running += 1
+                }
+                let pick = random.pick(0...11)
+                if isRestNext {
+                    time = max(time, gap + restMilliseconds)
+                    let back = min(end, time + random.pick(1000...4000))
+                    events += [Event(time, .kill(.worker, pick: pick)), Event(back, .start(.worker))]
+                    time = back
+                } else {
+                    events += [Event(time, .freeze(pick: pick)), Event(time + freezeMilliseconds, .thaw)]
+                    time += freezeMilliseconds
+                }
+                isRestNext.toggle()
+                time += random.pick(betweenWorkers)
+                continue
+            }
             if running > workers.lowerBound, random.pick(0...1) == 0 {
                 // Back before the next step, so that the count stays what this track says.
                 let back = min(end, time + random.pick(1000...4000))
@@ -82,6 +114,8 @@ struct ChaosSchedule: Equatable, Sendable {
                 events.append(Event(time, isGrowing ? .start(.worker) : .stop(.worker, pick: random.pick(0...11))))
             }
             time += random.pick(betweenWorkers)
+            // A worker that comes back just then may be late for it.
+            if let gap = gaps.first { time = max(events.last?.milliseconds ?? 0, min(time, gap)) }
         }
         while running != workersAtStart {
             let isFew = running < workersAtStart

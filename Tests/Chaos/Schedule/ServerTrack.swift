@@ -59,6 +59,9 @@ struct ServerTrack {
         zip(gaps, gaps.dropFirst()).map { $0.upperBound..<$1.lowerBound }
     }
 
+    /// The gaps after a round.
+    var longGaps: [Range<Int>] { gaps.filter { $0.count == Self.longGap } }
+
     /// From the first event to the last one a server is away.
     private static func outage(_ turn: Turn, at time: Int, _ random: inout SeededGenerator) -> [ChaosSchedule.Event] {
         switch turn {

@@ -31,13 +31,14 @@ enum StandbyTrack {
         }
         var events: [ChaosSchedule.Event] = []
         var free = 0
-        // Long gaps see both in turns.
-        var isKillNext = random.chance(50)
+        // Both in turns; in long gaps, where a takeover is seen to its end, as well.
+        var (isKillNext, isWatchedKillNext) = (random.chance(50), random.chance(50))
         for time in times.sorted(by: { $0.milliseconds < $1.milliseconds }) {
             guard time.milliseconds >= free, time.milliseconds < end else { continue }
-            let isKill = time.isWatched ? isKillNext : random.chance(50)
-            if time.isWatched { isKillNext.toggle() }
-            let pick = random.pick(0...11)
+            let isKill = time.isWatched ? isWatchedKillNext : isKillNext
+            if time.isWatched { isWatchedKillNext.toggle() } else { isKillNext.toggle() }
+            // A watched kill hits the process that has the partition: see ``ChaosFleets``.
+            let pick = time.isWatched ? 0 : random.pick(0...11)
             let back = min(end, time.milliseconds + random.pick(away))
             events.append(.init(time.milliseconds, isKill ? .kill(role, pick: pick) : .stop(role, pick: pick)))
             events.append(.init(back, .start(role)))

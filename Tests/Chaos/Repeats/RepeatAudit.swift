@@ -1,0 +1,115 @@
+/// Works out what invariant 3 allows to be repeated, and finds what goes beyond.
+///
+/// A notification is sent again for one of two reasons:
+/// - It has had no outcome since it was sent last: its connection was cut, or whoever sent it has ended.
+/// - Somebody else has begun with the partition, from a commit that did not know of the outcome yet. The outcome, or
+///   that of an older notification of the topic in the partition, which held the cursor, came so late then that no time
+///   was left for a commit: at most ``Bounds/reachSeconds`` before the end of whoever had the partition.
+///
+/// A repetition without either is beyond what is allowed. So a worker that stops committing is found out when it has
+/// had a partition for longer than that and ends; one that sends what it knows to be done is found out at once.
+///
+/// Pure. Outcomes and acceptances are told in order of time, up to ``Bounds/delaySeconds``. Memory: 8 bytes for each
+/// notification and some 40 for each record.
+struct RepeatAudit {
+    struct Bounds: Equatable, Sendable {
+        /// Seconds that a notification may lie in sockets and in the sandbox before it is accepted; the log of
+        /// acceptances counts in whole seconds.
+        var delaySeconds: UInt32
+        /// Longest time from an outcome to the commit that says so: between two commits, and for which one may stay
+        /// unanswered.
+        var reachSeconds: UInt32
+    }
+
+    /// A record in the log of push.requests.
+    struct Entry: Equatable, Sendable {
+        /// From 1.
+        var number: UInt32
+        var topic: Int
+        var partition: Int32
+        /// Notifications.
+        var count: Int
+    }
+
+    /// The records of one topic in one partition, in the order of the log.
+    private struct Line {
+        let partition: Int32
+        /// By place: notifications that never had an outcome.
+        var open: [Int] = []
+        /// The first place with any.
+        var firstOpen = 0
+        /// By place: when something of the record had its last outcome, UNIX seconds.
+        var lastOutcome = PrefixMaximum(count: 0)
+    }
+
+    private struct Place {
+        var line: Int
+        var index: Int
+        var firstBit: Int
+        var count: Int
+    }
+
+    private let bounds: Bounds
+    private let ends: OwnershipEnds
+    private var lines: [Line] = []
+    private var places: [UInt32: Place] = [:]
+    /// By notification, UNIX seconds; 0: never.
+    private var acceptedAt: [UInt32]
+    private var settledAt: [UInt32]
+
+    /// - Parameter log: each record once, those of a partition in order of their offsets.
+    init(_ bounds: Bounds, ends: OwnershipEnds, log: [Entry]) {
+        self.bounds = bounds
+        self.ends = ends
+        var numbers: [[Int32]: Int] = [:]
+        var bits = 0
+        for entry in log {
+            let key = [Int32(entry.topic), entry.partition]
+            let line = numbers[key] ?? lines.count
+            if line == lines.count { lines.append(Line(partition: entry.partition)) }
+            numbers[key] = line
+            places[entry.number] = Place(line: line, index: lines[line].open.count, firstBit: bits, count: entry.count)
+            lines[line].open.append(entry.count)
+            bits += entry.count
+        }
+        for line in lines.indices { lines[line].lastOutcome = PrefixMaximum(count: lines[line].open.count) }
+        acceptedAt = Array(repeating: 0, count: bits)
+        settledAt = Array(repeating: 0, count: bits)
+    }
+
+    /// A notification had an outcome, its first or another one.
+    ///
+    /// - Parameters:
+    ///   - number: of its record; one that is not in the log is ignored.
+    ///   - second: UNIX seconds.
+    mutating func noteOutcome(number: UInt32, token: Int, second: UInt32) {
+        guard let place = places[number], token < place.count else { return }
+        let bit = place.firstBit + token
+        if settledAt[bit] == 0 { lines[place.line].open[place.index] -= 1 }
+        settledAt[bit] = max(settledAt[bit], second)
+        lines[place.line].lastOutcome.raise(place.index, to: second)
+        while lines[place.line].firstOpen < lines[place.line].open.count,
+            lines[place.line].open[lines[place.line].firstOpen] == 0
+        {
+            lines[place.line].firstOpen += 1
+        }
+    }
+
+    /// A notification was accepted.
+    ///
+    /// - Parameters: as for ``noteOutcome(number:token:second:)``.
+    /// - Returns: false: it is repeated, and nothing allows that.
+    mutating func accepts(number: UInt32, token: Int, second: UInt32) -> Bool {
+        guard let place = places[number], token < place.count else { return true }
+        let bit = place.firstBit + token
+        let before = acceptedAt[bit]
+        acceptedAt[bit] = max(before, second)
+        // Sent for the first time, or without an outcome since.
+        guard before > 0, settledAt[bit] > 0, settledAt[bit] >= before else { return true }
+        let line = lines[place.line]
+        guard line.firstOpen > place.index else { return true }
+        let latest = min(second, line.lastOutcome.maximum(through: place.index) + bounds.reachSeconds)
+        let earliest = before - min(before, bounds.delaySeconds)
+        return earliest <= latest && ends.contains(line.partition, in: earliest...latest)
+    }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import PipelineCore
+import PushSchemas
+import Testing
+
+@testable import belfry_chaos
+
+@Suite("What was accepted, compared with books, commits and changes of hands")
+struct TruthAuditTests {
+    private static let history = CommitHistory(partitions: 1, delaySeconds: 3, patienceSeconds: 3)
+
+    /// The first record that is published stands at offset 0 of the only partition, and its first notification is
+    /// accepted at some times, having had its outcome at 102.
+    ///
+    /// - Parameter seconds: the times, UNIX seconds.
+    private func audit(
+        at seconds: [UInt32],
+        commits: CommitHistory = history,
+        ends: [OwnershipEnds.End] = []
+    ) throws -> TruthAudit {
+        var books = ChaosBooks(stream: makeStream(), partitions: 1)
+        let record = books.nextRecord()
+        books.noteRecord(number: 1, partition: 0, offset: 0)
+        for token in 0..<record.count {
+            let outcome = PushOutcome.with {
+                $0.requestID = "1"
+                $0.tokenIndex = UInt32(token)
+                $0.kind = .presumed
+            }
+            books.note(outcome, at: 102)
+        }
+        let devices: Range<UInt32> = 0..<1000
+        let device = try #require(
+            devices.first { books.stream.index(of: $0, topic: record.topic, in: record) == 0 }
+        )
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("accepted-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var file = Array("BELFRYAL".utf8) + [1, 0, 2, 0]
+        for topic in books.stream.topics { file += [UInt8(topic.utf8.count), 0] + Array(topic.utf8) }
+        for second in seconds {
+            for number in [device, 1, second] {
+                file += withUnsafeBytes(of: number.littleEndian) { Array($0) }
+            }
+            file += [UInt8(record.topic), 0, 0, 0]
+        }
+        try Data(file).write(to: URL(fileURLWithPath: path))
+        return try TruthAudit(
+            file: path,
+            books: &books,
+            commits: commits,
+            ends: OwnershipEnds(partitions: 1, ends),
+            refusals: 0
+        )
+    }
+
+    @Test("One acceptance is no repetition; the second is a duplicate, and not in excess without an outcome before")
+    func plain() throws {
+        let once = try audit(at: [100])
+        #expect(once.accepted == 1 && once.duplicates == 0 && once.excess == 0 && once.unstored == 0)
+        let twice = try audit(at: [100, 104])
+        #expect(twice.duplicates == 1 && twice.excess == 0 && twice.unstored == 0 && twice.examples.isEmpty)
+    }
+
+    @Test("A repetition of what had its outcome is in excess unless its partition changed hands just then")
+    func unstored() throws {
+        let found = try audit(at: [100, 120])
+        #expect(found.excess == 0 && found.unstored == 1 && found.unstoredExamples.count == 1)
+        #expect(found.examples.isEmpty, "it may be excused by what was presumed wrongly")
+        #expect(try audit(at: [100, 120], ends: [.init(second: 104)]).unstored == 0)
+        #expect(try audit(at: [100, 120], ends: [.init(second: 115)]).unstored == 1)
+    }
+
+    @Test("A repetition of what was stored as done is in excess, whoever ended, and counts once")
+    func stored() throws {
+        var commits = Self.history
+        let stored = PositionMetadata.choose([], liveNext: 1, limitBytes: 4096) { _, _ in DoneRanges() }
+        commits.note(partition: 0, offset: stored.offset, metadata: stored.metadata, second: 105)
+        let found = try audit(at: [100, 108, 109, 120], commits: commits, ends: [.init(second: 104)])
+        #expect(found.excess == 2 && found.unstored == 0)
+        #expect(found.examples.count == 2 && found.examples.allSatisfy { $0.contains("stored as done") })
+    }
+
+    @Test("Whatever is accepted deep in an outage of the broker is in excess, a first acceptance too")
+    func unpermitted() throws {
+        var commits = Self.history
+        commits.note(.init(start: 200, end: 208))
+        #expect(try audit(at: [206], commits: commits).excess == 0)
+        #expect(try audit(at: [207], commits: commits).excess == 1)
+    }
+}
