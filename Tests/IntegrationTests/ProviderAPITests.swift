@@ -54,6 +54,34 @@ extension IntegrationTests {
             }
         }
 
+        @Test("A service whose clock is two hours ahead stops the team, not for good; then all is confirmed once")
+        func skewedClock() async throws {
+            try await withProviderAPI { run in
+                let sandbox = run.pipeline.sandbox
+                #expect(try run.deliver().kind == .confirmed)
+                try await sandbox.setFault(#"{"name":"token-clock","seconds":7200}"#)
+                for _ in 0..<50 { try run.publish() }
+                try run.worker.waitForLogLine(
+                    with: "it lags and is probed",
+                    "\"team-refused\"",
+                    within: patience
+                )
+                // Once more over a new connection, and by probes: what the service refused is not given up.
+                try await run.kafka.wait(for: "refusals of probes", at: sandbox) {
+                    $0.rejected["403 ExpiredProviderToken"] ?? 0 > 3
+                }
+                #expect(try await sandbox.stats().accepted == 1, "nothing was accepted by the wrong clock")
+
+                try await sandbox.setFault(#"{"clear":"token-clock"}"#)
+                try run.kafka.waitForOutcomes()
+                #expect(run.kafka.books.count(.confirmed) == 51)
+                let stats = try await sandbox.stats()
+                #expect(stats.accepted == 51 && stats.distinct == 51)
+                #expect(run.kafka.books.missing == 0 && run.kafka.books.repeated == 0)
+                #expect(stats.rejected.keys.sorted() == ["403 ExpiredProviderToken"])
+            }
+        }
+
         @Test("Without an app a token is dead since the time of 410, silent from then on, and lives when it registers")
         func unregistered() async throws {
             try await withProviderAPI { run in
