@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A script of Tests/Foreign, run by the Python that `BELFRY_TEST_PYTHON` names.
 struct ForeignScript {
@@ -11,27 +12,32 @@ struct ForeignScript {
 
     let name: String
 
-    /// Runs it to its end, expects success, and decodes what it says. Input, output and complaints have to fit into
-    /// pipes.
+    /// Runs it to its end, expects success, and decodes what it says.
     func run<Report: Decodable>(_ arguments: [String], input: String = "") async throws -> Report {
         guard let python = ProcessInfo.processInfo.environment["BELFRY_TEST_PYTHON"] else {
             throw Failure(description: "BELFRY_TEST_PYTHON has to name a Python with what \(name) imports")
         }
-        let (words, output, errors) = (Pipe(), Pipe(), Pipe())
-        let process = Process()
-        process.executableURL = URL(filePath: python)
-        process.arguments = [Self.directory.appending(path: name).path] + arguments
-        process.standardInput = words
-        process.standardOutput = output
-        process.standardError = errors
-        words.fileHandleForWriting.write(Data(input.utf8))
-        try words.fileHandleForWriting.close()
-        let status = try await withCheckedThrowingContinuation { continuation in
-            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
-            do { try process.run() } catch { continuation.resume(throwing: error) }
+        let errors = NSTemporaryDirectory() + "belfry-\(name)-\(UUID().uuidString).log"
+        defer { try? FileManager.default.removeItem(atPath: errors) }
+        let process = try ChildProcess(
+            name,
+            executable: python,
+            arguments: [Self.directory.appending(path: name).path] + arguments,
+            logFile: errors,
+            takesInput: true
+        )
+        // On a thread of its own: the script may wait for tasks of this test.
+        let (output, status) = await withCheckedContinuation { (ended: CheckedContinuation<(String, Int32), Never>) in
+            Thread.detachNewThread {
+                // A script that does not read its input has perhaps ended: its status tells.
+                if !input.isEmpty { try? process.tell(input) }
+                process.closeInput()
+                let output = process.outputToEnd()
+                ended.resume(returning: (output, process.wait()))
+            }
         }
-        let complaint = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        let complaint = process.log
         guard status == 0 else { throw Failure(description: "\(name) ended with \(status): \(complaint)") }
-        return try JSONDecoder().decode(Report.self, from: output.fileHandleForReading.readDataToEndOfFile())
+        return try JSONDecoder().decode(Report.self, from: Data(output.utf8))
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import TLSTransport
@@ -12,17 +13,18 @@ struct ForeignPeerTests {
     @Test("Our client talks to openssl s_server, with certificates on both sides", arguments: ["-tls1_2", "-tls1_3"])
     func foreignServer(version: String) async throws {
         let pki = try writeDevelopmentPKI(directory: self.directory.path, topics: ["a.b"])
-        let (process, _, output) = ForeignProcess.make(
-            "/usr/bin/env",
-            [
+        let process = try ChildProcess(
+            "openssl s_server",
+            executable: "/usr/bin/env",
+            arguments: [
                 "openssl", "s_server", "-accept", "127.0.0.1:0", "-naccept", "1", version, "-rev", "-Verify", "1",
                 "-verify_return_error", "-CAfile", pki.authorityFile, "-cert", pki.serverFile, "-key", pki.serverFile,
-            ]
+            ],
+            // Without input it ends at once.
+            takesInput: true
         )
-        process.standardError = FileHandle.nullDevice
-        try process.run()
         defer { process.terminate() }
-        let port = try #require(Self.port(from: output))
+        let port = try Self.port(of: process)
 
         let seen = try await Loopback(
             client: TLSContext(
@@ -83,16 +85,12 @@ struct ForeignPeerTests {
         try await listener.close()
     }
 
-    /// s_server tells in a line such as `ACCEPT 127.0.0.1:40123`.
-    private static func port(from output: Pipe) -> Int? {
-        var text = ""
+    /// s_server tells it in a line such as `ACCEPT 127.0.0.1:40123`.
+    private static func port(of server: ChildProcess) throws -> Int {
         while true {
-            let piece = output.fileHandleForReading.availableData
-            if piece.isEmpty { return nil }
-            text += String(decoding: piece, as: UTF8.self)
-            if let accept = text.range(of: "ACCEPT "), let end = text[accept.upperBound...].firstIndex(of: "\n") {
-                return text[accept.upperBound..<end].split(separator: ":").last.flatMap { Int($0) }
-            }
+            let line = try server.nextLine(within: .seconds(60))
+            guard line.hasPrefix("ACCEPT ") else { continue }
+            return try #require(line.split(separator: ":").last.flatMap { Int($0) })
         }
     }
 }

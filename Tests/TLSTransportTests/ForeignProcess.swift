@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A directory that goes with the test.
 final class TemporaryDirectory: Sendable {
@@ -38,26 +39,22 @@ enum ForeignProcess {
         var name: String
     }
 
+    /// Runs a program to its end.
+    ///
+    /// - Parameter input: text, of which a program that reads lines ignores one more line end.
     static func run(_ program: String, _ arguments: [String], input: String) throws -> Result {
-        let (process, inputPipe, outputPipe) = self.make(program, arguments)
-        let errorPipe = Pipe()
-        process.standardError = errorPipe
-        try process.run()
-        inputPipe.fileHandleForWriting.write(Data(input.utf8))
-        try inputPipe.fileHandleForWriting.close()
-        let output = [UInt8](outputPipe.fileHandleForReading.readDataToEndOfFile())
-        let errors = String(decoding: errorPipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        return Result(status: process.terminationStatus, output: output, errors: errors)
-    }
-
-    static func make(_ program: String, _ arguments: [String]) -> (Process, input: Pipe, output: Pipe) {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = arguments
-        let (input, output) = (Pipe(), Pipe())
-        process.standardInput = input
-        process.standardOutput = output
-        return (process, input, output)
+        let directory = TemporaryDirectory()
+        let process = try ChildProcess(
+            arguments.first ?? program,
+            executable: program,
+            arguments: arguments,
+            logFile: "\(directory.path)/errors.log",
+            takesInput: true
+        )
+        // A program that does not read its input has perhaps ended: its status tells.
+        if !input.isEmpty { try? process.tell(String(input.hasSuffix("\n") ? input.dropLast() : input[...])) }
+        process.closeInput()
+        let output = Array(process.outputToEnd().utf8)
+        return Result(status: process.wait(), output: output, errors: process.log)
     }
 }

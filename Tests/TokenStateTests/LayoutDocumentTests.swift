@@ -98,23 +98,19 @@ import Testing
 
     private func run(port: Int, tokens: [[UInt8]]) throws -> Data {
         let python = try #require(ProcessInfo.processInfo.environment["BELFRY_TEST_PYTHON"])
-        // Files instead of pipes: both ends may be large.
-        let path = NSTemporaryDirectory() + "belfry-layout-\(UUID().uuidString)"
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        try tokens.map { Hex.encode($0) }.joined(separator: "\n").write(toFile: path, atomically: true, encoding: .utf8)
-        let process = Process()
-        process.executableURL = URL(filePath: python)
-        process.arguments = [
-            Self.tests.appending(path: "Foreign/token_reader.py").path, Self.readme.path, "\(port)",
-            TokenStore.environment, TokenStore.bundleID,
-        ]
-        process.standardInput = try FileHandle(forReadingFrom: URL(filePath: path))
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        let data = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
-        return data
+        let process = try ChildProcess(
+            "token_reader.py",
+            executable: python,
+            arguments: [
+                Self.tests.appending(path: "Foreign/token_reader.py").path, Self.readme.path, "\(port)",
+                TokenStore.environment, TokenStore.bundleID,
+            ],
+            takesInput: true
+        )
+        try process.tell(tokens.map { Hex.encode($0) }.joined(separator: "\n"))
+        process.closeInput()
+        let output = process.outputToEnd()
+        #expect(process.wait() == 0)
+        return Data(output.utf8)
     }
 }
