@@ -8,7 +8,7 @@ import SocketErrors
 import TLSTransport
 
 /// Carries out `belfry channels`: one request to the management of channels, with the credential that a worker would
-/// use for the bundle.
+/// use for the bundle. Says on standard error what it waits for.
 public enum ChannelManagement {
     /// For connecting, and for the answer.
     private static let patience = TimeAmount.seconds(30)
@@ -47,6 +47,8 @@ public enum ChannelManagement {
             authority: host.description,
             authorization: try authorization(of: credential, credentials.keys)
         )
+        let notice = WaitNotice("the management of channels at \(host)")
+        defer { notice.end() }
         return try order.report(try await send(message, to: host, tls))
     }
 

@@ -136,7 +136,7 @@ struct RequestFields {
             guard packedTokens.count.isMultiple(of: SendRequestView.packedTokenBytes) else {
                 throw RecordError(
                     .packedTokensLength,
-                    "'packed_tokens' has \(packedTokens.count) bytes; a multiple of 32 is allowed"
+                    "the length of 'packed_tokens' in bytes is \(packedTokens.count); a multiple of 32 is allowed"
                 )
             }
         } else if tokenCount == 0 {

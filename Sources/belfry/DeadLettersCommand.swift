@@ -142,12 +142,12 @@ struct DeadLettersCommand: AsyncParsableCommand {
             if plan.refused > plan.refusals.count { tell("belfry: … \(plan.refused) in all") }
             if plan.replayable > Self.fewLetters, !yes { try ask(plan.replayable) }
             let published = try replay.run()
-            StandardStream.output.write(Array("published \(published) dead letters again\n".utf8))
-            if plan.refused > 0 { throw ToolError.refused("\(plan.refused) dead letters were not replayed") }
+            StandardStream.output.write(Array("published \(counted(published, "dead letter")) again\n".utf8))
+            if plan.refused > 0 { throw ToolError.refused("not replayed: \(counted(plan.refused, "dead letter"))") }
         }
 
         private func ask(_ count: Int) throws {
-            StandardStream.error.write(Array("belfry: publish \(count) dead letters again? [y/N] ".utf8))
+            StandardStream.error.write(Array("belfry: publish \(counted(count, "dead letter")) again? [y/N] ".utf8))
             let answer = readLine()?.lowercased()
             guard answer == "y" || answer == "yes" else {
                 tell("belfry: nothing was published")

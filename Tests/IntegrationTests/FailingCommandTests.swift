@@ -20,6 +20,8 @@ extension IntegrationTests {
         }
 
         private static let nobody = "127.0.0.1:1"
+        /// The command that writes what the directory of the sandbox lacks.
+        private static let certificates = "belfry sandbox certificates --pki DIR/none --topics"
         private static let hex = String(repeating: "ab", count: 32)
 
         static let commands = [
@@ -78,17 +80,17 @@ extension IntegrationTests {
             Command("demo --notifications 1", names: "--notifications"),
             Command("demo --transport carrier-pigeon", names: "carrier-pigeon"),
             Command("broker --partitions 0", names: "--partitions"),
-            Command("sandbox serve --pki DIR/none --topics a --devices 1", names: "DIR/none"),
+            Command("sandbox serve --pki DIR/none --topics a --devices 1", names: certificates),
             Command("sandbox serve --pki DIR/pki --topics a --devices 0", names: "devices"),
             Command("sandbox serve --pki DIR/pki --topics a --devices 1 --faults DIR/none", names: "DIR/none"),
             Command("sandbox serve --pki DIR/pki --topics a --devices 1 --revoked DIR/none", names: "DIR/none"),
             Command("sandbox serve --pki DIR/pki --topics a --devices 1 --listen no.invalid", names: "no.invalid"),
             Command("sandbox certificates --pki DIR/broken.yaml/pki --topics a", names: "broken.yaml"),
-            Command("sandbox tokens --pki DIR/none --topic a --count 1", names: "DIR/none"),
+            Command("sandbox tokens --pki DIR/none --topic a --count 1", names: certificates),
             Command("sandbox accepted DIR/none", names: "DIR/none"),
             Command("sandbox accepted DIR/broken.yaml", names: "broken.yaml"),
-            Command("sandbox device --pki DIR/none --device 1 --topic a", names: "DIR/none"),
-            Command("sandbox revoke --pki DIR/none --topic a", names: "DIR/none"),
+            Command("sandbox device --pki DIR/none --device 1 --topic a", names: certificates),
+            Command("sandbox revoke --pki DIR/none --topic a", names: certificates),
             // No such command.
             Command("nonsense", names: "nonsense"),
         ]

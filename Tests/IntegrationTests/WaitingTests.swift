@@ -10,43 +10,99 @@ extension IntegrationTests {
         private static let token = String(repeating: "ab", count: 32)
         private static let nobody = "127.0.0.1:1"
 
-        /// The words typed behind `belfry`, and the server that they wait for.
-        struct Command: CustomTestStringConvertible {
+        /// A command that waits.
+        struct Command {
+            /// The words behind `belfry`; `DIR` in them stands for a directory with `belfry.yaml` and certificates.
             var words: [String]
-            var server = "the brokers at \(nobody)"
-            var testDescription: String { words.prefix(2).joined(separator: " ") }
+            var server: String
+
+            init(_ line: String, waitsFor server: String = "the brokers at \(nobody)") {
+                words = line.split(separator: " ").map(String.init)
+                self.server = server
+            }
         }
 
+        private static let redis = "Redis at \(nobody)"
+        private static let app = "--topic \(news)"
+        private static let channels = "\(app) --config DIR/belfry.yaml"
+        /// A port stands behind it.
+        private static let service = "the management of channels at 127.0.0.1:"
+
         static let commands = [
-            Command(words: ["outcomes", "--brokers", nobody]),
-            Command(words: ["topics", "create", "--brokers", nobody]),
-            Command(words: ["offsets", "show", "--brokers", nobody]),
-            Command(words: ["register", "--brokers", nobody, "--topic", news, "--token", token]),
-            Command(
-                words: ["publish", "--brokers", nobody, "--topic", news, "--token", token, "--payload", "{\"aps\":{}}"]
-            ),
-            Command(words: ["tokens", "show", "--topic", news, "--token", token], server: "Redis at \(nobody)"),
-            Command(words: ["tokens", "list", "--topic", news], server: "Redis at \(nobody)"),
-            Command(words: ["tokens", "export", "--topic", news], server: "Redis at \(nobody)"),
-            Command(words: ["tokens", "forget", "--topic", news, "--token", token]),
+            Command("outcomes --brokers \(nobody)"),
+            Command("dead-letters list --brokers \(nobody)"),
+            Command("dead-letters show 0@0 --brokers \(nobody)"),
+            Command("dead-letters replay --brokers \(nobody)"),
+            Command("topics create --brokers \(nobody)"),
+            Command("offsets show --brokers \(nobody)"),
+            Command("offsets set --partition 0 --offset end --brokers \(nobody)"),
+            Command("register --brokers \(nobody) \(app) --token \(token)"),
+            Command("publish --brokers \(nobody) \(app) --token \(token) --payload {\"aps\":{}}"),
+            Command("tokens show \(app) --token \(token)", waitsFor: redis),
+            Command("tokens list \(app)", waitsFor: redis),
+            Command("tokens export \(app)", waitsFor: redis),
+            Command("tokens forget \(app) --token \(token)"),
+            Command("channels create \(channels)", waitsFor: service),
+            Command("channels list \(channels)", waitsFor: service),
+            Command("channels delete --channel dHN0LXNyY2gtY2hubA== \(channels)", waitsFor: service),
         ]
 
-        @Test("A command that waits for a server says for which", arguments: commands)
-        func says(_ command: Command) throws {
-            let log = NSTemporaryDirectory() + "belfry-integration-\(UUID().uuidString).log"
-            defer { try? FileManager.default.removeItem(atPath: log) }
-            let process = try ChildProcess(
-                command.testDescription,
-                executable: try belfryExecutable(),
-                arguments: command.words,
-                environment: [
-                    "BELFRY_REDIS_URL": "redis://\(Self.nobody)", "BELFRY_KAFKA_BROKERS": Self.nobody,
-                    "BELFRY_ENVIRONMENTS_SANDBOX_GATEWAYS": "127.0.0.1",
-                ],
-                logFile: log
-            )
-            defer { process.kill() }
-            try process.waitForLogLine(with: "belfry: waiting for \(command.server)", within: patience)
+        /// Commands that ask no server, or are one.
+        private static let waitingForNothing = [
+            "dead-letters explain", "certificates check", "broker", "sandbox serve", "sandbox certificates",
+            "sandbox tokens", "sandbox accepted", "sandbox revoke",
+        ]
+
+        /// Commands that tell their wait in another way: roles in their log, the demo in its story, the device below.
+        private static let tellingElsewhere = ["worker", "registrar", "harvester", "demo", "sandbox device"]
+
+        @Test("A command that waits for a server says for which")
+        func says() throws {
+            // Takes connections and never says a word.
+            let silent = try SilentListener()
+            try withDirectory { directory in
+                try Sandbox.writeCertificates(directory: directory, topics: [news])
+                try """
+                environments:
+                  sandbox:
+                    transport: http2
+                    gateways: \(Self.nobody)
+                    channels: 127.0.0.1:\(silent.port)
+                    trust: \(directory)/ca.pem
+                certificates:
+                  directory: \(directory)
+                """.write(toFile: directory + "/belfry.yaml", atomically: true, encoding: .utf8)
+                // All at once: each is silent for two seconds.
+                let processes = try Self.commands.enumerated().map { index, command in
+                    try ChildProcess(
+                        command.words.prefix(2).joined(separator: " "),
+                        executable: try belfryExecutable(),
+                        arguments: command.words.map { $0.replacing("DIR", with: directory) },
+                        environment: command.words.contains("--config") ? [:] : Self.environment,
+                        logFile: "\(directory)/\(index).log"
+                    )
+                }
+                defer { for process in processes { process.kill() } }
+                for (process, command) in zip(processes, Self.commands) {
+                    try process.waitForLogLine(with: "belfry: waiting for \(command.server)", within: patience)
+                }
+            }
+        }
+
+        private static let environment = [
+            "BELFRY_REDIS_URL": "redis://\(nobody)", "BELFRY_KAFKA_BROKERS": nobody,
+            "BELFRY_ENVIRONMENTS_SANDBOX_GATEWAYS": "127.0.0.1",
+        ]
+
+        @Test("Every command says what it waits for, or is known to wait for nothing")
+        func complete() throws {
+            let others = Self.waitingForNothing + Self.tellingElsewhere
+            let commands = try ProgramCommand.all()
+            for command in commands {
+                let waits = Self.commands.contains { $0.words.starts(with: command.words) }
+                #expect(waits != others.contains(command.name), "\(command.name)")
+            }
+            #expect(Set(others).subtracting(commands.map(\.name)).sorted() == [])
         }
 
         @Test("A publish that gets its tokens through a pipe says that it waits for them")

@@ -66,7 +66,7 @@ struct FeedbackTupleDecoder: Sendable {
         guard let refusal else { return }
         let detail =
             switch refusal {
-            case .tokenLength: "the token has \(tuple.token.count) bytes"
+            case .tokenLength: "the token has \(counted(tuple.token.count, "byte"))"
             case .timestampAbsurd: "the timestamp \(tuple.timestamp) is older than the feedback service"
             case .timestampInFuture: "the timestamp \(tuple.timestamp) is later than the reading, \(tuple.harvestedAt)"
             }
