@@ -131,6 +131,13 @@ import Testing
         #expect(followed > 20)
     }
 
+    @Test("The folders of Tests are those that Tests/README.md tells of")
+    func folders() throws {
+        let told = try Document(path: "Tests/README.md").names(inTablesOf: "folder")
+        let expected = Repository.folders(below: "Tests") + ["run.sh"]
+        #expect(told.sorted() == expected.sorted())
+    }
+
     @Test("The front page has at most 160 lines, and links to every other document and to the toolchain")
     func frontPage() throws {
         let front = try Document(path: "README.md")

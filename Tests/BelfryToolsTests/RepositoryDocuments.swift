@@ -24,6 +24,17 @@ enum Repository {
         }
     }
 
+    /// The names of the folders in a folder, hidden ones aside.
+    static func folders(below folder: String) -> [String] {
+        let path = top.appending(path: folder).path
+        let names = try? FileManager.default.contentsOfDirectory(atPath: path)
+        return (names ?? []).sorted().filter { name in
+            var isFolder: ObjCBool = false
+            let exists = FileManager.default.fileExists(atPath: "\(path)/\(name)", isDirectory: &isFolder)
+            return exists && isFolder.boolValue && !name.hasPrefix(".")
+        }
+    }
+
     static func documents() throws -> [Document] {
         let documents = try paths(endingIn: ".md").map { try Document(path: $0) }
         try #require(!documents.isEmpty)

@@ -94,8 +94,13 @@ final class PastedDocument {
         do {
             while true {
                 let line = try bash.nextLine(within: patience)
-                if line == Self.mark { return lines }
-                lines.append(line)
+                guard line.hasSuffix(Self.mark) else {
+                    lines.append(line)
+                    continue
+                }
+                // The last line of a block need not have an end.
+                let rest = line.dropLast(Self.mark.count)
+                return rest.isEmpty ? lines : lines + [String(rest)]
             }
         } catch {
             throw ChildProcess.Failure(description: "\(error)\n\(block)\nsaid \(lines) and\n\(bash.log)")
