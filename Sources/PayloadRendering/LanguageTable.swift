@@ -34,6 +34,9 @@ package struct LanguageTable: Sendable {
         return true
     }
 
+    /// The name of the default among localizations: a word, and no language of RFC 5646's registry.
+    static func isDefault(_ tag: String) -> Bool { tag.lowercased() == "default" }
+
     /// The text is formed like a tag: parts of one to eight letters and digits.
     static func isTag(_ text: String) -> Bool {
         guard (1...tagLimitBytes).contains(text.utf8.count) else { return false }
@@ -48,14 +51,17 @@ package struct LanguageTable: Sendable {
     }
 
     /// The number of the nearest language for a device: of its whole tag, then of the tag shortened part by part
-    /// (RFC 4647, 3.4), then the default.
+    /// (RFC 4647, 3.4), then the default. A tag beyond the limit counts as shortened to it already.
     ///
     /// - Parameter locale: the device's tag, from anybody; empty: not known.
     package func number(of locale: UnsafeRawBufferPointer) -> Int {
-        guard !isEmpty, (1...Self.tagLimitBytes).contains(locale.count) else { return 0 }
-        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: locale.count) { tag in
-            for (index, byte) in locale.enumerated() { tag.initializeElement(at: index, to: Self.folded(byte)) }
-            var end = locale.count
+        guard !isEmpty, !locale.isEmpty else { return 0 }
+        // One byte more, to see whether a part ends at the limit.
+        let length = min(locale.count, Self.tagLimitBytes + 1)
+        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: length) { tag in
+            for index in 0..<length { tag.initializeElement(at: index, to: Self.folded(locale[index])) }
+            var end = length
+            if length > Self.tagLimitBytes { end = tag.lastIndex(of: UInt8(ascii: "-")) ?? 0 }
             while end > 0 {
                 if let number = number(ofFolded: UnsafeBufferPointer(rebasing: tag[..<end])) { return number }
                 end = tag[..<end].lastIndex(of: UInt8(ascii: "-")) ?? 0

@@ -24,14 +24,15 @@ package struct NotificationTemplate: Sendable {
     /// - Throws: the first fault.
     package init(_ notification: PushNotification) throws(NotificationFault) {
         var languages = LanguageTable()
-        var alerts = [notification.hasAlert ? notification.alert : nil]
+        var alerts = [try Self.defaultAlert(of: notification)]
         guard notification.localizations.count <= LanguageTable.limit else {
             throw NotificationFault(
                 "localizations",
                 "has \(notification.localizations.count) languages; \(LanguageTable.limit) are allowed"
             )
         }
-        for (tag, alert) in notification.localizations.sorted(by: { $0.key < $1.key }) {
+        for (tag, alert) in notification.localizations.sorted(by: { $0.key < $1.key })
+        where !LanguageTable.isDefault(tag) {
             guard LanguageTable.isTag(tag) else {
                 throw NotificationFault("localizations", "has a key that is no BCP 47 tag, such as \"pt-BR\"")
             }
@@ -55,6 +56,23 @@ package struct NotificationTemplate: Sendable {
         sounds = notification.hasSound
         wakesApp = notification.contentAvailable
         isLiveActivity = notification.hasLiveActivity
+        guard languages.isEmpty || wakesApp || isLiveActivity || isNoticed(language: 0) else {
+            throw NotificationFault(
+                "alert",
+                "is not set beside 'localizations', so devices of all other languages would get nothing; "
+                    + "set it, or the localization \"default\""
+            )
+        }
+    }
+
+    /// The text of devices without a language of their own: `alert`, or the localization of that name.
+    private static func defaultAlert(of notification: PushNotification) throws(NotificationFault) -> PushAlert? {
+        let named = notification.localizations.filter { LanguageTable.isDefault($0.key) }
+        guard let alert = named.first?.value else { return notification.hasAlert ? notification.alert : nil }
+        guard named.count == 1, !notification.hasAlert else {
+            throw NotificationFault("localizations", "has \"default\" beside 'alert' or twice; one of them is allowed")
+        }
+        return alert
     }
 
     private static func badge(of notification: PushNotification) throws(NotificationFault) -> UInt32? {
@@ -80,28 +98,45 @@ package struct NotificationTemplate: Sendable {
         }
     }
 
-    /// Fits the priority to what the device notices: 10 requires an alert, a badge or a sound [13].
+    /// Judges the priority of a request by all its payloads.
     ///
     /// - Parameters:
     ///   - priority: of the request; nil: not said.
     ///   - overridesBadge: some tokens have a badge of their own.
-    /// - Throws: the request says 10, and the device would notice nothing and not even wake the app.
-    package func fitted(_ priority: UInt8?, overridesBadge: Bool) throws(NotificationFault) -> FittedPriority {
-        let isNoticed = sounds || badge != nil || overridesBadge || alerts.contains { $0?.isEmpty == false }
+    /// - Throws: the request says 10, and no device would notice anything or even wake the app.
+    package func check(_ priority: UInt8?, overridesBadge: Bool) throws(NotificationFault) {
+        guard priority == 10, !overridesBadge, !wakesApp, !isLiveActivity,
+            !languageNumbers.contains(where: { isNoticed(language: $0) })
+        else { return }
+        throw NotificationFault("alert", "is not set, nor a badge or a sound; one is required where 'priority' is 10")
+    }
+
+    /// Fits the priority to what a device notices of one payload: 10 requires an alert, a badge or a sound [13].
+    ///
+    /// - Parameters:
+    ///   - priority: of the request; nil: not said.
+    ///   - language: of ``languageNumbers``.
+    ///   - overrides: the token's own values.
+    package func fitted(
+        _ priority: UInt8?,
+        language: Int = 0,
+        overrides: TokenOverrides = TokenOverrides()
+    ) -> FittedPriority {
+        let isNoticed = overrides.badge != nil || isNoticed(language: language)
         guard !isNoticed, !isLiveActivity, priority == nil || priority == 10 else {
             return FittedPriority(priority: priority)
         }
         guard priority == 10 else { return FittedPriority(priority: 5) }
-        guard wakesApp else {
-            throw NotificationFault(
-                "alert",
-                "is not set, nor a badge or a sound; one is required where 'priority' is 10"
-            )
-        }
+        let effect = wakesApp ? ", and only wakes the app" : ""
         return FittedPriority(
             priority: 5,
-            warning: "priority 10 became 5: the notification has no alert, badge or sound, and only wakes the app"
+            warning: "priority 10 became 5: the notification has no alert, badge or sound\(effect)"
         )
+    }
+
+    /// A device of the language shows, sounds or badges something, whatever its token's own values.
+    private func isNoticed(language: Int) -> Bool {
+        sounds || badge != nil || alerts[language]?.isEmpty == false
     }
 
     // MARK: Payloads
@@ -128,7 +163,8 @@ package struct NotificationTemplate: Sendable {
         let whole = assemble(alert, badge)
         guard whole.count > limitBytes else { return whole }
         guard shortens, var alert, !alert.body.isEmpty else {
-            throw tooLong(whole.count, limitBytes, "; with 'shorten' the body would be cut")
+            let cure = shortens ? ", and there is no body that could be cut" : "; with 'shorten' the body would be cut"
+            throw tooLong(whole.count, limitBytes, cure)
         }
         let room = JSONText.escapedBytes(of: alert.body) - (whole.count - limitBytes)
         guard let body = ShortenedBody.cut(alert.body, toBytes: room) else {

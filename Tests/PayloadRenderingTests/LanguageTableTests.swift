@@ -34,10 +34,20 @@ struct LanguageTableTests {
     @Test("A locale that is none, from whoever, takes the default")
     func hostile() {
         let table = table("de")
-        for locale in ["", "-", "---", "\0", "d\0", "ü", String(repeating: "de-", count: 4000)] {
+        let long = ["d", "d-"].map { String(repeating: $0, count: 4000) }
+        for locale in ["", "-", "---", "\0", "d\0", "ü"] + long {
             #expect(table.number(of: locale) == 0, "\(locale.prefix(9))")
         }
         #expect(LanguageTable().number(of: "de") == 0)
+    }
+
+    @Test("A locale beyond the limit is cut behind its last part that is whole, as if it had been shortened to it")
+    func longLocale() {
+        let table = table("de-DE", "de-DE-u-ca-gregory-nu-latn-rg-atzzz")
+        #expect(table.number(of: "de-DE-u-ca-gregory-nu-latn-rg-atzzz") == 2, "as long as a tag may be")
+        #expect(table.number(of: "de-DE-u-ca-gregory-nu-latn-rg-atzzz-a") == 2)
+        #expect(table.number(of: "de-DE-u-ca-gregory-nu-latn-rg-atzzzz") == 1)
+        #expect(table.number(of: String(repeating: "de_DE-", count: 4000)) == 1)
     }
 
     @Test("A tag has parts of one to eight letters and digits")

@@ -156,6 +156,18 @@ struct NotificationTemplateTests {
             $0.shorten = true
         }
         #expect(short == #"{"aps":{"alert":""# + String(repeating: "x", count: 36) + #"…"}}"#)
+        do throws(NotificationFault) {
+            let template = try NotificationTemplate(
+                PushNotification.with {
+                    $0.alert.title = body
+                    $0.shorten = true
+                }
+            )
+            _ = try template.payload(limitBytes: 40)
+            Issue.record("it is too long")
+        } catch {
+            #expect("\(error)".hasSuffix("40 are allowed, and there is no body that could be cut"))
+        }
         #expect(throws: NotificationFault.self) {
             try payload(limit: frame + 2) {
                 $0.alert.body = body
@@ -185,11 +197,15 @@ struct NotificationTemplateTests {
             overridesBadge: Bool = false,
             _ fill: (inout PushNotification) -> Void
         ) throws -> NotificationTemplate.FittedPriority {
-            try NotificationTemplate(PushNotification.with(fill)).fitted(priority, overridesBadge: overridesBadge)
+            let template = try NotificationTemplate(PushNotification.with(fill))
+            try template.check(priority, overridesBadge: overridesBadge)
+            var own = TokenOverrides()
+            if overridesBadge { own.badge = 1 }
+            return template.fitted(priority, overrides: own)
         }
         let noticed: [(inout PushNotification) -> Void] = [
             { $0.alert.body = "b" }, { $0.badge.set = 0 }, { $0.sound = PushSound() },
-            { $0.localizations["de"] = PushAlert.with { $0.title = "t" } },
+            { $0.localizations["default"] = PushAlert.with { $0.title = "t" } },
         ]
         for fill in noticed {
             for priority in [nil, 10, 5, 1] as [UInt8?] {
@@ -209,6 +225,41 @@ struct NotificationTemplateTests {
                 $0.liveActivity.timestamp = 1
             } == .init(priority: 10)
         )
+    }
+
+    @Test("Each payload has a priority of its own: one language is noticed, and another only wakes the app")
+    func priorityByPayload() throws {
+        let template = try NotificationTemplate(
+            PushNotification.with {
+                $0.contentAvailable = true
+                $0.localizations["de"] = PushAlert.with { $0.body = "b" }
+            }
+        )
+        try template.check(10, overridesBadge: false)
+        var own = TokenOverrides()
+        own.badge = 1
+        #expect(template.fitted(10, language: 1) == .init(priority: 10))
+        #expect(template.fitted(10, language: 0).priority == 5)
+        #expect(template.fitted(10, language: 0).warning.contains("priority 10 became 5"))
+        #expect(template.fitted(10, language: 0, overrides: own) == .init(priority: 10))
+        #expect(template.fitted(nil, language: 0) == .init(priority: 5))
+        #expect(template.fitted(nil, language: 1) == .init(priority: nil))
+    }
+
+    @Test("A localization named \"default\" is the text of all other languages")
+    func defaultLocalization() throws {
+        let template = try NotificationTemplate(
+            PushNotification.with {
+                $0.localizations["Default"] = PushAlert.with { $0.body = "Goal" }
+                $0.localizations["de"] = PushAlert.with { $0.body = "Tor" }
+            }
+        )
+        #expect(template.languageNumbers == 0..<2)
+        let payloads = try ["fr", "default", "de-AT"].map { locale in
+            let language = template.languages.number(of: locale)
+            return String(decoding: try template.payload(language: language, limitBytes: 256), as: UTF8.self)
+        }
+        #expect(payloads == ["Goal", "Goal", "Tor"].map { #"{"aps":{"alert":"\#($0)"}}"# })
     }
 
     // MARK: Faults
@@ -239,6 +290,17 @@ struct NotificationTemplateTests {
             (
                 "'notification.localizations' has 257 languages; 256 are allowed",
                 { for number in 0..<257 { $0.localizations["x\(number)"] = PushAlert() } }
+            ),
+            (
+                "'notification.localizations' has \"default\" beside 'alert' or twice",
+                {
+                    $0.alert.body = "b"
+                    $0.localizations["default"] = PushAlert()
+                }
+            ),
+            (
+                "'notification.alert' is not set beside 'localizations', so devices of all other languages",
+                { $0.localizations["de"] = PushAlert.with { $0.body = "b" } }
             ),
             (
                 "'notification.alert.without_action' is set beside 'action_loc_key'",

@@ -75,7 +75,7 @@ struct BroadcastLaneTests {
             let record = try #require(batch.records.first)
             let provider = try #require(record.provider)
             let content = NotificationContent(
-                payload: batch.payload(of: record.notifications.lowerBound, in: record),
+                payload: batch.content(of: record.notifications.lowerBound, in: record).payload,
                 expiration: record.expiration,
                 priority: record.priority,
                 provider: provider

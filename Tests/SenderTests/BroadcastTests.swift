@@ -157,7 +157,7 @@ struct BroadcastTests {
         let provider = try #require(record.provider)
         let content = StreamContent(
             NotificationContent(
-                payload: batch.payload(of: record.notifications.lowerBound, in: record),
+                payload: batch.content(of: record.notifications.lowerBound, in: record).payload,
                 expiration: record.expiration,
                 priority: record.priority,
                 provider: provider

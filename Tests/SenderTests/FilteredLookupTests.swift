@@ -184,7 +184,8 @@ struct FilteredLookupTests {
         bench.kill(2)
         let structured = try #require(
             try IntakeBench().take {
-                $0.notification = PushNotification.with { $0.localizations["de"] = PushAlert.with { $0.body = "Tor" } }
+                $0.notification.alert.body = "Goal"
+                $0.notification.localizations["de"] = PushAlert.with { $0.body = "Tor" }
             }
         )
         let rendered = try #require(structured.records.first?.rendered)

@@ -53,29 +53,44 @@ final class IntakeBench {
 
     /// The batch that a request to token 1 makes; nil: it became a dead letter.
     func take(shard: UInt32? = nil, _ fill: (inout PushSendRequest) -> Void) throws -> PreparedBatch? {
-        let request = PushSendRequest.with {
-            $0.payload = Data(#"{"aps":{"alert":"Hi"}}"#.utf8)
-            $0.packedTokens = Data(repeating: 1, count: 32)
-            fill(&$0)
+        try withoutActuallyEscaping(fill) { try takeTogether(shard: shard, [$0]) }
+    }
+
+    /// The same for several requests of one consumed batch.
+    func takeTogether(
+        shard: UInt32? = nil,
+        _ fills: [(inout PushSendRequest) -> Void]
+    ) throws -> PreparedBatch? {
+        let records = try fills.enumerated().map { index, fill in
+            let request = PushSendRequest.with {
+                $0.payload = Data(#"{"aps":{"alert":"Hi"}}"#.utf8)
+                $0.packedTokens = Data(repeating: 1, count: 32)
+                fill(&$0)
+            }
+            return KafkaRecord(
+                topic: Self.requests,
+                partition: 3,
+                offset: nextOffset + Int64(index),
+                key: Array(Self.bundleID.utf8),
+                value: try request.serializedBytes()
+            )
         }
-        let record = KafkaRecord(
-            topic: Self.requests,
-            partition: 3,
-            offset: nextOffset,
-            key: Array(Self.bundleID.utf8),
-            value: try request.serializedBytes()
-        )
-        nextOffset += 1
-        let batch = KafkaBatch([record])
+        nextOffset += Int64(records.count)
+        let batch = KafkaBatch(records)
         intake.begin(batch, now: MonotonicTime(nanoseconds: 1))
-        let message = batch[0]
-        intake.see(message)
-        let view = try SendRequestView(decoding: message.value, as: .protobuf)
-        intake.addRequest(
-            Intake.Fed(message: message, index: 0, feed: feed, topic: topic, request: view, shard: shard)
-        )
+        for index in 0..<batch.count {
+            let message = batch[index]
+            intake.see(message)
+            let view = try SendRequestView(decoding: message.value, as: .protobuf)
+            intake.addRequest(
+                Intake.Fed(message: message, index: index, feed: feed, topic: topic, request: view, shard: shard)
+            )
+        }
         return intake.end()
     }
+
+    /// Memory of the records taken in and not done, by the ledger's measure.
+    var ledgerBytes: Int { feed.ledger.frontier.bytes }
 
     /// The fields of a request that is sent.
     func fields(_ fill: (inout PushSendRequest) -> Void) throws -> ProviderFields {

@@ -31,6 +31,19 @@ import Testing
         #expect(Array(arena[0, 4]) == [1, 2, 3, 4])
     }
 
+    @Test("What is cut away makes room again")
+    func truncation() {
+        let arena = PayloadArena()
+        for byte in 1...3 as ClosedRange<UInt8> {
+            arena.reserve(1).copyBytes(from: [byte])
+            _ = arena.commit(1)
+        }
+        arena.truncate(to: 1)
+        arena.reserve(1).copyBytes(from: [9])
+        #expect(arena.commit(1) == 1 && arena.end == 2)
+        #expect(Array(arena[0, 2]) == [1, 9])
+    }
+
     @Test("One payload may be larger than the arena was")
     func large() {
         let arena = PayloadArena()

@@ -29,6 +29,13 @@ struct StructuredContentTests {
         }
     }
 
+    private static func token(_ byte: UInt8, badge: UInt32? = nil) -> PushDeviceToken {
+        .with {
+            $0.raw = Data(repeating: byte, count: 32)
+            if let badge { $0.badge = badge }
+        }
+    }
+
     private func find(_ locale: String, of index: Int, in batch: PreparedBatch) {
         var locale = locale
         locale.withUTF8 { batch.foundLanguage(UnsafeRawBufferPointer($0), of: index) }
@@ -38,7 +45,17 @@ struct StructuredContentTests {
         let record = try #require(batch.records.first)
         let faults = record.rendered?.renderOverrides(into: batch.payloads) ?? []
         #expect(faults.isEmpty)
-        return record.notifications.map { String(decoding: batch.payload(of: $0, in: record), as: UTF8.self) }
+        return record.notifications.map { String(decoding: batch.content(of: $0, in: record).payload, as: UTF8.self) }
+    }
+
+    private func terms(_ batch: PreparedBatch) throws -> [ContentTerms] {
+        let record = try #require(batch.records.first)
+        _ = record.rendered?.renderOverrides(into: batch.payloads)
+        return record.notifications.map { batch.content(of: $0, in: record).terms }
+    }
+
+    private func portions(_ batch: PreparedBatch) -> [[Int]]? {
+        batch.records.first?.rendered?.portions(checksums: batch.checksums)
     }
 
     @Test("In one language without values of tokens' own there is one payload, and no language is looked up")
@@ -67,8 +84,7 @@ struct StructuredContentTests {
         find("fr", of: 3, in: batch)
         let expected = ["Tor", "Goal", "Gol", "Goal"].map { #"{"aps":{"alert":"\#($0)"}}"# }
         #expect(try payloads(batch) == expected)
-        let rendered = try #require(record.rendered)
-        #expect(rendered.byPlace.map(\.positions) == [[1, 3], [0], [2]])
+        #expect(portions(batch) == [[0], [1, 3], [2]])
     }
 
     @Test("Tokens with the same values of their own and the same language share a payload")
@@ -88,7 +104,7 @@ struct StructuredContentTests {
             #"{"aps":{"alert":{"loc-key":"k","loc-args":["x"]},"badge":1}}"#,
         ]
         #expect(try payloads(batch) == expected)
-        #expect(batch.records.first?.rendered?.byPlace.map(\.positions) == [[2], [0, 1], [3]])
+        #expect(portions(batch) == [[0, 1], [2], [3]])
     }
 
     @Test("A token whose own values make the payload too long is alone a dead letter")
@@ -121,6 +137,77 @@ struct StructuredContentTests {
             #expect(fields?.records.first?.provider?.priority == .powerSaving)
             #expect(fields?.records.first?.provider?.pushType == .background)
         }
+    }
+
+    @Test("Push type and priority are those of each payload, over both transports")
+    func termsByPayload() throws {
+        for priority in [0, 10] as [UInt32] {
+            func batch(_ transport: EnvironmentSettings.Transport) throws -> PreparedBatch {
+                let batch = try #require(
+                    try self.batch(IntakeBench(transport), [3: { $0.badge = 1 }], priority: priority) {
+                        $0.contentAvailable = true
+                        $0.localizations["de"] = PushAlert.with { $0.body = "Tor" }
+                    }
+                )
+                find("de", of: 1, in: batch)
+                return batch
+            }
+            #expect(try terms(batch(.binary)).map(\.priority) == [.powerSaving, .immediate, .immediate, .powerSaving])
+            let fields = try terms(batch(.http2)).map(\.provider)
+            #expect(fields.map(\.?.priority) == [.powerSaving, .immediate, .immediate, .powerSaving])
+            #expect(fields.map(\.?.pushType) == [.background, .alert, .alert, .background])
+        }
+    }
+
+    @Test("A token that stands in a record several times keeps its order, whatever its payloads")
+    func order() throws {
+        let batch = try #require(
+            try IntakeBench().take { request in
+                request.notification.alert.body = "Hi"
+                request.packedTokens = Data()
+                request.tokens = [Self.token(1, badge: 5), Self.token(1), Self.token(2), Self.token(1, badge: 5)]
+            }
+        )
+        _ = batch.records.first?.rendered?.renderOverrides(into: batch.payloads)
+        #expect(portions(batch) == [[0], [2], [1], [3]])
+    }
+
+    @Test("The order of a token's notifications reaches its connection")
+    func orderOnTheWay() throws {
+        let bench = ShardBench()
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        let request = PushSendRequest.with { request in
+            request.notification.alert.body = "Hi"
+            request.requestID = "r"
+            request.tokens = [Self.token(1, badge: 5), Self.token(1)]
+        }
+        try bench.bring([(ShardBench.news, request)])
+        bench.wait(milliseconds: 2000)
+        let sent = bench.gateway.payloads.map { String(decoding: $0, as: UTF8.self) }
+        #expect(sent == [#"{"aps":{"alert":"Hi","badge":5}}"#, #"{"aps":{"alert":"Hi"}}"#])
+    }
+
+    @Test("The payloads of all languages count towards the memory of the record, and those of refused records go")
+    func memory() throws {
+        let languages = 200
+        func fill(_ request: inout PushSendRequest) {
+            request.notification.alert.body = "Hi"
+            request.notification.custom = ["k": .init(stringValue: String(repeating: "x", count: 2000))]
+            for number in 0..<languages {
+                request.notification.localizations["x\(number)"] = PushAlert.with { $0.body = "b" }
+            }
+        }
+        func refused(_ request: inout PushSendRequest) {
+            fill(&request)
+            request.notification.localizations["z"] = PushAlert.with { $0.body = String(repeating: "x", count: 4096) }
+        }
+        let bench = IntakeBench()
+        let batch = try #require(try bench.take(fill))
+        #expect(batch.payloads.end > languages * 2000)
+        #expect(bench.ledgerBytes >= batch.payloads.end + 2 * 2000, "beside them value and frame")
+        let other = try #require(try IntakeBench().takeTogether([refused, fill, refused]))
+        #expect(other.payloads.end == batch.payloads.end)
     }
 
     @Test("The outcome of what was sent with another priority says so", arguments: [5, 10] as [UInt32])

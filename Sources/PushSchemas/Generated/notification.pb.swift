@@ -135,7 +135,7 @@ public nonisolated struct PushNotification: @unchecked Sendable {
 
   /// The text by language, a BCP 47 tag such as "pt-BR". A token takes the nearest: of its locale, then of each shorter
   /// tag ("pt-BR", "pt"), then `alert`; case does not matter. A localization is whole: nothing of `alert` shows through.
-  /// Default: empty, and all tokens take `alert`.
+  /// The tag "default" stands for `alert`, which is then absent. Default: empty, and all tokens take `alert`.
   public var localizations: Dictionary<String,PushAlert> {
     get {_storage._localizations}
     set {_uniqueStorage()._localizations = newValue}

@@ -3,10 +3,34 @@ import PipelineCore
 import PushSchemas
 import PushTopics
 
-/// The part of a request that only the provider API takes, shared by all its notifications.
+/// The fields of a request that only the provider API takes, before its payloads are judged.
 ///
-/// There is none in an environment with the binary interface, to which push type and collapse id mean nothing: there
+/// There are none in an environment with the binary interface, to which push type and collapse id mean nothing: there
 /// they are not judged either.
+struct ProviderRequest: Sendable {
+    /// See ``ProviderFields/namedPushType(of:)``.
+    let named: PushType?
+    let collapseID: [UInt8]
+    let isBroadcast: Bool
+    let ids: NotificationIDs
+
+    /// - Throws: `collapse-id-invalid`.
+    init(_ request: SendRequestView, named: PushType?, ids: NotificationIDs) throws(RecordRefusal) {
+        guard request.collapseID.isEmpty || CollapseID.isValid(request.collapseID) else {
+            throw RecordRefusal(
+                reason: "collapse-id-invalid",
+                detail: "'collapse_id' cannot be a header's value; allowed: 1 to \(CollapseID.limitBytes) bytes "
+                    + "without control characters, and without spaces at its ends"
+            )
+        }
+        self.named = named
+        collapseID = Array(request.collapseID)
+        isBroadcast = request.isBroadcast
+        self.ids = ids
+    }
+}
+
+/// The part of a request that only the provider API takes, shared by all notifications with one payload.
 struct ProviderFields: Sendable {
     /// As named, or inferred from the payload.
     let pushType: PushType
@@ -19,32 +43,22 @@ struct ProviderFields: Sendable {
     /// notification sent again keeps its own.
     let ids: NotificationIDs
 
-    /// Judges the fields of a request.
+    /// Judges the fields of a request for one payload.
     ///
     /// - Parameters:
-    ///   - named: see ``namedPushType(of:)``.
-    ///   - priority: of the request, fitted to its notification; nil: not said.
+    ///   - priority: of the request, fitted to the payload; nil: not said.
     ///   - payload: stripped and checked.
-    /// - Throws: `priority-invalid`, `collapse-id-invalid`.
+    /// - Throws: `priority-invalid`.
     init(
-        _ request: SendRequestView,
-        named: PushType?,
+        _ request: ProviderRequest,
         priority: UInt8?,
-        payload: UnsafeRawBufferPointer,
-        ids: NotificationIDs
+        payload: UnsafeRawBufferPointer
     ) throws(RecordRefusal) {
-        pushType = named ?? PushType(inferredFrom: payload)
-        self.priority = try Self.fitted(priority, named: named, pushType)
-        guard request.collapseID.isEmpty || CollapseID.isValid(request.collapseID) else {
-            throw RecordRefusal(
-                reason: "collapse-id-invalid",
-                detail: "'collapse_id' cannot be a header's value; allowed: 1 to \(CollapseID.limitBytes) bytes "
-                    + "without control characters, and without spaces at its ends"
-            )
-        }
-        collapseID = Array(request.collapseID)
+        pushType = request.named ?? PushType(inferredFrom: payload)
+        self.priority = try Self.fitted(priority, named: request.named, pushType)
+        collapseID = request.collapseID
         isBroadcast = request.isBroadcast
-        self.ids = ids
+        ids = request.ids
     }
 
     /// The push type that a request names; nil: none. A broadcast has only one, and need not name it.

@@ -6,8 +6,10 @@ import PushTopics
 /// The structured notification of a request, judged.
 struct StructuredContent {
     let template: NotificationTemplate
-    /// The priority of the request, as the notification allows it.
-    let priority: NotificationTemplate.FittedPriority
+    /// Of the request; nil: not said.
+    private let priority: UInt8?
+    /// The push type takes the priority as it is said, whatever the device notices.
+    private let keepsPriority: Bool
 
     /// Nil: the request has a payload.
     ///
@@ -15,28 +17,47 @@ struct StructuredContent {
     /// - Throws: `notification-invalid`.
     init?(of request: SendRequestView, _ named: PushType?) throws(RecordRefusal) {
         guard let message = request.notification else { return nil }
+        priority = request.priority
+        keepsPriority =
+            switch named {
+            case nil, .alert, .background: false
+            default: true
+            }
         do throws(NotificationFault) {
             template = try NotificationTemplate(message)
-            priority = try Self.fitted(request, template, named)
+            if !keepsPriority, priority == 10 {
+                try template.check(priority, overridesBadge: Self.overridesBadge(request))
+            }
         } catch {
             throw RecordRefusal(error)
         }
     }
 
-    private static func fitted(
-        _ request: SendRequestView,
-        _ template: NotificationTemplate,
-        _ named: PushType?
-    ) throws(NotificationFault) -> NotificationTemplate.FittedPriority {
-        switch named {
-        case nil, .alert, .background:
-            let overridesBadge =
-                request.hasOverrides
-                && (0..<request.tokenCount).contains { request.token(at: $0).overrides?.badge != nil }
-            return try template.fitted(request.priority, overridesBadge: overridesBadge)
-        default:
-            return NotificationTemplate.FittedPriority(priority: request.priority)
+    private static func overridesBadge(_ request: SendRequestView) -> Bool {
+        request.hasOverrides && (0..<request.tokenCount).contains { request.token(at: $0).overrides?.badge != nil }
+    }
+
+    /// The priority of the request, as one of its payloads allows it.
+    func priority(
+        language: Int = 0,
+        overrides: TokenOverrides = TokenOverrides()
+    ) -> NotificationTemplate.FittedPriority {
+        guard !keepsPriority else { return NotificationTemplate.FittedPriority(priority: priority) }
+        return template.fitted(priority, language: language, overrides: overrides)
+    }
+
+    /// Says what was changed for a token, for the publisher to know; empty: nothing.
+    ///
+    /// - Parameter overrides: the token's own values; nil: none.
+    func warning(for overrides: TokenOverrides?) -> String {
+        let overrides = overrides ?? TokenOverrides()
+        guard overrides.locale.isEmpty else {
+            return priority(language: template.languages.number(of: overrides.locale), overrides: overrides).warning
         }
+        // The language that the device was registered with is not known any more.
+        let warnings = template.languageNumbers.map { priority(language: $0, overrides: overrides).warning }
+        guard let warning = warnings.first(where: { !$0.isEmpty }) else { return "" }
+        return warnings.contains("") ? "in some languages " + warning : warning
     }
 }
 

@@ -82,7 +82,9 @@ final class TopicFeed {
 
     /// Takes a record in, which counts towards the limits until its cursor has passed it.
     ///
-    /// - Parameter payloadBytes: most bytes of the payload in the frame of each token.
+    /// - Parameters:
+    ///   - payloadBytes: most bytes of the payload in the frame of each token.
+    ///   - renderedBytes: of payloads that the record's batch holds for tokens to choose from.
     func addRecord(
         _ message: KafkaMessageView,
         at index: Int,
@@ -91,9 +93,10 @@ final class TopicFeed {
         payloadBytes: Int = 0,
         now: MonotonicTime
     ) -> UInt32 {
+        renderedBytes: Int = 0,
         let frameBytes = ShardLimits.notificationBytes + payloadBytes
-        let bytes = message.value.count + message.key.count + tokens * frameBytes
-        // What is left of the gap was published later.
+        let bytes = message.value.count + message.key.count + renderedBytes + tokens * frameBytes
+        // The rest of the gap was published later.
         if !ledger.isLive { gapPublishedAt = message.timestampMilliseconds }
         let number = change { $0.addRecord(offset: message.offset, tokens: tokens, bytes: bytes) }
         keepSource(record: number, batch: batch, index: index, takenAt: now)

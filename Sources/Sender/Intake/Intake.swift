@@ -93,11 +93,20 @@ final class Intake {
         to feed: TopicFeed,
         of source: KafkaBatch,
         tokens: Int,
-        payloadBytes: Int = 0
+        payloadBytes: Int = 0,
+        renderedBytes: Int = 0
     ) -> UInt32 {
         takenBytes += message.value.count
         if takers.last !== feed { takers.append(feed) }
-        return feed.addRecord(message, at: index, of: source, tokens: tokens, payloadBytes: payloadBytes, now: now)
+        return feed.addRecord(
+            message,
+            at: index,
+            of: source,
+            tokens: tokens,
+            payloadBytes: payloadBytes,
+            renderedBytes: renderedBytes,
+            now: now
+        )
     }
 
     // MARK: Records
@@ -121,6 +130,7 @@ final class Intake {
         counters.records += 1
         counters.notifications += request.tokenCount
         let prepared = openBatch(source)
+        let arenaEnd = prepared.payloads.end
         let judged: Result<Content, RecordRefusal>
         do throws(RecordRefusal) {
             judged = .success(try content(of: fed, into: prepared.payloads))
@@ -133,15 +143,18 @@ final class Intake {
             to: feed,
             of: source,
             tokens: request.tokenCount,
-            payloadBytes: judged.mostPayloadBytes
+            payloadBytes: judged.mostPayloadBytes,
+            renderedBytes: judged.renderedBytes
         )
         let content: Content
         switch judged {
         case .success(let judged): content = judged
         case .failure(let refusal):
+            prepared.payloads.truncate(to: arenaEnd)
             return outcomes.deadLetter(record: record, of: feed, tokens: UInt32(request.tokenCount), refusal)
         }
         if request.expiration != 0, Int64(request.expiration) < unixSeconds {
+            prepared.payloads.truncate(to: arenaEnd)
             return expire(record, of: feed, tokens: request.tokenCount)
         }
         prepared.keep(request)
@@ -150,11 +163,11 @@ final class Intake {
             topic: topic,
             number: record,
             expiration: request.expiration,
-            priority: content.priority,
+            priority: content.terms.priority,
             payloadOffset: content.payloadOffset,
             payloadBytes: content.payloadBytes,
             notifications: prepared.count..<prepared.count,
-            provider: content.provider,
+            provider: content.terms.provider,
             rendered: content.rendered
         )
         if remembersRequests, !request.requestID.isEmpty {
@@ -186,8 +199,7 @@ final class Intake {
     fileprivate struct Content {
         var payloadOffset: Int
         var payloadBytes: Int
-        var priority: NotificationPriority
-        var provider: ProviderFields?
+        var terms: ContentTerms
         /// Nil: there is only one payload.
         var rendered: RenderedPayloads?
     }
@@ -201,39 +213,32 @@ final class Intake {
             try BroadcastRule.check(request, fed.topic.transport, pushType)
             limitBytes = PayloadLimit.broadcast
         }
-        let structured = try StructuredContent(of: request, pushType)
-        var priority = request.priority
-        var rendered: RenderedPayloads?
-        let payload: (offset: Int, bytes: Int)
-        if let structured {
-            let payloads = try RenderedPayloads(structured.template, limitBytes: limitBytes, into: arena)
-            payload = payloads.defaultPlace
-            priority = structured.priority.priority
-            if payloads.asksForLanguages || request.hasOverrides { rendered = payloads }
-        } else {
-            payload = try strip(request.payload, limitBytes: limitBytes, into: arena)
+        let rule = TermsRule(provider: isHTTP2 ? try provider(of: fed, pushType) : nil)
+        if let structured = try StructuredContent(of: request, pushType) {
+            let payloads = try RenderedPayloads(structured, rule, limitBytes: limitBytes, into: arena)
+            let place = payloads.defaultPlace
+            return Content(
+                payloadOffset: place.offset,
+                payloadBytes: place.bytes,
+                terms: place.terms,
+                rendered: payloads.asksForLanguages || request.hasOverrides ? payloads : nil
+            )
         }
-        var content = Content(payloadOffset: payload.offset, payloadBytes: payload.bytes, priority: .immediate)
-        content.rendered = rendered
-        guard isHTTP2 else {
-            content.priority = try NotificationPriority(ofRequest: priority)
-            return content
+        let payload = try strip(request.payload, limitBytes: limitBytes, into: arena)
+        let terms = try rule.terms(priority: request.priority, of: arena[payload.offset, payload.bytes])
+        return Content(payloadOffset: payload.offset, payloadBytes: payload.bytes, terms: terms)
+    }
+
+    private func provider(of fed: Fed, _ named: PushType?) throws(RecordRefusal) -> ProviderRequest {
+        let ids = requestsTopic.withUnsafeBytes { name in
+            NotificationIDs(
+                kafkaTopic: name,
+                partition: fed.message.partition,
+                offset: fed.message.offset,
+                requestID: fed.request.requestID
+            )
         }
-        content.provider = try ProviderFields(
-            request,
-            named: pushType,
-            priority: priority,
-            payload: arena[payload.offset, payload.bytes],
-            ids: requestsTopic.withUnsafeBytes { name in
-                NotificationIDs(
-                    kafkaTopic: name,
-                    partition: fed.message.partition,
-                    offset: fed.message.offset,
-                    requestID: request.requestID
-                )
-            }
-        )
-        return content
+        return try ProviderRequest(fed.request, named: named, ids: ids)
     }
 
     private func takeTokens(of fed: Fed, _ record: UInt32, into prepared: PreparedBatch) {
@@ -312,6 +317,12 @@ extension Result<Intake.Content, RecordRefusal> {
     fileprivate var mostPayloadBytes: Int {
         guard case .success(let content) = self else { return 0 }
         return content.rendered?.mostBytes ?? content.payloadBytes
+    }
+
+    /// The payloads that stay in memory beside those of the notifications: one of each language.
+    fileprivate var renderedBytes: Int {
+        guard case .success(let content) = self else { return 0 }
+        return content.rendered?.totalBytes ?? 0
     }
 }
 

@@ -32,6 +32,15 @@ final class PayloadArena {
         return used
     }
 
+    /// The end of what is kept.
+    var end: Int { used }
+
+    /// Forgets what was kept from an earlier ``end`` on.
+    func truncate(to end: Int) {
+        precondition(end <= used, "an end of before")
+        used = end
+    }
+
     /// Valid until the next ``reserve(_:)``.
     subscript(offset: Int, bytes: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: memory[offset..<offset + bytes])

@@ -12,7 +12,7 @@ struct PreparedRecord {
     var number: UInt32
     /// UNIX seconds; 0: do not store.
     var expiration: UInt32
-    /// Of the binary interface.
+    /// Of the binary interface; like `provider` for the payload below.
     var priority: NotificationPriority
     /// Place of the stripped payload in the batch's arena.
     var payloadOffset: Int
@@ -145,12 +145,16 @@ final class PreparedBatch {
         NotificationReference(assignment: record.feed.number, record: record.number, token: positions[index])
     }
 
-    /// The payload of a record's notification.
-    func payload(of index: Int, in record: PreparedRecord) -> UnsafeRawBufferPointer {
+    /// The payload of a record's notification, with what is judged by it.
+    func content(
+        of index: Int,
+        in record: PreparedRecord
+    ) -> (payload: UnsafeRawBufferPointer, terms: ContentTerms) {
         guard let place = record.rendered?.place(of: index - record.notifications.lowerBound) else {
-            return payloads[record.payloadOffset, record.payloadBytes]
+            let terms = ContentTerms(priority: record.priority, provider: record.provider)
+            return (payloads[record.payloadOffset, record.payloadBytes], terms)
         }
-        return payloads[place.offset, place.bytes]
+        return (payloads[place.offset, place.bytes], place.terms)
     }
 
     /// Notifications whose language is to be looked up.

@@ -8,10 +8,11 @@ import PushTopics
 /// are made when the token's language is known, once for all tokens with the same. Notifications have positions here:
 /// their place among those of the record that are sent, from 0.
 final class RenderedPayloads {
-    /// The place of a payload in the arena.
+    /// A payload in the arena, with what is judged by it.
     struct Place {
         var offset: Int
         var bytes: Int
+        var terms: ContentTerms
     }
 
     /// Decides about a payload, beside the notification.
@@ -20,7 +21,8 @@ final class RenderedPayloads {
         var overrides: TokenOverrides
     }
 
-    private let template: NotificationTemplate
+    private let content: StructuredContent
+    private let rule: TermsRule
     private let limitBytes: Int
     /// First those of the languages, by number.
     private var places: [Place] = []
@@ -31,27 +33,32 @@ final class RenderedPayloads {
 
     /// Makes the payload for each language.
     ///
-    /// - Throws: `payload-invalid`: one of them is too long.
+    /// - Throws: `payload-invalid`: one of them is too long. `priority-invalid`.
     init(
-        _ template: NotificationTemplate,
+        _ content: StructuredContent,
+        _ rule: TermsRule,
         limitBytes: Int,
         into arena: PayloadArena
     ) throws(RecordRefusal) {
-        self.template = template
+        self.content = content
+        self.rule = rule
         self.limitBytes = limitBytes
-        for language in template.languageNumbers {
+        for language in content.template.languageNumbers {
             places.append(try render(Variant(language: language, overrides: TokenOverrides()), into: arena))
         }
     }
 
-    /// The place of the payload in the default language.
-    var defaultPlace: (offset: Int, bytes: Int) { (places[0].offset, places[0].bytes) }
+    /// The payload in the default language.
+    var defaultPlace: Place { places[0] }
 
     /// Bytes of the longest payload so far.
     var mostBytes: Int { places.reduce(0) { max($0, $1.bytes) } }
 
+    /// Bytes of all payloads so far.
+    var totalBytes: Int { places.reduce(0) { $0 + $1.bytes } }
+
     /// There are several languages.
-    var asksForLanguages: Bool { !template.languages.isEmpty }
+    var asksForLanguages: Bool { !content.template.languages.isEmpty }
 
     // MARK: Notifications
 
@@ -60,7 +67,7 @@ final class RenderedPayloads {
     /// - Parameter overrides: the token's own values; nil: none.
     func append(_ overrides: TokenOverrides?) {
         if let overrides { self.overrides[choices.count] = overrides }
-        choices.append(overrides.map { template.languages.number(of: $0.locale) } ?? 0)
+        choices.append(overrides.map { content.template.languages.number(of: $0.locale) } ?? 0)
     }
 
     /// The language that the device was registered with decides about the payload.
@@ -73,7 +80,7 @@ final class RenderedPayloads {
     /// - Parameter locale: BCP 47 tag that the device was registered with; nil: not known.
     func foundLanguage(_ locale: UnsafeRawBufferPointer?, of position: Int) {
         guard let locale, wantsLanguage(position) else { return }
-        choices[position] = template.languages.number(of: locale)
+        choices[position] = content.template.languages.number(of: locale)
     }
 
     /// Makes the payloads for tokens with values of their own. To be called once, when the languages are known.
@@ -105,17 +112,48 @@ final class RenderedPayloads {
     /// The place of a notification's payload.
     func place(of position: Int) -> Place { places[choices[position]] }
 
-    /// The places that notifications have, each with their positions in order.
-    var byPlace: [(place: Place, positions: [Int])] {
-        var positions = [[Int]](repeating: [], count: places.count)
-        for (position, choice) in choices.enumerated() { positions[choice].append(position) }
-        return zip(places, positions).filter { !$0.1.isEmpty }.map { ($0, $1) }
+    /// The order of sending, in portions with one payload, because each is encoded once. A token that stands in the
+    /// record several times has each of its notifications in a later round than the one before, so that its order is
+    /// kept.
+    ///
+    /// - Parameter checksums: by position, CRC-32 of the token; equal ones count as the same token.
+    /// - Returns: the positions of each portion.
+    func portions(checksums: some RandomAccessCollection<UInt32>) -> [[Int]] {
+        var rounds: [[Int]] = [[]]
+        if places.count > 1 {
+            var seen: [UInt32: Int] = Dictionary(minimumCapacity: choices.count)
+            for (position, checksum) in checksums.enumerated() {
+                let round = seen[checksum, default: 0]
+                seen[checksum] = round + 1
+                if round == rounds.count { rounds.append([]) }
+                rounds[round].append(position)
+            }
+        } else {
+            rounds[0] = Array(choices.indices)
+        }
+        return rounds.flatMap(portions(of:))
+    }
+
+    /// Positions by payload.
+    private func portions(of positions: [Int]) -> [[Int]] {
+        var indices: [Int: Int] = [:]
+        var portions: [[Int]] = []
+        for position in positions {
+            let choice = choices[position]
+            if let index = indices[choice] {
+                portions[index].append(position)
+            } else {
+                indices[choice] = portions.count
+                portions.append([position])
+            }
+        }
+        return portions
     }
 
     private func render(_ variant: Variant, into arena: PayloadArena) throws(RecordRefusal) -> Place {
         let payload: [UInt8]
         do throws(NotificationFault) {
-            payload = try template.payload(
+            payload = try content.template.payload(
                 language: variant.language,
                 overrides: variant.overrides,
                 limitBytes: limitBytes
@@ -123,7 +161,10 @@ final class RenderedPayloads {
         } catch {
             throw RecordRefusal(error)
         }
+        let priority = content.priority(language: variant.language, overrides: variant.overrides).priority
         arena.reserve(payload.count).copyBytes(from: payload)
-        return Place(offset: arena.commit(payload.count), bytes: payload.count)
+        let offset = arena.commit(payload.count)
+        let terms = try rule.terms(priority: priority, of: arena[offset, payload.count])
+        return Place(offset: offset, bytes: payload.count, terms: terms)
     }
 }

@@ -224,7 +224,7 @@ final class Outcomes {
                     reason: reason,
                     decidedAtMilliseconds: settings.unixMilliseconds(),
                     isWithoutState: feed.sentWithoutState.contains(publication.record),
-                    warning: origin.warning(over: feed.topics.first?.transport),
+                    warning: origin.warning(of: token, over: feed.topics.first?.transport),
                     isCut: publication.isCut
                 )
                 try outcome.publish(origin, settings, through: producer, opaque: number)

@@ -17,7 +17,9 @@ final class RereadRecord {
     /// W3C trace context, passed on.
     let traceHeaders: [(String, [UInt8])]
 
-    private var knownWarning: String?
+    /// See ``warning(of:over:)``: of tokens without values of their own.
+    private var commonWarning: String?
+    private var content: StructuredContent?
     /// The message's memory.
     private let batch: KafkaBatch
 
@@ -39,22 +41,25 @@ final class RereadRecord {
         request.map { String(decoding: $0.requestID, as: UTF8.self) } ?? ""
     }
 
-    /// Says what the worker changed in the request, for its publisher to know; empty: nothing.
+    /// Says what the worker changed for a token, for the request's publisher to know; empty: nothing.
     ///
-    /// - Parameter transport: of the topic's environment.
-    func warning(over transport: EnvironmentSettings.Transport?) -> String {
-        if let knownWarning { return knownWarning }
-        let warning = request.flatMap { Self.warning(of: $0, over: transport) } ?? ""
-        knownWarning = warning
-        return warning
+    /// - Parameters:
+    ///   - index: of the token.
+    ///   - transport: of the topic's environment.
+    func warning(of index: UInt32, over transport: EnvironmentSettings.Transport?) -> String {
+        let common = commonWarning ?? judge(over: transport)
+        commonWarning = common
+        guard let request, let content, Int(index) < request.tokenCount,
+            let overrides = request.token(at: Int(index)).overrides
+        else { return common }
+        return content.warning(for: overrides)
     }
 
-    private static func warning(
-        of request: SendRequestView,
-        over transport: EnvironmentSettings.Transport?
-    ) -> String? {
+    private func judge(over transport: EnvironmentSettings.Transport?) -> String {
+        guard let request, request.notification != nil else { return "" }
         let pushType = transport == .http2 ? try? ProviderFields.namedPushType(of: request) : nil
-        return (try? StructuredContent(of: request, pushType))?.priority.warning
+        content = try? StructuredContent(of: request, pushType)
+        return content?.warning(for: nil) ?? ""
     }
 
     /// The environment that the request names, or the only one configured.

@@ -94,15 +94,16 @@ final class Coalescing {
     func takes(_ index: Int, of record: PreparedRecord, in batch: PreparedBatch, _ lanes: TopicLanes) -> Bool {
         guard let coalescing = record.coalescing else { return false }
         let identity = identity(of: index, coalescing, in: batch)
+        let (payload, terms) = batch.content(of: index, in: record)
         let request = WaitingRequest(
             reference: batch.reference(of: index, in: record),
             topic: record.topic,
             token: Array(batch.tokens[index]),
             checksum: batch.checksums[index],
-            payload: Array(batch.payload(of: index, in: record)),
+            payload: Array(payload),
             expiration: record.expiration,
-            priority: record.priority,
-            provider: record.provider,
+            priority: terms.priority,
+            provider: terms.provider,
             fingerprint: identity.fingerprint,
             stamp: identity.stamp,
             batch: batch.number,

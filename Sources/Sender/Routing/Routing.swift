@@ -56,8 +56,7 @@ final class Routing {
 
     private func route(_ record: PreparedRecord, of batch: PreparedBatch) {
         guard let rendered = record.rendered else {
-            let payload = batch.payloads[record.payloadOffset, record.payloadBytes]
-            return route(record.notifications, of: record, payload, batch)
+            return route(record.notifications, of: record, batch)
         }
         let first = record.notifications.lowerBound
         var faults = TokenFaults()
@@ -68,9 +67,8 @@ final class Routing {
         for (fault, tokens) in faults.found {
             outcomes.deadLetter(record: record.number, of: record.feed, tokens: tokens, fault)
         }
-        for (place, positions) in rendered.byPlace {
-            let payload = batch.payloads[place.offset, place.bytes]
-            route(positions.map { first + $0 }, of: record, payload, batch)
+        for positions in rendered.portions(checksums: batch.checksums[record.notifications]) {
+            route(positions.map { first + $0 }, of: record, batch)
         }
     }
 
@@ -78,9 +76,10 @@ final class Routing {
     private func route(
         _ notifications: some RandomAccessCollection<Int>,
         of record: PreparedRecord,
-        _ payload: UnsafeRawBufferPointer,
         _ batch: PreparedBatch
     ) {
+        guard let first = notifications.first else { return }
+        let (payload, terms) = batch.content(of: first, in: record)
         let lanes = gateway.lanes(of: record.topic)
         let hasRefused = !record.isBroadcast && hasRefused(of: record.topic)
         let isProbed = lanes.sending != .all
@@ -88,8 +87,8 @@ final class Routing {
         let content = NotificationContent(
             payload: payload,
             expiration: record.expiration,
-            priority: record.priority,
-            provider: record.provider
+            priority: terms.priority,
+            provider: terms.provider
         )
         var writer = NotificationWriter(to: lanes, content, isLone: notifications.count == 1)
         var sent = 0
