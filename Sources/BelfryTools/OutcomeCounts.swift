@@ -42,7 +42,7 @@ struct OutcomeCounts {
 
     private static func text(_ row: Row, _ count: Int) -> [UInt8] {
         let why = [row.status == 0 ? "" : "status \(row.status)", row.reason].filter { !$0.isEmpty }
-        let columns = ["\(count)", row.kind, why.isEmpty ? "-" : why.joined(separator: ", ")]
+        let columns = ["\(count)", row.kind, TerminalText.column(why.joined(separator: ", "))]
         return Array((columns.joined(separator: "  ") + "\n").utf8)
     }
 }

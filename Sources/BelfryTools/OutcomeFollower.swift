@@ -113,6 +113,7 @@ private final class FollowerSession {
     let ended: EventLoopPromise<Void>
     private var remaining: Int?
     private var hasPartitions = false
+    private var positions = FollowerPositions()
     /// Partitions that are not read to their end; looked at only if the follower ends there.
     private var unfinished: Set<Int32> = []
     private var counts = OutcomeCounts()
@@ -144,9 +145,9 @@ private final class FollowerSession {
             if !partitions.isEmpty { beginWaitingForOutcomes() }
             unfinished = Set(partitions.map(\.partition))
             attempt { () throws(KafkaError) in
-                let offsets = try starts(of: partitions)
-                let positions = zip(partitions, offsets).map { KafkaPartitionOffset($0, offset: $1) }
-                try consumer.completeAssign(positions)
+                try beginReading(partitions)
+                let starts = partitions.map { KafkaPartitionOffset($0, offset: positions.start(of: $0.partition)) }
+                try consumer.completeAssign(starts)
             }
         }
         consumer.onRevoked = { [unowned self] _, _ in
@@ -174,29 +175,52 @@ private final class FollowerSession {
         }
     }
 
+    /// Finds the first message of partitions that are assigned for the first time. Later assignments go on behind what
+    /// was read.
+    private func beginReading(_ partitions: [KafkaTopicPartition]) throws(KafkaError) {
+        let unknown = Set(positions.unknown(partitions.map(\.partition)))
+        let new = partitions.filter { unknown.contains($0.partition) }
+        guard !new.isEmpty else { return }
+        let offsets = positions.areLatecomers ? new.map { _ in KafkaOffset.beginning } : try starts(of: new)
+        for (place, offset) in zip(new, offsets) { positions.begin(place.partition, at: offset) }
+    }
+
     private func starts(of partitions: [KafkaTopicPartition]) throws(KafkaError) -> [Int64] {
-        guard let since = view.filter.since, !partitions.isEmpty else {
-            let start = view.start == .beginning ? KafkaOffset.beginning : KafkaOffset.end
-            return partitions.map { _ in start }
+        guard view.start == .end || view.filter.since != nil else {
+            return partitions.map { _ in KafkaOffset.beginning }
         }
+        // By number: after a rebalance the end would be elsewhere, and what came in between would be passed over.
+        var ends: [Int64] = []
+        for place in partitions {
+            ends.append(try consumer.watermarks(of: place, timeoutMilliseconds: Self.timeoutMilliseconds).high)
+        }
+        guard let since = view.filter.since else { return ends }
         // The record of an outcome is written when it is decided, or later.
-        return try consumer.offsets(notBefore: since, in: partitions, timeoutMilliseconds: Self.timeoutMilliseconds)
+        let starts = try consumer.offsets(
+            notBefore: since,
+            in: partitions,
+            timeoutMilliseconds: Self.timeoutMilliseconds
+        )
+        return zip(starts, ends).map { $0 == KafkaOffset.end ? $1 : $0 }
     }
 
     private func turn() {
         while !isEnded, let batch = consumer.consumeBatch(max: Self.batchLimit) {
             var lines: [UInt8] = []
+            var isFirst = true
             for index in 0..<batch.count where remaining != 0 {
                 let message = batch[index]
                 if let error = message.error {
                     if error.isPartitionEnd { unfinished.remove(message.partition) }
                     continue
                 }
+                positions.read(message.partition, message.offset)
                 guard let shown = line(for: message) else { continue }
+                if isFirst { notice.end() }
+                isFirst = false
                 lines += shown
                 remaining? -= 1
             }
-            if !lines.isEmpty { notice.end() }
             if !output(lines) || remaining == 0 { return end() }
             if view.endsAtEnd, hasPartitions, unfinished.isEmpty { return end() }
         }

@@ -28,12 +28,13 @@ struct OutcomeLine {
     }
 
     /// For a person, seven columns that are always there: time, outcome, bundle, token, why, request id, coordinates.
+    /// Ids and reasons are others' words, and stay within their columns.
     var text: String {
         let place = "\(outcome.sourceTopic)[\(outcome.sourcePartition)]@\(outcome.sourceOffset)#\(outcome.tokenIndex)"
         return [
             UTCTimestamp.text(unixMilliseconds: outcome.decidedAtMs), kind, outcome.bundleID, token, why,
             outcome.requestID, place,
-        ].map { $0.isEmpty ? "-" : $0 }.joined(separator: "  ")
+        ].map(TerminalText.column).joined(separator: "  ")
     }
 
     private var why: String {

@@ -52,9 +52,8 @@ struct RegistrationBatcher {
             if let replaced = template.replaced { $0.replacedToken = replaced.withUnsafeBytes(message) }
         }
         let type: RecordContentType = template.format == .json ? .json : .protobuf
-        let shard = RecordKey.shard(of: token, spread: template.spread)
         return OutgoingRecord(
-            key: try RecordKey(bundleID: template.bundleID, shard: shard).description,
+            key: try RecordKey(bundleID: template.bundleID, token: token, spread: template.spread).description,
             value: type == .json ? try registration.jsonUTF8Bytes() : try registration.serializedBytes(),
             headers: type == .json ? [(RecordContentType.headerName, Array(type.headerValue.utf8))] : [],
             tokenCount: 1

@@ -26,6 +26,7 @@ struct DeadLettersCommand: AsyncParsableCommand {
             filter.reasons = Set(reason)
             filter.bundleIDs = Set(topic)
             filter.since = since?.unixMilliseconds
+            filter.sinceText = since?.text
             return filter
         }
 

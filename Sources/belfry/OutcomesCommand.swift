@@ -87,8 +87,11 @@ extension OutcomeKind: ExpressibleByArgument {
 /// A time in the past as it is typed: UNIX seconds, an ISO 8601 time, or how long ago.
 struct PointInTime: ExpressibleByArgument {
     let unixMilliseconds: Int64
+    /// As typed.
+    let text: String
 
     init?(argument: String) {
+        text = argument
         if let duration = DurationText.parse(argument) {
             unixMilliseconds = UTCTimestamp.now() - duration.components.seconds * 1000
         } else if let seconds = RegistrationTime.parse(argument) {

@@ -1,10 +1,10 @@
-import BelfrySupport
 import Foundation
 import KafkaClient
 import PushSchemas
 import PushTopics
 import Testing
 
+@testable import BelfrySupport
 @testable import BelfryTools
 
 /// `belfry dead-letters`.
@@ -114,6 +114,105 @@ import Testing
         }
     }
 
+    // MARK: Checkpoints
+
+    @Test("A time that is typed relative to now is the same order each time, and that of the first command counts")
+    func relativeTime() throws {
+        try withFile { file in
+            var filter = DeadLetterFilter()
+            filter.sinceText = "6h"
+            filter.since = 1_000
+            let order = ReplayCheckpoint.order(filter, brokers: "a:1,b:2")
+            try ReplayCheckpoint(order: order, since: filter.since, next: [3: 7]).write(file)
+            filter.since = 9_000
+            let again = ReplayCheckpoint.order(filter, brokers: "b:2, a:1")
+            let found = try #require(try ReplayCheckpoint.read(file, of: again))
+            #expect(found.since == 1_000 && found.next == [3: 7])
+        }
+    }
+
+    @Test("A checkpoint of another order or of other brokers is neither used nor overwritten")
+    func otherOrders() throws {
+        try withFile { file in
+            var filter = DeadLetterFilter()
+            filter.reasons = ["payload-invalid"]
+            #expect(try ReplayCheckpoint.read(file, of: "x") == nil, "there is none yet")
+            try ReplayCheckpoint(order: ReplayCheckpoint.order(filter, brokers: "staging:9092")).write(file)
+            for (reasons, brokers) in [(["payload-invalid"], "production:9092"), (["key-missing"], "staging:9092")] {
+                var settings = KafkaSettings()
+                settings.brokers = brokers
+                var order = DeadLetterReplay.Order()
+                order.filter.reasons = Set(reasons)
+                order.checkpoint = file
+                #expect(throws: ToolError.self) { try DeadLetterReplay(settings, order) }
+            }
+            try Data("{".utf8).write(to: URL(fileURLWithPath: file))
+            #expect(throws: ToolError.self) { try ReplayCheckpoint.read(file, of: "x") }
+        }
+    }
+
+    private func withFile(_ body: (_ path: String) throws -> Void) throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "belfry-replay-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        try body(file)
+    }
+
+    // MARK: Brokers
+
+    @Test("A log that brings nothing is told of once, and given up in the end; what comes begins the wait anew")
+    func patience() {
+        var patience = LogPatience(notice: .seconds(2), limit: .seconds(60))
+        let begun = ContinuousClock.now
+        func actions(_ seconds: [Int]) -> [LogPatience.Action] {
+            seconds.map { patience.nothingCame(now: begun + .seconds($0)) }
+        }
+        #expect(actions([0, 1, 2, 3, 59]) == [.wait, .wait, .tell, .wait, .wait])
+        patience.came()
+        #expect(actions([60, 61, 62, 119, 120]) == [.wait, .wait, .tell, .wait, .giveUp])
+    }
+
+    @Test("Brokers that go away while letters are read end the command")
+    func brokersGone() throws {
+        let broker = try EmbeddedBroker(topics: [(name: "push.dead-letters", partitions: 2)])
+        var isOpen = true
+        defer { if isOpen { broker.close() } }
+        var settings = KafkaSettings()
+        settings.brokers = broker.bootstrapServers
+        let producer = try KafkaProducer(properties: settings.producerProperties(clientID: "test"))
+        let value = [UInt8](repeating: 1, count: 100_000)
+        for index in 0..<20 {
+            try producer.produce(
+                topic: "push.dead-letters",
+                partition: Int32(index % 2),
+                key: Array(news.utf8),
+                value: value,
+                headers: []
+            )
+        }
+        try producer.flush(timeoutMilliseconds: 10_000)
+        producer.close()
+        // One message a fetch, so that the log is not at hand as a whole.
+        settings.properties = [
+            .init(name: "fetch.message.max.bytes", value: "1000"), .init(name: "queued.min.messages", value: "1"),
+        ]
+        var told: [String] = []
+        let log = try DeadLetterLog(
+            settings,
+            topic: "push.dead-letters",
+            patience: LogPatience(notice: .milliseconds(10), limit: .milliseconds(200)),
+            tell: { told.append($0) }
+        )
+        defer { log.close() }
+        #expect(throws: ToolError.self) {
+            try log.readAll { _ in
+                if isOpen { broker.close() }
+                isOpen = false
+                return true
+            }
+        }
+        #expect(told.last == "waiting for the brokers at \(settings.brokers)")
+    }
+
     @Test("Letters are listed, shown, and published again once, also when the command is given again")
     func replay() throws {
         let topics = TopicLayout(partitions: 2).topics.map { (name: $0.name, partitions: $0.partitions) }
@@ -155,7 +254,8 @@ import Testing
         order.filter.reasons = ["payload-invalid"]
         order.checkpoint = file
         // As if the command had ended behind the first.
-        try ReplayCheckpoint(order: order.filter.text, next: [0: 1]).write(file)
+        let text = ReplayCheckpoint.order(order.filter, brokers: settings.brokers)
+        try ReplayCheckpoint(order: text, next: [0: 1]).write(file)
         for expected in [1, 2] {
             let replay = try DeadLetterReplay(settings, order)
             defer { replay.close() }

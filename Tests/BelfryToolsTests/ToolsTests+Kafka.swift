@@ -55,7 +55,7 @@ struct ToolBrokerTests {
                 let registration: PushRegistration = try RequestDecoding.decode(from: message.value, as: .protobuf)
                 #expect(try registration.token.bytes() == token)
                 #expect(registration.locale == "pt-BR")
-                #expect(String(decoding: message.key, as: UTF8.self) == "com.example.news#0")
+                #expect(String(decoding: message.key, as: UTF8.self) == "com.example.news")
             }
         }
     }

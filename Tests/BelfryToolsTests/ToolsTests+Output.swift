@@ -131,6 +131,25 @@ struct OutputTests {
         )
     }
 
+    @Test("Nothing that a publisher says moves the cursor or looks like another column")
+    func hostileOutcome() {
+        let outcome = PushOutcome.with {
+            $0.bundleID = "b\u{7}"
+            $0.reason = "r\u{1b}[2J"
+            $0.warning = "w\u{2028}\u{202E}"
+            $0.requestID = "id\n  confirmed\u{9b}2J"
+            $0.sourceTopic = "t\r"
+        }
+        let text = OutcomeLine(outcome).text
+        #expect(
+            text == "1970-01-01T00:00:00.000Z  unspecified  b·  -  r·[2J, w··  id· ·confirmed·2J  t·[0]@0#0",
+            "\(text)"
+        )
+        var counts = OutcomeCounts()
+        counts.count(outcome)
+        #expect(String(decoding: counts.lines(asJSON: false), as: UTF8.self) == "1  unspecified  r·[2J\n")
+    }
+
     @Test("Every kind of outcome has the name of the design")
     func kinds() {
         let names = PushOutcomeKind.allCases.map { kind in OutcomeLine(.with { $0.kind = kind }).kind }

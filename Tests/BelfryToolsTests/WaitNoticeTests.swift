@@ -1,6 +1,7 @@
 import Foundation
 import KafkaClient
 import Logging
+import PushSchemas
 import PushTopics
 import Synchronization
 import Testing
@@ -92,6 +93,42 @@ import Testing
         )
         running.cancel()
         try await running.value
+    }
+
+    @Test("The follower that only counts waits no more for the first outcome once it has counted one")
+    func counting() async throws {
+        let broker = try EmbeddedBroker(topics: [(name: "push.outcomes", partitions: 1)])
+        defer { broker.close() }
+        var settings = KafkaSettings()
+        settings.brokers = broker.bootstrapServers
+        let producer = try KafkaProducer(properties: settings.producerProperties(clientID: "test"))
+        try producer.produce(
+            topic: "push.outcomes",
+            partition: 0,
+            key: [],
+            value: PushOutcome.with { $0.kind = .confirmed }.serializedBytes(),
+            headers: []
+        )
+        try producer.flush(timeoutMilliseconds: 10_000)
+        producer.close()
+        var view = OutcomeFollower.View.showing(from: .beginning, limit: nil)
+        view.onlyCounts = true
+        let tells = Mutex<[@Sendable () -> Void]>([])
+        let said = Mutex<[String]>([])
+        var follower = OutcomeFollower(settings, view) { _ in
+            // Patience is over when the first batch was looked at.
+            for tell in tells.withLock({ $0 }) { tell() }
+            return false
+        }
+        follower.beginWaiting = { subject in
+            WaitNotice(
+                subject,
+                timer: { tell in tells.withLock { $0.append(tell) } },
+                output: { text in said.withLock { $0.append(text) } }
+            )
+        }
+        try await follower.run()
+        #expect(tells.withLock { $0.count } == 2 && said.withLock { $0 } == [])
     }
 
     @Test("A role that asks for brokers in vain says so within three seconds, and then leaves slow ones their time")

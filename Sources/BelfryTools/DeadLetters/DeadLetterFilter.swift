@@ -6,6 +6,8 @@ public struct DeadLetterFilter: Sendable {
     public var bundleIDs: Set<String> = []
     /// UNIX milliseconds; nil: any time. A letter without a time fits.
     public var since: Int64?
+    /// `since` as it was typed, for instance `6h`; nil: any time.
+    public var sinceText: String?
 
     public init() {}
 
@@ -13,10 +15,5 @@ public struct DeadLetterFilter: Sendable {
         (reasons.isEmpty || reasons.contains(letter.reason))
             && (bundleIDs.isEmpty || bundleIDs.contains(letter.bundleID))
             && (since == nil || letter.writtenAt.map { $0 >= since ?? 0 } ?? true)
-    }
-
-    /// The filter as text, for knowing an order again.
-    var text: String {
-        "\(reasons.sorted()) \(bundleIDs.sorted()) \(since.map(String.init) ?? "")"
     }
 }

@@ -12,8 +12,8 @@ struct DeadLetterLine {
         let time = letter.writtenAt.map { UTCTimestamp.text(unixMilliseconds: $0) } ?? ""
         return [
             time, letter.reason, letter.bundleID, letter.source, letter.tokens ?? "all",
-            "\(letter.place.partition)@\(letter.offset)", printable(letter.detail),
-        ].map { $0.isEmpty ? "-" : $0 }.joined(separator: "  ")
+            "\(letter.place.partition)@\(letter.offset)", letter.detail,
+        ].map(TerminalText.column).joined(separator: "  ")
     }
 
     /// The same as an object.
@@ -56,11 +56,6 @@ struct DeadLetterLine {
     }
 
     private func json<M: Message>(_ type: M.Type) -> String? {
-        try? M(serializedBytes: letter.value).jsonString()
-    }
-
-    /// One line, whatever a record said.
-    private func printable(_ text: String) -> String {
-        String(text.unicodeScalars.map { $0.properties.generalCategory == .control ? "·" : Character($0) })
+        letter.value.withUnsafeBytes { try? RequestDecoding.decode(type, from: $0, as: .protobuf).jsonString() }
     }
 }

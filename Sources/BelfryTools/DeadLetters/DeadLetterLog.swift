@@ -11,13 +11,26 @@ final class DeadLetterLog {
     private let reader: KafkaReader
     private let places: [KafkaTopicPartition]
 
+    private let patience: LogPatience
+    private let tell: (_ text: String) -> Void
+
     private static let timeoutMilliseconds: Int32 = 10_000
     private static let batch = 500
 
+    /// - Parameters:
+    ///   - patience: with brokers that go away while letters are read.
+    ///   - tell: takes a line for standard error.
     /// - Throws: the brokers cannot be reached, or have no such topic.
-    init(_ settings: KafkaSettings, topic: String = TopicNames().deadLetters) throws(ToolError) {
+    init(
+        _ settings: KafkaSettings,
+        topic: String = TopicNames().deadLetters,
+        patience: LogPatience = LogPatience(),
+        tell: @escaping (_ text: String) -> Void = Diagnostics.tell
+    ) throws(ToolError) {
         self.settings = settings
         self.topic = topic
+        self.patience = patience
+        self.tell = tell
         do throws(KafkaError) {
             let properties = settings.adminProperties(clientID: "belfry-dead-letters")
             let admin = try KafkaAdmin(properties: properties)
@@ -70,11 +83,17 @@ final class DeadLetterLog {
     ) throws(ToolError) {
         let ends = try begin(places, from: starts)
         defer { for place in reader.reading { reader.stop(place) } }
+        var patience = patience
         while let place = reader.reading.first {
             guard let batch = reader.read(place, max: Self.batch) else {
-                Thread.sleep(forTimeInterval: 0.005)
+                switch patience.nothingCame(now: .now) {
+                case .wait: Thread.sleep(forTimeInterval: 0.005)
+                case .tell: tell("waiting for the brokers at \(settings.brokers)")
+                case .giveUp: throw .notFound("\(place): the brokers at \(settings.brokers) do not answer any more")
+                }
                 continue
             }
+            patience.came()
             for index in 0..<batch.count {
                 let message = batch[index]
                 if let error = message.error {
@@ -87,6 +106,8 @@ final class DeadLetterLog {
                     break
                 }
                 guard try take(StoredDeadLetter(message)) else { return }
+                // Without waiting for the report of the end, which brokers that went away do not send.
+                if message.offset + 1 == ends[place] { reader.stop(place) }
             }
         }
     }

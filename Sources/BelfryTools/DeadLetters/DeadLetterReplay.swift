@@ -85,7 +85,7 @@ public final class DeadLetterReplay {
     }
 
     private let settings: KafkaSettings
-    private let order: Order
+    private var order: Order
     private let log: DeadLetterLog
     private var done: ReplayCheckpoint
 
@@ -93,14 +93,16 @@ public final class DeadLetterReplay {
     private static let chunk = 500
     private static let refusalsTold = 20
 
-    /// - Throws: the brokers cannot be reached.
+    /// - Throws: the brokers cannot be reached, or the checkpoint is of another order.
     public init(_ settings: KafkaSettings, _ order: Order) throws(ToolError) {
         self.settings = settings
         self.order = order
+        let text = ReplayCheckpoint.order(order.filter, brokers: settings.brokers)
+        var begun: ReplayCheckpoint?
+        if let path = order.checkpoint { begun = try ReplayCheckpoint.read(path, of: text) }
+        done = begun ?? ReplayCheckpoint(order: text, since: order.filter.since)
+        self.order.filter.since = done.since
         log = try DeadLetterLog(settings)
-        done =
-            order.checkpoint.flatMap { ReplayCheckpoint.read($0, of: order.filter.text) }
-            ?? ReplayCheckpoint(order: order.filter.text)
     }
 
     public func close() { log.close() }
