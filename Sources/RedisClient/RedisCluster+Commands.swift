@@ -77,7 +77,7 @@ extension RedisCluster {
         asking: Bool = false,
         because reason: RedisError
     ) {
-        // Who was told of a new master may have closed the client.
+        // A callback about a new master may have closed the client.
         if isClosed { return command.completion(.failure(.closed)) }
         var command = command
         if command.patience.follows(limit: configuration.redirectionLimit, now: .now()) {

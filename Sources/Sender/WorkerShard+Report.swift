@@ -22,7 +22,7 @@ extension WorkerShard {
                 rejoiningSince: group.rejoiningSince,
                 now: now
             ),
-            // Where sending may go on without Redis, readiness does not wait for it.
+            // Readiness does not wait for Redis if sending may go on without it.
             isTokenStateReady: settings.redisPatience == nil ? isRedisReady : nil,
             isDraining: isDraining,
             times: stages.gateway.times,

@@ -83,14 +83,14 @@ extension IntegrationTests {
                     return !follower.messages.isEmpty
                 }
                 dying.kill()
-                // What the dead one had read and not published is gone with it: reading clears the list.
+                // Tuples that the dead harvester had read and not published are gone: reading clears the list.
                 follower.poll()
                 let known = Set(try follower.messages.map { try PushFeedbackTuple(serializedBytes: $0.value).token })
                 try pipeline.startHarvester()
                 try kafka.wait(for: "tombstones of the tuples in Kafka") {
                     try inspector.count().tombstoned >= known.count
                 }
-                // Whoever is not known to be dead is sent to again, and listed again.
+                // Tokens that are not known to be dead are sent to again, and listed again.
                 try kafka.publish(plan.good(4000, of: topic, from: tokens))
                 try kafka.waitForOutcomes()
                 try kafka.wait(for: "all tombstones") { try inspector.count().tombstoned >= 4000 }

@@ -39,13 +39,13 @@ import Testing
         var committed: CommitFrontier.Position?
         var hasLeftOut = false
         for _ in 0..<20 {
-            // What became done after the last commit died with the process.
+            // Progress after the last commit died with the process.
             partition.done = partition.doneAtCommit
             let start = committed?.offset ?? 0
             let before = try DoneRanges(decoding: committed?.metadata ?? "", committedOffset: start)
             var frontier = CommitFrontier(firstNumber: random.chance(50) ? 0 : UInt32.max - 3)
             var numbers: [(number: UInt32, record: Partition.Record)] = []
-            // What lies before the commit must all be done: else it is lost.
+            // Every record before the commit must be done: else it is lost.
             for record in partition.records where record.offset < start {
                 for token in 0..<UInt32(record.tokens) {
                     #expect(partition.done.contains(.init(offset: record.offset, token: token)), "seed \(seed)")

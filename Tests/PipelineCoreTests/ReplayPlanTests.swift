@@ -103,7 +103,7 @@ struct ReplayPlanTests {
         _ = plan.begin(0, committed: 100, metadata: ReplayMark(servers: ["a"], start: 40).metadata, now: at(0))
         plan.applying(0, from: 100, now: at(30))
         #expect(plan.starts == [0: 40])
-        // What was in hand during an outage longer than the window, applied before that is noticed.
+        // A batch in hand during an outage longer than the window, applied before the outage is noticed.
         plan.applying(0, from: 100, now: at(3600))
         #expect(plan.starts == [0: 40])
         plan.end(0)

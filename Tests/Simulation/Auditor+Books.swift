@@ -61,7 +61,7 @@ extension Auditor {
             let isOver = record.expires > 0 && World.expiration(of: record) < World.unixSeconds(now)
             check(isOver || world.hasClockJumps, 1, "\(name(number)) has expired before its time")
         case .duplicate:
-            // What was superseded is remembered, too.
+            // Superseded requests are remembered, too.
             check(
                 isAccepted || isRepeated(number) || mayBeSuperseded(number) || !isAcceptanceKnown,
                 1,
@@ -75,7 +75,7 @@ extension Auditor {
         default:
             break
         }
-        // What was accepted once was refused, or left out, when it was sent again: the older one may be the last.
+        // A notification accepted once may be refused or left out when sent again: the older one may be the last.
         let isAcceptance = OutcomeKind(outcome.kind)?.isAcceptance == true
         if isAccepted, !isAcceptance { tokens[notifications[number].token].isExempt = true }
     }

@@ -25,7 +25,7 @@ extension Auditor {
 
     /// No notification must have an outcome, and has none.
     var isNoneWaiting: Bool {
-        // What needs none any more never needs one again.
+        // A notification that needs no excuse any more never needs one again.
         while waitingStart < notifications.count, !isWaiting(waitingStart) { waitingStart += 1 }
         return waitingStart == notifications.count
     }

@@ -131,7 +131,7 @@ extension Auditor {
     /// A healthy topic's time from publishing to acceptance, while nothing but other topics is sick.
     func checkTime(of number: Int) {
         guard options.isIsolated, holds(.isolation), !isSick(number) else { return }
-        // What is slow by its own settings, or by a fault that meets everybody, is no harm done by others; connections
+        // A topic slowed by its own settings, or by a fault that meets all, is not harmed by others; connections
         // that are renewed every second or two spend the whole budget.
         guard world.plan.faults.isEmpty, options.inFlight >= 100, options.connectionMaxAge == 0,
             world.plan.records.allSatisfy({ $0.tokens.count <= WorldPlan.tokensPerKey && $0.poison.isEmpty })

@@ -115,7 +115,7 @@ extension Auditor {
                 guard !isSick(sequence.newest), !isDeleted(sequence.newest) else { continue }
                 // Refused, it was as good as done when the newer one was; only its dead letter was not there yet.
                 guard !notifications[sequence.last].wasRefused else { continue }
-                // Those that waited together went by their stamps, others by their offsets.
+                // Requests that waited together went by their stamps, others by their offsets.
                 check(
                     sequence.last == sequence.newest || sequence.last == sequence.newestStamped,
                     4,

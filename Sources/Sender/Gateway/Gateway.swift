@@ -245,7 +245,7 @@ final class Gateway {
     func setCertificate(isThere: Bool, of topic: Topic) {
         guard let lanes = lanes(ofTopic: topic.index), lanes.hasCertificate != isThere else { return }
         lanes.hasCertificate = isThere
-        // What waits for a probe is given up as well.
+        // A lane that waits for a probe is given up as well.
         if !isThere, lanes.sending == .held { lanes.sending = .suspending }
     }
 

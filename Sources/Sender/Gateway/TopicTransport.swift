@@ -56,7 +56,7 @@ protocol TopicTransport: AnyObject {
     func lane(checksum: UInt32) -> Int
     /// The end of what waits in a line; nil: nothing waits there.
     func waitingEnd(ofLane number: Int) -> UInt64?
-    /// Everything before was handed to a connection.
+    /// The end of what a connection took from a line.
     func sentEnd(ofLane number: Int) -> UInt64
 
     /// Ends up to which a revocation waits.

@@ -233,7 +233,7 @@ final class Coalescing {
                 outcomes.settle(request.reference, outcome)
                 continue
             }
-            // Remembered like one that arrived: read again, it must not be sent behind the newer one, which is.
+            // Remembered as sent: if its record is read again, it must not follow the newer request, which was sent.
             request.token.withUnsafeBytes { token in
                 memory.settle(outcome, of: request.topic) { $0(request.reference, token, request.checksum) }
             }

@@ -69,15 +69,15 @@ final class ApplyingAuditor {
         let place = ApplyingLog.Place(partition: partition, offset: offset)
         if offset > stored.high { fail(.present, log.name(of: place)) }
         if let former = stored.committed, !stored.isTampered {
-            // Who has not heard of a fail-over yet cannot tell whether the former owner had.
+            // An owner that has not heard of a fail-over cannot tell whether the former one had.
             let restart = world.redis.history == 1 ? nil : ReplayMark(stored.metadata)?.start
             if offset < min(former, restart ?? former) { fail(.forward, "\(log.name(of: place)) after \(former)") }
         }
-        // What is below the former position was looked at then.
+        // Records below the former position were judged before.
         let first = stored.isTampered ? 0 : stored.committed ?? 0
         for settled in first..<max(first, min(offset, stored.high)) {
             let place = ApplyingLog.Place(partition: partition, offset: settled)
-            // What a fail-over has lost is applied again, and told again, which the end shows.
+            // Changes that a fail-over lost are applied and told again, which the end shows.
             checkSettled(log, place, among: world.redis.everMade)
             if world.redis.history == 1 { checkTold(log, place) }
         }

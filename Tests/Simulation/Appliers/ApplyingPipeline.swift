@@ -58,7 +58,7 @@ final class ApplyingPipeline: RedisPipeline, ReplicationSource {
         let change = ApplyingChange(script, .init(keyCount: keyCount, argumentCount: argumentCount, write))
         guard !world.redis.isAway else { return timeOut(change, completion) }
         world.clock.after(world.dice.time(0...5)) { [weak self, world, connection] in
-            // Where the connection was lost meanwhile, Redis has perhaps read it.
+            // If the connection was lost meanwhile, Redis has perhaps read the command.
             let wasRead = self?.connection == connection || world.dice.chance(50)
             self?.answer(wasRead ? world.redis.make(change) : .failure(Self.lost), connection, completion)
         }
