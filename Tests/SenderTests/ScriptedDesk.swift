@@ -1,0 +1,191 @@
+import APNsProtocol
+import BelfrySupport
+import HTTP2Transport
+import Logging
+import NIOCore
+import NIOEmbedded
+import PipelineCore
+
+@testable import Sender
+
+/// The topics of a shard over HTTP/2, without the other stages, and connections that do as they are told.
+final class ScriptedDesk: GatewayConnectors, StreamDelegate {
+    /// Asks for connections: the topic's bundle, and the purpose.
+    struct Asked: Equatable {
+        var bundleID: String
+        var purpose: ConnectionBudget.Purpose
+    }
+
+    var now = MonotonicTime(nanoseconds: 1_000_000_000)
+    var credentials: [String: TopicCredential] = [:]
+    let providerTokens: ProviderTokens?
+    private(set) var turns: [Int] = []
+    private(set) var asked: [Asked] = []
+    /// Bundles of the topics that connections were counted for when they ended, and of those that failed with them.
+    private(set) var disconnected: [String] = []
+    private(set) var failed: [String] = []
+    /// Open connections by number, and attempts that are not done.
+    private(set) var connections: [UInt32: ScriptedStreams] = [:]
+    fileprivate var attempts: [(party: StreamParty, number: UInt32)] = []
+    private let settings: ShardSettings
+    private(set) lazy var desk = StreamDesk(
+        settings: settings,
+        connectors: self,
+        delegate: self,
+        logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+        clock: { [unowned self] in now }
+    )
+    private var records: UInt32 = 0
+
+    init(keys: ScriptedKeys? = nil, randomBits: @escaping @Sendable () -> UInt64 = { 35 }) {
+        var configuration = BelfryConfiguration()
+        configuration.environments = [EnvironmentSettings(name: "sandbox", gateways: [], transport: .http2)]
+        settings = ShardSettings(configuration, unixMilliseconds: { 1_700_000_000_000 }, randomBits: randomBits)
+        providerTokens = keys?.tokens
+    }
+
+    func makeLane(_ bundleID: String, _ credential: TopicCredential) -> StreamLane {
+        credentials[bundleID] = credential
+        let index = Int32(credentials.count - 1)
+        return desk.makeLane(
+            of: settings.makeTopic(index, environment: "sandbox", bundleID: bundleID, filters: nil)
+        )
+    }
+
+    /// Appends notifications, each to a token of its own.
+    func append(_ count: Int, to lane: StreamLane) throws {
+        let batch = try IntakeBench().take { _ in }
+        guard let batch, let record = batch.records.first, let provider = record.provider else { return }
+        let content = NotificationContent(
+            payload: batch.content(of: record.notifications.lowerBound, in: record).payload,
+            expiration: 0,
+            priority: record.priority,
+            provider: provider
+        )
+        let number = lane.beginContent(StreamContent(content, provider, bundleID: lane.topic.bundleID))
+        for _ in 0..<count {
+            records += 1
+            let token = withUnsafeBytes(of: records, Array.init) + [UInt8](repeating: 1, count: 28)
+            token.withUnsafeBytes {
+                lane.append(
+                    NotificationReference(assignment: 1, record: records, token: 0),
+                    token: $0,
+                    checksum: records,
+                    content: number
+                )
+            }
+        }
+        lane.endContent(number)
+    }
+
+    /// Lets all attempts succeed; returns the new connections.
+    @discardableResult
+    func open() -> [ScriptedStreams] {
+        let attempts = attempts
+        self.attempts = []
+        return attempts.map { party, number in
+            let connection = ScriptedStreams(number: number, party: party)
+            connections[number] = connection
+            party.connectionOpened(number: number, connection: connection)
+            return connection
+        }
+    }
+
+    func pass(_ duration: Duration) {
+        now = now + duration
+        desk.tick(now: now)
+    }
+
+    // MARK: Connectors
+
+    func hasCertificate(environment: String, bundleID: String) -> Bool { credentials[bundleID] != nil }
+    func isGivenUp(environment: String, bundleID: String) -> Bool { false }
+    func tick(now: MonotonicTime) {}
+
+    func connector(environment: String, bundleID: String, lane: Int) -> any GatewayConnecting {
+        preconditionFailure("no topic has the binary interface")
+    }
+
+    func credential(environment: String, bundleID: String) -> TopicCredential? { credentials[bundleID] }
+
+    func streamConnector(environment: String, credential: TopicCredential, turn: Int) -> any StreamConnecting {
+        turns.append(turn)
+        return Connector(self)
+    }
+
+    private final class Connector: StreamConnecting {
+        let eventLoop: any EventLoop = EmbeddedEventLoop()
+        private unowned let desk: ScriptedDesk
+
+        init(_ desk: ScriptedDesk) { self.desk = desk }
+
+        func connect(_ party: StreamParty, number: UInt32) { desk.attempts.append((party, number)) }
+        func placeName(of number: UInt32) -> String { "nowhere" }
+        func noteFailure() {}
+    }
+
+    // MARK: The stage
+
+    func lane(_ lane: StreamLane, confirmed slots: [Int], sentAt: MonotonicTime) {}
+
+    func lane(
+        _ lane: StreamLane,
+        settled verdict: StreamVerdict,
+        _ answer: ProviderAnswer?,
+        standing: TopicHealth.RefusalStanding
+    ) {}
+
+    func lane(_ lane: StreamLane, answered answer: ProviderAnswer) {}
+
+    func laneMayConnect(_ lane: StreamLane, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
+        asked.append(Asked(bundleID: lane.topic.bundleID, purpose: purpose))
+        return nil
+    }
+
+    func laneConnected(_ lane: StreamLane) {}
+    func laneDisconnected(_ lane: StreamLane, reason: DisconnectReason) { disconnected.append(lane.topic.bundleID) }
+    func laneFailed(_ lane: StreamLane, reason: DisconnectReason) { failed.append(lane.topic.bundleID) }
+    func laneRefused(_ lane: StreamLane, _ extent: ProviderVerdict.Extent) {}
+    func lanesMayWrite(now: MonotonicTime) -> Bool { true }
+}
+
+/// A connection that answers nothing by itself.
+final class ScriptedStreams: StreamConnection {
+    let number: UInt32
+    let party: StreamParty
+    var maxConcurrentStreams = 1000
+    var isStalled: Bool { false }
+    /// The answer to requests for a stream; nil: there is one.
+    var refusal: HTTP2OpenRefusal?
+    private(set) var isClosed = false
+    /// Requests that left together.
+    private(set) var writes: [Int] = []
+    private(set) var requestCount = 0
+    private var unwritten = 0
+
+    init(number: UInt32, party: StreamParty) {
+        self.number = number
+        self.party = party
+    }
+
+    func open(_ request: StreamRequest, tag: UInt64) throws(HTTP2OpenRefusal) -> Int32 {
+        if let refusal { throw refusal }
+        unwritten += 1
+        requestCount += 1
+        return Int32(2 * requestCount - 1)
+    }
+
+    func reset(stream: Int32) {}
+    func ping() {}
+
+    func flush() {
+        if unwritten > 0 { writes.append(unwritten) }
+        unwritten = 0
+    }
+
+    func close() { isClosed = true }
+    func abort() { isClosed = true }
+
+    /// Ends the connection without a word.
+    func end() { party.connectionEnded(attempt: Int(number), error: nil) }
+}
