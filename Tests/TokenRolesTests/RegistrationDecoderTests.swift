@@ -168,6 +168,38 @@ import TokenState
         }
     }
 
+    @Test("A producer whose clock is ahead is no witness of itself: the registrar's clock is one, too")
+    func dated() throws {
+        let now: Int64 = 1_600_000_000
+        let year: Int64 = 31_536_000
+        var decoder = decoder
+        decoder.now = { now }
+        // The time of the record, of the registration, and the one that is taken.
+        let table: [(published: Int64, registered: Int64, taken: UInt32?)] = [
+            (now + year, now + year, nil), (now + year, 0, nil), (now + year, now, UInt32(now)),
+            (now + 3600, 0, UInt32(now + 3600)), (now + 3601, 0, nil), (now + 3600, now + 3601, nil),
+            (now - year, now, nil), (now - year, 0, UInt32(now - year)),
+        ]
+        for row in table {
+            let record = KafkaRecord(
+                topic: "push.registrations",
+                partition: 0,
+                offset: 0,
+                key: Self.key,
+                value: try registration { $0.registeredAt = row.registered },
+                timestampMilliseconds: row.published * 1000
+            )
+            let batch = KafkaBatch([record])
+            if let taken = row.taken {
+                let changes = try decoder.changes(for: batch[0])
+                #expect(changes == [change(.register(at: taken, Self.texts))], "\(row)")
+            } else {
+                let error = #expect(throws: RecordRefusal.self, "\(row)") { try decoder.changes(for: batch[0]) }
+                #expect(error?.reason == "timestamp-in-future")
+            }
+        }
+    }
+
     @Test("The lengths and times at the ends of the range are taken")
     func limits() throws {
         let records = [

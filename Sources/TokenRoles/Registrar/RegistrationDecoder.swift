@@ -1,4 +1,5 @@
 import BelfrySupport
+import Foundation
 import KafkaClient
 import PipelineCore
 import PushSchemas
@@ -11,6 +12,8 @@ struct RegistrationDecoder {
     var environments: [String]
     /// Lengths of token that are taken.
     var tokenBytes: ClosedRange<Int>
+    /// UNIX seconds.
+    var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) }
 
     func changes(for message: KafkaMessageView) throws(RecordRefusal) -> [TokenChange] {
         let registration = try RecordRefusal.of { () throws(RecordError) in
@@ -65,6 +68,8 @@ struct RegistrationDecoder {
     }
 
     /// UNIX seconds: as the registration says, else when its record was published.
+    ///
+    /// The record's time alone is no witness: with `CreateTime`, Kafka's default, the producer writes that one, too.
     private func time(of registration: PushRegistration, _ message: KafkaMessageView) throws(RecordRefusal) -> UInt32 {
         let seconds =
             registration.registeredAt == 0 ? (message.timestampMilliseconds ?? 0) / 1000 : registration.registeredAt
@@ -74,12 +79,14 @@ struct RegistrationDecoder {
                 detail: "'registered_at' is \(registration.registeredAt); UNIX seconds, 1...\(UInt32.max), are allowed"
             )
         }
-        if let published = message.timestampMilliseconds.map({ $0 / 1000 }),
-            ForeignClock.isTooFarAhead(seconds, of: published)
-        {
+        let now = now()
+        let witness = min(message.timestampMilliseconds.map { $0 / 1000 } ?? now, now)
+        guard !ForeignClock.isTooFarAhead(seconds, of: witness) else {
+            let claim = registration.registeredAt == 0 ? "the record is of" : "'registered_at' is"
+            let known = witness == now ? "the time of its reading" : "the time of its record"
             throw RecordRefusal(
                 reason: "timestamp-in-future",
-                detail: "'registered_at' is \(seconds), later than the record, which is of \(published)"
+                detail: "\(claim) \(seconds), later than \(witness), \(known)"
             )
         }
         return seconds

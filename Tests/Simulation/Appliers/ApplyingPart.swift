@@ -77,7 +77,11 @@ final class ApplyingPart {
     private static func decoder(of source: ApplyingSource) -> BatchWriter.Decode {
         switch source {
         case .registrations:
-            let decoder = RegistrationDecoder(environments: [World.environment], tokenBytes: 32...100)
+            let decoder = RegistrationDecoder(
+                environments: [World.environment],
+                tokenBytes: 32...100,
+                now: { ApplyingRecord.published }
+            )
             return { message throws(RecordRefusal) in try decoder.changes(for: message) }
         case .feedback:
             let decoder = FeedbackTupleDecoder(environments: [
