@@ -8,7 +8,7 @@ struct ReplayPlanTests {
 
     private func plan(_ servers: String..., partition: Int32 = 0, committed: Int64 = 100) -> ReplayPlan {
         var plan = ReplayPlan(window: .seconds(600))
-        _ = plan.observed(servers, isComplete: true)
+        _ = plan.observed(servers, isComplete: true, now: at(0))
         _ = plan.begin(partition, committed: committed, metadata: "", now: at(0))
         return plan
     }
@@ -17,12 +17,33 @@ struct ReplayPlanTests {
     func first() {
         var plan = ReplayPlan(window: .seconds(600))
         #expect(!plan.isReady)
-        var isNews = plan.observed(["a"], isComplete: false)
+        var isNews = plan.observed(["a"], isComplete: false, now: at(0))
         #expect(!isNews && !plan.isReady)
-        isNews = plan.observed(["a", "b"], isComplete: true)
+        isNews = plan.observed(["a", "b"], isComplete: true, now: at(0))
         #expect(!isNews && plan.isReady && !plan.isDue)
-        isNews = plan.observed(["b"], isComplete: false)
+        isNews = plan.observed(["b"], isComplete: false, now: at(0))
         #expect(!isNews && !plan.isDue)
+    }
+
+    @Test("A master that does not answer holds up the first look for a while only, and is a new one when it is met")
+    func firstLookPatience() throws {
+        var plan = ReplayPlan(window: .seconds(600))
+        // Nobody has answered: nothing could be applied anyway.
+        for second in [0, 100] as [UInt64] { _ = plan.observed([], isComplete: false, now: at(second)) }
+        #expect(!plan.isReady)
+        for second in [200, 229] as [UInt64] {
+            let isNews = plan.observed(["a"], isComplete: false, now: at(second))
+            #expect(!isNews && !plan.isReady, "\(second)")
+        }
+        // One that answered once is known, though another look misses it.
+        var isNews = plan.observed(["b"], isComplete: false, now: at(230))
+        #expect(!isNews && plan.isReady && !plan.isDue)
+        let mark = ReplayMark(servers: ["a", "b", "c"], start: 40).metadata
+        let start = plan.begin(0, committed: 100, metadata: mark, now: at(230))
+        #expect(start == 100)
+        #expect(try #require(ReplayMark(plan.metadata(0, offset: 100))).servers == ["a", "b"])
+        isNews = plan.observed(["a", "b", "c"], isComplete: true, now: at(300))
+        #expect(isNews && plan.starts == [0: 40])
     }
 
     @Test("A new replication ID applies what was applied within the window again, and that is not older")
@@ -31,13 +52,13 @@ struct ReplayPlanTests {
         for step in 1...360 as ClosedRange<UInt64> {
             plan.applying(0, from: Int64(100 + step), now: at(step * 5))
         }
-        let isNews = plan.observed(["a", "c"], isComplete: true)
+        let isNews = plan.observed(["a", "c"], isComplete: true, now: at(0))
         #expect(isNews && plan.isDue)
         // Ten minutes before, and at most a 64th of that more; however long it took until that was noticed.
         #expect(plan.starts == [0: 100 + 240])
         plan.beganAgain()
         #expect(!plan.isDue)
-        let again = plan.observed(["a", "c"], isComplete: true)
+        let again = plan.observed(["a", "c"], isComplete: true, now: at(0))
         #expect(!again && !plan.isDue)
     }
 
@@ -45,7 +66,7 @@ struct ReplayPlanTests {
     func commitsMeanwhile() throws {
         var plan = plan("a")
         plan.applying(0, from: 200, now: at(10))
-        _ = plan.observed(["b"], isComplete: true)
+        _ = plan.observed(["b"], isComplete: true, now: at(0))
         var mark = try #require(ReplayMark(plan.metadata(0, offset: 300)))
         #expect(mark.servers == ["a"] && mark.start == 100)
         plan.beganAgain()
@@ -62,12 +83,12 @@ struct ReplayPlanTests {
             as [([String], Int64)]
         {
             var plan = ReplayPlan(window: .seconds(600))
-            _ = plan.observed(servers, isComplete: true)
+            _ = plan.observed(servers, isComplete: true, now: at(0))
             let start = plan.begin(3, committed: 100, metadata: metadata, now: at(0))
             #expect(start == expected, "\(servers)")
         }
         var plan = ReplayPlan(window: .seconds(600))
-        _ = plan.observed(["x"], isComplete: true)
+        _ = plan.observed(["x"], isComplete: true, now: at(0))
         // A commit that was set back by hand.
         let setBack = plan.begin(0, committed: 30, metadata: metadata, now: at(0))
         #expect(setBack == 30)
@@ -79,7 +100,7 @@ struct ReplayPlanTests {
     func namesOfServers() throws {
         let (first, second) = (String(repeating: "a", count: 40), String(repeating: "b", count: 40))
         var plan = ReplayPlan(window: .seconds(600))
-        _ = plan.observed([first, second], isComplete: true)
+        _ = plan.observed([first, second], isComplete: true, now: at(0))
         let before = plan.begin(
             0,
             committed: 9,
@@ -87,11 +108,11 @@ struct ReplayPlanTests {
             now: at(0)
         )
         #expect(before == 9)
-        _ = plan.observed([second], isComplete: false)
+        _ = plan.observed([second], isComplete: false, now: at(0))
         var mark = try #require(ReplayMark(plan.metadata(0, offset: 10)))
         #expect(mark.servers == [first, second].map { String($0.prefix(12)) })
         // One has left for good.
-        _ = plan.observed([second], isComplete: true)
+        _ = plan.observed([second], isComplete: true, now: at(0))
         mark = try #require(ReplayMark(plan.metadata(0, offset: 10)))
         #expect(mark.servers == [String(second.prefix(12))])
     }
@@ -99,7 +120,7 @@ struct ReplayPlanTests {
     @Test("What the one before applied just now is within the window of who takes over")
     func takenOver() {
         var plan = ReplayPlan(window: .seconds(600))
-        _ = plan.observed(["a"], isComplete: true)
+        _ = plan.observed(["a"], isComplete: true, now: at(0))
         _ = plan.begin(0, committed: 100, metadata: ReplayMark(servers: ["a"], start: 40).metadata, now: at(0))
         plan.applying(0, from: 100, now: at(30))
         #expect(plan.starts == [0: 40])
@@ -113,19 +134,19 @@ struct ReplayPlanTests {
     @Test("A look that did not hear all masters forgets none of them")
     func partialLook() {
         var plan = plan("a", "b")
-        _ = plan.observed(["c"], isComplete: false)
+        _ = plan.observed(["c"], isComplete: false, now: at(0))
         plan.beganAgain()
-        let isNews = plan.observed(["a", "b", "c"], isComplete: true)
+        let isNews = plan.observed(["a", "b", "c"], isComplete: true, now: at(0))
         #expect(!isNews)
     }
 
     @Test("Another fail-over before consuming has begun again is not lost")
     func twice() throws {
         var plan = plan("a")
-        _ = plan.observed(["b"], isComplete: true)
-        var isNews = plan.observed(["b"], isComplete: true)
+        _ = plan.observed(["b"], isComplete: true, now: at(0))
+        var isNews = plan.observed(["b"], isComplete: true, now: at(0))
         #expect(!isNews, "it is known, and due")
-        isNews = plan.observed(["c"], isComplete: true)
+        isNews = plan.observed(["c"], isComplete: true, now: at(0))
         #expect(isNews)
         plan.beganAgain()
         let mark = try #require(ReplayMark(plan.metadata(0, offset: 100)))

@@ -89,7 +89,7 @@ import Testing
         #expect(options.contains { $0.replays } && options.contains { !$0.replays })
         #expect(options.contains { $0.hasFollower } && options.contains { !$0.refused.isEmpty })
         let faults = Set(plans.flatMap(\.faults).map { "\($0.kind)".prefix { $0 != "(" } })
-        #expect(faults.count == 12)
+        #expect(faults.count == 13)
         for source in ApplyingSource.allCases {
             #expect(plans.contains { $0.records.contains { $0.source == source } })
         }

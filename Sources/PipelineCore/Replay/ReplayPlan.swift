@@ -15,7 +15,13 @@ public struct ReplayPlan: Sendable {
     /// Replication IDs of the last look, if some are new.
     private var changed: Set<String>?
     private var isBlind = false
+    /// Until the servers are known: those that some look has met, and since when there are any.
+    private var firstLook: (servers: Set<String>, since: MonotonicTime)?
     private var partitions: [Int32: ReplayWindow] = [:]
+
+    /// The longest wait for the other masters after the first one's answer: one that hangs holds up its own records
+    /// only, not the group.
+    public static let firstLookPatience = Duration.seconds(30)
 
     public init(window: Duration) {
         self.window = window
@@ -35,11 +41,14 @@ public struct ReplayPlan: Sendable {
     ///
     /// - Parameter isComplete: all masters answered.
     /// - Returns: whether some are new since the last look.
-    public mutating func observed(_ identifiers: some Sequence<String>, isComplete: Bool) -> Bool {
+    public mutating func observed(
+        _ identifiers: some Sequence<String>,
+        isComplete: Bool,
+        now: MonotonicTime
+    ) -> Bool {
         let seen = Set(identifiers.map { String($0.prefix(ReplayMark.digits)) })
         guard let settled else {
-            // The first look counts only when it is complete: a missed server would be taken for a new one later.
-            if isComplete { self.settled = seen }
+            lookFirst(seen, isComplete: isComplete, now: now)
             return false
         }
         let before = changed ?? settled
@@ -50,6 +59,21 @@ public struct ReplayPlan: Sendable {
         }
         changed = isComplete ? seen : before.union(seen)
         return true
+    }
+
+    /// A first look that misses a server counts once the patience is over. The server is new when it is met later, and
+    /// applies everything again; a commit until then does not name it, so that the next owner does the same.
+    private mutating func lookFirst(_ seen: Set<String>, isComplete: Bool, now: MonotonicTime) {
+        if isComplete {
+            settled = seen
+        } else if let known = firstLook {
+            let servers = known.servers.union(seen)
+            firstLook?.servers = servers
+            if now >= known.since + Self.firstLookPatience { settled = servers }
+        } else if !seen.isEmpty {
+            firstLook = (seen, now)
+        }
+        if settled != nil { firstLook = nil }
     }
 
     // MARK: Partitions

@@ -19,6 +19,8 @@ final class RecordReplay {
     /// The log is asked for its beginning, to apply records again.
     private var isGoingBack = false
     private var isClosed = false
+    /// The log has the servers that the first look waits for.
+    private var hasToldWait = false
 
     private var onChange: () -> Void = {}
     private var looking: RepeatingTimer?
@@ -67,12 +69,16 @@ final class RecordReplay {
 
     private func takeAnswers(_ answers: [(RedisAddress, Result<RedisInfo, RedisError>)]) {
         var identifiers: [String] = []
+        var missing: [(server: RedisAddress, reason: String)] = []
         for (server, answer) in answers {
             switch answer {
             case .success(let info):
                 // One that has just been made a replica is about to be left out of the map.
-                guard info["role"] == "master", let identifier = info["master_replid"] else { continue }
-                identifiers.append(identifier)
+                if info["role"] == "master", let identifier = info["master_replid"] {
+                    identifiers.append(identifier)
+                } else {
+                    missing.append((server, "it is no master"))
+                }
             case .failure(.server(let prefix, let message)):
                 if !plan.isReady {
                     logger.warning(
@@ -81,18 +87,33 @@ final class RecordReplay {
                     )
                 }
                 plan.cannotTell()
-            case .failure:
-                continue
+            case .failure(let error):
+                missing.append((server, "\(error)"))
             }
         }
         let wasReady = plan.isReady
-        if plan.observed(identifiers, isComplete: identifiers.count == answers.count) {
+        let isNews = plan.observed(identifiers, isComplete: identifiers.count == answers.count, now: now())
+        if !wasReady { tellMissing(missing) }
+        if isNews {
             logger.warning(
                 "Redis may have lost writes; what was applied lately is applied again",
                 metadata: ["source": "\(topic)", "window": "\(plan.window)"]
             )
         }
         if plan.isDue || plan.isReady != wasReady { onChange() }
+    }
+
+    /// Says which servers the first look misses: once that it waits for them, and that it has gone on without them.
+    private func tellMissing(_ missing: [(server: RedisAddress, reason: String)]) {
+        guard let first = missing.first, !hasToldWait || plan.isReady else { return }
+        hasToldWait = true
+        logger.warning(
+            plan.isReady ? "partitions begin without a Redis server" : "partitions wait for a Redis server",
+            metadata: [
+                "source": "\(topic)", "redis": "\(missing.map { "\($0.server)" }.joined(separator: ","))",
+                "reason": "\(first.reason)",
+            ]
+        )
     }
 
     func close() {

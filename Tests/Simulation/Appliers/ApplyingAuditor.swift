@@ -37,6 +37,10 @@ final class ApplyingAuditor {
     /// Longest time until the group has its answer: the patience with a batch, and with a commit.
     private static let longestQuestion = VirtualTime.seconds(20)
 
+    /// Longest wait for a single master: the patience, a question without an answer, and two looks.
+    private static let longestLook =
+        VirtualTime(ReplayPlan.firstLookPatience.wholeNanoseconds) + .seconds(11)
+
     init(world: ApplyingWorld) {
         self.world = world
     }
@@ -57,8 +61,12 @@ final class ApplyingAuditor {
         let now = world.clock.now
         if since + Self.longestSilence < now { fail(.served, member.title) }
         guard let unansweredSince else { return }
-        // Nobody begins before Redis has told the history of its data.
-        let begin = max(unansweredSince, world.broker.awayUntil, world.options.replays ? world.redis.awayUntil : 0)
+        var begin = max(unansweredSince, world.broker.awayUntil)
+        if world.options.replays {
+            // Nobody begins before Redis has told the history of its data; a single master is waited for so long only.
+            begin = max(begin, world.redis.awayUntil)
+            begin = max(begin, min(world.redis.silentUntil, begin + Self.longestLook))
+        }
         if begin + Self.longestQuestion < now { fail(.answered, member.title) }
     }
 
@@ -70,7 +78,7 @@ final class ApplyingAuditor {
         if offset > stored.high { fail(.present, log.name(of: place)) }
         if let former = stored.committed, !stored.isTampered {
             // An owner that has not heard of a fail-over cannot tell whether the former one had.
-            let restart = world.redis.history == 1 ? nil : ReplayMark(stored.metadata)?.start
+            let restart = mayRepeat ? ReplayMark(stored.metadata)?.start : nil
             if offset < min(former, restart ?? former) { fail(.forward, "\(log.name(of: place)) after \(former)") }
         }
         // Records below the former position were judged before.
@@ -82,6 +90,9 @@ final class ApplyingAuditor {
             if world.redis.history == 1 { checkTold(log, place) }
         }
     }
+
+    /// Redis may have lost changes, or was met without one of its masters, which counts as new when it is met.
+    private var mayRepeat: Bool { world.redis.history > 1 || world.redis.silentUntil > 0 }
 
     private func checkSettled(_ log: ApplyingLog, _ place: ApplyingLog.Place, among made: Set<ApplyingChange>) {
         if !isSettled(log, place, among: made) { fail(.settled, log.name(of: place)) }

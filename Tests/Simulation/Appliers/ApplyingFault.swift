@@ -3,10 +3,12 @@ struct ApplyingFault: Sendable, Equatable {
     enum Kind: Sendable, Equatable {
         /// Redis answers nobody.
         case redisAway
+        /// One of Redis' masters answers nobody.
+        case redisSilent(master: Int)
         /// Redis refuses every change, with this first word.
         case redisRefuses(String)
-        /// A replica of Redis takes over that lacks what was acknowledged in so long a time before.
-        case redisFailOver(losing: VirtualTime)
+        /// A replica of a master takes over that lacks what was acknowledged in so long a time before.
+        case redisFailOver(master: Int, losing: VirtualTime)
         /// A process' connections to Redis are lost.
         case redisCut(slot: Int)
         /// The broker answers nobody.
@@ -35,6 +37,7 @@ struct ApplyingFault: Sendable, Equatable {
     private static let last = 90_000
     private static let longestSeconds = 60
     private static let longestHoldSeconds = 20
+    private static let longestSilenceSeconds = 120
     /// Longest time from SIGTERM to the end: the process may stand still, and waits for batch and commit.
     private static let longestStop = VirtualTime.seconds(40)
     /// Milliseconds.
@@ -68,10 +71,18 @@ struct ApplyingFault: Sendable, Equatable {
             kind = .holdUp(slot: slot)
             lasting = .seconds(min(seconds, Self.longestHoldSeconds))
         case 9...10: kind = .kill(slot: slot, backAfter: backAfter)
-        case 11 where options.replays: kind = .redisFailOver(losing: dice.time(0...Self.longestLoss))
+        case 11 where options.replays:
+            kind = .redisFailOver(master: slot % ApplyingRedis.masters, losing: dice.time(0...Self.longestLoss))
         case 11: kind = .redisCut(slot: slot)
         default: kind = .stop(slot: slot, backAfter: backAfter)
         }
+    }
+
+    /// A master of Redis falls silent, early enough that processes start meanwhile.
+    init(silenceIn dice: inout Dice) {
+        time = dice.time(0...Self.last / 2)
+        lasting = .seconds(dice.pick(1...Self.longestSilenceSeconds))
+        kind = .redisSilent(master: dice.pick(0...ApplyingRedis.masters - 1))
     }
 
     /// From this time of the world on nothing is wrong because of it, but what is to be made good.
@@ -79,7 +90,7 @@ struct ApplyingFault: Sendable, Equatable {
         switch kind {
         case .redisCut, .rebalance, .retention, .beyondEnd: time
         case .redisFailOver: time + Self.noticing
-        case .redisAway, .redisRefuses, .brokerAway, .commitsLost: time + lasting
+        case .redisAway, .redisSilent, .redisRefuses, .brokerAway, .commitsLost: time + lasting
         case .holdUp: time + lasting + ApplyingGroup.sessionTimeout
         case .kill(_, let backAfter): time + ApplyingGroup.sessionTimeout + (backAfter ?? 0)
         case .stop(_, let backAfter):

@@ -16,7 +16,7 @@ final class ApplyingPipeline: RedisPipeline, ReplicationSource {
     private var connection = 0
     private var isClosed = false
 
-    private static let master = RedisAddress(host: "simulated", port: 1)
+    private static let masters = (0..<ApplyingRedis.masters).map { RedisAddress(host: "simulated", port: $0 + 1) }
     private static let patience = VirtualTime.seconds(1)
     private static let timedOut = RedisError.timeout(after: .seconds(1))
     private static let lost = RedisError.maybeExecuted(reason: "connection lost")
@@ -56,7 +56,7 @@ final class ApplyingPipeline: RedisPipeline, ReplicationSource {
     ) {
         guard !isClosed else { return completion(.failure(.closed)) }
         let change = ApplyingChange(script, .init(keyCount: keyCount, argumentCount: argumentCount, write))
-        guard !world.redis.isAway else { return timeOut(change, completion) }
+        guard !world.redis.isAway(ApplyingRedis.master(of: change.token)) else { return timeOut(change, completion) }
         world.clock.after(world.dice.time(0...5)) { [weak self, world, connection] in
             // If the connection was lost meanwhile, Redis has perhaps read the command.
             let wasRead = self?.connection == connection || world.dice.chance(50)
@@ -93,29 +93,30 @@ final class ApplyingPipeline: RedisPipeline, ReplicationSource {
 
     var eventLoop: any EventLoop { loop }
 
-    var masterAddresses: [RedisAddress] { [Self.master] }
+    var masterAddresses: [RedisAddress] { Self.masters }
 
+    /// Each master answers for itself, and the last answer, or the patience with it, ends the question.
     func info(
         _ section: String,
         _ completion: @escaping ([(RedisAddress, Result<RedisInfo, RedisError>)]) -> Void
     ) {
-        guard !world.redis.isAway else { return tell(.failure(Self.timedOut), Self.patience, completion) }
+        let silent = Self.masters.indices.filter(world.redis.isAway)
         let connection = connection
-        world.clock.after(world.dice.time(0...5)) { [weak self, world] in
+        world.clock.after(silent.isEmpty ? world.dice.time(0...5) : Self.patience) { [weak self, world] in
             guard let self else { return }
-            let info = RedisInfo("role:master\r\nmaster_replid:\(world.redis.history)\r\n")
             let isLost = connection != self.connection
-            tell(isLost ? .failure(Self.lost) : .success(info), world.dice.time(0...4), completion)
+            let answers = Self.masters.indices.map { master in
+                (Self.masters[master], answer(of: master, isSilent: silent.contains(master), isLost: isLost))
+            }
+            loop.deliver(after: world.dice.time(0...4)) { [weak self] in
+                if let self, !isClosed { completion(answers) }
+            }
         }
     }
 
-    private func tell(
-        _ result: Result<RedisInfo, RedisError>,
-        _ delay: VirtualTime,
-        _ completion: @escaping ([(RedisAddress, Result<RedisInfo, RedisError>)]) -> Void
-    ) {
-        loop.deliver(after: delay) { [weak self] in
-            if let self, !isClosed { completion([(Self.master, result)]) }
-        }
+    private func answer(of master: Int, isSilent: Bool, isLost: Bool) -> Result<RedisInfo, RedisError> {
+        if isSilent { return .failure(Self.timedOut) }
+        if isLost { return .failure(Self.lost) }
+        return .success(RedisInfo("role:master\r\nmaster_replid:\(world.redis.replicationID(of: master))\r\n"))
     }
 }

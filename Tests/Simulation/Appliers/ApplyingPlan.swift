@@ -66,7 +66,9 @@ struct ApplyingPlan: Sendable, Equatable {
         records = (0..<dice.pick(50...300)).map { _ in
             ApplyingRecord(in: Self.publishing, options, &dice)
         }.sorted { $0.time < $1.time }
-        faults = (0..<dice.pick(3...10)).map { _ in ApplyingFault(options, &dice) }.sorted { $0.time < $1.time }
+        var faults = (0..<dice.pick(3...10)).map { _ in ApplyingFault(options, &dice) }
+        if dice.chance(40) { faults.append(ApplyingFault(silenceIn: &dice)) }
+        self.faults = faults.sorted { $0.time < $1.time }
     }
 
     /// Records may be deleted before they are applied, or looked after.

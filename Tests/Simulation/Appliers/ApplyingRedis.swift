@@ -3,7 +3,7 @@ import PortTestSupport
 @testable import RedisClient
 @testable import TokenState
 
-/// The Redis of a world of appliers. No bundle is large enough for a second bucket.
+/// The Redis of a world of appliers: two masters that share the tokens. No bundle is large enough for a second bucket.
 final class ApplyingRedis {
     private unowned let world: ApplyingWorld
     /// By token.
@@ -12,18 +12,36 @@ final class ApplyingRedis {
     private(set) var made: Set<ApplyingChange> = []
     /// The changes that were made at least once.
     private(set) var everMade: Set<ApplyingChange> = []
-    /// The number of the data's history, which is the replication ID: a fail-over begins the next one.
+    /// One more than there were fail-overs.
     private(set) var history = 1
+    /// The number of each master's data's history, which is the replication ID: its fail-over begins a new one.
+    private var histories = [Int](repeating: 1, count: masters)
     /// Everything that was made and not lost, in order.
     private var journal: [(time: VirtualTime, change: ApplyingChange)] = []
     private(set) var awayUntil: VirtualTime = 0
+    /// The master that answers nobody, and until when.
+    private var silence: (master: Int, until: VirtualTime) = (0, 0)
     private var refusal: (prefix: String, until: VirtualTime) = ("", 0)
+
+    static let masters = 2
 
     init(world: ApplyingWorld) {
         self.world = world
     }
 
-    var isAway: Bool { world.clock.now < awayUntil }
+    /// The master that has a token.
+    static func master(of token: Int) -> Int { token / 2 % masters }
+
+    /// The master answers nobody.
+    func isAway(_ master: Int) -> Bool {
+        world.clock.now < (silence.master == master ? max(awayUntil, silence.until) : awayUntil)
+    }
+
+    /// Until then some master answers nobody.
+    var silentUntil: VirtualTime { silence.until }
+
+    /// No other master, and none at another time, has the same.
+    func replicationID(of master: Int) -> String { "\(histories[master])-\(master)" }
 
     /// Makes a change.
     ///
@@ -63,10 +81,17 @@ final class ApplyingRedis {
     /// Nobody is answered.
     func goAway(for time: VirtualTime) { awayUntil = max(awayUntil, world.clock.now + time) }
 
-    /// A replica takes over that lacks what was acknowledged in the last `time`.
-    func failOver(losing time: VirtualTime) {
+    /// One master answers nobody. While one does not, no other falls silent.
+    func silence(_ master: Int, for time: VirtualTime) {
+        guard silence.master == master || silence.until <= world.clock.now else { return }
+        silence = (master, max(silence.until, world.clock.now + time))
+    }
+
+    /// A replica of a master takes over that lacks what was acknowledged in the last `time`.
+    func failOver(_ master: Int, losing time: VirtualTime) {
         history += 1
-        journal.removeAll { $0.time + time > world.clock.now }
+        histories[master] += 1
+        journal.removeAll { Self.master(of: $0.change.token) == master && $0.time + time > world.clock.now }
         states = [:]
         made = []
         for (_, change) in journal { _ = keep(change) }

@@ -169,8 +169,9 @@ final class ApplyingWorld {
         switch fault.kind {
         case .redisAway: redis.goAway(for: fault.lasting)
         case .redisRefuses(let prefix): redis.refuse(with: prefix, for: fault.lasting)
-        case .redisFailOver(let lost):
-            redis.failOver(losing: lost)
+        case .redisSilent(let master): redis.silence(master, for: fault.lasting)
+        case .redisFailOver(let master, let lost):
+            redis.failOver(master, losing: lost)
             for process in processes where process.isRunning { process.breakRedis() }
         case .redisCut(let slot): running(slot)?.breakRedis()
         case .brokerAway: broker.goAway(for: fault.lasting)
