@@ -27,21 +27,30 @@ struct RoleServiceTests {
         let story = Story()
         /// The number of the part that cannot start; nil: all can.
         let failing: Int?
+        /// Its drain waits for what never comes.
+        let isStuck: Bool
         private let service = Mutex<RoleService<Twins>?>(nil)
 
         init(_ context: RoleContext) {
             self.context = context
             failing = nil
+            isStuck = false
         }
 
-        init(failing: Int? = nil) {
+        init(failing: Int? = nil, isStuck: Bool = false) {
+            self.isStuck = isStuck
             context = RoleContext(BelfryConfiguration(), logger: Logger(label: "test"))
             self.failing = failing
         }
 
         /// Runs until `cause` ends it, which has come already.
         func run(untilFailure cause: String) async throws {
-            let service = RoleService(self, health: context.health)
+            let service = RoleService(
+                self,
+                health: context.health,
+                failedDrain: isStuck ? .milliseconds(10) : .seconds(60),
+                logger: context.logger
+            )
             self.service.withLock { $0 = service }
             context.health.fail(cause)
             try await service.run()
@@ -78,6 +87,10 @@ struct RoleServiceTests {
 
         func drain(_ parts: [NIOLoopBound<String>]) async throws {
             await tell("drain \(parts.count)")
+            guard isStuck else { return }
+            let (words, word) = AsyncStream<Void>.makeStream()
+            for await _ in words {}
+            withExtendedLifetime(word) {}
         }
 
         func close(_ parts: [NIOLoopBound<String>]) async throws {
@@ -111,6 +124,13 @@ struct RoleServiceTests {
                 #"close 2: loops ["first", "second"], parts [], obstacles ["the twins is starting or stopping"]"#,
             ]
         )
+    }
+
+    @Test("A role that cannot go on ends although its drain waits for what never comes")
+    func stuckDrain() async throws {
+        let role = Twins(isStuck: true)
+        await #expect(throws: RoleFailure(description: "over")) { try await role.run(untilFailure: "over") }
+        #expect(role.story.all.last?.hasPrefix("close 2: ") == true)
     }
 
     @Test("A start that fails half-way drains and closes the parts that have started, undoes the rest, and says why")

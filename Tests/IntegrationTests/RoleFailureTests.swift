@@ -28,6 +28,21 @@ extension IntegrationTests {
             }
         }
 
+        @Test("A role that cannot go on ends with exit code 1, and its last words say why")
+        func cannotGoOn() async throws {
+            try await withPipeline { _ in
+            } _: { pipeline, _ in
+                let registrar = try pipeline.startRegistrar()
+                try registrar.waitForLogLine(with: "partitions assigned", "push.registrations", within: patience)
+                let words = ["redis-cli", "-u", pipeline.redisURL, "SET", "k:tokens", "2"]
+                #expect(try ChildProcess("redis-cli", executable: "/usr/bin/env", arguments: words).wait() == 0)
+                #expect(try registrar.wait(within: patience) == 1)
+                let last = registrar.log.split(separator: "\n").last
+                let cause = "k:tokens in Redis says that tokens lie elsewhere than at the start of the role"
+                #expect(last == "belfry: \(cause)")
+            }
+        }
+
         @Test("A registrar without partitions takes over when the one that has them is stopped")
         func standby() async throws {
             try await withPipeline { options in

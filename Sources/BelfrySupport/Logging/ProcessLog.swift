@@ -7,6 +7,9 @@ public enum ProcessLog {
     /// Nil before ``begin(level:)``: then nobody logs.
     private static let writer = Mutex<LogWriter?>(nil)
 
+    /// Longest wait for standard error when the process ends.
+    public static let patience = LogLimits.flush
+
     /// Makes ``JSONLogHandler`` the process's log. Once per process, before the first logger is made.
     ///
     /// Lines that wait when the process ends by `exit` are written then, for at most ``LogLimits/flush``.

@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 
 /// Standard output and standard error as file descriptors: no buffer that a crash would lose, no lock.
 public enum StandardStream: Int32, Sendable {
@@ -30,6 +30,17 @@ public enum StandardStream: Int32, Sendable {
             }
             return true
         }
+    }
+
+    /// Writes `bytes` for at most `limit`, for the end of a process, which a reader who stands still must not prevent.
+    ///
+    /// A thread of its own writes, and stays with what could not be written: a pipe with some room may be full again,
+    /// of the log's thread, before this one writes.
+    ///
+    /// - Returns: false: not all was written in time, or the reader is gone.
+    @discardableResult
+    public func write(_ bytes: [UInt8], within limit: Duration) -> Bool {
+        LastWords.say(within: limit) { tryWrite(bytes) }
     }
 
     /// The stream is a terminal: a person watches.

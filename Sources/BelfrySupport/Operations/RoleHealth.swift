@@ -43,6 +43,9 @@ public final class RoleHealth: Sendable {
         }
     }
 
+    /// The role could not go on.
+    var hasFailed: Bool { state.withLock { $0.failure != nil } }
+
     /// - Throws: ``RoleFailure``: the role could not go on.
     package func check() throws(RoleFailure) {
         let failure = state.withLock { $0.failure }

@@ -6,19 +6,25 @@ import ServiceLifecycle
 package struct RoleService<R: Role>: Service, OperationsSource {
     package let health: RoleHealth
     private let role: R
+    private let failedDrain: Duration
+    private let logger: Logger
     /// The parts to ask: those that run, from the end of the start to the end of the drain.
     private let parts = BoundValues<R.Part>()
 
     /// - Throws: an error that names the file or the key: configuration is wrong (exit code 78).
     package init(_ configuration: BelfryConfiguration, logger: Logger) throws {
         let context = RoleContext(configuration, logger: logger)
-        self.init(try R(context), health: context.health)
+        self.init(try R(context), health: context.health, logger: logger)
     }
 
-    /// - Parameter health: that of the role's context.
-    init(_ role: R, health: RoleHealth) {
+    /// - Parameters:
+    ///   - health: that of the role's context.
+    ///   - failedDrain: longest drain of a role that could not go on.
+    init(_ role: R, health: RoleHealth, failedDrain: Duration = .seconds(30), logger: Logger) {
         self.role = role
         self.health = health
+        self.failedDrain = failedDrain
+        self.logger = logger
     }
 
     // MARK: Running
@@ -40,10 +46,32 @@ package struct RoleService<R: Role>: Service, OperationsSource {
             try await eventLoop.submit { health.watch(eventLoop, as: name) }.get()
         }
         await health.untilStop()
-        try await role.drain(started)
+        try await drain(started)
         parts.replace(with: [])
         try await role.close(started)
         health.forgetLoops()
+    }
+
+    /// Drains the parts. After a failure not for ever: the drain may wait for the very client that failed, and the
+    /// supervisor for the end of the process. A drain that is given up goes on until its parts are closed.
+    private func drain(_ started: [NIOLoopBound<R.Part>]) async throws {
+        guard health.hasFailed else { return try await role.drain(started) }
+        let (ends, end) = AsyncStream<Result<Void, any Error>>.makeStream()
+        let draining = Task { [role] in
+            do {
+                end.yield(.success(try await role.drain(started)))
+            } catch {
+                end.yield(.failure(error))
+            }
+        }
+        let patience = Task { [failedDrain] in
+            try? await Task.sleep(for: failedDrain)
+            end.finish()
+        }
+        defer { patience.cancel() }
+        for await result in ends { return try result.get() }
+        draining.cancel()
+        logger.warning("role ends without its drain, which took too long after the failure")
     }
 
     /// Starts all parts, or none: a part that runs must be stopped before it is released.

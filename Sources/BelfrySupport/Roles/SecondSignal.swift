@@ -28,7 +28,10 @@ final class SecondSignal {
 
     private static func exitAtOnce() -> Never {
         ProcessLog.flush(isHurried: true)
-        StandardStream.error.write(Array("belfry: a second signal: ends at once, without draining\n".utf8))
+        StandardStream.error.write(
+            Array("belfry: a second signal: ends at once, without draining\n".utf8),
+            within: LogLimits.hurriedFlush
+        )
         _exit(EXIT_FAILURE)
     }
 }
