@@ -15,8 +15,8 @@ import Testing
         try files.client(Self.chat).writePEM(to: files.path("\(Self.news).pem"))
         let directory = try CertificateDirectory(path: files.directory)
         #expect(directory.bundleIDs(in: Self.sandbox) == [Self.chat, Self.news])
-        #expect(directory.entry(bundleID: Self.news, environment: Self.sandbox)?.file == files.path("zzz.pem"))
-        #expect(directory.entry(bundleID: "zzz", environment: Self.sandbox) == nil)
+        #expect(entry(of: Self.news, in: Self.sandbox, directory)?.file == files.path("zzz.pem"))
+        #expect(entry(of: "zzz", in: Self.sandbox, directory) == nil)
     }
 
     @Test("The production environment takes production certificates alone, every other one those for development")
@@ -27,8 +27,8 @@ import Testing
         try files.client(Self.chat, [.development, .production]).writePEM(to: files.path("both.pem"))
         try files.client("com.example.live", .production).writePEM(to: files.path("live.pem"))
         let directory = try CertificateDirectory(path: files.directory)
-        #expect(directory.entry(bundleID: Self.news, environment: Self.sandbox)?.file == files.path("d.pem"))
-        #expect(directory.entry(bundleID: Self.news, environment: Self.production)?.file == files.path("p.pem"))
+        #expect(entry(of: Self.news, in: Self.sandbox, directory)?.file == files.path("d.pem"))
+        #expect(entry(of: Self.news, in: Self.production, directory)?.file == files.path("p.pem"))
         #expect(directory.bundleIDs(in: Self.sandbox) == [Self.chat, Self.news])
         #expect(directory.bundleIDs(in: Self.production) == [Self.chat, "com.example.live", Self.news])
         var staging = Self.sandbox
@@ -46,7 +46,21 @@ import Testing
         try files.client(Self.news, validity: (now - 10)...(now + 5000)).writePEM(to: files.path(new))
         let directory = try CertificateDirectory(path: files.directory)
         #expect(directory.entries.count == 2)
-        #expect(directory.entry(bundleID: Self.news, environment: Self.sandbox)?.file == files.path(new))
+        #expect(entry(of: Self.news, in: Self.sandbox, directory)?.file == files.path(new))
+    }
+
+    @Test("A certificate that is valid beats one that is valid later, or was, however long", arguments: [true, false])
+    func validNow(isFirst: Bool) throws {
+        let files = try CertificateFiles()
+        let (valid, other) = isFirst ? ("a.pem", "b.pem") : ("b.pem", "a.pem")
+        try files.client(Self.news, validity: 1000...2000).writePEM(to: files.path(valid))
+        try files.client(Self.news, validity: 1900...9000).writePEM(to: files.path(other))
+        let directory = try CertificateDirectory(path: files.directory)
+        let chosen = [500, 1000, 1899, 1900, 2000, 2001, 9001].map { now in
+            directory.entry(bundleID: Self.news, environment: Self.sandbox, now: now)?.file
+        }
+        #expect(chosen == [other, valid, valid, other, other, other, other].map(files.path))
+        #expect(directory.bundleIDs(in: Self.sandbox) == [Self.news])
     }
 
     @Test(
@@ -58,7 +72,7 @@ import Testing
         try files.client(Self.news).writePKCS12(to: files.path("push.p12"), passphrase: "secret")
         try files.write(passphrase, to: "push.passphrase")
         let directory = try CertificateDirectory(path: files.directory)
-        #expect(directory.entry(bundleID: Self.news, environment: Self.sandbox)?.file == files.path("push.p12"))
+        #expect(entry(of: Self.news, in: Self.sandbox, directory)?.file == files.path("push.p12"))
     }
 
     @Test("Spaces belong to a passphrase")
@@ -191,23 +205,33 @@ import Testing
         try files.client(Self.news, .development).writePEM(to: files.path("d.pem"))
         try files.client(Self.chat, .production).writePEM(to: files.path("p.pem"))
         try files.write(String(decoding: try files.authority.rootPEM(), as: UTF8.self), to: "ca.pem")
-        let directory = try CertificateDirectory(path: files.directory)
         var environment = Self.sandbox
         environment.trustFile = files.path("ca.pem")
-        #expect(try directory.clientContexts(for: environment).keys.sorted() == [Self.news])
+        let store = try CertificateStore(path: files.directory, environments: [environment])
+        #expect(store.contexts(environment: "sandbox").keys.sorted() == [Self.news])
         environment.trustFile = files.path("nowhere.pem")
         var error = #expect(throws: CertificateDirectoryError.self) {
-            try directory.clientContexts(for: environment)
+            try CertificateStore(path: files.directory, environments: [environment])
         }
         #expect(error?.file == files.path("nowhere.pem"))
         try files.write("rubbish", to: "rubbish.pem")
         environment.trustFile = files.path("rubbish.pem")
         error = #expect(throws: CertificateDirectoryError.self) {
-            try directory.clientContexts(for: environment)
+            try CertificateStore(path: files.directory, environments: [environment])
         }
         #expect("\(try #require(error))" == "\(files.path("rubbish.pem")): holds no certificate in PEM form")
     }
 
+    /// The certificate that is chosen now.
+    private func entry(
+        of bundleID: String,
+        in environment: EnvironmentSettings,
+        _ directory: CertificateDirectory
+    ) -> CertificateDirectory.Entry? {
+        directory.entry(bundleID: bundleID, environment: environment, now: Self.now)
+    }
+
+    private static let now = Int64(Date().timeIntervalSince1970)
     private static let sandbox = EnvironmentSettings(name: "sandbox", gateways: [])
     private static let production = EnvironmentSettings(name: "production", gateways: [])
 

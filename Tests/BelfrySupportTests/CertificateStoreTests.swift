@@ -2,6 +2,7 @@ import BelfryTools
 import Foundation
 import Logging
 import Sender
+import Synchronization
 import TLSTransport
 import Testing
 
@@ -73,6 +74,23 @@ import Testing
         #expect(context(store, Self.chat) === before.1)
         #expect(store.generation > before.2)
         #expect(store.certificates.contains { $0.bundleID == Self.news && $0.notAfter == now + 777 })
+    }
+
+    @Test("A certificate that lies ready is taken once it is valid, though its file has not changed")
+    func readyBeforehand() throws {
+        let files = try CertificateFiles()
+        try files.client(Self.news, validity: 1000...2000).writePEM(to: files.path("now.pem"))
+        try files.client(Self.news, validity: 1900...9000).writePEM(to: files.path("next.pem"))
+        let clock = Mutex<Int64>(1500)
+        let store = try CertificateStore(
+            path: files.directory,
+            environments: [Self.sandbox],
+            now: { clock.withLock { $0 } }
+        )
+        #expect(store.certificates.map(\.notAfter) == [2000])
+        clock.withLock { $0 = 1900 }
+        #expect(store.reload() == .init(replaced: [Name(environment: "sandbox", bundleID: Self.news)]))
+        #expect(store.certificates.map(\.notAfter) == [9000])
     }
 
     @Test("A certificate that comes later is there after the next reading, also in an environment that had none")

@@ -59,11 +59,12 @@ final class HarvestProbe: Sendable {
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         let (tuples, continuation) = AsyncStream<FeedbackTuple>.makeStream()
         let (refusals, refused) = AsyncStream<Void>.makeStream()
+        let context = try tls ?? FeedbackService.PKI.shared.get().context()
         let source = FeedbackConnection.Source(
             environment: "sandbox",
             bundleID: FeedbackService.bundleID,
             address: HostPort(host: "127.0.0.1", port: port),
-            tls: try tls ?? FeedbackService.PKI.shared.get().context()
+            tls: { context }
         )
         var settings = HarvestStateMachine.Settings(
             interval: .seconds(3600),

@@ -120,36 +120,27 @@ public struct CertificateDirectory: Sendable {
     /// The containers among ``passedOver`` that lack their passphrase.
     package var locked: [PassedOver] { passedOver.filter(\.isLocked) }
 
-    /// The certificate of a bundle in an environment; the one that is valid longest if there are several.
-    public func entry(bundleID: String, environment: EnvironmentSettings) -> Entry? {
-        entries.filter { entry in
-            entry.identity.certificate.topic == bundleID
-                && entry.identity.certificate.environments.contains(environment.certificateEnvironment)
-        }.max { $0.identity.certificate.notAfter < $1.identity.certificate.notAfter }
+    /// The certificate of a bundle in an environment. If there are several: of those that are valid the one that is so
+    /// longest; of none that is, the one that ends last.
+    ///
+    /// - Parameter now: UNIX seconds.
+    public func entry(bundleID: String, environment: EnvironmentSettings, now: Int64) -> Entry? {
+        entries(of: environment).filter { $0.identity.certificate.topic == bundleID }
+            .max { Self.rank($0.identity.certificate, now) < Self.rank($1.identity.certificate, now) }
+    }
+
+    /// The better certificate has the higher rank.
+    private static func rank(_ certificate: CertificateInfo, _ now: Int64) -> (Int, Int64) {
+        (certificate.isValid(at: now) ? 1 : 0, certificate.notAfter)
+    }
+
+    private func entries(of environment: EnvironmentSettings) -> [Entry] {
+        entries.filter { $0.identity.certificate.environments.contains(environment.certificateEnvironment) }
     }
 
     /// The bundles that have a certificate in an environment, sorted.
     public func bundleIDs(in environment: EnvironmentSettings) -> [String] {
-        Set(entries.compactMap(\.identity.certificate.topic))
-            .filter { entry(bundleID: $0, environment: environment) != nil }
-            .sorted()
-    }
-
-    /// A TLS context for each bundle that has a certificate in the environment.
-    public func clientContexts(
-        for environment: EnvironmentSettings
-    ) throws(CertificateDirectoryError) -> [String: TLSContext] {
-        let trust = try GatewayTrust(environment)
-        var contexts: [String: TLSContext] = [:]
-        for bundleID in bundleIDs(in: environment) {
-            guard let entry = entry(bundleID: bundleID, environment: environment) else { continue }
-            do throws(TLSConfigurationError) {
-                contexts[bundleID] = try trust.context(of: entry.identity)
-            } catch {
-                throw CertificateDirectoryError(error, of: entry.file)
-            }
-        }
-        return contexts
+        Set(entries(of: environment).compactMap(\.identity.certificate.topic)).sorted()
     }
 
     private mutating func add(

@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 import TLSTransport
 
@@ -32,7 +33,7 @@ public final class CertificateStore: Sendable {
     }
 
     /// The difference that one reading made; names are sorted.
-    struct Change: Equatable, Sendable {
+    package struct Change: Equatable, Sendable {
         /// Bundles that had no certificate before.
         var added: [Name] = []
         /// Bundles with another certificate, other roots or revocations than before: for the connections to come.
@@ -77,6 +78,8 @@ public final class CertificateStore: Sendable {
 
     let path: String
     private let environments: [EnvironmentSettings]
+    /// UNIX seconds.
+    private let now: @Sendable () -> Int64
     /// Held for as long as files are read.
     private let files: Mutex<Files>
     private let held: Mutex<[Name: Held]>
@@ -94,16 +97,25 @@ public final class CertificateStore: Sendable {
         )
     }
 
-    convenience init(path: String, environments: [EnvironmentSettings]) throws(CertificateDirectoryError) {
-        try self.init(CertificateDirectory(path: path), environments: environments)
+    /// Reads a directory for some environments.
+    ///
+    /// - Parameter now: UNIX seconds; asked at every reading.
+    package convenience init(
+        path: String,
+        environments: [EnvironmentSettings],
+        now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) }
+    ) throws(CertificateDirectoryError) {
+        try self.init(CertificateDirectory(path: path), environments: environments, now: now)
     }
 
-    private init(
+    package init(
         _ directory: CertificateDirectory,
-        environments: [EnvironmentSettings]
+        environments: [EnvironmentSettings],
+        now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) }
     ) throws(CertificateDirectoryError) {
         path = directory.path
         self.environments = environments
+        self.now = now
         var trusts: [String: GatewayTrust] = [:]
         var anonymous: [String: Anonymous] = [:]
         for environment in environments {
@@ -114,7 +126,7 @@ public final class CertificateStore: Sendable {
             }
         }
         var contexts: [Name: Held] = [:]
-        for (name, entry) in Self.choose(from: directory, for: environments) {
+        for (name, entry) in Self.choose(from: directory, for: environments, now: now()) {
             guard let trust = trusts[name.environment] else { continue }
             contexts[name] = try Self.hold(entry, trust: trust)
         }
@@ -141,7 +153,7 @@ public final class CertificateStore: Sendable {
     }
 
     /// Rises whenever a context is there that was not before. Cheap to ask at every turn.
-    var generation: UInt64 { changes.load(ordering: .acquiring) }
+    package var generation: UInt64 { changes.load(ordering: .acquiring) }
 
     /// The certificates in use, by environment and bundle.
     package var certificates: [Certificate] {
@@ -192,7 +204,7 @@ public final class CertificateStore: Sendable {
     /// Reads the directory again. Blocks; concurrent calls wait for each other.
     ///
     /// A directory that cannot be read is a fault and changes nothing else.
-    func reload() -> Change {
+    @discardableResult package func reload() -> Change {
         files.withLock { files in
             var change = Change()
             var faults: [CertificateDirectoryError] = []
@@ -242,7 +254,7 @@ public final class CertificateStore: Sendable {
     private func takeFiles(_ files: inout Files, _ change: inout Change, _ faults: inout [CertificateDirectoryError]) {
         faults += files.directory.faults
         let before = held.withLock { $0 }
-        let chosen = Self.choose(from: files.directory, for: environments)
+        let chosen = Self.choose(from: files.directory, for: environments, now: now())
         var after = before
         for (name, entry) in chosen.sorted(by: { $0.key < $1.key }) {
             files.vanished.remove(name)
@@ -261,16 +273,17 @@ public final class CertificateStore: Sendable {
         changes.add(1, ordering: .releasing)
     }
 
-    /// For each bundle of each environment the certificate that is valid longest.
+    /// For each bundle of each environment the best certificate at this time.
     private static func choose(
         from directory: CertificateDirectory,
-        for environments: [EnvironmentSettings]
+        for environments: [EnvironmentSettings],
+        now: Int64
     ) -> [Name: CertificateDirectory.Entry] {
         var chosen: [Name: CertificateDirectory.Entry] = [:]
         for environment in environments {
             for bundleID in directory.bundleIDs(in: environment) {
                 chosen[Name(environment: environment.name, bundleID: bundleID)] =
-                    directory.entry(bundleID: bundleID, environment: environment)
+                    directory.entry(bundleID: bundleID, environment: environment, now: now)
             }
         }
         return chosen

@@ -15,7 +15,8 @@ final class FeedbackConnection {
         var environment: String
         var bundleID: String
         var address: HostPort
-        var tls: TLSContext
+        /// Asked for each connection: certificates are exchanged while the role runs.
+        var tls: @Sendable () -> TLSContext
     }
 
     /// Events of the connection, in this order. None of them comes from inside ``connect(timeout:)`` or ``listen()``.
@@ -44,7 +45,7 @@ final class FeedbackConnection {
     /// - Parameter timeout: of the connecting alone; whoever waits for the handshake closes.
     func connect(timeout: TimeAmount) {
         let connection = NIOLoopBound(self, eventLoop: eventLoop)
-        let tls = source.tls
+        let tls = source.tls()
         let host = source.address.host
         ClientBootstrap(group: eventLoop)
             .connectTimeout(timeout)

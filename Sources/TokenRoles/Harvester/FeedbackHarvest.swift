@@ -11,29 +11,41 @@ import RedisClient
 ///
 /// Runs on `eventLoop`.
 final class FeedbackHarvest {
-    let lists: [ListHarvest]
+    /// In the order in which they were found; none goes.
+    private(set) var lists: [ListHarvest] = []
     private let eventLoop: any EventLoop
     private let publisher: FeedbackPublisher
+    private let sources: FeedbackSources
+    private let makeList: (FeedbackConnection.Source, Duration) -> ListHarvest
+    private let logger: Logger
+    /// The generation of the sources whose lists are known.
+    private var known: UInt64?
+    private var looking: RepeatingTimer?
+    private var isStopping = false
 
     /// From the start to the reading of the first list, and from one list to the next: hundreds of topics must not
     /// connect at once.
     private static let firstDelay = Duration.milliseconds(200)
     private static let spread = Duration.milliseconds(50)
+    /// From one look for new lists to the next.
+    private static let interval = TimeAmount.seconds(1)
 
     init(
         eventLoop: any EventLoop,
-        sources: [FeedbackConnection.Source],
-        producer: KafkaProducer,
+        sources: FeedbackSources,
+        producer: any MessageProducer,
         redis: any RedisPipeline,
         broker: any BrokerCheck,
         settings: HarvesterSettings,
         logger: Logger
     ) {
         self.eventLoop = eventLoop
+        self.sources = sources
+        self.logger = logger
         let publisher = FeedbackPublisher(eventLoop: eventLoop, producer: producer, logger: logger)
         self.publisher = publisher
         let owner = UUID().uuidString
-        lists = sources.enumerated().map { number, source in
+        makeList = { source, delay in
             ListHarvest(
                 source: source,
                 settings: .init(
@@ -41,7 +53,7 @@ final class FeedbackHarvest {
                     lease: settings.lease,
                     connectTimeout: settings.connectTimeout
                 ),
-                delay: Self.firstDelay + Self.spread * number,
+                delay: delay,
                 eventLoop: eventLoop,
                 broker: broker,
                 lease: RedisFeedbackLease(source, duration: settings.lease, owner: owner, redis: redis),
@@ -58,7 +70,25 @@ final class FeedbackHarvest {
     }
 
     func start() {
-        for list in lists { list.start() }
+        startLists()
+        looking = eventLoop.repeating(after: Self.interval, every: Self.interval) { [unowned self] in startLists() }
+    }
+
+    /// Starts the lists that are not read yet.
+    private func startLists() {
+        let generation = sources.generation
+        guard generation != known, !isStopping else { return }
+        let isFirst = known == nil
+        known = generation
+        let held = Set(lists.map(\.name))
+        let added = sources.lists().filter { !held.contains($0.name) }.enumerated().map { number, source in
+            makeList(source, Self.firstDelay + Self.spread * number)
+        }
+        lists += added
+        for list in added { list.start() }
+        guard !isFirst, !added.isEmpty else { return }
+        let bundleIDs = added.map(\.source.bundleID).joined(separator: ",")
+        logger.notice("further feedback lists to read", metadata: ["topics": "\(bundleIDs)"])
     }
 
     /// Tuples that were to be published again since the start.
@@ -66,11 +96,30 @@ final class FeedbackHarvest {
 
     /// Lets readings under way go on for a while; succeeds when everything that was read is acknowledged.
     func stop() -> EventLoopFuture<Void> {
-        .andAllSucceed(lists.map { $0.stop() }, on: eventLoop)
+        isStopping = true
+        looking?.cancel()
+        return .andAllSucceed(lists.map { $0.stop() }, on: eventLoop)
+    }
+
+    /// Ends at once what ``stop()`` has left: tuples that nobody has acknowledged are given up.
+    func close() {
+        isStopping = true
+        looking?.cancel()
+        publisher.close()
+        for list in lists { list.close() }
     }
 
     /// The broker's word on a tuple.
     func delivered(_ number: UInt64, error: KafkaError?) {
         publisher.delivered(number, error: error)
     }
+}
+
+extension ListHarvest {
+    fileprivate var name: [String] { source.name }
+}
+
+extension FeedbackConnection.Source {
+    /// Differs from those of all other lists.
+    fileprivate var name: [String] { [environment, bundleID] }
 }

@@ -16,6 +16,7 @@ final class FeedbackPublisher {
     private var nextNumber: UInt64 = 0
     /// Refused by the producer or the broker; tried again together.
     private var refused: [UInt64] = []
+    private var isClosed = false
 
     /// Tuples that were to be published again since the start.
     private(set) var retries = 0
@@ -85,7 +86,14 @@ final class FeedbackPublisher {
         pending.removeValue(forKey: number)?.acknowledged()
     }
 
+    /// Gives up what is not acknowledged, without a word to those who wait.
+    func close() {
+        isClosed = true
+        pending = [:]
+    }
+
     private func refuse(_ number: UInt64, _ error: KafkaError) {
+        guard !isClosed else { return }
         retries += 1
         refused.append(number)
         // Many are refused together; one line is enough.

@@ -29,7 +29,7 @@ package struct HarvesterReport: Sendable, Equatable {
     /// Of its applier.
     var serverTimes: [RecordApplier.ServerTimes] = []
 
-    /// The lists under their names in metrics. Lists are found at the start, so that none changes its name.
+    /// The lists under their names in metrics. Lists that come later stand last, so that none changes its name.
     var namedLists: [List] {
         lists.enumerated().map { place, list in
             guard place >= Self.mostNames else { return list }

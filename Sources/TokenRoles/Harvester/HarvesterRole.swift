@@ -5,7 +5,6 @@ import NIOCore
 import PipelineCore
 import PushTopics
 import RedisClient
-import TLSTransport
 import TokenState
 
 /// The harvester: reads the feedback service into push.feedback, and applies what stands there to the token state.
@@ -17,7 +16,7 @@ package struct HarvesterRole: Role {
 
     private let context: RoleContext
     private let applier: ApplierSetup
-    private let sources: [FeedbackConnection.Source]
+    private let sources: FeedbackSources
     private let durability: RedisDurabilityCheck
     private let places: PlaceRuleCheck
 
@@ -40,30 +39,16 @@ package struct HarvesterRole: Role {
         )
         durability = try RedisDurabilityCheck(configuration.redis, logger: logger)
         places = try PlaceRuleCheck(context, report: redisLog.makeClient())
-        let certificates = try CertificateDirectory(configuration.certificates)
-        for fault in certificates.faults { logger.report(fault) }
-        logger.report(locked: certificates.locked)
-        var sources: [FeedbackConnection.Source] = []
-        for environment in configuration.environments {
-            guard let address = environment.feedback else { continue }
-            for (bundleID, context) in try certificates.clientContexts(for: environment).sorted(by: { $0.key < $1.key })
-            {
-                sources.append(
-                    .init(
-                        environment: environment.name,
-                        bundleID: bundleID,
-                        address: address,
-                        tls: context
-                    )
-                )
-            }
-        }
-        self.sources = sources
-        logger.info("feedback lists to read", metadata: ["topics": "\(sources.map(\.bundleID).joined(separator: ","))"])
+        sources = try FeedbackSources(configuration)
+        sources.report(to: logger)
+        let bundleIDs = sources.lists().map(\.bundleID).joined(separator: ",")
+        logger.info("feedback lists to read", metadata: ["topics": "\(bundleIDs)"])
     }
 
     package func withChecks(_ work: () async throws -> Void) async throws {
-        try await durability.run { try await places.run(work) }
+        try await sources.readingAgain(logger: context.logger) {
+            try await durability.run { try await places.run(work) }
+        }
     }
 
     package func start(on threads: RoleThreads, _ parts: inout [NIOLoopBound<Part>]) async throws {
@@ -112,6 +97,7 @@ package struct HarvesterRole: Role {
         var redis: RedisCluster
 
         func close() -> EventLoopFuture<Void> {
+            harvest.close()
             producer.close()
             redis.close()
             return applier.stop()

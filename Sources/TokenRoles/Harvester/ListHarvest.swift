@@ -49,6 +49,7 @@ final class ListHarvest {
     private var connectionError: (any Error)?
     private var timer: (deadline: MonotonicTime, task: Scheduled<Void>)?
     private var stopped: EventLoopPromise<Void>?
+    private var isClosed = false
 
     /// Publishes tuples, however often it takes, and calls back for each that the broker has acknowledged, later.
     typealias Publish = (_ tuples: [FeedbackTuple], _ acknowledged: @escaping () -> Void) -> Void
@@ -100,9 +101,20 @@ final class ListHarvest {
         return promise.futureResult
     }
 
+    /// Ends at once, whatever is not acknowledged. Idempotent.
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        timer?.task.cancel()
+        timer = nil
+        connection?.close()
+        stopped?.succeed()
+    }
+
     // MARK: The machine
 
     private func input(_ body: (inout HarvestStateMachine, MonotonicTime) -> [HarvestStateMachine.Effect]) {
+        guard !isClosed else { return }
         for effect in body(&machine, clock()) { carryOut(effect) }
         armTimer()
     }
@@ -119,6 +131,7 @@ final class ListHarvest {
         case .report(let reading): report(reading)
         case .stopped:
             timer?.task.cancel()
+            timer = nil
             stopped?.succeed()
         }
     }
