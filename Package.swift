@@ -258,8 +258,8 @@ let package = Package(
         .testTarget(
             name: "PushTopicsTests",
             dependencies: [
-                "BelfrySupport", "CRdKafka", "KafkaClient", "PipelineCore", "PipelineTestSupport", "PortTestSupport",
-                "PushTopics", "RedisClient", logging,
+                "BelfrySupport", "CRdKafka", "KafkaClient", "KafkaTestSupport", "PipelineCore", "PipelineTestSupport",
+                "PortTestSupport", "PushTopics", "RedisClient", logging,
             ]
         ),
         .testTarget(
@@ -271,8 +271,8 @@ let package = Package(
         .testTarget(
             name: "SenderTests",
             dependencies: role + [
-                "HTTP2Transport", "PipelineTestSupport", "PortTestSupport", "Sender", "TestSupport", "TokenState",
-                nioEmbedded,
+                "BelfryTools", "HTTP2Transport", "PipelineTestSupport", "PortTestSupport", "Sender", "TestSupport",
+                "TokenState", nioEmbedded,
             ]
         ),
         .testTarget(
