@@ -46,7 +46,8 @@ import Testing
             port: Int,
             settings: RetentionSettings,
             owner: String = "one",
-            acknowledges: Bool = true
+            acknowledges: Bool = true,
+            beforeStart: () throws -> Void = {}
         ) async throws {
             self.eventLoop = eventLoop
             state = try await eventLoop.submit {
@@ -68,17 +69,24 @@ import Testing
                     places: TokenStore.rule,
                     tombstones: tombstones,
                     settings: settings,
-                    limits: .init(lease: .seconds(3), pause: .hours(1), retry: .milliseconds(20)),
+                    limits: .init(lease: .seconds(3), pause: .hours(1), retry: .milliseconds(20), attempts: 2),
                     owner: owner,
                     logger: logger,
                     now: { RetentionSweepTests.now }
                 )
-                sweep.start()
                 return NIOLoopBound(
                     State(sweep: sweep, producer: producer, tombstones: tombstones, redis: redis),
                     eventLoop: eventLoop
                 )
             }.get()
+            // The masters are known from here on.
+            try await wait { try await !$0.masters.isEmpty }
+            try beforeStart()
+            try await eventLoop.submit { [state] in state.value.sweep.start() }.get()
+        }
+
+        private var masters: [RedisAddress] {
+            get async throws { try await eventLoop.submit { [state] in state.value.redis.masterAddresses }.get() }
         }
 
         var counters: RetentionSweep.Counters {
@@ -248,6 +256,32 @@ import Testing
         inspector.close()
         try await store.close()
         withExtendedLifetime(cluster) {}
+    }
+
+    @Test("A master that is dead keeps nothing old on the others, and such a sweep is none over all servers")
+    func deadMaster() async throws {
+        let cluster = try RedisClusterProcess(arguments: ["--cluster-require-full-coverage", "no"])
+        let store = try await TokenStore(cluster: cluster)
+        let changes = Self.tokens(300).map { TokenChange.of($0, .tombstone(at: 1, .feedback)) }
+        for answer in try await store.make(changes) { _ = try answer.get() }
+        try await store.close()
+        // Not the one with the lease, without which nobody sweeps; and no replica takes its place.
+        let holder = try cluster.master(ofSlot: Int(RedisSlot(key: RetentionSweep.leaseKey).number))
+        let dead = try #require(cluster.masters.first { $0.port != holder.port })
+        let living = cluster.masters.filter { $0.port != dead.port }
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+        let probe = try await Probe(on: eventLoop, port: holder.port, settings: Self.settings()) {
+            try cluster.cutReplicas()
+            dead.kill()
+        }
+        try await probe.wait { try await $0.counters.leftOut == 1 }
+        try await probe.wait { _ in
+            try living.allSatisfy { try $0.command("KEYS", "t3:*").allSatisfy(\.isWhitespace) }
+        }
+        let counters = try await probe.counters
+        #expect(counters.completed == 0 && counters.lastCompleted == nil)
+        #expect((1..<300).contains(counters.swept[.tombstone] ?? 0))
+        try await probe.stop()
     }
 
     @Test("A lease is ours until another has it, or it has run out: an answer that is missing ends nothing")

@@ -82,6 +82,11 @@ enum RegistrarMetrics {
             .count(\.sweep?.counters.unreadable)
         ),
         .counter(
+            "belfry_retention_left_out_total",
+            "Servers that a sweep went on without.",
+            .count(\.sweep?.counters.leftOut)
+        ),
+        .counter(
             "belfry_retention_sweeps_total",
             "Sweeps over all servers.",
             .count(\.sweep?.counters.completed)

@@ -24,6 +24,8 @@ final class RetentionSweep {
         var spared = 0
         /// Records of a layout that is not known here.
         var unreadable = 0
+        /// Servers that a sweep went on without.
+        var leftOut = 0
         /// Sweeps over all servers.
         var completed = 0
         /// UNIX seconds of the end of the last one; nil: none.
@@ -38,6 +40,8 @@ final class RetentionSweep {
         var pause = TimeAmount.hours(1)
         /// After Redis failed.
         var retry = TimeAmount.seconds(1)
+        /// Failures in a row after which a sweep goes on without the server.
+        var attempts = 10
     }
 
     private(set) var counters = Counters()
@@ -69,8 +73,19 @@ final class RetentionSweep {
     private var nextSweep: NIODeadline?
 
     private struct Position {
+        /// Servers that are still to be swept; the first is.
         var servers: [RedisAddress]
         var cursor = "0"
+        /// Of the first server, in a row.
+        var failures = 0
+        /// The sweep went on without some server.
+        var isPartial = false
+
+        mutating func goOn() {
+            servers.removeFirst()
+            cursor = "0"
+            failures = 0
+        }
     }
 
     /// - Parameters:
@@ -152,9 +167,12 @@ final class RetentionSweep {
     }
 
     private func complete() {
+        let isPartial = position?.isPartial ?? false
         end()
-        counters.completed += 1
-        counters.lastCompleted = now()
+        if !isPartial {
+            counters.completed += 1
+            counters.lastCompleted = now()
+        }
         nextSweep = .now() + limits.pause
         logger.info(
             "swept the token state",
@@ -176,26 +194,39 @@ final class RetentionSweep {
             guard let self, number == generation else { return }
             switch result {
             case .success(let reply):
+                self.position?.failures = 0
                 let (next, keys) = TokenKeys.readScan(reply)
                 look(into: keys, number) { [weak self] lookedAt in
                     self?.scanNext(from: next, after: max(lookedAt, self?.scanKeys ?? 0), number)
                 }
             case .failure(let error):
-                // A server that is none any more has given its buckets to others: the next sweep finds what this one
-                // missed.
-                if !redis.masterAddresses.contains(server) {
-                    self.position?.servers.removeFirst()
-                    self.position?.cursor = "0"
-                }
+                failed(server, error)
                 retry(error, number)
             }
         }
     }
 
+    private func failed(_ server: RedisAddress, _ error: RedisError) {
+        position?.failures += 1
+        // A server that is none any more has given its buckets to others: the next sweep finds what this one missed.
+        guard redis.masterAddresses.contains(server) else {
+            position?.goOn()
+            return
+        }
+        // One that is dead must not keep what is old on all others.
+        guard let failures = position?.failures, failures >= limits.attempts else { return }
+        position?.goOn()
+        position?.isPartial = true
+        counters.leftOut += 1
+        logger.warning(
+            "a Redis server is left to the next sweep",
+            metadata: ["redis": "\(server)", "failures": "\(failures)", "error": "\(error)"]
+        )
+    }
+
     private func scanNext(from cursor: String, after lookedAt: Int, _ number: Int) {
         guard number == generation else { return }
-        if cursor == "0" { position?.servers.removeFirst() }
-        position?.cursor = cursor
+        if cursor == "0" { position?.goOn() } else { position?.cursor = cursor }
         let time = MonotonicTime(.now())
         pace.looked(at: lookedAt, now: time)
         let wait = TimeAmount.nanoseconds(Int64(clamping: pace.wait(now: time).wholeNanoseconds))
