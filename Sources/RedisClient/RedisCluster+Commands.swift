@@ -88,7 +88,7 @@ extension RedisCluster {
         }
     }
 
-    /// Takes over a command that its node refused to run.
+    /// Takes over a command that its node refused to run. Its time goes on.
     func refused(
         _ refusal: ClusterRefusal,
         _ bytes: ByteBuffer,
@@ -96,7 +96,13 @@ extension RedisCluster {
         _ error: RedisError
     ) {
         guard let slot = pending.slot, !isClosed else { return pending.completion(.failure(error)) }
-        refused(command(slot: slot, bytes: bytes, pending.completion), refusal, error)
+        let command = ClusterCommand(
+            slot: slot,
+            bytes: bytes,
+            patience: ClusterPatience(deadline: pending.deadline),
+            completion: pending.completion
+        )
+        refused(command, refusal, error)
     }
 
     // MARK: Waiting

@@ -23,6 +23,8 @@ public final class RedisConnection {
         var completion: Completion
         /// The slot of a command that may be sent to another node instead; see ``onRefusal``.
         var slot: RedisSlot?
+        /// Of a command with a slot: it is not sent again after this time; nil: never too late.
+        var deadline: NIODeadline?
     }
 
     public let configuration: Configuration
@@ -161,7 +163,10 @@ public final class RedisConnection {
     }
 
     private func enqueue(byteCount: Int, _ pending: Pending) {
-        if machine.enqueue(pending, byteCount: byteCount, now: .now()) {
+        let now = NIODeadline.now()
+        var pending = pending
+        if pending.slot != nil { pending.deadline = configuration.commandTimeout.map { now + $0 } }
+        if machine.enqueue(pending, byteCount: byteCount, now: now) {
             eventLoop.assumeIsolated().execute { self.flush() }
         }
         armTimer()

@@ -1,8 +1,9 @@
 import NIOCore
-import RedisClient
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import RedisClient
 
 @Suite("A cluster that misbehaves")
 struct RedisClusterRuleTests {
@@ -61,6 +62,55 @@ struct RedisClusterRuleTests {
         let client = try await Self.hurriedClient(server.port, milliseconds: 200)
         let outcome = try await client.command("GET", "a")
         #expect(outcome == .failure(.server(prefix: "ASK", message: "1 127.0.0.1:\(server.port)")))
+        try await client.close()
+        try await server.close()
+    }
+
+    @Test("A command that its node refuses keeps its time: it is not sent on once that is over")
+    func keptDeadline() async throws {
+        let client = try await TestClusterClient(ports: [1])
+        let reason = RedisError.server(prefix: "TRYAGAIN", message: "later")
+        let outcomes = try await client.run { cluster in
+            var outcomes: [String] = []
+            for (name, deadline) in [("over", NIODeadline.uptimeNanoseconds(0)), ("open", .distantFuture)] {
+                let pending = RedisConnection.Pending(
+                    completion: { _ in outcomes.append(name) },
+                    slot: RedisSlot(number: 1),
+                    deadline: deadline
+                )
+                cluster.refused(.later(mapIsDoubtful: false), ByteBuffer(), pending, reason)
+            }
+            let first = outcomes
+            cluster.close()
+            return [first, outcomes]
+        }
+        #expect(outcomes == [["over"], ["over", "open"]])
+    }
+
+    @Test("A command with a slot that is refused is handed over with the time it was given when it was sent")
+    func deadlineOfRefused() async throws {
+        let server = try await Self.server { _ in "-TRYAGAIN later\r\n" }
+        let client = try await TestClusterClient(ports: [server.port])
+        let eventLoop = client.eventLoop
+        let promise = eventLoop.makePromise(of: NIODeadline?.self)
+        let port = server.port
+        let connection = try await eventLoop.submit {
+            var configuration = RedisConnection.Configuration(
+                endpoint: RedisEndpoint(host: "127.0.0.1", port: port)
+            )
+            configuration.commandTimeout = .hours(1)
+            let connection = RedisConnection(configuration: configuration, eventLoop: eventLoop)
+            connection.onRefusal = { _, _, pending, _ in promise.succeed(pending.deadline) }
+            connection.send(.init(completion: { _ in }, slot: RedisSlot(number: 1))) {
+                $0.command("GET", argumentCount: 1)
+                $0.argument("a")
+            }
+            connection.start()
+            return NIOLoopBoundBox(connection, eventLoop: eventLoop)
+        }.get()
+        let deadline = try #require(try await promise.futureResult.get())
+        #expect(deadline <= .now() + .hours(1) && deadline > .now())
+        try await eventLoop.submit { connection.value.close() }.get()
         try await client.close()
         try await server.close()
     }
