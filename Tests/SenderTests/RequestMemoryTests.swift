@@ -17,6 +17,7 @@ struct RequestMemoryTests {
     private let redis: ScriptedRedis
 
     private static let lost = RedisError.maybeExecuted(reason: "the connection was lost")
+    private static let noRight = RedisError.server(prefix: "NOPERM", message: "this user has no permissions")
     private static let wrongType = RedisError.server(prefix: "WRONGTYPE", message: "")
 
     init() { redis = ScriptedRedis(on: eventLoop) }
@@ -109,6 +110,33 @@ struct RequestMemoryTests {
         #expect(remembered == [2] && redis.refusals.isEmpty)
         #expect(try bench.offsets(.presumed) == [2, 0, 1])
         #expect(bench.committed()?.offset == 3 && bench.committed()?.metadata == "3;")
+    }
+
+    @Test("A repetition stays one when only the question about its token is asked again")
+    func askedAgain() throws {
+        let bench = makeBench(redis)
+        defer { bench.shard.leave() }
+        try bench.bring([request("a", to: 1)])
+        bench.wait(milliseconds: 1000)
+        #expect(bench.gateway.accepted(of: Bench.news) == [1] && remembered == [0])
+        redis.lostDirectoryAnswers = 1
+        try bench.bring([request("a", to: 1)])
+        bench.wait(milliseconds: 3000)
+        #expect(redis.lostDirectoryAnswers == 0 && redis.askedRequests.count == 2)
+        #expect(bench.gateway.accepted(of: Bench.news) == [1])
+        #expect(try bench.offsets(.duplicate) == [1] && bench.committed()?.offset == 2)
+    }
+
+    @Test("Without the right to write a request is not taken for remembered: it waits until the right is there")
+    func missingRight() throws {
+        redis.refusals = [Self.noRight]
+        let bench = makeBench(redis)
+        defer { bench.shard.leave() }
+        try bench.bring([request("a", to: 1)])
+        bench.wait(milliseconds: 900)
+        #expect(try remembered.isEmpty && bench.laggards() == [Bench.hash(Bench.news): 0])
+        bench.wait(milliseconds: 2000)
+        #expect(try remembered == [0] && bench.laggards().isEmpty)
     }
 
     @Test("When sending goes on without Redis, all that waits for it is settled, the oldest first")

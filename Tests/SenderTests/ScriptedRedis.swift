@@ -20,6 +20,10 @@ final class ScriptedRedis: RedisPipeline {
     var window: Int64 = 0
     /// Refuses the next requests that it is to remember, each with the first of these.
     var refusals: [RedisError] = []
+    /// The answer to every question about a token; nil: it knows nothing of any.
+    var refusal: RedisError?
+    /// Loses the connection before the next answers about a tag's buckets, so many times.
+    var lostDirectoryAnswers = 0
     /// Keys of the requests that it remembers, in order.
     var remembered: [[UInt8]] = []
     /// Keys of the requests that it was asked for, in order.
@@ -55,6 +59,10 @@ final class ScriptedRedis: RedisPipeline {
         let words = WrittenCommand(write).words
         if Self.asksForDirectory(words) {
             directoryQuestions += 1
+            if lostDirectoryAnswers > 0 {
+                lostDirectoryAnswers -= 1
+                return refuse(.maybeExecuted(reason: "the connection was lost"), completion)
+            }
             return answer(.null, completion)
         }
         questions += 1
@@ -70,6 +78,9 @@ final class ScriptedRedis: RedisPipeline {
         case "SET":
             if !refusals.isEmpty { return refuse(refusals.removeFirst(), completion) }
             if !isMute, !isAway { remembered.append(words[1]) }
+            answer(.null, completion)
+        case "HGET":
+            if let refusal { return refuse(refusal, completion) }
             answer(.null, completion)
         default:
             answer(.null, completion)

@@ -5,41 +5,6 @@ import TokenState
 /// The reach of an error of the server: one key, or everything; and for how long.
 @Suite struct RedisErrorScopeTests {
     @Test(
-        "A record of another form, a key of another type or a command that is not allowed concerns that key alone",
-        arguments: [
-            ("WRONGTYPE", "Operation against a key holding the wrong kind of value"),
-            ("NOPERM", "this user has no permissions to run the 'hget' command"),
-            ("ERR", "user_script:1: data string too short"),
-            ("BELFRY", "a token record with flags 64 is not known here"),
-        ]
-    )
-    func oneKey(prefix: String, message: String) {
-        #expect(RedisError.server(prefix: prefix, message: message).isAboutOneKey)
-    }
-
-    @Test(
-        "A server that is full, loads, fails over or moves a slot refuses everybody for a while",
-        arguments: [
-            ("ERR", "max number of clients reached"),
-            ("ERR", "max number of clients + cluster connections reached"),
-            ("OOM", "command not allowed when used memory > 'maxmemory'."),
-            ("LOADING", "Redis is loading the dataset in memory"),
-            ("MISCONF", "Errors writing to the AOF file: No space left on device"),
-            ("CLUSTERDOWN", "The cluster is down"), ("TRYAGAIN", "Multiple keys request during rehashing of slot"),
-        ]
-    )
-    func everything(prefix: String, message: String) {
-        #expect(!RedisError.server(prefix: prefix, message: message).isAboutOneKey)
-    }
-
-    @Test("A lost connection tells nothing of any key")
-    func lost() {
-        for error in [.closed, .maybeExecuted(reason: "lost"), .notSent(reason: "away")] as [RedisError] {
-            #expect(!error.isAboutOneKey)
-        }
-    }
-
-    @Test(
         "What a server refuses because of one key it refuses for good",
         arguments: [
             ("BELFRY", "a token record with flags 255 is not known here"),
@@ -49,8 +14,7 @@ import TokenState
         ]
     )
     func lasting(prefix: String, message: String) {
-        let error = RedisError.server(prefix: prefix, message: message)
-        #expect(error.isLastingRefusal && error.isAboutOneKey)
+        #expect(RedisError.server(prefix: prefix, message: message).isLastingRefusal)
     }
 
     @Test(
@@ -71,6 +35,7 @@ import TokenState
             ("ERR", "user_script:3: Script attempted to access nonexistent global variable 'struct'"),
             ("ERR", "Script attempted to access a non local key in a cluster node script: a1, on @user_script:7."),
             ("ERR", "unknown command 'EVALSHA'"), ("ERR", "max number of clients reached"),
+            ("ERR", "max number of clients + cluster connections reached"), ("CLUSTERDOWN", "The cluster is down"),
             ("ERR", "Error running script (call to f_a1): @user_script:12: @user_script: 12: -OOM command not allowed"),
             ("ERR", "Error running script (call to f_a1): @user_script:1: @user_script: 1: -READONLY You can't write"),
             ("ERR", "Error running script (call to f_a1): @user_script:1: Script killed by user with SCRIPT KILL..."),
@@ -88,5 +53,13 @@ import TokenState
             .closed, .timeout(after: .seconds(1)), .notSent(reason: "WRONGTYPE"), .maybeExecuted(reason: "BELFRY"),
         ]
         #expect(errors.allSatisfy { !$0.isLastingRefusal })
+    }
+
+    @Test("A right that is missing is told apart from a refusal for good")
+    func missingRight() {
+        let error = RedisError.server(prefix: "NOPERM", message: "this user has no permissions")
+        #expect(error.isMissingRight && !error.isLastingRefusal)
+        #expect(!RedisError.server(prefix: "WRONGTYPE", message: "").isMissingRight)
+        #expect(!RedisError.closed.isMissingRight)
     }
 }

@@ -252,12 +252,13 @@ final class Lookup {
         let batch = entry.batch
         tokens.together {
             for index in questions.tokens {
-                batch.verdicts[index] = .sends
+                // A dead token may have registered meanwhile. What Redis has told of the request stays true.
+                if batch.verdicts[index] != .isRepetition { batch.verdicts[index] = .sends }
                 let topic = batch.records[Int(batch.rows[index])].topic
-                // The entry's batch, which keeps the token's bytes, lives until the answer.
-                tokens.look(up: batch.tokens[index], checksum: batch.checksums[index], in: topic.tokens) {
-                    [weak self] result in
-                    self?.tokenStateArrived(result, of: entry, index, topic)
+                // The entry's batch, which keeps the token's bytes, lives until the answer, and so does the stage: when
+                // it is closed the client answers what is open.
+                tokens.look(up: batch.tokens[index], checksum: batch.checksums[index], in: topic.tokens) { result in
+                    self.tokenStateArrived(result, of: entry, index, topic)
                 }
             }
         }
@@ -275,12 +276,12 @@ final class Lookup {
             writer.argument(byteCount: key.count) { room in
                 key.write(RequestFingerprint(token: batch.tokens[index], key: requestKey), tag: tag, into: room)
             }
-        } _: { [weak self] result in
+        } _: { result in
             switch result {
             case .success(let reply): if !reply.isNull { batch.verdicts[index] = .isRepetition }
-            case .failure(let error): if !error.isAboutOneKey { entry.unanswered?.requests.append(index) }
+            case .failure(let error): if !error.isLastingRefusal { entry.unanswered?.requests.append(index) }
             }
-            self?.answerArrived(result.map { _ in }, of: entry)
+            self.answerArrived(result.map { _ in }, of: entry)
         }
     }
 
@@ -305,7 +306,7 @@ final class Lookup {
             if batch.hasLanguages { batch.foundLanguage(TokenRecord.locale(value), of: index) }
         case .success(nil):
             break
-        case .failure(let error) where error.isAboutOneKey:
+        case .failure(let error) where error.isLastingRefusal:
             counters.unreadable += 1
             let key = tokens?.key(of: Array(batch.tokens[index]), in: topic.tokens) ?? []
             logger.error(
@@ -325,11 +326,11 @@ final class Lookup {
         guard !isClosed else { return }
         switch result {
         case .success: noteAnswer()
-        case .failure(let error) where error.isAboutOneKey: noteAnswer()
+        case .failure(let error) where error.isLastingRefusal: noteAnswer()
         case .failure: patience.failed(now: clock())
         }
         guard case .asked(let pending) = entry.state else { return }
-        if case .failure(let error) = result, !error.isAboutOneKey, entry.askAgainAt == nil {
+        if case .failure(let error) = result, !error.isLastingRefusal, entry.askAgainAt == nil {
             logger.warning("token state could not be read", metadata: ["error": "\(error)"])
             // Reading changes nothing, so the question can simply be repeated; until then the batch waits, and with it
             // its topics. Not at once: a refused command would be refused again, before the event loop has looked at

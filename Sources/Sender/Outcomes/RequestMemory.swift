@@ -138,7 +138,7 @@ final class RequestMemory {
         switch result {
         case .success:
             goOn(with: end(turn, isInRedis: true))
-        case .failure(let error) where error.isAboutOneKey:
+        case .failure(let error) where error.isLastingRefusal:
             goOn(with: end(turn, isInRedis: false))
         case .failure(let error):
             guard writes.fail(turn) else { return }

@@ -115,7 +115,7 @@ final class TombstoneWriter {
             switch result {
             case .success(let witness):
                 write(refused, at: TombstoneRule.date(refusedAt: refused.refusedAt, age: age, witness: witness))
-            case .failure(let error) where error.isAboutOneKey:
+            case .failure(let error) where error.isMissingRight:
                 // No right to TIME: better a date by one clock than no tombstone.
                 write(refused, at: refused.refusedAt)
             case .failure(let error):
@@ -147,7 +147,7 @@ final class TombstoneWriter {
     }
 
     private func failed(_ refused: Refused, _ error: RedisError, _ again: @escaping (TombstoneWriter) -> Void) {
-        guard !error.isAboutOneKey else {
+        guard !error.isLastingRefusal else {
             logger.error(
                 "tombstone was refused by Redis",
                 metadata: ["topic": "\(refused.topic.bundleID)", "error": "\(error)"]

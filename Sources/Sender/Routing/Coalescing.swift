@@ -318,7 +318,7 @@ final class Coalescing {
             isUnanswered = false
             decide(question, reply.integer ?? 0)
             onProgress()
-        case .failure(let error) where error.isAboutOneKey:
+        case .failure(let error) where error.isLastingRefusal:
             logger.error("coalescing window was refused by Redis", metadata: ["error": "\(error)"])
             decideWithoutRedis(question)
         case .failure(let error):
