@@ -44,7 +44,11 @@ public final class GroupPositions {
         guard (0..<count).contains(order.partition) else {
             throw .invalidInput(["partition: found \(order.partition); allowed: \((0...count - 1).allowedText)"])
         }
-        return try PositionChange(order, of: current(order.partition))
+        return try PositionChange(
+            order,
+            of: current(order.partition),
+            metadataBytes: settings.commitMetadataBytes
+        )
     }
 
     /// Commits the new position of a plan.

@@ -28,20 +28,28 @@ public struct PositionChange: Equatable, Sendable {
     public let before: PartitionPosition
     public let after: PartitionPosition
 
+    /// - Parameter metadataBytes: most bytes of the commit's metadata.
     /// - Throws: `ToolError.invalidInput`: the order does not fit the partition; `ToolError.notFound`: there is nothing
     ///   to change.
-    init(_ order: PositionOrder, of before: PartitionPosition) throws(ToolError) {
+    init(
+        _ order: PositionOrder,
+        of before: PartitionPosition,
+        metadataBytes: Int = KafkaSettings().commitMetadataBytes
+    ) throws(ToolError) {
+        func moved(to offset: Int64) throws(ToolError) -> PositionMetadata.Position? {
+            try Self.moved(before, to: offset, metadataBytes)
+        }
         let names: TopicHashNames
         let position: PositionMetadata.Position?
         switch order.target {
-        case .beginning: (names, position) = (before.names, try Self.moved(before, to: before.log.low))
-        case .end: (names, position) = (before.names, try Self.moved(before, to: before.log.high))
-        case .offset(let offset): (names, position) = (before.names, try Self.moved(before, to: offset))
+        case .beginning: (names, position) = (before.names, try moved(to: before.log.low))
+        case .end: (names, position) = (before.names, try moved(to: before.log.high))
+        case .offset(let offset): (names, position) = (before.names, try moved(to: offset))
         case .cursor(let cursor, let bundleID, let environment):
             let name = TopicHashNames.Name(bundleID: bundleID, environment: environment)
             var all = before.names
             all.add(name)
-            (names, position) = (all, try Self.moving(name, to: cursor, in: before))
+            (names, position) = (all, try Self.moving(name, to: cursor, in: before, metadataBytes))
         }
         guard let position else {
             throw .invalidInput(["topic: the metadata of the commit names as many topics as it can already"])
@@ -56,18 +64,20 @@ public struct PositionChange: Equatable, Sendable {
 
     private static func moved(
         _ before: PartitionPosition,
-        to offset: Int64
+        to offset: Int64,
+        _ metadataBytes: Int
     ) throws(ToolError) -> PositionMetadata.Position? {
         try check("offset", offset, in: before.log.low...max(before.log.low, before.log.high))
         var metadata = PositionMetadata()
         if case .understood(let former) = before.metadata { metadata = former.moved(to: offset) }
-        return metadata.position(at: offset, limitBytes: KafkaLimits.metadataBytes)
+        return metadata.position(at: offset, limitBytes: metadataBytes)
     }
 
     private static func moving(
         _ name: TopicHashNames.Name,
         to cursor: Int64,
-        in before: PartitionPosition
+        in before: PartitionPosition,
+        _ metadataBytes: Int
     ) throws(ToolError) -> PositionMetadata.Position? {
         let faults = PublishOrder.faults(bundleID: name.bundleID, spread: 1)
         guard faults.isEmpty else { throw .invalidInput(faults) }
@@ -86,7 +96,7 @@ public struct PositionChange: Equatable, Sendable {
             TopicHash(bundleID: name.bundleID, environment: name.environment),
             to: cursor,
             committedOffset: offset
-        ).position(at: offset, limitBytes: KafkaLimits.metadataBytes)
+        ).position(at: offset, limitBytes: metadataBytes)
     }
 
     private static func check(_ key: String, _ value: Int64, in range: ClosedRange<Int64>) throws(ToolError) {

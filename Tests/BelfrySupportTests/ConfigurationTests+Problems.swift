@@ -74,6 +74,10 @@ struct ConfigurationProblemTests {
             ("kafka: {brokers: localhost}", "kafka.brokers: found \"localhost\"; allowed: host:port, comma-separated"),
             ("kafka: {brokers: 'a:1,'}", "kafka.brokers: found \"a:1,\"; allowed: host:port, comma-separated"),
             (
+                "kafka: {commit-metadata: 31}",
+                "kafka.commit-metadata: found \"31\"; allowed: a whole number, 32...32767"
+            ),
+            (
                 "kafka: {properties: {group.id: x}}",
                 "kafka.properties.group.id: found a property that belfry sets itself; allowed: librdkafka's others; "
                     + "the brokers are kafka.brokers, the group is <role>.group-id"

@@ -99,6 +99,13 @@ struct ConfigurationTests {
         }
     }
 
+    @Test("The room for metadata beside an offset is 4096 bytes unless it is set")
+    func commitMetadata() throws {
+        #expect(KafkaSettings().commitMetadataBytes == 4096)
+        let configuration = try load("{environments: {sandbox: {gateways: a}}, kafka: {commit-metadata: 32767}}")
+        #expect(configuration.kafka.commitMetadataBytes == 32_767)
+    }
+
     @Test("Every key of the worker is read into the setting of its name")
     func workerKeys() throws {
         let worker = try load(

@@ -57,6 +57,17 @@ struct OffsetsTests {
         #expect(change.text.hasSuffix("com.example.other: not behind → cursor 50"))
     }
 
+    @Test("A cursor more than the commit's metadata has room for is refused, and taken where more is allowed")
+    func room() throws {
+        let before = try position(at: 100, [("com.example.news", "", 10)])
+        let target = PositionOrder.Target.cursor(50, bundleID: "com.example.other", environment: "")
+        #expect(throws: ToolError.self) {
+            try PositionChange(PositionOrder(partition: 0, target: target), of: before, metadataBytes: 31)
+        }
+        let change = try PositionChange(PositionOrder(partition: 0, target: target), of: before, metadataBytes: 32)
+        #expect(change.after.laggards.count == 2)
+    }
+
     @Test("An offset outside the log is refused, and so is a cursor beyond the committed offset")
     func ranges() throws {
         let before = try position(at: 100, [])

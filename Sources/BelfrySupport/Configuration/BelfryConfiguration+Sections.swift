@@ -92,6 +92,11 @@ extension KafkaSettings {
             }
             return Property(name: name, value: text)
         }
+        commitMetadataBytes = section.integer(
+            "commit-metadata",
+            in: Self.commitMetadataRange,
+            default: commitMetadataBytes
+        )
         section.reportUnknownKeys()
     }
 

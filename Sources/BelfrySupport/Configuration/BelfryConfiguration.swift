@@ -55,6 +55,11 @@ public struct KafkaSettings: Sendable, Equatable {
     public var brokers = "127.0.0.1:9092"
     /// Handed to librdkafka as they are, sorted by name. Values may be secrets: never log them.
     public var properties: [Property] = []
+    /// Most bytes of metadata beside a committed offset. Brokers allow 4096 unless told otherwise.
+    public var commitMetadataBytes = 4096
+
+    /// From two names of topics to the longest text in the request of librdkafka.
+    static let commitMetadataRange = 32...32_767
 
     public struct Property: Sendable, Equatable {
         public let name: String

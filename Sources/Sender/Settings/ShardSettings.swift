@@ -93,7 +93,7 @@ struct ShardSettings: Sendable {
         redisPatience = configuration.redis.whenAway == .send ? configuration.redis.awayAfter : nil
         dedupeWindow = worker.dedupeWindow
         batchRecords = worker.batch
-        metadataBytes = KafkaLimits.metadataBytes
+        metadataBytes = configuration.kafka.commitMetadataBytes
     }
 
     func publishes(_ outcome: OutcomeKind) -> Bool {
