@@ -47,7 +47,8 @@ struct LogCheck {
         settings["retention.ms"].flatMap(Int64.init).flatMap { $0 >= 0 ? .milliseconds($0) : nil }
     }
 
-    private static func checkCleanup(_ settings: [String: String], of topic: String) throws {
+    /// - Throws: ``ConfigurationError``: the Kafka topic is compacted.
+    static func checkCleanup(_ settings: [String: String], of topic: String) throws {
         guard let policy = settings["cleanup.policy"], policy.contains("compact") else { return }
         throw refusal(
             "\(topic): cleanup.policy",

@@ -71,6 +71,7 @@ final class Stages {
             outcomes: outcomes,
             memory: memory,
             tombstones: tombstones,
+            budget: memoryBudget,
             logger: logger,
             clock: clock
         )

@@ -190,6 +190,7 @@ package final class WorkerRole: Role {
             providerTokens: providerTokens.reports,
             filter: filters.map { Self.report(of: $0) },
             retention: retention,
+            unixMilliseconds: settings.unixMilliseconds(),
             labels: labels
         )
     }
@@ -290,6 +291,7 @@ extension WorkerShard {
         producer.onDelivery = { [unowned self] number, error, _, _ in delivered(number, error: error) }
         reports.watch(consumer)
         reports.watch(producer)
+        onFailure = { reports.fail($0, of: "consumer") }
         let report = redisLog.makeClient()
         redis?.onStateChange = { [unowned self] state in
             report(state)

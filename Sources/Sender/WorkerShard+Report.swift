@@ -14,7 +14,8 @@ extension WorkerShard {
             topics: group.directory.accounts.compactMap { report($0, feeds) },
             oldestUnconfirmed: group.assigned.values.flatMap { $0.feeds.values }.compactMap(\.oldestTakenAt).min()
                 .map { $0.elapsed(until: now) },
-            oldestPublishedAt: group.assigned.values.flatMap { $0.feeds.values }.compactMap(\.oldestPublishedAt).min(),
+            oldestPublishedAt: group.assigned.values.flatMap { $0.feeds.values }.compactMap(\.unfinishedPublishedAt)
+                .min(),
             unacknowledged: stages.outcomes.unacknowledged,
             coalescing: stages.coalescing.count,
             hasJoined: GroupReadiness.isReady(

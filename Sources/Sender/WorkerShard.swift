@@ -44,6 +44,8 @@ package final class WorkerShard {
     let stages: Stages
     let clients: Clients
     private(set) var state = State.running
+    /// The shard cannot go on: the group has an assignment of it that it does not carry out.
+    var onFailure: (KafkaError) -> Void = { _ in }
     private var drained: EventLoopPromise<Void>?
     private var ticking: RepeatingTimer?
     private var isTurning = false
@@ -87,6 +89,8 @@ package final class WorkerShard {
                 for feed in feeds { stages.catchUp.forget(feed.partition) }
             case .changed:
                 wake()
+            case .failed(let error):
+                onFailure(error)
             }
         }
         stages.commits.onAnswer = { [unowned self] in
@@ -151,7 +155,7 @@ package final class WorkerShard {
     /// Schedules a turn behind the other completions of a reply or report. So one turn serves them all.
     private func wake() {
         guard !isStopped else { return }
-        eventLoop.assumeIsolated().execute { [weak self] in self?.turn() }
+        eventLoop.assumeIsolated().execute { self.turn() }
     }
 
     /// Takes ready records from Kafka and moves every stage on. Called when a client has something, and when a stage
@@ -193,7 +197,7 @@ package final class WorkerShard {
     /// Schedules another turn after sockets and Redis got theirs. Not with `execute`: an event loop of NIO runs tasks
     /// until none is due before it looks at its sockets again.
     private func turnSoon() {
-        eventLoop.assumeIsolated().scheduleTask(in: .socketTurn) { [weak self] in self?.turn() }
+        eventLoop.assumeIsolated().scheduleTask(in: .socketTurn) { self.turn() }
     }
 
     /// Passes batches with finished look-ups on to the lanes.
@@ -302,8 +306,8 @@ package final class WorkerShard {
         logger.info("draining", metadata: ["in-flight": .stringConvertible(stages.gateway.inFlightCount)])
         stages.group.drain(within: settings.stopTimeout) {
             stages.gateway.barriers()
-        } then: { [weak self] in
-            self?.state = .drained
+        } then: { [unowned self] in
+            state = .drained
             promise.succeed()
         }
         stages.gateway.finish()

@@ -5,6 +5,20 @@ import Testing
 
 /// Random records, random orders of outcomes, crashes and restarts against a naive model.
 @Suite struct CommitFrontierPropertyTests {
+    /// The content of a commit.
+    private struct Position {
+        var offset: Int64
+        var metadata: String
+
+        /// Nil before anything was consumed.
+        init?(of frontier: CommitFrontier, limitBytes: Int) {
+            guard let offset = frontier.frontierOffset else { return nil }
+            self.offset = offset
+            let ranges = frontier.doneRanges(limit: limitBytes / DoneRanges.shortestRunBytes + 1)
+            metadata = ranges.encoded(committedOffset: offset, limitBytes: limitBytes)
+        }
+    }
+
     /// A partition: what it holds, and which of it has its outcome.
     private struct Partition {
         struct Record {
@@ -36,7 +50,7 @@ import Testing
         var random = SeededGenerator(seed: seed)
         var partition = Partition(random: &random)
         let limit = random.chance(50) ? 4096 : Int.random(in: 0...200, using: &random)
-        var committed: CommitFrontier.Position?
+        var committed: Position?
         var hasLeftOut = false
         for _ in 0..<20 {
             // Progress after the last commit died with the process.
@@ -91,8 +105,8 @@ import Testing
         _ partition: inout Partition,
         _ limit: Int,
         _ hasLeftOut: inout Bool
-    ) throws -> CommitFrontier.Position? {
-        guard let position = frontier.position(metadataLimitBytes: limit) else { return nil }
+    ) throws -> Position? {
+        guard let position = Position(of: frontier, limitBytes: limit) else { return nil }
         #expect(position.metadata.utf8.count <= limit)
         let told = try DoneRanges(decoding: position.metadata, committedOffset: position.offset)
         let all = frontier.doneRanges()
@@ -109,7 +123,7 @@ import Testing
         for number in numbers {
             for token in stride(from: UInt32(1), to: 50, by: 2) { frontier.markDone(number, token: token) }
         }
-        let position = try #require(frontier.position(metadataLimitBytes: 4096))
+        let position = try #require(Position(of: frontier, limitBytes: 4096))
         #expect(position.metadata.utf8.count <= 4096 && position.metadata.utf8.count > 4000)
         #expect(position.offset == 0)
     }

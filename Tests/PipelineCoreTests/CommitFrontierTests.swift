@@ -11,7 +11,7 @@ import Testing
 
     @Test("Nothing is committed before anything was consumed")
     func empty() {
-        #expect(CommitFrontier().position(metadataLimitBytes: 4096) == nil)
+        #expect(CommitFrontier().frontierOffset == nil)
     }
 
     @Test("A record is committed when its last token is done, and not before")
@@ -20,9 +20,9 @@ import Testing
         let record = frontier.append(offset: 10, tokens: 3, alreadyDone: none)
         frontier.markDone(record, token: 0)
         frontier.markDone(record, token: 2)
-        #expect(frontier.position(metadataLimitBytes: 0)?.offset == 10)
+        #expect(frontier.frontierOffset == 10)
         frontier.markDone(record, token: 1)
-        #expect(frontier.position(metadataLimitBytes: 4096) == .init(offset: 11, metadata: ""))
+        #expect(frontier.frontierOffset == 11 && frontier.doneRanges().isEmpty)
         #expect(frontier.uncommitted == 0 && frontier.recordCount == 0)
     }
 
@@ -32,9 +32,9 @@ import Testing
         let first = frontier.append(offset: 10, tokens: 1, alreadyDone: none)
         let second = frontier.append(offset: 17, tokens: 1, alreadyDone: none)
         frontier.markDone(first, token: 0)
-        #expect(frontier.position(metadataLimitBytes: 4096)?.offset == 17)
+        #expect(frontier.frontierOffset == 17)
         frontier.markDone(second, token: 0)
-        #expect(frontier.position(metadataLimitBytes: 4096)?.offset == 18)
+        #expect(frontier.frontierOffset == 18)
     }
 
     @Test("A later record that is done waits for an earlier one")
@@ -43,7 +43,8 @@ import Testing
         _ = frontier.append(offset: 1, tokens: 1, alreadyDone: none)
         let second = frontier.append(offset: 2, tokens: 1, alreadyDone: none)
         frontier.markDone(second, token: 0)
-        #expect(frontier.position(metadataLimitBytes: 4096) == .init(offset: 1, metadata: "1;1.0-1.0"))
+        #expect(frontier.frontierOffset == 1)
+        #expect(frontier.doneRanges().runs == [position(2, 0)..<position(3, 0)])
         #expect(frontier.uncommitted == 2)
     }
 
@@ -53,9 +54,9 @@ import Testing
         let record = frontier.append(offset: 5, tokens: 1, alreadyDone: none)
         frontier.hold(record)
         frontier.markDone(record, token: 0)
-        #expect(frontier.position(metadataLimitBytes: 0)?.offset == 5)
+        #expect(frontier.frontierOffset == 5)
         frontier.release(record)
-        #expect(frontier.position(metadataLimitBytes: 0)?.offset == 6)
+        #expect(frontier.frontierOffset == 6)
     }
 
     @Test("A record without tokens waits for its release only; without a hold the next advance passes it")
@@ -63,13 +64,13 @@ import Testing
         var frontier = CommitFrontier()
         _ = frontier.append(offset: 5, tokens: 0, alreadyDone: none)
         frontier.advance()
-        #expect(frontier.position(metadataLimitBytes: 0)?.offset == 6)
+        #expect(frontier.frontierOffset == 6)
         let held = frontier.append(offset: 6, tokens: 0, alreadyDone: none)
         frontier.hold(held)
         frontier.advance()
-        #expect(frontier.position(metadataLimitBytes: 0)?.offset == 6)
+        #expect(frontier.frontierOffset == 6)
         frontier.release(held)
-        #expect(frontier.position(metadataLimitBytes: 0)?.offset == 7)
+        #expect(frontier.frontierOffset == 7)
     }
 
     @Test("A held record without tokens splits a run: nobody takes it for done")
@@ -100,7 +101,7 @@ import Testing
     }
 
     @Test("What the commit says is done and was not consumed again yet, the next commit still says")
-    func inherited() throws {
+    func inherited() {
         var before = DoneRanges()
         before.append(position(10, 1)..<position(10, 3))
         before.append(position(20, 0)..<position(30, 5))
@@ -109,13 +110,11 @@ import Testing
         #expect(frontier.doneRanges() == before)
         frontier.markDone(first, token: 0)
         frontier.markDone(first, token: 3)
-        let committed = try #require(frontier.position(metadataLimitBytes: 4096))
-        #expect(committed.offset == 11)
-        let after = try DoneRanges(decoding: committed.metadata, committedOffset: 11)
-        #expect(after.runs == [before.runs[1]])
+        #expect(frontier.frontierOffset == 11)
+        #expect(frontier.doneRanges().runs == [before.runs[1]])
         _ = frontier.append(offset: 25, tokens: 2, alreadyDone: before)
         frontier.advance()
-        #expect(frontier.position(metadataLimitBytes: 4096)?.offset == 26)
+        #expect(frontier.frontierOffset == 26)
         #expect(frontier.doneRanges().runs == [position(26, 0)..<position(30, 5)])
         _ = frontier.append(offset: 31, tokens: 1, alreadyDone: before)
         #expect(frontier.doneRanges().isEmpty)

@@ -28,4 +28,13 @@ import Testing
         #expect(probation.isOn(now: later + .seconds(59)))
         #expect(!probation.isOn(now: later + ProbationSwitch.fall))
     }
+
+    @Test("All is quiet when no token has been called invalid for a while, be probation off before")
+    func quiet() {
+        var probation = ProbationSwitch()
+        #expect(probation.isQuiet(now: start))
+        probation.noteInvalid(now: start)
+        #expect(!probation.isOn(now: start) && !probation.isQuiet(now: start + .seconds(59)))
+        #expect(probation.isQuiet(now: start + ProbationSwitch.fall))
+    }
 }

@@ -203,6 +203,28 @@ import Testing
         #expect(now.elapsed(until: until ?? now).components.seconds == 59)
     }
 
+    @Test("A prober that waits for the connection budget keeps its lease, however long that takes")
+    mutating func waitsForBudget() {
+        stop(.unreachable)
+        probe()
+        for _ in 0..<100 {
+            now = now + .seconds(19)
+            health.probeWaitsForBudget(shard: 1, now: now)
+            health.probeWaitsForBudget(shard: 0, now: now)
+            health.tick(now: now, random: .max)
+            #expect(health.isProbing(by: 0))
+        }
+        now = now + .seconds(19)
+        health.tick(now: now, random: .max)
+        #expect(health.isProbing(by: 0))
+        now = now + .seconds(1)
+        health.probeWaitsForBudget(shard: 1, now: now)
+        health.tick(now: now, random: .max)
+        #expect(health.isStopped, "only the prober's waits count")
+        health.probeWaitsForBudget(shard: 0, now: now)
+        #expect(health.isStopped)
+    }
+
     @Test("Reasons have names for metrics and logs")
     func names() {
         #expect(

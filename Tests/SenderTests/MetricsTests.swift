@@ -125,6 +125,23 @@ import Testing
         let unknown = text(WorkerReport(shards: [done]))
         #expect(!unknown.contains("\nbelfry_oldest_record_timestamp_seconds "))
         #expect(!unknown.contains("\nbelfry_requests_retention_seconds "))
+        #expect(!unknown.contains("\nbelfry_requests_retention_left_seconds "))
+    }
+
+    @Test("The time until retention reaches the oldest record is told where both are known, be it over")
+    func retentionLeft() {
+        func left(_ shard: ShardReport, _ retention: Duration?, now: Int64) -> Duration? {
+            WorkerReport(shards: [shard], retention: retention, unixMilliseconds: now).retentionLeft
+        }
+        let now: Int64 = 1_700_000_060_500
+        #expect(left(report(), .seconds(100), now: now) == .seconds(40))
+        #expect(left(report(), .seconds(50), now: now) == .seconds(-10))
+        #expect(left(report(), nil, now: now) == nil)
+        var done = report()
+        done.oldestPublishedAt = nil
+        #expect(left(done, .seconds(100), now: now) == nil)
+        let lines = text(WorkerReport(shards: [report()], retention: .seconds(100), unixMilliseconds: now))
+        #expect(lines.contains("\nbelfry_requests_retention_left_seconds 40\n"))
     }
 
     @Test("A broker that keeps records for ever, or does not say for how long, gives no retention")

@@ -177,6 +177,8 @@ final class ScriptedReader: PartitionReader {
     private(set) var begins: [Int64] = []
     private(set) var stops = 0
     private(set) var isClosed = false
+    /// The next reading meets no record, because the log begins later.
+    var isOutOfRange = false
     private var positions: [KafkaTopicPartition: Int64] = [:]
 
     func begin(_ place: KafkaTopicPartition, at offset: Int64) throws(KafkaError) {
@@ -191,6 +193,10 @@ final class ScriptedReader: PartitionReader {
 
     func read(_ place: KafkaTopicPartition, max: Int) -> KafkaBatch? {
         guard let position = positions[place] else { return nil }
+        if isOutOfRange {
+            isOutOfRange = false
+            return .outOfRange(place)
+        }
         let records = log.filter { $0.partition == place.partition && $0.offset >= position }.prefix(max)
         guard let last = records.last else { return nil }
         positions[place] = last.offset + 1
@@ -198,6 +204,17 @@ final class ScriptedReader: PartitionReader {
     }
 
     func close() { isClosed = true }
+}
+
+extension KafkaBatch {
+    /// The error in place of messages that the log no longer has.
+    fileprivate static func outOfRange(_ place: KafkaTopicPartition) -> KafkaBatch {
+        let record = KafkaRecord(topic: place.topic, partition: place.partition, offset: -1, key: nil, value: nil)
+        let batch = KafkaBatch([record])
+        // OFFSET_OUT_OF_RANGE
+        batch.messages[0].pointee.err = .init(rawValue: 1)
+        return batch
+    }
 }
 
 extension WorkerShard {

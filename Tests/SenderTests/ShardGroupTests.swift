@@ -168,12 +168,42 @@ struct ShardGroupTests {
         #expect(bench.group.revocations == 2 && bench.shard.stages.group.assigned.isEmpty)
     }
 
-    @Test("Partitions that could not be assigned are not held: nothing of them is sent or committed")
+    @Test("A revocation that comes while the shard drains is answered with the drain: the group waits for it")
+    func revokedWhileDraining() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.gateway.halfDead = [Bench.sport]
+        bench.assign(0)
+        try bench.bring((Bench.sport, [1]))
+        bench.wait(milliseconds: 40)
+        let drained = bench.shard.drain()
+        bench.shard.revoke([bench.place(0)], lost: false)
+        #expect(bench.group.revocations == 0, "what was sent may settle")
+        bench.wait(milliseconds: 5000)
+        #expect(bench.group.revocations == 1)
+        try drained.wait()
+    }
+
+    @Test("A drain alone gives no answer that the group did not ask for")
+    func drainedAlone() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        let drained = bench.shard.drain()
+        bench.wait(milliseconds: 5000)
+        try drained.wait()
+        #expect(bench.group.revocations == 0)
+    }
+
+    @Test("Partitions that could not be assigned are not held, and the shard says that it cannot go on")
     func assignmentFails() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
+        var failures: [KafkaError] = []
+        bench.shard.onFailure = { failures.append($0) }
         bench.group.assignError = KafkaError.closed("assign")
         bench.assign(0)
+        #expect(failures.count == 1)
         #expect(bench.shard.stages.group.assigned.isEmpty && !bench.shard.stages.group.hasJoined)
         try bench.bring((Bench.news, [1]))
         bench.wait(milliseconds: 2000)

@@ -44,6 +44,12 @@ public struct AcceptedTokens: ~Copyable {
     /// The number of tokens that fit if they spread evenly.
     public var capacity: Int { Bucket.ways << indexBits }
 
+    /// Memory taken.
+    public var bytes: Int { Self.bytes(indexBits: indexBits) }
+
+    /// - Parameter indexBits: the logarithm of the number of buckets.
+    public static func bytes(indexBits: Int) -> Int { MemoryLayout<Bucket>.stride << indexBits }
+
     private let buckets: UnsafeMutablePointer<Bucket>
     private let indexBits: Int
 

@@ -15,6 +15,11 @@ public struct ProbationSwitch: Equatable, Sendable {
         until.map { now < $0 } ?? false
     }
 
+    /// Probation is off, and no token has been called invalid for ``fall``.
+    public func isQuiet(now: MonotonicTime) -> Bool {
+        last.map { $0 + Self.fall <= now } ?? true
+    }
+
     /// The gateway called a token invalid.
     public mutating func noteInvalid(now: MonotonicTime) {
         if isOn(now: now) || last.map({ now <= $0 + Self.rise }) ?? false { until = now + Self.fall }

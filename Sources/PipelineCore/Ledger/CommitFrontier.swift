@@ -3,19 +3,6 @@
 /// Follows the *consumed* order: offsets have holes (transactions, compaction), so the next offset is not the last one
 /// plus one until it has been consumed. Records are numbered consecutively from 0 (wrapping at 2³²).
 public struct CommitFrontier: Sendable {
-    /// The content of a commit.
-    public struct Position: Equatable, Sendable {
-        /// The first offset that is not done; everything before it is.
-        public var offset: Int64
-        /// ``DoneRanges`` beyond the offset, in text form.
-        public var metadata: String
-
-        public init(offset: Int64, metadata: String) {
-            self.offset = offset
-            self.metadata = metadata
-        }
-    }
-
     struct Record {
         var offset: Int64
         var tokens: UInt32
@@ -40,8 +27,6 @@ public struct CommitFrontier: Sendable {
     public private(set) var uncommitted = 0
     /// Memory of the same records in bytes, as passed to ``append(offset:tokens:bytes:alreadyDone:)``.
     public private(set) var bytes = 0
-    /// The notifications among `uncommitted` that are done.
-    private var doneBeyond = 0
     /// The done ranges that this assignment started from. Runs beyond the records consumed since are part of every
     /// commit: otherwise the next owner would send them once more.
     private var inherited = DoneRanges()
@@ -106,7 +91,6 @@ public struct CommitFrontier: Sendable {
     public mutating func advance() {
         while start < records.count, records[start].remaining == 0 {
             uncommitted -= Int(records[start].tokens)
-            doneBeyond -= Int(records[start].tokens)
             bytes -= Int(records[start].bytes)
             if records[start].tokens > 64 { large[firstNumber] = nil }
             start += 1
@@ -171,19 +155,6 @@ public struct CommitFrontier: Sendable {
         return start < records.count ? records[start].offset : consumedEnd
     }
 
-    /// The position that may be committed; nil before anything was consumed.
-    ///
-    /// - Parameter metadataLimitBytes: most bytes of metadata.
-    public func position(metadataLimitBytes: Int) -> Position? {
-        guard let offset = frontierOffset else { return nil }
-        guard doneBeyond > 0 || !inherited.isEmpty else { return Position(offset: offset, metadata: "") }
-        let ranges = doneRanges(limit: metadataLimitBytes / DoneRanges.shortestRunBytes + 1)
-        return Position(
-            offset: offset,
-            metadata: ranges.encoded(committedOffset: offset, limitBytes: metadataLimitBytes)
-        )
-    }
-
     /// The done notifications beyond the frontier, as runs.
     ///
     /// - Parameter limit: stop after this many runs.
@@ -246,7 +217,6 @@ public struct CommitFrontier: Sendable {
             large[number]?[Int(token / 64)] |= 1 << UInt64(token % 64)
         }
         records[index].remaining -= 1
-        doneBeyond += 1
         return true
     }
 }

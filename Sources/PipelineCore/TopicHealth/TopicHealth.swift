@@ -57,7 +57,8 @@ public struct TopicHealth: Equatable, Sendable {
     public struct Limits: Equatable, Sendable {
         /// The wait from a stop to the next probe.
         public var probe: Backoff
-        /// Longest time from the grant, or from the prober's last answer, to the next answer.
+        /// Longest time from the grant, or from the prober's last answer, to the next answer; waits for the connection
+        /// budget do not count.
         public var probeTimeout: Duration
         /// Share of refused tokens among judged notifications above which they are not believed, 0 … 1.
         ///
@@ -266,6 +267,13 @@ public struct TopicHealth: Equatable, Sendable {
         } else {
             recover()
         }
+    }
+
+    /// The prober waits for its turn in the connection budget, which says nothing about the gateway: the lease begins
+    /// anew.
+    public mutating func probeWaitsForBudget(shard: Int, now: MonotonicTime) {
+        guard isProbing(by: shard) else { return }
+        renewLease(now: now)
     }
 
     /// Lets time pass: an expired lease is a failed probe, the latest answers are judged, and refusals that waited too

@@ -41,7 +41,8 @@ package struct KafkaReports: Sendable {
         if error.isFatal { fail(error, of: client) } else { logger.report(error, of: client) }
     }
 
-    private func fail(_ error: KafkaError, of client: String) {
+    /// Ends the role: a client is of no more use.
+    package func fail(_ error: KafkaError, of client: String) {
         logger.critical(
             "Kafka client failed permanently; the role ends",
             metadata: ["client": "\(client)", "error": "\(error)"]

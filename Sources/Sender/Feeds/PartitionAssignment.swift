@@ -87,8 +87,8 @@ final class PartitionAssignment {
         rereadBytes += bytes
         guard rereadBytes > nearBytes else { return false }
         for feed in feeds.values where feed.ledger.doneBelow < doneBelow {
-            feed.passOver(max(next, feed.ledger.doneBelow))
-            feed.passOver(doneBelow - 1)
+            feed.passOver(max(next, feed.ledger.doneBelow), isRead: false)
+            feed.passOver(doneBelow - 1, isRead: false)
         }
         moveLive(to: doneBelow)
         return true
@@ -122,10 +122,10 @@ final class PartitionAssignment {
         guard feed.ledger.frontier.recordCount > 0, feeds[feed.hash] === feed else { return nil }
         let ledger = feed.ledger.rewound(liveNext: liveNext ?? doneBelow)
         // Before the feed lets go of its records.
-        let publishedAt = feed.cursorPublishedAt ?? feed.oldestPublishedAt
+        let publishedAt = feed.unfinishedPublishedAt
         table.remove(feed)
         let made = add(feed.hash, feed.account, ledger)
-        made.inheritGap(publishedAt: publishedAt)
+        made.inheritGap(publishedAt: publishedAt, isRead: true)
         made.inheritUnrememberedRequests(of: feed)
         for sharer in feed.sharers { made.share(with: sharer) }
         return feed
@@ -140,7 +140,9 @@ final class PartitionAssignment {
             return feed
         }
         table.remove(feed)
-        return add(feed.hash, account, feed.ledger)
+        let made = add(feed.hash, account, feed.ledger)
+        made.inheritGap(publishedAt: feed.cursorPublishedAt, isRead: !feed.lacksPublishedAt)
+        return made
     }
 
     /// Ends all feeds.

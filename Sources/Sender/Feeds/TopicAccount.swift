@@ -18,8 +18,7 @@ final class TopicAccount {
     /// Nil: records that concern no topic.
     let topic: Topic?
     var feeding = Feeding.all
-    /// Records taken in and not behind their cursors.
-    private(set) var records = 0
+    /// Notifications taken in and not behind their cursors.
     private(set) var notifications = 0
     private(set) var bytes = 0
 
@@ -33,8 +32,7 @@ final class TopicAccount {
     }
 
     /// Adds a change of the ledger of one of its feeds.
-    func addChange(records: Int, notifications: Int, bytes: Int) {
-        self.records += records
+    func addChange(notifications: Int, bytes: Int) {
         self.notifications += notifications
         self.bytes += bytes
     }

@@ -32,6 +32,8 @@ final class TopicFeed {
     /// The publishing time of the last record that was taken in while the topic lagged, or of the first that was passed
     /// over: no record that waits is older. UNIX milliseconds; nil: no such record was met.
     private var gapPublishedAt: Int64?
+    /// The log was read for the time of the record at the cursor.
+    private var isCursorLookedAt = false
     private var runs: [SourceRun] = []
 
     /// Records of one consumed batch that follow each other.
@@ -91,9 +93,9 @@ final class TopicFeed {
         of batch: KafkaBatch,
         tokens: Int,
         payloadBytes: Int = 0,
+        renderedBytes: Int = 0,
         now: MonotonicTime
     ) -> UInt32 {
-        renderedBytes: Int = 0,
         let frameBytes = ShardLimits.notificationBytes + payloadBytes
         let bytes = message.value.count + message.key.count + renderedBytes + tokens * frameBytes
         // The rest of the gap was published later.
@@ -104,9 +106,14 @@ final class TopicFeed {
         return number
     }
 
-    /// - Parameter publishedAt: UNIX milliseconds; asked for only at the first of a gap.
-    func passOver(_ offset: Int64, publishedAt: @autoclosure () -> Int64? = nil) {
-        if ledger.isLive { gapPublishedAt = publishedAt() }
+    /// - Parameters:
+    ///   - publishedAt: UNIX milliseconds; asked for only at the first of a gap.
+    ///   - isRead: the record was read, so that the log does not tell more of its time.
+    func passOver(_ offset: Int64, publishedAt: @autoclosure () -> Int64? = nil, isRead: Bool = true) {
+        if ledger.isLive {
+            gapPublishedAt = publishedAt()
+            isCursorLookedAt = isRead
+        }
         ledger.passOver(offset)
     }
 
@@ -131,8 +138,21 @@ final class TopicFeed {
     /// Takes over from a former feed of the topic, which is fed anew from its cursor.
     func inheritUnrememberedRequests(of former: TopicFeed) { unrememberedRequests = former.unrememberedRequests }
 
-    /// - Parameter publishedAt: the former feed's ``cursorPublishedAt``.
-    func inheritGap(publishedAt: Int64?) { gapPublishedAt = publishedAt }
+    /// - Parameters:
+    ///   - publishedAt: of the record at the cursor, or of an earlier one; nil: not known.
+    ///   - isRead: the log does not tell more of it.
+    func inheritGap(publishedAt: Int64?, isRead: Bool) {
+        gapPublishedAt = publishedAt
+        isCursorLookedAt = isRead
+    }
+
+    /// The log was read for the record at the cursor.
+    ///
+    /// - Parameter publishedAt: of it, or of the first record behind it; nil: the log does not tell.
+    func lookedAtCursor(publishedAt: Int64?) {
+        isCursorLookedAt = true
+        if !ledger.isLive, gapPublishedAt == nil { gapPublishedAt = publishedAt }
+    }
 
     func forgetUnrememberedRequests(below offset: Int64) {
         guard !unrememberedRequests.isEmpty else { return }
@@ -147,23 +167,18 @@ final class TopicFeed {
         guard !isOver else { return }
         isOver = true
         let frontier = ledger.frontier
-        account.addChange(records: -frontier.recordCount, notifications: -frontier.uncommitted, bytes: -frontier.bytes)
+        account.addChange(notifications: -frontier.uncommitted, bytes: -frontier.bytes)
         budget.giveBack(frontier.bytes)
         runs = []
     }
 
     private func change<Result>(_ body: (inout TopicLedger) -> Result) -> Result {
-        let records = ledger.frontier.recordCount
         let notifications = ledger.frontier.uncommitted
         let bytes = ledger.frontier.bytes
         let result = body(&ledger)
         guard !isOver else { return result }
         let added = ledger.frontier.bytes - bytes
-        account.addChange(
-            records: ledger.frontier.recordCount - records,
-            notifications: ledger.frontier.uncommitted - notifications,
-            bytes: added
-        )
+        account.addChange(notifications: ledger.frontier.uncommitted - notifications, bytes: added)
         if added > 0 {
             budget.takeBytes(added, forProbe: account.isProbed)
         } else if added < 0 {
@@ -204,6 +219,15 @@ final class TopicFeed {
     /// the topic does not lag, or the time is not known.
     var cursorPublishedAt: Int64? {
         ledger.isLive ? nil : oldestPublishedAt ?? gapPublishedAt
+    }
+
+    /// The time of publishing the oldest record that is not done, taken in or not, UNIX milliseconds, or an earlier
+    /// one. Nil: all are done, or the time is not known.
+    var unfinishedPublishedAt: Int64? { oldestPublishedAt ?? cursorPublishedAt }
+
+    /// The feed lags, and the publishing time of the record at its cursor is not known: it was taken over.
+    var lacksPublishedAt: Bool {
+        !isCursorLookedAt && gapPublishedAt == nil && !ledger.isLive && ledger.frontier.recordCount == 0
     }
 
     /// The time of publishing a record, UNIX milliseconds. Nil once the cursor has passed it, or if the log does not

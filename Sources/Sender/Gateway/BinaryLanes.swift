@@ -13,8 +13,13 @@ final class BinaryLanes: TopicTransport {
     private let affinity: TokenAffinity
     /// The clock for each of ``lanes``.
     private var standstills: [LaneStandstill]
-    /// Distinguishes newcomers from other tokens while many are called invalid; nil until one was.
-    private(set) var acceptedTokens: AcceptedTokens?
+    /// Distinguishes newcomers from other tokens while many are called invalid. Made when a token is accepted after one
+    /// was refused, for it takes a megabyte; nil again when none has been refused for long.
+    private var acceptedTokens: AcceptedTokens?
+    /// Memory that they take; nil: there is none.
+    var acceptedTokenBytes: Int? { acceptedTokens?.bytes }
+    private var hasRefused = false
+    private let memory: ShardMemory
     private let acceptedTokenBits: Int
     private var probationSwitch = ProbationSwitch()
     /// Notifications that went over a lane of probation.
@@ -25,9 +30,17 @@ final class BinaryLanes: TopicTransport {
     ///   - probation: as many lanes.
     ///   - patience: the longest standstill of a lane.
     ///   - acceptedTokenBits: see ``AcceptedTokens/init(indexBits:)``.
-    init(lanes: [GatewayLane], probation: [GatewayLane], patience: Duration, acceptedTokenBits: Int) {
+    ///   - memory: of the shard; ``acceptedTokens`` count towards it.
+    init(
+        lanes: [GatewayLane],
+        probation: [GatewayLane],
+        patience: Duration,
+        acceptedTokenBits: Int,
+        memory: ShardMemory
+    ) {
         precondition(lanes.count == probation.count)
         self.acceptedTokenBits = acceptedTokenBits
+        self.memory = memory
         ownLanes = lanes
         probations = zip(lanes, probation).map { Probation(of: $0, lane: $1) }
         self.lanes = probation + lanes
@@ -54,6 +67,12 @@ final class BinaryLanes: TopicTransport {
             case .connecting: false
             case .disconnected, .waiting: true
             }
+        }
+    }
+
+    var isWaitingForBudget: Bool {
+        lanes.contains { lane in
+            lane.machine.isWaitingForBudget && lane.machine.waitingCount > 0 && lane.machine.admission != .none
         }
     }
 
@@ -204,6 +223,7 @@ final class BinaryLanes: TopicTransport {
 
     /// The gateway accepted a part of a lane's log.
     func accepted(_ range: Range<UInt64>, of lane: GatewayLane) {
+        if hasRefused, acceptedTokens == nil, !range.isEmpty { beginRemembering() }
         acceptedTokens?.insert(range, of: lane.machine.log)
     }
 
@@ -214,7 +234,7 @@ final class BinaryLanes: TopicTransport {
 
     /// The gateway called a token invalid.
     func noteInvalidToken(now: MonotonicTime) {
-        if acceptedTokens == nil { acceptedTokens = AcceptedTokens(indexBits: acceptedTokenBits) }
+        hasRefused = true
         probationSwitch.noteInvalid(now: now)
         guard probationSwitch.isOn(now: now) else { return }
         for probation in probations { probation.begin() }
@@ -227,20 +247,37 @@ final class BinaryLanes: TopicTransport {
 
     /// Sorts the next notifications of a lane.
     func sort(_ lane: GatewayLane, now: MonotonicTime) {
-        if acceptedTokens == nil { acceptedTokens = AcceptedTokens(indexBits: acceptedTokenBits) }
-        guard let accepted = acceptedTokens.take() else { return }
+        // While nothing was accepted all are newcomers.
+        let isEmpty = acceptedTokens == nil
+        let accepted = acceptedTokens.take() ?? AcceptedTokens(indexBits: 1)
         onProbation += probations[lane.number].sort(
             isOn: probationSwitch.isOn(now: now),
             accepted: accepted,
             now: now
         )
-        acceptedTokens = consume accepted
+        if !isEmpty { acceptedTokens = consume accepted }
+    }
+
+    /// Without room there is no memory of accepted tokens: it is a hint only.
+    private func beginRemembering() {
+        let bytes = AcceptedTokens.bytes(indexBits: acceptedTokenBits)
+        guard memory.budget.admits(topicBytes: bytes) else { return }
+        memory.takeBytes(bytes)
+        acceptedTokens = AcceptedTokens(indexBits: acceptedTokenBits)
+    }
+
+    private func endRemembering() {
+        hasRefused = false
+        guard let bytes = acceptedTokenBytes else { return }
+        acceptedTokens = nil
+        memory.giveBack(bytes)
     }
 
     /// Ends probation when no token has been called invalid for a while.
     private func endProbation(now: MonotonicTime) {
         guard !probationSwitch.isOn(now: now) else { return }
         for probation in probations { probation.end() }
+        if hasRefused, probationSwitch.isQuiet(now: now), probations.allSatisfy(\.isOver) { endRemembering() }
     }
 
     /// The history of a connection before the refusal of a token, as known from the lanes.

@@ -24,6 +24,7 @@ final class Gateway {
     let tombstones: TombstoneWriter
     let logger: Logger
     private let connectors: any GatewayConnectors
+    private let budget: ShardMemory
     private let clock: () -> MonotonicTime
     /// Lanes by the topic's index; nil: nothing was sent for the topic.
     private var topics: [TopicLanes?] = []
@@ -48,6 +49,7 @@ final class Gateway {
         outcomes: Outcomes,
         memory: RequestMemory,
         tombstones: TombstoneWriter,
+        budget: ShardMemory,
         logger: Logger,
         clock: @escaping () -> MonotonicTime
     ) {
@@ -57,6 +59,7 @@ final class Gateway {
         self.outcomes = outcomes
         self.memory = memory
         self.tombstones = tombstones
+        self.budget = budget
         self.clock = clock
         self.logger = logger
         lastTick = clock()
@@ -155,7 +158,8 @@ final class Gateway {
             lanes: Array(lanes.prefix(count)),
             probation: Array(lanes.dropFirst(count)),
             patience: settings.standstillPatience,
-            acceptedTokenBits: settings.acceptedTokenBits
+            acceptedTokenBits: settings.acceptedTokenBits,
+            memory: budget
         )
         return TopicLanes(topic: topic, way: .binary(binary))
     }
@@ -188,7 +192,10 @@ final class Gateway {
     /// Acts on the state of a topic's health.
     private func tend(_ lanes: TopicLanes, now: MonotonicTime) -> Event? {
         let random = settings.randomBits
+        let shard = shard
+        let waitsForBudget = lanes.sending == .probing && !isHeld && lanes.transport.isWaitingForBudget
         let state = lanes.topic.health.change { health in
+            if waitsForBudget { health.probeWaitsForBudget(shard: shard, now: now) }
             health.tick(now: now, random: random())
             return health.state
         }

@@ -18,6 +18,9 @@ final class Probation {
     /// Both lanes, the one of probation first.
     var lanes: [GatewayLane] { [lane, ownLane] }
 
+    /// Nothing is sorted.
+    var isOver: Bool { sorter == nil }
+
     func begin() {
         guard sorter == nil else { return }
         sorter = ProbationSorter(&ownLane.machine)

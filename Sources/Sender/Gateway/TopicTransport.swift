@@ -17,6 +17,9 @@ protocol TopicTransport: AnyObject {
     /// Nothing is in flight, and all that waits needs a new connection.
     var isStranded: Bool { get }
 
+    /// Notifications that may be sent wait for the connection budget.
+    var isWaitingForBudget: Bool { get }
+
     /// Sends everything that may be sent, or connects first if necessary.
     func pump(now: MonotonicTime)
     /// Nothing is written and no connection is opened while this holds.
@@ -77,4 +80,12 @@ struct LaneBarrier {
     }
 
     var isPassed: Bool { test() }
+}
+
+extension StreamLane {
+    /// Topics that share connections wait together, while none of them has room.
+    var isWaitingForBudget: Bool {
+        guard queue.inFlightCount == 0, queue.waitingCount > 0, queue.admission != .none else { return false }
+        return party?.pool.isWaitingForBudget ?? false
+    }
 }

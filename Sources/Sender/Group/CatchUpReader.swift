@@ -19,6 +19,8 @@ final class CatchUpReader {
     private var idleSince: MonotonicTime?
     /// Records read and not looked at yet.
     private var leftovers: [KafkaTopicPartition: (batch: KafkaBatch, next: Int)] = [:]
+    /// Partitions read for the time of publishing at a cursor alone, with the offset at which that reading began.
+    private var looks: [KafkaTopicPartition: Int64] = [:]
     /// The index of the first partition in the next turn.
     private var turn = 0
     /// Partitions whose log no longer has the next records of a topic.
@@ -83,14 +85,14 @@ final class CatchUpReader {
             halt(partition)
             return false
         }
-        let candidates = partition.sortedFeeds.compactMap { feed -> CatchUp.Candidate? in
+        let candidates = partition.feeds.values.compactMap { feed -> CatchUp.Candidate? in
             guard let gap = feed.ledger.gap, self.feed.wants(feed) else { return nil }
             return CatchUp.Candidate(topic: feed.hash, next: gap.next)
         }
         do throws(KafkaError) {
             switch partition.catchUp.decide(candidates) {
             case .stop:
-                stop(partition)
+                if try !lookAtCursors(of: partition, now: now) { stop(partition) }
                 return false
             case .begin(let offset):
                 guard slots.takeSlot(for: partition.number, now: now) else {
@@ -98,6 +100,7 @@ final class CatchUpReader {
                     return false
                 }
                 leftovers[partition.place] = nil
+                looks[partition.place] = nil
                 try open().begin(partition.place, at: offset)
             case .goOn:
                 break
@@ -111,6 +114,36 @@ final class CatchUpReader {
         }
     }
 
+    /// Learns when the records at cursors that were taken over were published, while no topic of the partition may be
+    /// fed: the time until retention reaches them is to be known all the same.
+    ///
+    /// - Returns: false: nothing is to be learnt, or no slot is free.
+    private func lookAtCursors(of partition: PartitionAssignment, now: MonotonicTime) throws(KafkaError) -> Bool {
+        let unknown = partition.feeds.values.filter(\.lacksPublishedAt)
+        guard let first = unknown.compactMap(\.ledger.cursor).min() else { return false }
+        guard let start = looks[partition.place] else {
+            guard slots.takeSlot(for: partition.number, now: now) else { return false }
+            try open().begin(partition.place, at: first)
+            looks[partition.place] = first
+            return true
+        }
+        guard let batch = reader?.read(partition.place, max: ShardLimits.catchUpRecords) else { return true }
+        for index in 0..<batch.count {
+            let message = batch[index]
+            if let error = message.error, !error.isPartitionEnd {
+                report(error, partition, now: now)
+                return true
+            }
+            // At the end of the log nothing tells the time of those that are left.
+            let end = message.isError ? .max : message.offset
+            for feed in unknown where feed.lacksPublishedAt {
+                guard let cursor = feed.ledger.cursor, start <= cursor, cursor <= end else { continue }
+                feed.lookedAtCursor(publishedAt: message.isError ? nil : message.timestampMilliseconds)
+            }
+        }
+        return false
+    }
+
     private func open() throws(KafkaError) -> any PartitionReader {
         if let reader { return reader }
         let made = try makeReader()
@@ -120,6 +153,7 @@ final class CatchUpReader {
 
     private func stop(_ partition: PartitionAssignment) {
         leftovers[partition.place] = nil
+        looks[partition.place] = nil
         if slots.holds(partition.number) { reader?.stop(partition.place) }
         slots.giveBack(partition.number)
     }
@@ -166,6 +200,7 @@ final class CatchUpReader {
         reader = nil
         slots = CatchUpSlots(count: slots.count)
         leftovers = [:]
+        looks = [:]
         idleSince = nil
     }
 }

@@ -15,6 +15,8 @@ final class Group {
         case over([TopicFeed])
         /// A partition can be read, or could be given back.
         case changed
+        /// An assignment could not be carried out, and the client takes no other answer to it.
+        case failed(KafkaError)
     }
 
     /// Called for every event, after the change.
@@ -137,7 +139,8 @@ final class Group {
             // They are not read here, and a commit of them would overtake whoever gets them.
             for start in starts { standing.remove(start.partition) }
             end(starts.compactMap { assigned[$0.partition] })
-            return logger.error("partitions could not be assigned", metadata: ["error": "\(error)"])
+            logger.error("partitions could not be assigned", metadata: ["error": "\(error)"])
+            return onEvent(.failed(error))
         }
         hasJoined = true
         rejoiningSince = nil
@@ -327,15 +330,16 @@ final class Group {
         guard let revocation else { return }
         self.revocation = nil
         end(revocation.partitions)
+        // Also at a stop: the group waits for the answer with the partitions of all members.
+        let answers = openRevocations
+        openRevocations = 0
+        for _ in 0..<answers { answerRevocation() }
         if let whenDrained {
             isStopping = true
             self.whenDrained = nil
             return whenDrained()
         }
         rejoiningSince = clock()
-        let answers = openRevocations
-        openRevocations = 0
-        for _ in 0..<answers { answerRevocation() }
         onEvent(.changed)
     }
 

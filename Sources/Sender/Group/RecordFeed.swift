@@ -116,7 +116,7 @@ final class RecordFeed {
             position = message.offset + 1
         }
         partition.catchUp.passed(upTo: position)
-        for feed in partition.sortedFeeds {
+        for feed in partition.feeds.values {
             guard let gap = feed.ledger.gap, gap.next >= start, !left.contains(feed.hash) else { continue }
             feed.fed(upTo: position)
         }
@@ -139,6 +139,7 @@ final class RecordFeed {
         guard admits(feed) else {
             // Everything of the feed before this record was fed.
             feed.fed(upTo: message.offset)
+            feed.lookedAtCursor(publishedAt: message.timestampMilliseconds)
             left.insert(feed.hash)
             return
         }

@@ -87,20 +87,36 @@ final class Retention {
     /// Moves the cursors of lagging topics to the beginning of the log.
     private func mendCursors(_ partition: PartitionAssignment, _ there: KafkaWatermarks) {
         catchUp.resume(partition.number)
-        for feed in partition.sortedFeeds {
-            guard let next = feed.ledger.gap?.next else { continue }
-            let skipped = feed.skip(to: there.low)
-            if skipped > 0 { report(partition, offset: next, there.low) }
+        let lost = partition.feeds.values.compactMap { feed -> Range<Int64>? in
+            guard let gap = feed.ledger.gap, feed.skip(to: there.low) > 0 else { return nil }
+            return gap.next..<min(there.low, gap.last + 1)
         }
+        guard let first = lost.map(\.lowerBound).min() else { return }
+        report(partition, offset: first, there.low, lost: lost.unionCount)
     }
 
-    private func report(_ partition: PartitionAssignment, offset: Int64, _ low: Int64) {
-        recordsLost += Int(low - offset)
+    /// - Parameter lost: nil: all from the offset to the beginning of the log.
+    private func report(_ partition: PartitionAssignment, offset: Int64, _ low: Int64, lost: Int64? = nil) {
+        let lost = lost ?? low - offset
+        recordsLost += Int(lost)
         logger.critical(
             "retention has overtaken the lag: records were deleted before they were read",
             metadata: [
-                "partition": "\(partition.number)", "offset": "\(offset)", "first": "\(low)", "lost": "\(low - offset)",
+                "partition": "\(partition.number)", "offset": "\(offset)", "first": "\(low)", "lost": "\(lost)",
             ]
         )
+    }
+}
+
+extension [Range<Int64>] {
+    /// The number of values that lie in at least one of the ranges.
+    fileprivate var unionCount: Int64 {
+        var count: Int64 = 0
+        var end = Int64.min
+        for range in sorted(by: { $0.lowerBound < $1.lowerBound }) where range.upperBound > end {
+            count += range.upperBound - Swift.max(end, range.lowerBound)
+            end = range.upperBound
+        }
+        return count
     }
 }

@@ -51,7 +51,8 @@ package struct ShardReport: Sendable, Equatable {
     var topics: [Topic]
     /// The time since the oldest notification without an outcome was taken in; nil when all have theirs.
     var oldestUnconfirmed: Duration?
-    /// The publishing time of the oldest record with such a notification, UNIX milliseconds; nil when all have theirs.
+    /// The publishing time of the oldest record with a notification without an outcome, taken in or not, UNIX
+    /// milliseconds; nil when all have theirs.
     var oldestPublishedAt: Int64?
     /// Outcomes, dead letters and hand-offs that the broker has not acknowledged.
     var unacknowledged: Int

@@ -23,12 +23,17 @@ enum WorkerMetrics {
         .gauge(
             "belfry_oldest_record_timestamp_seconds",
             "When the oldest record with a notification without an outcome was published, UNIX time.",
-            .number { $0.shards.compactMap(\.oldestPublishedAt).min().map { Double($0) / 1000 } }
+            .number { $0.oldestPublishedAt.map { Double($0) / 1000 } }
         ),
         .gauge(
             "belfry_requests_retention_seconds",
             "How long the brokers keep push.requests, as they said when the worker started.",
             .seconds(\.retention)
+        ),
+        .gauge(
+            "belfry_requests_retention_left_seconds",
+            "Until retention may delete the oldest record with a notification without an outcome.",
+            .seconds(\.retentionLeft)
         ),
         .gauge(
             "belfry_uncommitted_notifications",

@@ -9,6 +9,8 @@ struct WorkerReport: Sendable {
     var filter: Filter?
     /// The retention of push.requests; nil: for ever, or not known.
     var retention: Duration?
+    /// The time of the report; nil: not known.
+    var unixMilliseconds: Int64?
     /// The choice of names.
     let labels: TopicLabels
     /// The topics of all shards, under the names that they have in gauges.
@@ -33,6 +35,7 @@ struct WorkerReport: Sendable {
         providerTokens: [ProviderTokens.Report] = [],
         filter: Filter? = nil,
         retention: Duration? = nil,
+        unixMilliseconds: Int64? = nil,
         labels: TopicLabels? = nil
     ) {
         self.shards = shards
@@ -40,11 +43,22 @@ struct WorkerReport: Sendable {
         self.providerTokens = providerTokens
         self.filter = filter
         self.retention = retention
+        self.unixMilliseconds = unixMilliseconds
         let topics = shards.flatMap(\.topics)
         let labels = labels ?? TopicLabels().chosen(for: topics)
         self.labels = labels
         shownTopics = topics.named(Set(labels.shown))
         countedTopics = topics.named(labels.namedInCounters)
+    }
+
+    /// The publishing time of the oldest record that is not done, UNIX milliseconds; nil when all are done.
+    var oldestPublishedAt: Int64? { shards.compactMap(\.oldestPublishedAt).min() }
+
+    /// The time until retention may delete the oldest record that is not done; below 0: it may have. Nil: all are done,
+    /// or brokers keep records for ever.
+    var retentionLeft: Duration? {
+        guard let retention, let unixMilliseconds, let oldestPublishedAt else { return nil }
+        return .milliseconds(oldestPublishedAt) + retention - .milliseconds(unixMilliseconds)
     }
 
     /// The certificates that end first have names of their own.

@@ -1,0 +1,122 @@
+import PipelineCore
+import Testing
+
+@testable import KafkaClient
+@testable import PipelineTestSupport
+@testable import Sender
+
+/// The publishing time of the oldest record that is not done, by which the time until retention reaches it is known.
+@Suite("The alarm before retention overtakes a cursor")
+struct RetentionAlarmTests {
+    private typealias Bench = ShardBench
+
+    private static let other = "com.example.other"
+
+    private static func position(_ cursors: [(String, Int64)], at offset: Int64) -> PositionMetadata.Position {
+        PositionMetadata.choose(
+            cursors.map { (Bench.hash($0.0), $0.1) }.sorted { $0.cursor < $1.cursor },
+            liveNext: offset,
+            limitBytes: 4096
+        ) { _, _ in DoneRanges() }
+    }
+
+    @Test("A topic that lags without a record taken in counts: its certificate is missing")
+    func nothingTakenIn() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.gateway.missing = [Bench.sport]
+        bench.assign(0)
+        bench.publishedAt = 5000
+        try bench.bring((Bench.sport, [1]))
+        bench.publishedAt = 9000
+        try bench.bring((Bench.sport, [2]), (Bench.news, [3]))
+        bench.wait(milliseconds: 2000)
+        let report = bench.shard.report()
+        #expect(report.partitions.map(\.uncommitted) == [0] && report.partitions.map(\.behind) == [1])
+        #expect(report.oldestPublishedAt == 5000)
+        bench.gateway.missing = []
+        bench.wait(milliseconds: 5000)
+        #expect(bench.shard.report().oldestPublishedAt == nil)
+    }
+
+    @Test("A bundle that becomes a topic keeps the time of its first record that was passed over")
+    func claimed() {
+        let partition = PartitionAssignment(
+            place: KafkaTopicPartition(topic: "push.requests", partition: 0),
+            doneBelow: 0,
+            doneOfAll: DoneRanges(),
+            table: FeedTable(),
+            budget: ShardMemory(MemoryBudget(limitBytes: .max, topicLimitBytes: .max))
+        )
+        let feed = partition.feed(of: Bench.hash(Bench.sport), account: TopicAccount(nil))
+        feed.passOver(3, publishedAt: 7000)
+        let claimed = partition.claim(feed, for: TopicAccount(nil))
+        #expect(claimed !== feed && claimed.cursorPublishedAt == 7000)
+    }
+
+    @Test(
+        "The time at a cursor that was taken over is read from the log, once, though its topic may not be fed",
+        arguments: [true, false]
+    )
+    func takenOver(isKnown: Bool) throws {
+        let position = Self.position([(Bench.sport, 5), (Self.other, 7)], at: 20_000)
+        let bench = Bench(committed: position.offset, metadata: position.metadata)
+        defer { bench.shard.leave() }
+        if isKnown {
+            for bundleID in [Bench.sport, Self.other] { try bench.shard.addTopic(bundleID) }
+        }
+        bench.gateway.missing = [Bench.sport, Self.other]
+        bench.wait(milliseconds: 40)
+        for offset in 4...8 as ClosedRange<Int64> {
+            bench.publishedAt = 1000 * offset
+            try bench.keep(offset == 7 ? Self.other : Bench.sport, [1], at: offset)
+        }
+        bench.assign(0)
+        bench.publishedAt = 90_000
+        try bench.bring((Bench.sport, [2]), (Bench.news, [3]))
+        bench.wait(milliseconds: 2000)
+        #expect(bench.reader.begins == [5] && bench.reader.stops == 1)
+        let times = bench.shard.stages.group.assigned[0]?.feeds.mapValues(\.cursorPublishedAt)
+        #expect(times?[Bench.hash(Bench.sport)] == 5000 && times?[Bench.hash(Self.other)] == 7000)
+        #expect(bench.shard.report().oldestPublishedAt == 5000)
+        #expect(bench.gateway.accepted(of: Bench.news) == [3] && bench.gateway.accepted(of: Bench.sport).isEmpty)
+        #expect(try bench.laggards() == [Bench.hash(Bench.sport): 5, Bench.hash(Self.other): 7])
+        bench.wait(milliseconds: 10_000)
+        #expect(bench.reader.begins == [5])
+    }
+
+    @Test("A topic that may be fed is read for its records, and its time is that of the record at its cursor")
+    func fed() throws {
+        let position = Self.position([(Bench.sport, 5)], at: 20_000)
+        let bench = Bench(committed: position.offset, metadata: position.metadata)
+        defer { bench.shard.leave() }
+        bench.publishedAt = 5000
+        try bench.keep(Bench.sport, [1], at: 5)
+        bench.gateway.missing = [Bench.sport]
+        bench.assign(0)
+        bench.wait(milliseconds: 2000)
+        bench.gateway.missing = []
+        bench.publishedAt = 90_000
+        try bench.bring((Bench.sport, [2]))
+        bench.wait(milliseconds: 5000)
+        #expect(bench.gateway.accepted(of: Bench.sport) == [1, 2])
+        #expect(bench.reader.begins == [5, 5] && bench.shard.report().oldestPublishedAt == nil)
+        #expect(bench.committed()?.metadata == "3;")
+    }
+
+    @Test("Of records that retention deleted each is counted once, however many topics lagged there")
+    func lost() throws {
+        let position = Self.position([(Bench.sport, 5), ("com.example.other", 7)], at: 20_000)
+        let bench = Bench(committed: position.offset, metadata: position.metadata)
+        defer { bench.shard.leave() }
+        bench.gateway.missing = [Bench.sport, "com.example.other"]
+        bench.group.start = 105
+        bench.group.end = 20_000
+        bench.reader.isOutOfRange = true
+        bench.assign(0)
+        bench.wait(milliseconds: 5000)
+        #expect(bench.shard.report().counters.recordsLost == 100)
+        #expect(bench.lines.messages.count { $0.hasPrefix("retention has overtaken the lag") } == 1)
+        #expect(try bench.laggards() == [Bench.hash(Bench.sport): 105, Bench.hash(Self.other): 105])
+    }
+}
