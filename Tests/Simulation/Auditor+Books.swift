@@ -24,9 +24,12 @@ extension Auditor {
         let stored = world.broker.partitions[Int(outcome.sourcePartition)]
         let place = world.broker.place(of: outcome.sourceOffset, in: outcome.sourcePartition)
         guard place < stored.count, stored[place].record.offset == outcome.sourceOffset,
-            Int(outcome.tokenIndex) < world.plan.records[stored[place].ordinal].tokens.count
+            Int(outcome.tokenIndex) < tokenCount(of: stored[place].ordinal)
         else { return check(false, 1, "an outcome names \(outcome.sourcePartition)@\(outcome.sourceOffset)") }
         let record = stored[place].ordinal
+        guard Int(outcome.tokenIndex) < world.plan.records[record].tokens.count else {
+            return storedBad(outcome, of: record)
+        }
         let number = firstOf[record] + Int(outcome.tokenIndex)
         world.note(.outcome, number, outcome.kind.rawValue, "\(outcome.kind) of \(name(number)) \(outcome.reason)")
         judge(outcome, number, producedAt: time)
@@ -170,6 +173,7 @@ extension Auditor {
                     isWhole = false
                 }
             }
+            if !checkBadTokens(of: stored[place], committed, topic) { isWhole = false }
             if isWhole { auditedEnd[partition] = place + 1 }
             place += 1
         }

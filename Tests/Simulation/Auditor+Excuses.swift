@@ -18,9 +18,14 @@ extension Auditor {
     func isExcused(_ number: Int) -> Bool { notifications[number].isSkipped || isDeleted(number) }
 
     /// Its topic never recovers.
-    func isSick(_ number: Int) -> Bool {
+    func isSick(_ number: Int) -> Bool { sickness(of: number)?.settles == false }
+
+    /// The sickness of its topic; nil: that is healthy.
+    func sickness(of number: Int) -> WorldPlan.Sickness.Kind? {
+        guard !options.sick.isEmpty else { return nil }
         let record = world.plan.records[notifications[number].record]
-        return record.form != .withoutCertificate && options.sick.contains { $0.topic == record.topic }
+        guard record.form != .withoutCertificate else { return nil }
+        return options.sick.first { $0.topic == record.topic }?.kind
     }
 
     /// No notification must have an outcome, and has none.
@@ -37,14 +42,17 @@ extension Auditor {
         notifications[number].outcomeAt == nil && !isExcused(number) && !isSick(number)
     }
 
-    /// All that healthy topics have is behind what is committed.
+    /// All that healthy topics have is behind what is committed, or has its outcome where a sick topic without a name
+    /// may hold the offset.
     var isCommittedButForSick: Bool {
         world.broker.partitions.enumerated().allSatisfy { number, stored in
             let committed = world.broker.committed[Int32(number)]
             guard let position = CommittedPosition(committed, limitBytes: options.metadataBytes) else { return false }
             return stored.allSatisfy { entry in
-                (firstOf[entry.ordinal]..<end(of: entry.ordinal)).allSatisfy { number in
+                guard position.isFull || areBadTokensBehind(position, entry) else { return false }
+                return (firstOf[entry.ordinal]..<end(of: entry.ordinal)).allSatisfy { number in
                     isSick(number) || isExcused(number) || isBehind(position, number, at: entry.record.offset)
+                        || position.isFull && notifications[number].outcomeAt != nil
                 }
             }
         }

@@ -14,6 +14,7 @@ extension Auditor {
 
     func commitSent(_ member: SimulatedConsumer) {
         memberships[member.number, default: .init()].unanswered.append(now)
+        if world.holdsOffsets(member) { heldCommits += 1 }
     }
 
     func commitAnswered(_ member: SimulatedConsumer, _ error: KafkaError?, sentAt: VirtualTime) {
@@ -65,7 +66,9 @@ extension Auditor {
     func checkProgress(_ position: CommittedPosition, of partition: Int32, by member: SimulatedConsumer) {
         guard let owner = owners[partition], owner.member == member.number else { return }
         owners[partition]?.last = position
-        guard holds(.neverBack), let last = owner.last ?? owner.done, !position.isFull, !last.isFull else { return }
+        guard holds(.neverBack), let last = owner.last ?? owner.done else { return }
+        check(position.isNotBefore(last), 3, "\(member.name) committed \(partition)@\(position.offset): it goes back")
+        guard !position.isFull, !last.isFull else { return }
         let stored = world.broker.partitions[Int(partition)]
         var isBehindBefore: [TopicHash: Bool] = [:]
         for entry in stored {
@@ -128,15 +131,21 @@ extension Auditor {
 
     // MARK: Isolation
 
+    /// Its own records are the trouble: some are poison, or larger than what may be in flight.
+    private func isTroubledByItself(_ topic: Int) -> Bool {
+        world.plan.records.contains { record in
+            record.topic == topic && (!record.poison.isEmpty || record.tokens.count > WorldPlan.tokensPerKey)
+        }
+    }
+
     /// A healthy topic's time from publishing to acceptance, while nothing but other topics is sick.
     func checkTime(of number: Int) {
-        guard options.isIsolated, holds(.isolation), !isSick(number) else { return }
+        guard options.isIsolated, holds(.isolation), sickness(of: number) == nil else { return }
         // A topic slowed by its own settings, or by a fault that meets all, is not harmed by others; connections
         // that are renewed every second or two spend the whole budget.
-        guard world.plan.faults.isEmpty, options.inFlight >= 100, options.connectionMaxAge == 0,
-            world.plan.records.allSatisfy({ $0.tokens.count <= WorldPlan.tokensPerKey && $0.poison.isEmpty })
-        else { return }
+        guard world.plan.faults.isEmpty, options.inFlight >= 100, options.connectionMaxAge == 0 else { return }
         let record = world.plan.records[notifications[number].record]
+        guard !isTroubledByItself(record.topic) else { return }
         guard record.coalescingKey == 0, record.request == nil else { return }
         guard !options.certificateGaps.contains(where: { $0.topic == record.topic }) else { return }
         let limit = VirtualTime.seconds(5) + options.window * 4 + options.blockingCalls * 4

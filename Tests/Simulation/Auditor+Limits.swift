@@ -101,18 +101,37 @@ extension Auditor {
         )
     }
 
-    /// While a gateway calls everything invalid, no more tombstones are written than it takes to notice that.
+    /// A worker and a topic.
+    func key(_ worker: SimulatedWorker, _ topic: Int) -> Int { worker.number * WorldPlan.mostTopics + topic }
+
+    /// A token was refused: by a gateway that knows it?
+    func noteDoubtful(_ token: Int) {
+        guard !world.gateways[World.place(ofToken: token).topic].invalid.contains(token) else {
+            tokens[token].wronglyRefusedAt = nil
+            return
+        }
+        // A refusal that has waited for longer is not believed any more.
+        if let first = tokens[token].wronglyRefusedAt, now < first + Self.belief { return }
+        tokens[token].wronglyRefusedAt = now
+    }
+
+    /// Longest time for which a refusal waits to be believed, and for Redis.
+    private static let belief = VirtualTime.seconds(40)
+
+    /// A wrong gateway is believed only if it has accepted something of the topic after the refusal, and while it calls
+    /// everything invalid, no more tombstones are written than it takes to notice that.
     func checkDoubt(_ token: Int, _ worker: SimulatedWorker) {
+        guard let refusedAt = tokens[token].wronglyRefusedAt else { return }
         let gateway = world.gateways[World.place(ofToken: token).topic]
-        guard !gateway.invalid.contains(token) else { return }
-        if options.isPunctual {
+        let key = key(worker, gateway.topic)
+        // Silence that is no acceptance pays, too, where answers come after the window.
+        if options.isPunctual, holds(.noWrongTombstone) {
             check(
-                !holds(.noWrongTombstone) || now >= gateway.refusesEverythingUntil,
+                acceptances[key].map { $0 > refusedAt } ?? false,
                 10,
-                "\(worker.name) wrote a tombstone for token \(token), which a wrong gateway refused"
+                "\(worker.name) wrote a tombstone for token \(token), though the gateway has accepted nothing since"
             )
         }
-        let key = worker.number * WorldPlan.mostTopics + gateway.topic
         wrongTombstones[key, default: 0] += 1
         check(
             wrongTombstones[key, default: 0] <= 2 * World.tokenSample * max(1, gateway.wrongPhases),

@@ -25,6 +25,7 @@ extension Auditor {
         let wasAccepted = notifications[number].accepted > 0
         notifications[number].accepted += 1
         notifications[number].acceptedAt = now
+        acceptances[key(worker, World.place(ofToken: token).topic)] = now
         checkTime(of: number)
         let partition = world.partition(ofRecord: record)
         guard let owner = owners[partition], owner.member == worker.member, owner.since <= writtenAt,
@@ -108,11 +109,17 @@ extension Auditor {
         // A lost outcome keeps an older notification open while a newer one is done. After a crash only the older goes
         // again.
         guard !world.hasBrokenProducers else { return }
+        let committed = world.broker.partitions.indices.map { partition in
+            CommittedPosition(world.broker.committed[Int32(partition)], limitBytes: options.metadataBytes)
+        }
         for (ordinal, token) in tokens.enumerated() where !token.isExempt {
             for sequence in sequences[ordinal] where sequence.newest >= 0 {
                 // A sick topic's backlog may be on its way once more when the world ends, and retention may have taken
                 // some.
                 guard !isSick(sequence.newest), !isDeleted(sequence.newest) else { continue }
+                // So may what lies behind an offset that a sick topic holds, once its partition has moved.
+                let partition = Int(world.partition(ofRecord: notifications[sequence.newest].record))
+                guard !isHeld(sequence.newest, committed[partition]) else { continue }
                 // Refused, it was as good as done when the newer one was; only its dead letter was not there yet.
                 guard !notifications[sequence.last].wasRefused else { continue }
                 // Requests that waited together went by their stamps, others by their offsets.
@@ -125,12 +132,21 @@ extension Auditor {
         }
     }
 
+    /// It has no place in a committed position that has no room for all laggards.
+    private func isHeld(_ number: Int, _ position: CommittedPosition?) -> Bool {
+        guard let position, position.isFull, let offset = world.offset(ofRecord: notifications[number].record) else {
+            return false
+        }
+        return !isBehind(position, number, at: offset)
+    }
+
     /// The gateway refused a notification to a token.
     func refused(record: Int, token: Int) {
         if firstOf.indices.contains(record), let number = number(record: record, token: token) {
             notifications[number].wasRefused = true
         }
         tokens[token].refusedAt = now
+        noteDoubtful(token)
     }
 
     /// The gateway refused a notification for good, or may have; its token is innocent.

@@ -49,6 +49,8 @@ final class Auditor {
         var publishedAt: VirtualTime?
         /// The time at which the gateway last refused it, or a worker last read that it had.
         var refusedAt: VirtualTime = 0
+        /// The first of the latest refusals by a gateway that knows the token; nil: it does not, or never refused it.
+        var wronglyRefusedAt: VirtualTime?
         /// Order cannot be asked for: a counted exception met one of its notifications.
         var isExempt = false
     }
@@ -101,6 +103,10 @@ final class Auditor {
     var fetches: [(member: Int, time: VirtualTime)?]
     /// By member.
     var memberships: [Int: Membership] = [:]
+    /// Indices of bad tokens whose outcome is stored, by record.
+    var badOutcomes: [Int: Set<Int>] = [:]
+    /// Commits whose offset is held by a topic that the metadata has no room for.
+    var heldCommits = 0
     /// Bytes of dead letters, and how many of each reason, by worker and record.
     var deadLetterBytes: [[Int]: Int] = [:]
     var deadLetters: [String: Int] = [:]
@@ -115,6 +121,8 @@ final class Auditor {
     var parties: [Int: Int] = [:]
     /// Tokens with a request in flight over HTTP/2, by worker, as far as that knows.
     var requested: [Int: Set<Int>] = [:]
+    /// The last acceptance of each worker and topic.
+    var acceptances: [Int: VirtualTime] = [:]
     /// Of tokens that are in order, by worker and topic.
     var wrongTombstones: [Int: Int] = [:]
     /// Bytes of the shards, by the number of the worker.

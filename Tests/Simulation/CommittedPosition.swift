@@ -9,7 +9,7 @@ struct CommittedPosition {
 
     var offset: Int64
     private var laggards: [PositionMetadata.Laggard]
-    /// So long that something may have been left out of it.
+    /// The names fill the room there is: topics without one may hold the offset.
     let isFull: Bool
 
     /// Nil where the metadata cannot be read.
@@ -21,13 +21,27 @@ struct CommittedPosition {
             return
         }
         offset = max(0, committed.offset)
-        isFull = committed.metadata.utf8.count + 40 >= limitBytes
         // An operator leaves none.
-        guard !committed.metadata.isEmpty else { return }
+        guard !committed.metadata.isEmpty else {
+            isFull = false
+            return
+        }
         guard
             let metadata = try? PositionMetadata(decoding: committed.metadata, committedOffset: committed.offset)
         else { return nil }
         laggards = metadata.laggards
+        isFull = laggards.count >= PositionMetadata.capacity(limitBytes: limitBytes)
+    }
+
+    /// Nothing that a former position of the same assignment names, or holds its offset for, went back.
+    ///
+    /// A topic that had a name and has none any more is done below the offset only: a repetition, if it comes to that.
+    func isNotBefore(_ former: CommittedPosition) -> Bool {
+        let lowest = former.laggards.map(\.cursor).min() ?? former.offset
+        return offset >= min(lowest, former.offset)
+            && laggards.allSatisfy { laggard in
+                former.laggards.first { $0.topic == laggard.topic }.map { $0.cursor <= laggard.cursor } ?? true
+            }
     }
 
     /// Every topic is done below the offset.

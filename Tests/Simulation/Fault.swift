@@ -57,6 +57,10 @@ struct Fault: Sendable, Equatable {
         case commitsDeferred(isInClient: Bool)
         /// A worker's commits are not answered for a minute.
         case commitsUnanswered(isApplied: Bool)
+        /// A worker's commits fail at once.
+        case commitsThrow
+        /// A worker's next assignment cannot be completed.
+        case assignmentFails
         /// The oldest records of a partition are deleted: so many of a hundred.
         case retention(percent: Int)
         /// An operator stops all workers and sets a partition's position, so many records on, without metadata.

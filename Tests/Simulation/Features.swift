@@ -2,7 +2,7 @@
 ///
 /// Each kind rolls dice of its own, so that leaving one out changes nothing about the others.
 struct Features: OptionSet, Sendable, Hashable {
-    let rawValue: UInt32
+    let rawValue: UInt64
 
     /// Connections whose bytes go into the void: not acknowledged, not read, not closed.
     static let halfDead = Features(rawValue: 1 << 0)
@@ -57,6 +57,13 @@ struct Features: OptionSet, Sendable, Hashable {
     /// Topics over HTTP/2, and the troubles of their own.
     static let streams = Features(rawValue: 1 << 29)
 
+    /// More topics lag than the metadata has room for.
+    static let fewNames = Features(rawValue: 1 << 30)
+    /// Topics that are poisoned, full of bad tokens or without a certificate for good, beside healthy ones.
+    static let otherSicknesses = Features(rawValue: 1 << 31)
+    /// Calls of the consumer that fail at once.
+    static let failingCalls = Features(rawValue: 1 << 32)
+
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
         ("half-dead", .halfDead), ("receive-buffers", .receiveBuffers), ("poison", .poison), ("slow", .slow),
@@ -68,7 +75,8 @@ struct Features: OptionSet, Sendable, Hashable {
         ("broken-keys", .brokenKeys), ("without-redis", .withoutRedis), ("dedupe", .dedupe), ("windows", .windows),
         ("for-good", .forGood), ("tight-memory", .tightMemory), ("deferred-commits", .deferredCommits),
         ("certificates", .certificates), ("filter", .filter),
-        ("far-laggards", .farLaggards), ("streams", .streams),
+        ("far-laggards", .farLaggards), ("streams", .streams), ("few-names", .fewNames),
+        ("other-sicknesses", .otherSicknesses), ("failing-calls", .failingCalls),
     ]
 
     static let all = Features(named.map(\.feature))
@@ -114,5 +122,5 @@ struct Checks: OptionSet, Sendable, Hashable {
 
     static let all = Checks(named.map(\.check))
     /// Checks that hold unless told otherwise.
-    static let current: Checks = all.subtracting(.noWrongTombstone)
+    static let current: Checks = all
 }

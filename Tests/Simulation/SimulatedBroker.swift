@@ -166,6 +166,7 @@ extension KafkaError {
     static let unknownMember = simulated("UNKNOWN_MEMBER_ID", 25)
     static let illegalGeneration = simulated("ILLEGAL_GENERATION", 22)
     static let rebalanceInProgress = simulated("REBALANCE_IN_PROGRESS", 27)
+    static let fatal = simulated("_FATAL", -150)
     static let purged = simulated("_PURGE_INFLIGHT", -151)
     static let queueFull = simulated("_QUEUE_FULL", -184)
     static let alreadyClosed = simulated("_DESTROY", -197)

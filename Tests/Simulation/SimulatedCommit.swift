@@ -21,6 +21,9 @@ struct SimulatedCommit {
         /// Commits of before this time are answered by a time-out only.
         var unanswered: (until: VirtualTime, isApplied: Bool) = (0, false)
 
+        /// Calls of before this time throw.
+        var throwsUntil: VirtualTime = 0
+
         /// Time for which a commit is kept from arriving.
         func deferral(now: VirtualTime) -> VirtualTime { deferred.until > now ? deferred.until - now : 0 }
     }

@@ -56,6 +56,8 @@ final class SimulatedConsumer: GroupConsumer {
     /// Does not reach the group before this time.
     var unreachableUntil: VirtualTime = 0
     var commitFaults = SimulatedCommit.Faults()
+    /// The next assignment cannot be completed.
+    var failsAssignment = false
 
     init(world: World, loop: SimulatedEventLoop, number: Int, name: String, staticName: String?) {
         self.world = world
@@ -237,6 +239,10 @@ final class SimulatedConsumer: GroupConsumer {
     }
 
     func completeAssign(_ offsets: [KafkaPartitionOffset]) throws(KafkaError) {
+        guard !failsAssignment else {
+            failsAssignment = false
+            throw .fatal
+        }
         guard let partitions = takeUnansweredAssign() else { return }
         start(partitions) { partition in offsets.first { $0.partition == partition }?.offset }
     }
@@ -259,6 +265,7 @@ final class SimulatedConsumer: GroupConsumer {
     func commit(_ offsets: [KafkaPartitionOffset], completion: ((KafkaError?) -> Void)?) throws(KafkaError) {
         guard !isGone else { throw .alreadyClosed }
         let now = world.clock.now
+        guard commitFaults.throwsUntil <= now else { throw .queueFull }
         let deferral = commitFaults.deferral(now: now)
         let commit = SimulatedCommit(
             offsets: offsets,

@@ -28,6 +28,8 @@ final class SimulatedGateway {
     var isSick = false
     /// Notifications on which it closes without a word: record and token.
     private var poison: Set<[Int]> = []
+    /// So is the first notification of every other record, for good.
+    var isPoisonedForGood = false
     private(set) var connections: [SimulatedConnection] = []
     /// Connections over HTTP/2, which it may share with others.
     private(set) var streamed: [SimulatedStreams] = []
@@ -86,7 +88,16 @@ final class SimulatedGateway {
         for connection in streamed { connection.loseTouch() }
     }
 
-    func isPoisoned(_ record: Int, _ token: Int) -> Bool { !poison.isEmpty && poison.contains([record, token]) }
+    func isPoisoned(_ record: Int, _ token: Int) -> Bool {
+        if isPoisonedForGood, record.isMultiple(of: 2), token == world.firstToken(of: record) { return true }
+        return !poison.isEmpty && poison.contains([record, token])
+    }
+
+    /// One token of five is invalid from now on.
+    func makeSomeInvalid() {
+        let perTopic = WorldPlan.keysPerTopic * WorldPlan.tokensPerKey
+        invalid.formUnion((topic * perTopic..<(topic + 1) * perTopic).filter { $0.isMultiple(of: 5) })
+    }
 
     /// Time to read so many bytes, beyond the usual.
     func readingTime(_ bytes: Int) -> VirtualTime {

@@ -68,6 +68,9 @@ final class SimulatedWorker {
         consumer.onRevoked = { [unowned shard] in shard.revoke($0, lost: $1) }
         consumer.onReadable = { [unowned shard] in shard.turn() }
         producer.onDelivery = { [unowned shard] in shard.delivered($0, error: $2) }
+        shard.onFailure = { [unowned self] _ in
+            loop.deliver(after: 0) { [self] in world.failed(self) }
+        }
         pipeline.onConnected = { [unowned shard] in shard.redisConnected() }
         shard.start()
         consumer.hear(after: world.dice.time(5...100)) { [unowned self] in world.broker.group.join(consumer) }

@@ -105,6 +105,10 @@ extension World {
             gateway.refusesEverythingUntil = .max
             gateway.wrongPhases += 1
         case .slow: gateway.slow = (.max, 100)
+        case .poisoned: gateway.isPoisonedForGood = true
+        case .someInvalid: gateway.makeSomeInvalid()
+        // The records have the tokens, and the directory has no certificate.
+        case .badTokens, .certificateMissing: break
         }
     }
 
@@ -132,6 +136,8 @@ extension World {
             worker.consumer.unreachableUntil = end
             evict(worker, after: fault.lasting)
         case .commitsUnanswered(let isApplied): worker.consumer.commitFaults.unanswered = (end, isApplied)
+        case .commitsThrow: worker.consumer.commitFaults.throwsUntil = end
+        case .assignmentFails: worker.consumer.failsAssignment = true
         case .rebalance: broker.group.rebalance(joining: nil)
         case .producerBroken: worker.producer.breakDown()
         case .acknowledgementsLate: worker.producer.lateUntil = end
@@ -184,6 +190,12 @@ extension World {
             for connection in gateway.streamed { connection.goAway(isError: true) }
         default: break
         }
+    }
+
+    /// A worker ends because its client cannot go on.
+    func failed(_ worker: SimulatedWorker) {
+        worker.crash()
+        restart(worker, after: .seconds(1))
     }
 
     /// Another process takes the place, as a supervisor would see to it, when the former one has ended.

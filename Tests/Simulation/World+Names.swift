@@ -31,6 +31,8 @@ extension World {
     /// Closes after which a worker gives a notification up.
     static let loneCloses = StreamLimits().loneCloses
     static let tokenBytes = 32
+    /// Fewer than a token may have.
+    static let badTokenBytes = 5
     /// Of a token's field in its bucket.
     static let fieldBytes = rule.layout.fieldPrefixBytes + tokenBytes
     /// Answers of a topic before its gateway is judged.
@@ -176,11 +178,13 @@ extension World {
         request.requestID = record.request.map { "twice\($0)" } ?? "r\(ordinal)"
         if record.coalescingKey > 0 { request.coalescingKey = "c\(record.coalescingKey)" }
         request.payload = Data("\(payloadBeginning)\(ordinal)}".utf8)
-        request.packedTokens = Data(
-            record.tokens.flatMap {
-                tokens.bytes[Self.ordinal(topic: record.topic, key: record.key, token: $0)]
-            }
-        )
+        let bytes = record.tokens.map { tokens.bytes[Self.ordinal(topic: record.topic, key: record.key, token: $0)] }
+        if record.badTokens > 0 {
+            let bad = Array(repeating: [UInt8](repeating: 7, count: badTokenBytes), count: record.badTokens)
+            request.tokens = (bytes + bad).map { token in PushDeviceToken.with { $0.raw = Data(token) } }
+        } else {
+            request.packedTokens = Data(bytes.joined())
+        }
         if record.expires > 0 { request.expiration = Int64(expiration(of: record)) }
         // A message of a few kilobytes can be encoded.
         if record.form == .json { return (try? [UInt8](request.jsonUTF8Data())) ?? [] }

@@ -152,7 +152,9 @@ final class World {
 
     /// The directory of certificates has one for a topic.
     func hasCertificate(_ topic: Int) -> Bool {
-        isHealed || !plan.options.certificateGaps.contains { $0.topic == topic && $0.contains(clock.now - Self.start) }
+        !plan.options.certificateGaps.contains { gap in
+            gap.topic == topic && (!isHealed || gap.isForGood) && gap.contains(clock.now - Self.start)
+        }
     }
 
     private var isOver: Bool { isStopping && !workers.contains(where: \.isRunning) }
@@ -239,6 +241,18 @@ final class World {
             return
                 "\(partition.number) live \(partition.liveNext ?? -1) read \(partition.catchUp.position ?? -1) \(feeds)"
         }.joined(separator: " | ")
+    }
+
+    /// A worker's last commit has an offset that is held by a topic without a name in the metadata.
+    func holdsOffsets(_ member: SimulatedConsumer) -> Bool {
+        guard let shard = workers.first(where: { $0.consumer === member })?.shard else { return false }
+        return shard.stages.commits.unnamed.values.contains { $0 > 0 }
+    }
+
+    /// The ordinal of a record's first token.
+    func firstToken(of record: Int) -> Int {
+        let entry = plan.records[record]
+        return Self.ordinal(topic: entry.topic, key: entry.key, token: entry.tokens[0])
     }
 
     /// Nil before it was published.

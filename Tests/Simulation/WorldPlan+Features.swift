@@ -85,6 +85,11 @@ extension WorldPlan {
             let records = dice.chance(50) ? 10_000 : Int64(dice.pick(0...30))
             options.near = Near(records: records, bytes: dice.pick(0...5000))
         case .streams: chooseStreams(&dice)
+        case .fewNames: nameFew(&dice)
+        case .otherSicknesses: sickenOtherwise(&dice)
+        case .failingCalls:
+            add(.commitsThrow, lasting: 200...4000, &dice)
+            if dice.chance(50) { failAssignment(&dice) }
         default: break
         }
     }
@@ -99,7 +104,7 @@ extension WorldPlan {
         let count = options.topics < 6 ? 1 : dice.pick(1...options.topics / 2)
         for _ in 0..<count {
             let topic = dice.pick(0...options.topics - 1)
-            let kind = Sickness.Kind.allCases[dice.pick(0...Sickness.Kind.allCases.count - 1)]
+            let kind = Sickness.Kind.first[dice.pick(0...Sickness.Kind.first.count - 1)]
             let from = dice.chance(50) ? VirtualTime(0) : dice.time(0...2000)
             guard !options.sick.contains(where: { $0.topic == topic }) else { continue }
             options.sick.append(Sickness(topic: topic, kind: kind, from: from))

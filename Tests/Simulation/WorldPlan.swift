@@ -93,13 +93,31 @@ struct WorldPlan: Sendable, Equatable {
         var from: VirtualTime
         var lasting: VirtualTime
 
-        func contains(_ time: VirtualTime) -> Bool { from <= time && time < from + lasting }
+        func contains(_ time: VirtualTime) -> Bool { from <= time && (isForGood || time < from + lasting) }
+
+        /// It never comes.
+        var isForGood: Bool { lasting == .max }
     }
 
     /// A topic that stops working at a time and never works again.
     struct Sickness: Sendable, Equatable {
-        enum Kind: Int, Sendable, CaseIterable {
+        enum Kind: Sendable {
             case certificateRefused, unreachable, halfDead, everythingInvalid, slow
+            /// The gateway closes without a word on many of its notifications.
+            case poisoned
+            /// One token of five is invalid.
+            case someInvalid
+            /// Records with many tokens that cannot be sent to.
+            case badTokens
+            case certificateMissing
+
+            /// Kinds of the feature `sick`.
+            static let first = [certificateRefused, unreachable, halfDead, everythingInvalid, slow]
+            /// Kinds of the feature `other-sicknesses`.
+            static let later = [poisoned, someInvalid, badTokens, certificateMissing]
+
+            /// Its notifications come to an end all the same, each with its outcome.
+            var settles: Bool { self == .someInvalid || self == .badTokens }
         }
 
         var topic: Int
@@ -133,6 +151,8 @@ struct WorldPlan: Sendable, Equatable {
         var form = Form.protobuf
         /// Of its tokens, those on whose notifications the gateway closes without a word.
         var poison: [Int] = []
+        /// Tokens behind the others that nothing can be sent to.
+        var badTokens = 0
         /// The record expires so long after it was published; 0: never.
         var expires: VirtualTime = 0
         /// Number of a request that is published twice; nil: it is not.

@@ -241,6 +241,27 @@ import Testing
         }
     }
 
+    @Test("10: a tombstone on the word of a gateway that has accepted nothing since", arguments: [true, false])
+    func wrongTombstone(hasAccepted: Bool) {
+        world.publish(0)
+        let notification = auditor.notifications[0]
+        auditor.refused(record: 0, token: notification.token)
+        world.clock.after(.seconds(1)) {}
+        while world.clock.step() {}
+        let worker = worker()
+        if hasAccepted {
+            auditor.accepted(
+                record: 0,
+                token: notification.token,
+                from: worker,
+                isGivenUp: false,
+                writtenAt: world.clock.now
+            )
+        }
+        auditor.tombstoned(World.redisKey(ofToken: notification.token), by: worker)
+        #expect(auditor.violation?.invariant == (hasAccepted ? nil : 10))
+    }
+
     @Test("10: tombstones on and on, on the word of a gateway that calls everything invalid")
     func doubt() {
         let worker = worker()

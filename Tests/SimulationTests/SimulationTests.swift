@@ -96,6 +96,14 @@ import Testing
         #expect(World(WorldPlan(seed: seed, features: Self.withStreams)).run().violation == nil)
     }
 
+    @Test(
+        "Known seeds: what is presumed by policy pays for no tombstone, an acceptance between two wrong phases does",
+        arguments: [464, 1375, 10031, 15281, 15318] as [UInt64]
+    )
+    func knownDoubtSeeds(seed: UInt64) {
+        #expect(World(WorldPlan(seed: seed, features: Self.withStreams)).run().violation == nil)
+    }
+
     @Test("Where sending goes on without Redis, a window never lets the older one go after the newer")
     func windowWithoutRedis() {
         let features = Self.first.subtracting([
@@ -186,6 +194,54 @@ import Testing
             readings += report.story.count { $0.contains("records again") }
         }
         #expect(readings > 0)
+    }
+
+    @Test("Topics without room for their names hold the offset, which costs no notification")
+    func fewNames() {
+        var held = 0
+        for seed in 1...12 as ClosedRange<UInt64> {
+            var dice = Dice(seed: seed)
+            var plan = WorldPlan(seed: seed, features: [])
+            plan.nameFew(&dice)
+            #expect(plan.options.topics >= 6 && plan.options.sick.count >= 2)
+            let world = World(plan)
+            #expect(world.run().violation == nil)
+            held += world.auditor.heldCommits
+        }
+        #expect(held > 0)
+    }
+
+    @Test("Healthy topics are on time beside every kind of sick one", arguments: WorldPlan.Sickness.Kind.later)
+    func otherSicknesses(kind: WorldPlan.Sickness.Kind) {
+        for seed in 1...6 as ClosedRange<UInt64> {
+            var dice = Dice(seed: seed)
+            var plan = WorldPlan(seed: seed, features: [])
+            plan.faults = []
+            plan.options.isIsolated = true
+            plan.options.inFlight = 100
+            plan.options.connectionMaxAge = 0
+            plan.options.connectionsPerMinute = 60
+            plan.sicken(kind, &dice)
+            #expect(plan.options.sick.map(\.kind) == [kind])
+            let report = World(plan, tells: true).run()
+            #expect(report.violation == nil)
+            #expect(report.story.contains { $0.contains("is sick from now on") })
+        }
+    }
+
+    @Test("Calls of the consumer that fail at once lose nothing, and a worker that cannot take its partitions ends")
+    func failingCalls() {
+        var ended = 0
+        for seed in 1...8 as ClosedRange<UInt64> {
+            var dice = Dice(seed: seed)
+            var plan = WorldPlan(seed: seed, features: [])
+            plan.faults = [Fault(.commitsThrow, at: .seconds(2), lasting: .seconds(3))]
+            plan.failAssignment(&dice)
+            let report = World(plan, tells: true).run()
+            #expect(report.violation == nil)
+            ended += report.story.count { $0.contains("is killed") }
+        }
+        #expect(ended > 0)
     }
 
     @Test("A feature that a seed does not choose changes nothing, and plain worlds have none")

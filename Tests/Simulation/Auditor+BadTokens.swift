@@ -1,0 +1,62 @@
+import PipelineCore
+import PushSchemas
+
+@testable import KafkaClient
+
+/// The books of tokens that nothing can be sent to: each ends in a dead letter, unless its record expires first.
+extension Auditor {
+    /// Tokens of a record, bad ones included.
+    func tokenCount(of record: Int) -> Int {
+        world.plan.records[record].tokens.count + world.plan.records[record].badTokens
+    }
+
+    /// The outcome of a bad token is stored.
+    func storedBad(_ outcome: PushOutcome, of record: Int) {
+        let entry = world.plan.records[record]
+        let isOver = entry.expires > 0 && World.expiration(of: entry) < World.unixSeconds(now)
+        let hasExpired = outcome.kind == .expired && (isOver || world.hasClockJumps)
+        check(
+            outcome.kind == .deadLettered && outcome.reason == "token-length" || hasExpired,
+            8,
+            "a bad token of record \(record) is \(outcome.kind) \(outcome.reason)"
+        )
+        badOutcomes[record, default: []].insert(Int(outcome.tokenIndex))
+    }
+
+    /// Checks that the bad tokens that a position covers have their outcomes.
+    ///
+    /// - Returns: all are covered.
+    func checkBadTokens(of entry: SimulatedBroker.Stored, _ position: CommittedPosition, _ topic: TopicHash) -> Bool {
+        guard world.plan.records[entry.ordinal].badTokens > 0 else { return true }
+        var isWhole = true
+        for index in badTokens(of: entry.ordinal) {
+            guard position.covers(entry.record.offset, token: index, topic: topic) else {
+                isWhole = false
+                continue
+            }
+            check(
+                badOutcomes[entry.ordinal]?.contains(index) == true || isBadExcused(entry),
+                1,
+                "record \(entry.ordinal), bad token \(index) is committed, but its outcome is not stored"
+            )
+        }
+        return isWhole
+    }
+
+    func areBadTokensBehind(_ position: CommittedPosition, _ entry: SimulatedBroker.Stored) -> Bool {
+        guard world.plan.records[entry.ordinal].badTokens > 0, !isBadExcused(entry) else { return true }
+        let topic = world.topic(of: entry.ordinal)
+        return badTokens(of: entry.ordinal).allSatisfy {
+            position.covers(entry.record.offset, token: $0, topic: topic)
+        }
+    }
+
+    private func badTokens(of record: Int) -> Range<Int> {
+        world.plan.records[record].tokens.count..<tokenCount(of: record)
+    }
+
+    /// Retention took the record, or an operator may have skipped it.
+    private func isBadExcused(_ entry: SimulatedBroker.Stored) -> Bool {
+        isDeleted(firstOf[entry.ordinal]) || world.hasPositionsByHand
+    }
+}
