@@ -19,7 +19,8 @@ final class BrokerServer {
     private var stoppedAt: ContinuousClock.Instant?
 
     static let commandVariable = "BELFRY_TEST_BROKER_COMMAND"
-    private static let patience = Duration.seconds(60)
+    /// Time to write the data down.
+    static let patience = Duration.seconds(60)
 
     /// - Parameter directory: for data and logs.
     init(directory: String) throws {
@@ -53,18 +54,26 @@ final class BrokerServer {
     }
 
     /// Stops it in order and returns when all of it has ended.
-    func stop() {
-        guard let process else { return }
+    ///
+    /// - Returns: false: it had to be killed while it wrote its data down, and part of that may be missing.
+    @discardableResult
+    func stop() -> Bool {
+        guard let process else { return true }
         self.process = nil
         stoppedAt = .now
         // The command is a script whose child is the broker: the group ends later than its leader.
         process.terminate()
         let deadline = ContinuousClock.now + Self.patience
+        var isInOrder = true
         while kill(-process.processIdentifier, 0) == 0 {
-            if ContinuousClock.now > deadline { kill(-process.processIdentifier, SIGKILL) }
+            if ContinuousClock.now > deadline {
+                isInOrder = false
+                kill(-process.processIdentifier, SIGKILL)
+            }
             // Nothing tells when a process that is not our child has ended.
             poll(nil, 0, 5)
         }
+        return isInOrder
     }
 }
 

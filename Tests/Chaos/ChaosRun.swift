@@ -201,7 +201,12 @@ final class ChaosRun {
             board.read().isAcknowledged && board.read().areRegistrationsAcknowledged
         }
         try wait(until: .now + Self.answered)
-        servers.broker.stop()
+        guard servers.broker.stop() else {
+            throw ChaosError(
+                "the broker did not write its data down within \(BrokerServer.patience): the machine is too slow for "
+                    + "this --rate, and the run would blame the pipeline for what the broker lost"
+            )
+        }
         brokerStoppedAt = CommitWatch.now
     }
 
