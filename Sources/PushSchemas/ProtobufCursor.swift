@@ -30,6 +30,9 @@ struct ProtobufCursor {
 
     var isAtEnd: Bool { position == bytes.count }
 
+    /// The bytes that were not read yet.
+    var rest: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[position...]) }
+
     /// The next field's number and wire type. Nil: malformed.
     mutating func readTag() -> Tag? {
         guard let key = readVarint(), let key = UInt32(exactly: key), key >> 3 != 0,

@@ -4,10 +4,11 @@ import SwiftProtobuf
 ///
 /// The worker's hot path uses `SendRequestView`, which reads a request in place.
 public enum RequestDecoding {
-    /// Decodes one record's value.
+    /// Decodes one record's value, bare or in Confluent's frame.
     ///
     /// The bytes are borrowed for the call and not copied as a whole; the message owns copies of its fields. Unknown
-    /// fields are kept when binary and refused as JSON, where they are nearly always typing errors.
+    /// fields are kept when binary and refused as JSON, where they are nearly always typing errors. A token that is a
+    /// plain string in JSON is taken for its hexadecimal digits.
     ///
     /// Throws `valueEmpty` (an empty value would decode as an empty message, and a tombstone is no request) or
     /// `valueUndecodable`.
@@ -17,16 +18,56 @@ public enum RequestDecoding {
         as contentType: RecordContentType
     ) throws(RecordError) -> M {
         guard !value.isEmpty else { throw RecordError(.valueEmpty, "the record has no value") }
-        do {
-            switch contentType {
-            case .protobuf: return try M(serializedBytes: BorrowedBytes(value))
-            case .json: return try M(jsonUTF8Bytes: BorrowedBytes(value))
+        let (value, contentType) = try ConfluentFrame.open(value, as: contentType)
+        switch contentType {
+        case .protobuf:
+            do {
+                return try M(serializedBytes: BorrowedBytes(value))
+            } catch {
+                throw notBinary(M.protoMessageName, value)
             }
+        case .json:
+            do {
+                return try M(jsonUTF8Bytes: BorrowedBytes(value))
+            } catch {
+                return try mended(value, "\(error)")
+            }
+        }
+    }
+
+    /// The fault of a value that is not in Protobuf's binary form.
+    static func notBinary(_ name: String, _ value: UnsafeRawBufferPointer) -> RecordError {
+        let space: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
+        let isLikeJSON = value.first { !space.contains($0) } == UInt8(ascii: "{")
+        return RecordError(
+            .valueUndecodable,
+            "not a \(name) in Protobuf's binary form"
+                + (isLikeJSON ? "; looks like JSON: header content-type missing?" : "")
+        )
+    }
+
+    /// Decodes JSON with plain strings for tokens, or says what is wrong with it.
+    ///
+    /// - Parameter failure: the words of the decoder, which know no place.
+    private static func mended<M: Message>(
+        _ value: UnsafeRawBufferPointer,
+        _ failure: String
+    ) throws(RecordError) -> M {
+        func fault(_ text: String) -> RecordError {
+            RecordError(.valueUndecodable, "not a \(M.protoMessageName) in JSON: \(text)")
+        }
+        let first = value.first { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 }
+        if first != UInt8(ascii: "{"), (try? M(serializedBytes: BorrowedBytes(value))) != nil {
+            throw fault("looks like Protobuf: is the header content-type wrong?")
+        }
+        guard let shape = JSONMessageShape.shape(of: M.protoMessageName) else { throw fault(failure) }
+        let (inspector, found) = JSONInspector.inspect(value, shape)
+        if let found { throw fault(found.text) }
+        guard !inspector.plainStrings.isEmpty else { throw fault(failure) }
+        do {
+            return try M(jsonUTF8Bytes: inspector.withoutPlainStrings())
         } catch {
-            throw RecordError(
-                .valueUndecodable,
-                "not a \(M.protoMessageName) in \(contentType == .json ? "JSON" : "binary form"): \(error)"
-            )
+            throw fault("\(error)")
         }
     }
 

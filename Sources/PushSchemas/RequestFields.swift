@@ -47,6 +47,14 @@ struct RequestFields {
 
     /// Reads `message` from end to end. Throws `valueUndecodable`.
     mutating func read(_ message: UnsafeRawBufferPointer) throws(RecordError) {
+        do throws(RecordError) {
+            try readFields(message)
+        } catch {
+            throw error == Self.malformed ? RequestDecoding.notBinary("SendRequest", message) : error
+        }
+    }
+
+    private mutating func readFields(_ message: UnsafeRawBufferPointer) throws(RecordError) {
         var cursor = ProtobufCursor(message)
         while !cursor.isAtEnd {
             guard let tag = cursor.readTag() else { throw Self.malformed }

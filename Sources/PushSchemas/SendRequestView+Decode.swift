@@ -1,5 +1,5 @@
 extension SendRequestView {
-    /// Decodes the value of a record of push.requests.
+    /// Decodes the value of a record of push.requests, bare or in Confluent's frame.
     ///
     /// `value` must outlive the view. A fault of the whole request throws; a fault of one token only is that token's
     /// (`TokenView.fault`).
@@ -7,9 +7,10 @@ extension SendRequestView {
     /// Throws `valueEmpty`, `valueUndecodable`, `payloadMissing`, `tokensMissing`, `tokensAmbiguous`,
     /// `packedTokensLength`, `overridesMisplaced`, `expirationOutOfRange`, `priorityInvalid` or `coalescingKeyTooLong`.
     public init(decoding value: UnsafeRawBufferPointer, as contentType: RecordContentType) throws(RecordError) {
+        guard !value.isEmpty else { throw RecordError(.valueEmpty, "the record has no value") }
+        let (value, contentType) = try ConfluentFrame.open(value, as: contentType)
         switch contentType {
         case .protobuf:
-            guard !value.isEmpty else { throw RecordError(.valueEmpty, "the record has no value") }
             try self.init(binary: value, owned: nil)
         case .json:
             // Off the hot path: by way of the message and its binary form, so that one reader judges both.
