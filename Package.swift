@@ -271,8 +271,8 @@ let package = Package(
         .testTarget(
             name: "SenderTests",
             dependencies: role + [
-                "BelfryTools", "HTTP2Transport", "PipelineTestSupport", "PortTestSupport", "Sender", "TestSupport",
-                "TokenState", nioEmbedded,
+                "HTTP2Transport", "PipelineTestSupport", "PortTestSupport", "Sender", "TestSupport", "TokenState",
+                nioEmbedded,
             ]
         ),
         .testTarget(
