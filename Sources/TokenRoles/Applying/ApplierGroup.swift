@@ -60,6 +60,8 @@ final class ApplierGroup {
         commits.position = { [unowned self] in positionToCommit($0) }
         offsetsOutOfRange.position = { [unowned self] in machine.positions[$0] }
         offsetsOutOfRange.onMoved = { [unowned self] partition, offset in
+            // Applying again begins no further than here: the former position may lie beyond the end.
+            replay?.applying([partition: offset])
             moved([partition: offset])
             commits.notePartitions([partition])
         }
