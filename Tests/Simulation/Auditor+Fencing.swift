@@ -138,6 +138,11 @@ extension Auditor {
         }
     }
 
+    /// Over HTTP/2 healthy topics share connections; with a handful of streams they wait for each other's answers.
+    private func isShortOfStreams(_ topic: Int) -> Bool {
+        options.streams.contains(topic) && options.lanes * options.mostStreams < 8
+    }
+
     /// A healthy topic's time from publishing to acceptance, while nothing but other topics is sick.
     func checkTime(of number: Int) {
         guard options.isIsolated, holds(.isolation), sickness(of: number) == nil else { return }
@@ -145,7 +150,7 @@ extension Auditor {
         // that are renewed every second or two spend the whole budget.
         guard world.plan.faults.isEmpty, options.inFlight >= 100, options.connectionMaxAge == 0 else { return }
         let record = world.plan.records[notifications[number].record]
-        guard !isTroubledByItself(record.topic) else { return }
+        guard !isTroubledByItself(record.topic), !isShortOfStreams(record.topic) else { return }
         guard record.coalescingKey == 0, record.request == nil else { return }
         guard !options.certificateGaps.contains(where: { $0.topic == record.topic }) else { return }
         let limit = VirtualTime.seconds(5) + options.window * 4 + options.blockingCalls * 4
