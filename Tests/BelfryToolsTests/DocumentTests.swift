@@ -2,6 +2,7 @@ import APNsProtocol
 import Foundation
 import PipelineCore
 import PushSchemas
+import PushTopics
 import Testing
 
 @testable import BelfrySupport
@@ -98,6 +99,24 @@ import Testing
         for message in explained {
             let literal = message.hasSuffix("…") ? "\"\(message.dropLast())" : "\"\(message)\""
             #expect(sources.contains { $0.contains(literal) }, "\(message)")
+        }
+    }
+
+    @Test("The table of Kafka's rights names every topic of the contract, no other one, and each look at dead letters")
+    func rights() throws {
+        let rows = try Document(path: "Deploy/README.md").rows(ofTablesOf: "principal")
+        let named = Set(rows.flatMap(Document.pieces))
+        var names = Set(Mirror(reflecting: TopicNames()).children.compactMap { $0.value as? String })
+        #expect(names.count >= 6 && names.contains(TopicNames().deadLetters))
+        names.insert(TopicNames.formerlyParked)
+        #expect(names.subtracting(named).sorted() == [], "of the contract, but without a right")
+        #expect(named.filter { $0.hasPrefix("push.") }.subtracting(names).sorted() == [], "no topic of the contract")
+        for command in ["list", "show", "explain", "replay"] {
+            #expect(named.contains("belfry dead-letters \(command)"))
+        }
+        let replay = try #require(rows.first { $0.contains("`belfry dead-letters replay`") })
+        for source in [TopicNames().requests, TopicNames().registrations, TopicNames().feedback] {
+            #expect(replay.contains("`\(source)`"))
         }
     }
 
