@@ -287,6 +287,7 @@ let package = Package(
             dependencies: [
                 "APNsProtocol", "BelfrySupport", "BelfryTools", "KafkaClient", "PipelineCore", "PipelineTestSupport",
                 "PushSchemas", "PushTopics", "Sender", "TestSupport", "TokenRoles", "TokenState", logging, protobuf,
+                .product(name: "Yams", package: "Yams"),
             ]
         ),
         .testTarget(
