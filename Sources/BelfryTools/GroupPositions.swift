@@ -22,7 +22,7 @@ public final class GroupPositions {
         topic = names.requests
         self.names = TopicHashNames(configuration)
         do throws(KafkaError) {
-            admin = try KafkaAdmin(properties: configuration.kafka.adminProperties(clientID: Self.clientID))
+            admin = try KafkaAdmin(forCommand: configuration.kafka, clientID: Self.clientID)
         } catch {
             throw ToolError(error)
         }

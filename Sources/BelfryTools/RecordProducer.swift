@@ -123,7 +123,7 @@ final class RecordProducer {
 
     private static func checkReachable(_ settings: KafkaSettings, topic: String) throws(ToolError) {
         do throws(KafkaError) {
-            let admin = try KafkaAdmin(properties: settings.adminProperties(clientID: "belfry-publish"))
+            let admin = try KafkaAdmin(forCommand: settings, clientID: "belfry-publish")
             defer { admin.close() }
             _ = try WaitNotice.during("the brokers at \(settings.brokers)") { () throws(KafkaError) in
                 try admin.partitionCount(of: topic, timeoutMilliseconds: 10_000)

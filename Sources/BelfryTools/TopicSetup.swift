@@ -63,7 +63,7 @@ public enum TopicSetup {
         let topics: [TopicReport.Topic]
         do throws(KafkaError) {
             topics = try WaitNotice.during("the brokers at \(settings.brokers)") { () throws(KafkaError) in
-                let admin = try KafkaAdmin(properties: settings.adminProperties(clientID: "belfry-topics"))
+                let admin = try KafkaAdmin(forCommand: settings, clientID: "belfry-topics")
                 defer { admin.close() }
                 return try createMissing(layout, replication: replication, in: admin)
             }

@@ -10,6 +10,10 @@ public final class KafkaAdmin {
     private var handle: KafkaHandle?
     private let brokers: String
 
+    /// Takes the lines of librdkafka's log, at the end of a call that failed to reach a broker and when the client is
+    /// closed. It may not call the client.
+    public var onLog: ((KafkaLogLine) -> Void)?
+
     /// - Parameter properties: at least `bootstrap.servers`.
     /// - Throws: `KafkaError`, with `isConfiguration` for a wrong property.
     public init(properties: KafkaProperties) throws(KafkaError) {
@@ -24,6 +28,7 @@ public final class KafkaAdmin {
 
     /// Frees the client. Idempotent.
     public func close() {
+        if let handle { _ = takeReports(handle) }
         handle = nil
     }
 
@@ -117,14 +122,25 @@ public final class KafkaAdmin {
     }
 
     func unreachable(_ code: rd_kafka_resp_err_t, _ handle: KafkaHandle) -> KafkaError {
+        KafkaError(code, "broker \(brokers) unreachable", detail: takeReports(handle))
+    }
+
+    /// Hands the lines of the log on.
+    ///
+    /// - Returns: the reason of the last error reported.
+    private func takeReports(_ handle: KafkaHandle) -> String? {
         rd_kafka_poll(handle.pointer, 0)
         var reason: String?
         while let report = inbox.takeReport() {
-            // The last report except "all brokers are down", which gives no reason.
-            if case .error(let error) = report, error.code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN.rawValue {
-                reason = error.message
+            switch report {
+            case .error(let error):
+                // Not "all brokers are down", which gives no reason.
+                if error.code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN.rawValue { reason = error.message }
+            case .log(let line): onLog?(line)
+            case .assigned, .revoked, .rebalanceFailed, .committed:
+                preconditionFailure("an admin client has no group")
             }
         }
-        return KafkaError(code, "broker \(brokers) unreachable", detail: reason)
+        return reason
     }
 }

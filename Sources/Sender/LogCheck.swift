@@ -24,7 +24,8 @@ struct LogCheck {
     /// - Returns: the retention time of push.requests; nil: for ever, or the broker does not tell.
     /// - Throws: ``ConfigurationError`` (exit code 78) that names the remedy.
     func check() throws -> Duration? {
-        let admin = try KafkaAdmin(properties: configuration.kafka.adminProperties(clientID: "belfry-worker-check"))
+        let properties = configuration.kafka.adminProperties(clientID: "belfry-worker-check")
+        let admin = try KafkaAdmin(properties: properties, named: "check at start", logger: logger)
         defer { admin.close() }
         let settings = topicSettings(admin)
         try Self.checkCleanup(settings, of: names.requests)

@@ -141,6 +141,25 @@ struct KafkaAdminTests {
         #expect(other?.isUnsupported == false)
     }
 
+    @Test("Lines of the log are handed on: with the reason of a call that failed, or when the client is closed")
+    func log() throws {
+        // Of no use any more, says librdkafka when the client is made.
+        let old = "reconnect.backoff.jitter.ms"
+        for isAsked in [false, true] {
+            let admin = try KafkaAdmin(properties: ["bootstrap.servers": unreachableBroker, old: "5"])
+            var lines: [KafkaLogLine] = []
+            admin.onLog = { lines.append($0) }
+            if isAsked {
+                #expect(throws: KafkaError.self) { try admin.checkReachable(timeoutMilliseconds: 500) }
+                #expect(lines.contains { $0.facility == "FAIL" && $0.message.contains("refused") })
+            } else {
+                #expect(lines.isEmpty)
+            }
+            admin.close()
+            #expect(lines.contains { $0.facility == "CONFWARN" && $0.level == 4 && $0.message.contains(old) })
+        }
+    }
+
     @Test("A closed client says so")
     func closed() throws {
         let admin = try KafkaAdmin(properties: ["bootstrap.servers": unreachableBroker])

@@ -119,4 +119,20 @@ struct KafkaReportsTests {
         for tell in [consumer.onLog, producer.onLog, reader.onLog] { tell?(line) }
         #expect(lines.messages == ["librdkafka", "librdkafka", "librdkafka"])
     }
+
+    @Test("Lines of clients that live for one question reach the role's log, and its level decides what is written")
+    func shortLived() async throws {
+        let broker = try EmbeddedBroker(topics: [(name: "push.requests", partitions: 2)])
+        defer { broker.close() }
+        var settings = KafkaSettings()
+        settings.brokers = broker.bootstrapServers
+        // Of a consumer: the admin client ignores it, and says so for debugging.
+        settings.properties.append(.init(name: "fetch.wait.max.ms", value: "100"))
+        #expect(try await KafkaReadiness(settings, logger: lines.logger).waitForTopics(["push.requests"]) == [2])
+        #expect(lines.messages == [])
+        // Of no use any more: a warning.
+        settings.properties.append(.init(name: "reconnect.backoff.jitter.ms", value: "5"))
+        #expect(try await KafkaReadiness(settings, logger: lines.logger).waitForTopics(["push.requests"]) == [2])
+        #expect(lines.messages == ["librdkafka"])
+    }
 }

@@ -14,6 +14,7 @@ final class DeadLetterLog {
     private let patience: LogPatience
     private let tell: (_ text: String) -> Void
 
+    private static let clientID = "belfry-dead-letters"
     private static let timeoutMilliseconds: Int32 = 10_000
     private static let batch = 500
 
@@ -32,14 +33,13 @@ final class DeadLetterLog {
         self.patience = patience
         self.tell = tell
         do throws(KafkaError) {
-            let properties = settings.adminProperties(clientID: "belfry-dead-letters")
-            let admin = try KafkaAdmin(properties: properties)
+            let admin = try KafkaAdmin(forCommand: settings, clientID: Self.clientID)
             defer { admin.close() }
             let count = try WaitNotice.during("the brokers at \(settings.brokers)") { () throws(KafkaError) in
                 try admin.partitionCount(of: topic, timeoutMilliseconds: Self.timeoutMilliseconds)
             }
             places = (0..<Int32(count)).map { KafkaTopicPartition(topic: topic, partition: $0) }
-            reader = try KafkaReader(properties: properties)
+            reader = try KafkaReader(properties: settings.adminProperties(clientID: Self.clientID))
         } catch {
             throw ToolError(error)
         }

@@ -26,9 +26,12 @@ package struct KafkaReadiness {
         while true {
             do {
                 // On a thread that may block: those of tasks are few, and the operations endpoint needs them.
-                return try await NIOThreadPool.singleton.runIfActive { [settings, failures] in
+                return try await NIOThreadPool.singleton.runIfActive { [settings, logger, failures] in
                     let timeout = Self.timeoutMilliseconds(failures: failures)
-                    return try Self.partitionCounts(of: topics, settings, timeoutMilliseconds: timeout)
+                    let properties = settings.adminProperties(clientID: "belfry")
+                    let admin = try KafkaAdmin(properties: properties, named: "check at start", logger: logger)
+                    defer { admin.close() }
+                    return try Self.partitionCounts(of: topics, admin, timeoutMilliseconds: timeout)
                 }
             } catch let error as KafkaError {
                 if error.isConfiguration { throw error }
@@ -54,11 +57,9 @@ package struct KafkaReadiness {
 
     private static func partitionCounts(
         of topics: [String],
-        _ settings: KafkaSettings,
+        _ admin: KafkaAdmin,
         timeoutMilliseconds: Int32
     ) throws(KafkaError) -> [Int] {
-        let admin = try KafkaAdmin(properties: settings.adminProperties(clientID: "belfry"))
-        defer { admin.close() }
         var counts: [Int] = []
         for topic in topics {
             counts.append(try admin.partitionCount(of: topic, timeoutMilliseconds: timeoutMilliseconds))

@@ -19,7 +19,7 @@ extension Logger {
     }
 
     /// Logs a line of librdkafka's own log.
-    func report(_ line: KafkaLogLine, of client: String) {
+    package func report(_ line: KafkaLogLine, of client: String) {
         log(
             level: line.logLevel,
             "librdkafka",
@@ -30,7 +30,7 @@ extension Logger {
 
 extension KafkaLogLine {
     /// The line's level in our log: its severity of syslog, unless the line says nothing to an operator.
-    var logLevel: Logger.Level {
+    package var logLevel: Logger.Level {
         if isTwin || isAboutOtherClients { return .debug }
         return switch level {
         case ...2: .critical

@@ -30,7 +30,7 @@ package struct RecordTimeCheck: Sendable {
                 // On a thread that may block.
                 try await NIOThreadPool.singleton.runIfActive {
                     let properties = settings.adminProperties(clientID: "belfry-time-check")
-                    let admin = try KafkaAdmin(properties: properties)
+                    let admin = try KafkaAdmin(properties: properties, named: "check of record times", logger: logger)
                     defer { admin.close() }
                     return try admin.topicSettings(of: topic, timeoutMilliseconds: timeoutMilliseconds)
                 }

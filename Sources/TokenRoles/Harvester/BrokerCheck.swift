@@ -1,6 +1,8 @@
 import KafkaClient
+import Logging
 import NIOCore
 import NIOPosix
+import PushTopics
 
 /// Checks that tuples, once read, could be published. On the event loop.
 protocol BrokerCheck: AnyObject {
@@ -13,23 +15,25 @@ final class KafkaBrokerCheck: BrokerCheck {
     private let eventLoop: any EventLoop
     private let properties: KafkaProperties
     private let topic: String
+    private let logger: Logger
     /// Askers that wait for the answer to the question under way.
     private var waiting: [((any Error)?) -> Void] = []
 
     private static let timeoutMilliseconds: Int32 = 5_000
 
-    init(eventLoop: any EventLoop, properties: KafkaProperties, topic: String) {
+    init(eventLoop: any EventLoop, properties: KafkaProperties, topic: String, logger: Logger) {
         self.eventLoop = eventLoop
         self.properties = properties
         self.topic = topic
+        self.logger = logger
     }
 
     func check(_ answered: @escaping ((any Error)?) -> Void) {
         waiting.append(answered)
         // Many lists may be due at the same time.
         guard waiting.count == 1 else { return }
-        let answer = NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) { [properties, topic] in
-            let admin = try KafkaAdmin(properties: properties)
+        let answer = NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) { [properties, topic, logger] in
+            let admin = try KafkaAdmin(properties: properties, named: "check of push.feedback", logger: logger)
             defer { admin.close() }
             try admin.checkLeaders(of: topic, timeoutMilliseconds: Self.timeoutMilliseconds)
         }

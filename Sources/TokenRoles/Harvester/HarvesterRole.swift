@@ -130,7 +130,8 @@ package struct HarvesterRole: Role {
             broker: KafkaBrokerCheck(
                 eventLoop: eventLoop,
                 properties: kafka.adminProperties(clientID: Self.readerID),
-                topic: TopicNames().feedback
+                topic: TopicNames().feedback,
+                logger: context.logger
             ),
             settings: context.configuration.harvester,
             logger: context.logger
