@@ -69,12 +69,23 @@ final class FeedbackService: Sendable {
         /// - Parameter client: whose certificate is shown; nil: this one's.
         func context(_ version: Version = .tls13, showing client: TLSIdentity? = nil) throws -> TLSContext {
             let context = try TLSContext(client: client ?? self.client, trust: .pem(authority.rootPEM()))
-            if version == .tls12 {
-                // Contexts have no upper limit of their own.
-                _ = SSL_CTX_ctrl(context.pointer, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(TLS1_2_VERSION), nil)
-            }
+            if version == .tls12 { context.limitToTLS12() }
             return context
         }
+
+        /// A server that speaks no later version, and wants no certificate.
+        func serverContext(_ version: Version) throws -> TLSContext {
+            let context = try TLSContext(server: server, clientTrust: nil, requireClientCertificate: false)
+            if version == .tls12 { context.limitToTLS12() }
+            return context
+        }
+    }
+}
+
+extension TLSContext {
+    /// Contexts have no upper limit of their own.
+    fileprivate func limitToTLS12() {
+        _ = SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(TLS1_2_VERSION), nil)
     }
 }
 
