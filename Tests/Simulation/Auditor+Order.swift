@@ -117,9 +117,9 @@ extension Auditor {
                 // A sick topic's backlog may be on its way once more when the world ends, and retention may have taken
                 // some.
                 guard !isSick(sequence.newest), !isDeleted(sequence.newest) else { continue }
-                // So may what lies behind an offset that a sick topic holds, once its partition has moved.
+                // So may whatever no stored position says is done, once its partition has moved.
                 let partition = Int(world.partition(ofRecord: notifications[sequence.newest].record))
-                guard !isHeld(sequence.newest, committed[partition]) else { continue }
+                guard !isOpen(sequence.newest, committed[partition]) else { continue }
                 // Refused, it was as good as done when the newer one was; only its dead letter was not there yet.
                 guard !notifications[sequence.last].wasRefused else { continue }
                 // Requests that waited together went by their stamps, others by their offsets.
@@ -132,11 +132,9 @@ extension Auditor {
         }
     }
 
-    /// It has no place in a committed position that has no room for all laggards.
-    private func isHeld(_ number: Int, _ position: CommittedPosition?) -> Bool {
-        guard let position, position.isFull, let offset = world.offset(ofRecord: notifications[number].record) else {
-            return false
-        }
+    /// A committed position does not say that it is done: the next owner sends it again, behind older ones.
+    private func isOpen(_ number: Int, _ position: CommittedPosition?) -> Bool {
+        guard let position, let offset = world.offset(ofRecord: notifications[number].record) else { return false }
         return !isBehind(position, number, at: offset)
     }
 

@@ -52,6 +52,14 @@ import Testing
     }
 
     @Test(
+        "Known seeds: bad tokens that wait their turn among many sick topics, a world that ends within a repetition",
+        arguments: [19464, 99254] as [UInt64]
+    )
+    func knownCrowdedSeeds(seed: UInt64) {
+        #expect(World(WorldPlan(seed: seed, features: .current)).run().violation == nil)
+    }
+
+    @Test(
         "Known seeds: a window and requests that Redis is late for, and a resume before the beginning of the log",
         arguments: [3902, 4245, 10602] as [UInt64]
     )
