@@ -191,7 +191,8 @@ extension IntegrationTests {
                 options.kafka = broker.bootstrapServers
                 options.configuration = "operations: {listen: '127.0.0.1:0'}"
             } _: { pipeline, kafka in
-                let worker = try pipeline.startWorker(environment: ["BELFRY_WORKER_FILTER_MAX_AGE": "1s"])
+                // Longer than a worker on a busy machine may be late: a filter that is too old for a moment asks Redis.
+                let worker = try pipeline.startWorker(environment: ["BELFRY_WORKER_FILTER_MAX_AGE": "5s"])
                 try worker.waitForLogLine(with: Self.complete, within: patience)
                 var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 1))
                 try kafka.deliver(try records.record(to: records.tokens))
@@ -201,7 +202,7 @@ extension IntegrationTests {
                 try broker.waitUntilGone()
                 try worker.waitForLogLine(with: "the filter of dead tokens is too old", within: patience)
                 let before = Self.completions(of: worker)
-                #expect(try #require(await operations.metrics()["belfry_tombstone_filter_age_seconds"]) > 1)
+                #expect(try #require(await operations.metrics()["belfry_tombstone_filter_age_seconds"]) > 5)
 
                 try broker.start()
                 try kafka.wait(for: "the filter to be complete again", within: patienceSeconds) {

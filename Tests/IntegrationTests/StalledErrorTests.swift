@@ -66,10 +66,17 @@ extension IntegrationTests {
             )
             defer { role.kill() }
             // Until it waits for signals the first one ends it.
-            try waitUntilCaught(SIGTERM, by: role)
-            // Both are there when it goes on, whichever it looks at first.
-            for signal in [SIGSTOP, SIGTERM, SIGINT, SIGCONT] { role.signal(signal) }
-            #expect(try role.wait(within: patience) == 1)
+            for signal in [SIGTERM, SIGINT] { try waitUntilCaught(signal, by: role) }
+            // The very first signals may be lost while Dispatch takes them over from the thread that got them. So
+            // they come again, as from a person who is not heard.
+            var code: Int32?
+            let deadline = ContinuousClock.now + patience
+            while code == nil, ContinuousClock.now < deadline {
+                // Both are there when it goes on, whichever it looks at first.
+                for signal in [SIGSTOP, SIGTERM, SIGINT, SIGCONT] { role.signal(signal) }
+                code = try? role.wait(within: .seconds(2))
+            }
+            #expect(code == 1)
             withExtendedLifetime((pipe, silence)) {}
         }
 
