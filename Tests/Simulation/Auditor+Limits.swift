@@ -16,7 +16,7 @@ extension Auditor {
             for feed in partition.feeds.values {
                 let uncommitted = feed.ledger.frontier.uncommitted
                 check(
-                    uncommitted < options.maxUncommitted + World.tokensOfLargeKey,
+                    uncommitted < options.maxUncommitted + largestRecord,
                     7,
                     "\(uncommitted) notifications of a topic are not done, \(options.maxUncommitted) may be"
                 )

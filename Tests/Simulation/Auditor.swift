@@ -127,6 +127,8 @@ final class Auditor {
     var wrongTombstones: [Int: Int] = [:]
     /// Bytes of the shards, by the number of the worker.
     var memory: [Int: Memory] = [:]
+    /// Notifications of the largest record that there can be.
+    let largestRecord: Int
     /// Notifications without an outcome.
     var open = 0
     /// No notification before this one waits for its outcome.
@@ -135,6 +137,8 @@ final class Auditor {
     init(world: World) {
         self.world = world
         options = world.plan.options
+        let largest = world.plan.records.map { $0.tokens.count + $0.badTokens }.max() ?? 0
+        largestRecord = max(World.tokensOfLargeKey, largest)
         let ofOne = Array(repeating: Sequence(), count: options.coalescingKeys + 1)
         sequences = Array(repeating: ofOne, count: World.tokenCount)
         fetches = Array(repeating: nil, count: world.plan.records.count)

@@ -52,8 +52,8 @@ import Testing
     }
 
     @Test(
-        "Known seeds: bad tokens that wait their turn among many sick topics, a world that ends within a repetition",
-        arguments: [19464, 99254] as [UInt64]
+        "Known seeds: bad tokens among many sick topics and in the largest record, an end within a repetition",
+        arguments: [19464, 99254, 501840] as [UInt64]
     )
     func knownCrowdedSeeds(seed: UInt64) {
         #expect(World(WorldPlan(seed: seed, features: .current)).run().violation == nil)
