@@ -4,8 +4,8 @@
 /// witness is a time kept beside the judged one, not the time of judging: a time judged later, or again, is judged the
 /// same.
 ///
-/// Where whoever wrote the judged time wrote the witness, too, the time of judging is the witness if it is the earlier
-/// one, as for registrations. What was believed once is then believed at every repetition, for the time of judging only
+/// The time of judging is the witness if it is earlier than one that the writer of the judged time wrote, too, as for
+/// registrations. What was believed once is then believed at every repetition, for the time of judging only
 /// grows. What was refused may be believed when it is judged again after its time has come, and does no harm then.
 public enum ForeignClock {
     /// The most that a clock may be ahead of its witness, seconds. Clocks that are kept at all differ by less.

@@ -5,7 +5,7 @@ import Testing
 
 /// A row of the conformance table: frames, and all that the service says to them.
 ///
-/// Where the specification wants a stream error the service may end the connection instead (RFC 9113 §5.4.2); a row
+/// Instead of a stream error that the specification wants, the service may end the connection (RFC 9113 §5.4.2); a row
 /// says which of them it is.
 struct ConformanceCase: Sendable, CustomTestStringConvertible {
     /// Of RFC 9113 unless another one is named.

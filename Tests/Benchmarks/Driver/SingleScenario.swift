@@ -175,7 +175,8 @@ struct SingleScenario {
         }
         guard isSettled else {
             throw BenchmarkError(
-                "\(contender.process.name): not all shards send, or not once, after \(Limit.warmUpAttempts) small rounds"
+                "\(contender.process.name): not all shards send, or not once, "
+                    + "after \(Limit.warmUpAttempts) small rounds"
             )
         }
         try contender.process.pause()
