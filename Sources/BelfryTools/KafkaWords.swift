@@ -6,8 +6,7 @@ import PushTopics
 enum KafkaWords {
     /// - Parameter tell: takes a line for standard error.
     static func tell(_ line: KafkaLogLine, tell: (_ text: String) -> Void = Diagnostics.tell) {
-        guard line.logLevel >= .warning else { return }
-        tell("librdkafka: \(line.message) [\(line.facility)]")
+        if let text = line.warningText { tell(text) }
     }
 }
 

@@ -97,7 +97,9 @@ public struct OutcomeFollower: Service {
         properties["fetch.wait.max.ms"] = "100"
         if view.endsAtEnd { properties["enable.partition.eof"] = "true" }
         let group = "belfry-outcomes-\(UUID().uuidString.lowercased())"
-        return try KafkaConsumer(properties: properties, group: group, topics: [topic])
+        let consumer = try KafkaConsumer(properties: properties, group: group, topics: [topic])
+        consumer.onLog = { KafkaWords.tell($0) }
+        return consumer
     }
 }
 

@@ -12,9 +12,15 @@ final class RecordProducer {
     private let tally = DeliveryTally()
 
     /// Throws `ToolError.kafka` if the brokers cannot be reached or have no such topic.
-    init(_ settings: KafkaSettings, topic: String) throws(ToolError) {
+    ///
+    /// - Parameter tell: takes a line for standard error.
+    init(
+        _ settings: KafkaSettings,
+        topic: String,
+        tell: @escaping (_ text: String) -> Void = Diagnostics.tell
+    ) throws(ToolError) {
         brokers = settings.brokers
-        try Self.checkReachable(settings, topic: topic)
+        try Self.checkReachable(settings, topic: topic, tell)
         var properties = settings.producerProperties(clientID: "belfry-publish")
         // A role tries for as long as it takes; a command tells that it failed.
         properties["message.timeout.ms"] = "\(Self.timeoutMilliseconds)"
@@ -25,6 +31,7 @@ final class RecordProducer {
             throw ToolError(error)
         }
         producer.onDelivery = { number, error, _, _ in tally.count(number, error) }
+        producer.onLog = { KafkaWords.tell($0, tell: tell) }
     }
 
     /// Called with the number of each record that Kafka has acknowledged.
@@ -121,9 +128,13 @@ final class RecordProducer {
         producer.close(flushMilliseconds: 0)
     }
 
-    private static func checkReachable(_ settings: KafkaSettings, topic: String) throws(ToolError) {
+    private static func checkReachable(
+        _ settings: KafkaSettings,
+        topic: String,
+        _ tell: @escaping (_ text: String) -> Void
+    ) throws(ToolError) {
         do throws(KafkaError) {
-            let admin = try KafkaAdmin(forCommand: settings, clientID: "belfry-publish")
+            let admin = try KafkaAdmin(forCommand: settings, clientID: "belfry-publish", tell: tell)
             defer { admin.close() }
             _ = try WaitNotice.during("the brokers at \(settings.brokers)") { () throws(KafkaError) in
                 try admin.partitionCount(of: topic, timeoutMilliseconds: 10_000)

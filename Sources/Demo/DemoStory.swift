@@ -65,7 +65,7 @@ public struct DemoStory {
         for _ in 0..<Self.workers { try pipeline.startWorker() }
         try pipeline.startRegistrar()
         try pipeline.startHarvester()
-        let kafka = try PipelineClient(brokers: pipeline.brokers)
+        let kafka = try PipelineClient(brokers: pipeline.brokers, tell: say)
         defer { kafka.close() }
         // The rebalances of the start are over when every shard has its share.
         try kafka.wait(for: "the workers' partitions", within: 60) {

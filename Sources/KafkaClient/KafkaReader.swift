@@ -8,6 +8,7 @@ public final class KafkaReader {
     /// Errors of brokers, from which librdkafka recovers by itself unless the error `isFatal`.
     public var onError: ((KafkaError) -> Void)?
 
+    /// Takes the lines of librdkafka's log, also those left when the client is closed.
     public var onLog: ((KafkaLogLine) -> Void)?
 
     private let inbox = KafkaInbox()
@@ -80,14 +81,7 @@ public final class KafkaReader {
     public func read(_ place: KafkaTopicPartition, max: Int) -> KafkaBatch? {
         // Not `readings[place]?.queue`: Swift 6.3.1 takes that for a queue in debug builds when the place is missing.
         guard let handle, let current = readings[place] else { return nil }
-        rd_kafka_poll(handle.pointer, 0)
-        while let report = inbox.takeReport() {
-            switch report {
-            case .error(let error): onError?(error)
-            case .log(let line): onLog?(line)
-            case .assigned, .revoked, .rebalanceFailed, .committed: preconditionFailure("a reader has no group")
-            }
-        }
+        takeReports(handle)
         let count = fetched.fill(from: current.queue, max: max, timeoutMilliseconds: 0)
         return count > 0 ? fetched.batch(count, handle: handle) : nil
     }
@@ -106,6 +100,19 @@ public final class KafkaReader {
     /// Stops all reading and frees the client. Idempotent. Batches may outlive the reader.
     public func close() {
         for place in reading { stop(place) }
-        handle = nil
+        guard let handle else { return }
+        self.handle = nil
+        takeReports(handle)
+    }
+
+    private func takeReports(_ handle: KafkaHandle) {
+        rd_kafka_poll(handle.pointer, 0)
+        while let report = inbox.takeReport() {
+            switch report {
+            case .error(let error): onError?(error)
+            case .log(let line): onLog?(line)
+            case .assigned, .revoked, .rebalanceFailed, .committed: preconditionFailure("a reader has no group")
+            }
+        }
     }
 }

@@ -12,6 +12,7 @@ public final class KafkaTopicReader {
     }
 
     private let inbox: KafkaInbox
+    private let onLog: ((KafkaLogLine) -> Void)?
     private var handle: KafkaHandle?
     private let topic: OpaquePointer
     /// Takes the messages of all partitions.
@@ -29,14 +30,17 @@ public final class KafkaTopicReader {
     /// - Parameters:
     ///   - properties: at least `bootstrap.servers`.
     ///   - timeoutMilliseconds: longest wait for each of these two answers.
+    ///   - onLog: takes the lines of librdkafka's log, from inside this call, ``read(max:timeoutMilliseconds:)`` and
+    ///     ``close()``. It may not call the reader.
     /// - Throws: `KafkaError`, with `isUnknownTopicOrPartition` if the topic does not exist.
     public init(
         properties: KafkaProperties,
         topic name: String,
         from start: Start,
-        timeoutMilliseconds: Int32
+        timeoutMilliseconds: Int32,
+        onLog: ((KafkaLogLine) -> Void)? = nil
     ) throws(KafkaError) {
-        let count = try Self.partitionCount(of: name, properties, timeoutMilliseconds)
+        let count = try Self.partitionCount(of: name, properties, timeoutMilliseconds, onLog)
         let partitions = 0..<Int32(count)
         let inbox = KafkaInbox()
         let configuration = try KafkaConfiguration(
@@ -50,8 +54,13 @@ public final class KafkaTopicReader {
         if start == .end {
             // Not the offset that stands for the end: that is looked up later, when more may be there.
             let places = partitions.map { KafkaTopicPartition(topic: name, partition: $0) }
-            offsets = try KafkaWatermarks.query(places, of: handle, timeoutMilliseconds: timeoutMilliseconds)
-                .map(\.high)
+            do throws(KafkaError) {
+                offsets = try KafkaWatermarks.query(places, of: handle, timeoutMilliseconds: timeoutMilliseconds)
+                    .map(\.high)
+            } catch {
+                Self.takeReports(handle, inbox, onLog)
+                throw error
+            }
         }
         guard let topic = rd_kafka_topic_new(handle.pointer, name, nil) else {
             throw KafkaError(rd_kafka_last_error(), "topic \(name)")
@@ -60,6 +69,7 @@ public final class KafkaTopicReader {
             preconditionFailure("librdkafka makes a queue or aborts")
         }
         self.inbox = inbox
+        self.onLog = onLog
         self.handle = handle
         self.topic = topic
         self.queue = queue
@@ -78,9 +88,11 @@ public final class KafkaTopicReader {
     private static func partitionCount(
         of topic: String,
         _ properties: KafkaProperties,
-        _ timeoutMilliseconds: Int32
+        _ timeoutMilliseconds: Int32,
+        _ onLog: ((KafkaLogLine) -> Void)?
     ) throws(KafkaError) -> Int {
         let admin = try KafkaAdmin(properties: properties)
+        admin.onLog = onLog
         defer { admin.close() }
         return try admin.partitionCount(of: topic, timeoutMilliseconds: timeoutMilliseconds)
     }
@@ -92,9 +104,7 @@ public final class KafkaTopicReader {
     ///   - timeoutMilliseconds: the longest wait for the first message.
     public func read(max: Int, timeoutMilliseconds: Int32 = 0) -> KafkaBatch? {
         guard let handle else { return nil }
-        rd_kafka_poll(handle.pointer, 0)
-        // Brokers that are away come back without anybody's help.
-        while inbox.takeReport() != nil {}
+        Self.takeReports(handle, inbox, onLog)
         var count = fetched.fill(from: queue, max: max, timeoutMilliseconds: 0)
         // librdkafka waits until a batch is full, so the wait is for one message.
         if count == 0, timeoutMilliseconds > 0 {
@@ -103,12 +113,25 @@ public final class KafkaTopicReader {
         return count > 0 ? fetched.batch(count, handle: handle) : nil
     }
 
+    private static func takeReports(
+        _ handle: KafkaHandle,
+        _ inbox: KafkaInbox,
+        _ onLog: ((KafkaLogLine) -> Void)?
+    ) {
+        rd_kafka_poll(handle.pointer, 0)
+        while let report = inbox.takeReport() {
+            // Not errors: brokers that are away come back without anybody's help, and the log says the same.
+            if case .log(let line) = report { onLog?(line) }
+        }
+    }
+
     /// Stops reading and frees the client. Idempotent. Batches may outlive the reader.
     public func close() {
-        guard handle != nil else { return }
+        guard let handle else { return }
+        Self.takeReports(handle, inbox, onLog)
         for partition in partitions { rd_kafka_consume_stop(topic, partition) }
         rd_kafka_queue_destroy(queue)
         rd_kafka_topic_destroy(topic)
-        handle = nil
+        self.handle = nil
     }
 }

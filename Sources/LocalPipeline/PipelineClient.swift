@@ -33,7 +33,12 @@ public final class PipelineClient {
     private static let lagLimit = 20_000
 
     /// Follows the outcomes of what is published from now on. Waits for the broker, at most a minute.
-    public init(brokers: String) throws {
+    ///
+    /// - Parameter tell: takes a warning, or worse, of the Kafka clients.
+    public init(brokers: String, tell: @escaping (_ text: String) -> Void = { _ in }) throws {
+        let onLog = { (line: KafkaLogLine) in
+            if let text = line.warningText { tell(text) }
+        }
         var common = KafkaProperties()
         common["bootstrap.servers"] = brokers
         var produce = common
@@ -49,12 +54,14 @@ public final class PipelineClient {
                 properties: consume,
                 topic: names.outcomes,
                 from: .end,
-                timeoutMilliseconds: 30_000
+                timeoutMilliseconds: 30_000,
+                onLog: onLog
             )
         } catch {
             producer.close()
             throw error
         }
+        producer.onLog = onLog
         producer.onDelivery = { [unowned self] number, error, partition, offset in
             unacknowledged -= 1
             if number > 0 {

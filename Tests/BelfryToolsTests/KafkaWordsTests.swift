@@ -32,4 +32,22 @@ import Testing
         #expect(told.first?.hasPrefix("librdkafka: ") == true)
         #expect(told.first?.contains("reconnect.backoff.jitter.ms is deprecated") == true)
     }
+
+    @Test("The clients of a command that publishes or reads letters tell their warnings, each its own")
+    func clients() throws {
+        let topics = ["push.requests", "push.dead-letters"]
+        let broker = try EmbeddedBroker(topics: topics.map { (name: $0, partitions: 1) })
+        defer { broker.close() }
+        var settings = KafkaSettings()
+        settings.brokers = broker.bootstrapServers
+        settings.properties.append(.init(name: "reconnect.backoff.jitter.ms", value: "5"))
+        // Of the client that asks for the topic, and of the one that does the work.
+        var told: [String] = []
+        try RecordProducer(settings, topic: topics[0]) { told.append($0) }.finish()
+        #expect(told.count == 2)
+        let log = try DeadLetterLog(settings, topic: topics[1]) { told.append($0) }
+        log.close()
+        #expect(told.count == 4)
+        for text in told { #expect(text.contains("reconnect.backoff.jitter.ms is deprecated")) }
+    }
 }

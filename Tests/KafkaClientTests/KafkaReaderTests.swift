@@ -105,4 +105,21 @@ struct KafkaReaderTests {
         }
         #expect(marks?.low == 0 && marks?.high == 5)
     }
+
+    @Test("Lines of the log and errors are handed on when a reader is closed that has read nothing")
+    func log() throws {
+        let old = "reconnect.backoff.jitter.ms"
+        let reader = try KafkaReader(properties: ["bootstrap.servers": unreachableBroker, old: "5"])
+        var lines: [KafkaLogLine] = []
+        var errors: [KafkaError] = []
+        reader.onLog = { lines.append($0) }
+        reader.onError = { errors.append($0) }
+        let place = KafkaTopicPartition(topic: "t", partition: 0)
+        #expect(throws: KafkaError.self) { try reader.watermarks(of: [place], timeoutMilliseconds: 500) }
+        #expect(lines.isEmpty && errors.isEmpty)
+        reader.close()
+        #expect(lines.contains { $0.facility == "CONFWARN" && $0.level == 4 && $0.message.contains(old) })
+        #expect(lines.contains { $0.facility == "FAIL" && $0.message.contains("refused") })
+        #expect(errors.contains { $0.message.contains(unreachableBroker) })
+    }
 }

@@ -65,6 +65,41 @@ struct KafkaTopicReaderTests {
         #expect(read(reader, count: 10).numbers == Array(10..<20))
     }
 
+    @Test("Lines of the log are handed on by a reader that finds no broker, and by one that reads and is closed")
+    func log() throws {
+        var lines: [KafkaLogLine] = []
+        #expect(throws: KafkaError.self) {
+            try KafkaTopicReader(
+                properties: ["bootstrap.servers": unreachableBroker],
+                topic: "t",
+                from: .end,
+                timeoutMilliseconds: 500,
+                onLog: { lines.append($0) }
+            ).close()
+        }
+        #expect(lines.contains { $0.facility == "FAIL" && $0.message.contains("refused") })
+        let broker = try TestBroker(.embedded)
+        defer { broker.close() }
+        // Of no use any more, says librdkafka when a client is made.
+        let old = "reconnect.backoff.jitter.ms"
+        func warnings(isRead: Bool) throws -> Int {
+            lines = []
+            let reader = try KafkaTopicReader(
+                properties: ["bootstrap.servers": broker.bootstrapServers, old: "5"],
+                topic: broker.topic,
+                from: .beginning,
+                timeoutMilliseconds: 30_000,
+                onLog: { lines.append($0) }
+            )
+            if isRead { #expect(reader.read(max: 1) == nil) }
+            reader.close()
+            return lines.count { $0.facility == "CONFWARN" && $0.level == 4 && $0.message.contains(old) }
+        }
+        // One of the client that asks for the partitions, one of the reader itself.
+        #expect(try warnings(isRead: true) == 2)
+        #expect(try warnings(isRead: false) == 2)
+    }
+
     @Test("A topic that does not exist is told; a closed reader reads nothing, and its batches stay")
     func edges() throws {
         let broker = try TestBroker(.embedded)

@@ -33,13 +33,14 @@ final class DeadLetterLog {
         self.patience = patience
         self.tell = tell
         do throws(KafkaError) {
-            let admin = try KafkaAdmin(forCommand: settings, clientID: Self.clientID)
+            let admin = try KafkaAdmin(forCommand: settings, clientID: Self.clientID, tell: tell)
             defer { admin.close() }
             let count = try WaitNotice.during("the brokers at \(settings.brokers)") { () throws(KafkaError) in
                 try admin.partitionCount(of: topic, timeoutMilliseconds: Self.timeoutMilliseconds)
             }
             places = (0..<Int32(count)).map { KafkaTopicPartition(topic: topic, partition: $0) }
             reader = try KafkaReader(properties: settings.adminProperties(clientID: Self.clientID))
+            reader.onLog = { KafkaWords.tell($0, tell: tell) }
         } catch {
             throw ToolError(error)
         }

@@ -42,6 +42,11 @@ extension KafkaLogLine {
         }
     }
 
+    /// The line for whoever runs a command; nil: it is less than a warning.
+    package var warningText: String? {
+        logLevel >= .warning ? "librdkafka: \(message) [\(facility)]" : nil
+    }
+
     /// The same words come as an error of the client, which is logged by itself.
     private var isTwin: Bool { facility == "FAIL" || facility == "FATAL" }
 
