@@ -61,9 +61,24 @@ import Testing
         client.connect(to: address, promise: nil)
         server.connect(to: address, promise: nil)
         while try carry(from: client, to: server) || carry(from: server, to: client) {}
-        _ = try? client.finish(acceptAlreadyClosed: true)
-        _ = try? server.finish(acceptAlreadyClosed: true)
+        for channel in [client, server] {
+            // Not `finish()`, which would wait for the other side's end without letting time pass.
+            channel.close(promise: nil)
+            channel.embeddedEventLoop.advanceTime(by: .seconds(3))
+            #expect(!channel.isActive)
+        }
         return seen
+    }
+
+    @Test(
+        "An environment takes a gateway that speaks its oldest version of TLS, or a later one",
+        arguments: [(nil, .tls12, "TLSv1.2"), ("1.2", .tls12, "TLSv1.2"), ("1.2", .tls13, "TLSv1.3")]
+            + [("1.3", .tls13, "TLSv1.3")] as [(String?, Version, String)]
+    )
+    private func taken(minimum: String?, gateway version: Version, agreed: String) throws {
+        let seen = try Self.handshake(minimum: minimum, gateway: version)
+        #expect(seen.version == agreed)
+        #expect(seen.errors == [])
     }
 
     @Test("An environment that wants TLS 1.3 refuses a gateway of TLS 1.2, with the reason")
