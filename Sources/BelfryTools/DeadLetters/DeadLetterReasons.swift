@@ -20,7 +20,8 @@ public enum DeadLetterReasons {
         "shard-invalid": "Behind the key's '#' stands no shard. Compute it as Schemas/README.md says.",
         "value-empty": "The record has no value. Look at the publisher.",
         "value-undecodable":
-            "The value is not the message of the Kafka topic. Does a JSON record lack the header content-type?",
+            "The value is not the Kafka topic's message in Protobuf or JSON, bare or in Confluent's frame. The detail "
+            + "names the fault: a field, or JSON without the header content-type. Publish corrected.",
         "value-too-large": "The record is larger than 1 MiB. Split the tokens over several records.",
         "environment-unknown": "The environment is not configured. Correct its name, or configure it and replay.",
         "environment-needed": "Several environments are configured. Name one in the request.",

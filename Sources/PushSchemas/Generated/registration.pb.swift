@@ -73,7 +73,8 @@ public nonisolated enum PushRegistrationKind: SwiftProtobuf.Enum, Swift.CaseIter
 
 }
 
-/// An app registered (or unregistered) a device. The record's key names the bundle, as `<bundle ID>#<shard>`.
+/// An app registered (or unregistered) a device. The record's key names the bundle, as `<bundle ID>` or
+/// `<bundle ID>#<shard>`.
 public nonisolated struct PushRegistration: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
