@@ -58,8 +58,11 @@ let package = Package(
         // Structured notifications made into payloads.
         .target(name: "PayloadRendering", dependencies: ["APNsProtocol", "PushSchemas", protobuf]),
 
-        // Child processes, free ports and seeded numbers: what demo, tests and tools share.
-        .target(name: "Workbench"),
+        // One generator for all that must happen again with the same seed.
+        .target(name: "SeededNumbers"),
+
+        // Child processes and free ports: what demo, tests and tools share; it hands seeded numbers on.
+        .target(name: "Workbench", dependencies: ["SeededNumbers"]),
 
         // Errors of sockets in words.
         .target(name: "SocketErrors", dependencies: nio),
@@ -77,7 +80,7 @@ let package = Package(
         .target(
             name: "Sandbox",
             dependencies: [
-                "APNsProtocol", "CVector", "HTTP2Transport", "SocketErrors", "TLSTransport", logging,
+                "APNsProtocol", "CVector", "HTTP2Transport", "SeededNumbers", "SocketErrors", "TLSTransport", logging,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ] + nio,
             exclude: ["README.md"],
@@ -188,7 +191,7 @@ let package = Package(
         .executableTarget(
             name: "belfry-fuzz",
             dependencies: [
-                "APNsProtocol", "CLibFuzzer", "HTTP2Transport", "Sandbox", "TLSTransport",
+                "APNsProtocol", "CLibFuzzer", "HTTP2Transport", "Sandbox", "SeededNumbers", "TLSTransport",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             path: "Tests/Fuzz/Targets"

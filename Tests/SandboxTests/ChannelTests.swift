@@ -1,5 +1,6 @@
 import APNsProtocol
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Sandbox
@@ -85,7 +86,7 @@ struct ChannelTests {
 
     @Test("An app has 10,000 channels at most")
     func most() throws {
-        var random = SplitMix64(seed: 1)
+        var random = SeededGenerator(seed: 1)
         for _ in 0..<SandboxLimits.channels {
             let id = fixture.topic().withLedger { $0.channels.create(storesMessages: false, random: &random) }
             #expect(id != nil)
@@ -336,7 +337,7 @@ struct ChannelTests {
     @Test("A channel remembers its last broadcasts, and has a limited number of subscribers")
     func limits() throws {
         var list = ChannelList()
-        var random = SplitMix64(seed: 1)
+        var random = SeededGenerator(seed: 1)
         let id = try #require(list.create(storesMessages: false, random: &random))
         let message = BroadcastMessage(payload: [], expiration: 0, priority: .immediate)
         for mark in 0..<UInt32(SandboxLimits.channelMarks + 1) {

@@ -1,4 +1,5 @@
 import APNsProtocol
+import SeededNumbers
 
 /// The channels of one app: their subscribers, and what was broadcast over them. Pure.
 ///
@@ -45,7 +46,7 @@ struct ChannelList: Sendable {
     /// Makes a channel under a random id.
     ///
     /// - Returns: its id; nil: the app has as many as it may have.
-    mutating func create(storesMessages: Bool, random: inout SplitMix64) -> String? {
+    mutating func create(storesMessages: Bool, random: inout SeededGenerator) -> String? {
         guard channels.count < SandboxLimits.channels else { return nil }
         var id: String
         repeat { id = ChannelID.text(high: random.next(), low: random.next()) } while channels[id] != nil

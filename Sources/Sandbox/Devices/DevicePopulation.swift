@@ -1,3 +1,5 @@
+import SeededNumbers
+
 /// The app instances of one topic, one per virtual device: a byte each.
 ///
 /// The app on the device is tracked, not the device: each topic has its own idea of whether its app can be reached, so
@@ -59,7 +61,7 @@ struct DevicePopulation: Sendable {
     init(count: Int, shares: PopulationShares, seed: UInt64) {
         self.init(count: count)
         guard shares != PopulationShares() else { return }
-        var random = SplitMix64(seed: seed)
+        var random = SeededGenerator(seed: seed)
         // Of 2^32, so that 1 means all of them.
         let offline = UInt64(shares.offline * 4_294_967_296)
         let missing = offline + UInt64(shares.uninstalled * 4_294_967_296)

@@ -1,3 +1,5 @@
+import SeededNumbers
+
 /// Picks devices of a topic that change their state by themselves, and the times. The same ones for the same seed and
 /// rates.
 ///
@@ -26,7 +28,7 @@ struct PopulationChurn: Sendable {
     var rates: ChurnRates
 
     private let devices: Int
-    private var random: SplitMix64
+    private var random: SeededGenerator
     private var changes = [
         Change(name: "offline", from: .online, to: .offline),
         Change(name: "online", from: .offline, to: .online),
@@ -38,7 +40,7 @@ struct PopulationChurn: Sendable {
     init(devices: Int, rates: ChurnRates, seed: UInt64) {
         self.devices = devices
         self.rates = rates
-        random = SplitMix64(seed: seed)
+        random = SeededGenerator(seed: seed)
     }
 
     /// A second has passed.

@@ -1,4 +1,5 @@
 import APNsProtocol
+import SeededNumbers
 
 /// The faults that are on for one topic, prepared for those who carry them out, and how often each has struck.
 ///
@@ -34,7 +35,7 @@ struct FaultPlan: Sendable {
     }
 
     private var armed = ArmedFaults()
-    private var random: SplitMix64
+    private var random: SeededGenerator
     private let salt: UInt64
     private var openConnections = 0
 
@@ -47,7 +48,7 @@ struct FaultPlan: Sendable {
     /// - Parameter salt: the topic's, so that one seed gives each topic numbers of its own.
     init(salt: UInt64 = 0) {
         self.salt = salt
-        random = SplitMix64(seed: salt)
+        random = SeededGenerator(seed: salt)
     }
 
     /// Since the start, of each fault that was ever on.
@@ -58,7 +59,7 @@ struct FaultPlan: Sendable {
 
     /// Begins the sequence of chances anew.
     mutating func seed(_ seed: UInt64) {
-        random = SplitMix64(seed: seed ^ salt)
+        random = SeededGenerator(seed: seed ^ salt)
     }
 
     /// Switches a fault on; one of the same name is replaced.
@@ -190,5 +191,12 @@ extension FaultPlan {
     mutating func releaseConnection() {
         precondition(openConnections > 0, "more connections ended than began")
         openConnections -= 1
+    }
+}
+
+extension SeededGenerator {
+    /// True with a probability of 0...1: never for 0, always for 1.
+    fileprivate mutating func happens(_ probability: Double) -> Bool {
+        Double(next() >> 11) * 0x1p-53 < probability
     }
 }

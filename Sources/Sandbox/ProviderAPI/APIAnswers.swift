@@ -1,6 +1,7 @@
 import APNsProtocol
 import HTTP2Transport
 import NIOCore
+import SeededNumbers
 
 /// Writes the answers of one connection, into memory that is reused.
 struct APIAnswers: ~Copyable {
@@ -16,11 +17,11 @@ struct APIAnswers: ~Copyable {
     private var bodies: [ProviderReason: ByteBuffer] = [:]
     /// The names of the ids are in the client's table once they were sent.
     private var areNamesKnown = false
-    private var random: SplitMix64
+    private var random: SeededGenerator
 
     /// - Parameter seed: of the ids that the service makes.
     init(environment: PushEnvironment, seed: UInt64) {
-        random = SplitMix64(seed: seed)
+        random = SeededGenerator(seed: seed)
         successID = success.append("apns-id", "")
         uniqueID = environment == .development ? success.append("apns-unique-id", "") : nil
         failureID = failure.append("apns-id", "")
@@ -94,7 +95,7 @@ struct APIAnswers: ~Copyable {
         of request: APIRequest,
         in fields: inout HTTP2Fields,
         at index: Int,
-        _ random: inout SplitMix64
+        _ random: inout SeededGenerator
     ) {
         let isEchoed = request.message.withValue(of: idName) { value in
             // An invalid id is not sent back. The id of an accepted request was checked before.
@@ -110,14 +111,14 @@ struct APIAnswers: ~Copyable {
         _ id: [UInt8]?,
         in fields: inout HTTP2Fields,
         at index: Int,
-        _ random: inout SplitMix64
+        _ random: inout SeededGenerator
     ) {
         guard let id else { return setNewID(in: &fields, at: index, &random) }
         fields.replaceValue(at: index, byteCount: id.count) { $0.copyBytes(from: id) }
     }
 
     /// A random UUID (RFC 9562 §5.4), in upper case as the service writes its own [field].
-    private static func setNewID(in fields: inout HTTP2Fields, at index: Int, _ random: inout SplitMix64) {
+    private static func setNewID(in fields: inout HTTP2Fields, at index: Int, _ random: inout SeededGenerator) {
         let id = NotificationID(
             high: random.next() & ~0xF000 | 0x4000,
             low: random.next() & ~(0b11 << 62) | 0b10 << 62

@@ -1,5 +1,6 @@
 import APNsProtocol
 import HTTP2Transport
+import SeededNumbers
 
 /// Reads the requests of one connection: all checks that need no more than the request, the credential and the token
 /// key.
@@ -13,14 +14,14 @@ struct APIRequestReader {
     private let topics: [String: Int]
     private let environment: PushEnvironment
     /// For ids that the service makes.
-    private var random: SplitMix64
+    private var random: SeededGenerator
     /// The topic of the last request in order: the next one mostly has the same.
     private var last: (bundle: String, topic: Int)?
 
     /// - Parameter seed: of the ids that the service makes for channels and requests about them.
     init(service: PushService, seed: UInt64) {
         environment = service.environment
-        random = SplitMix64(seed: seed)
+        random = SeededGenerator(seed: seed)
         opener = TokenOpener(mints: service.topics.map(service.mint))
         topics = Dictionary(uniqueKeysWithValues: service.topics.enumerated().map { ($1.name, $0) })
     }
@@ -112,7 +113,7 @@ struct APIRequestReader {
             order,
             id: channels.id ?? newID(),
             uniqueID: isBroadcast && environment == .development ? newID() : nil,
-            random: SplitMix64(seed: random.next())
+            random: SeededGenerator(seed: random.next())
         )
         return APIRequest(
             stream: stream,

@@ -2,6 +2,7 @@ import APNsProtocol
 import FoundationEssentials
 import HTTP2Transport
 import NIOCore
+import SeededNumbers
 
 /// A request about channels, a broadcast among them, on its way through the service.
 ///
@@ -22,7 +23,7 @@ final class ChannelRequest {
     let id: String
     /// The value of `apns-unique-id` in the answer to a broadcast.
     private let uniqueID: String?
-    private var random: SplitMix64
+    private var random: SeededGenerator
     /// The answer to a request that was carried out.
     private var answer = Answer(status: 200)
 
@@ -35,7 +36,7 @@ final class ChannelRequest {
     /// - Parameters:
     ///   - uniqueID: nil: in production [later].
     ///   - random: for the id of a new channel.
-    init(_ order: Order?, id: String, uniqueID: String?, random: SplitMix64) {
+    init(_ order: Order?, id: String, uniqueID: String?, random: SeededGenerator) {
         self.order = order
         self.id = id
         self.uniqueID = uniqueID

@@ -1,6 +1,7 @@
 import APNsProtocol
 import HTTP2Transport
 import NIOCore
+import SeededNumbers
 
 @testable import Sandbox
 @testable import TLSTransport
@@ -24,7 +25,7 @@ struct APIFuzz {
         var random = channelRandom
         return (0..<2).map { _ in ChannelID.text(high: random.next(), low: random.next()) }
     }()
-    private static let channelRandom = SplitMix64(seed: 7)
+    private static let channelRandom = SeededGenerator(seed: 7)
     /// The shortest request that can be accepted: two frames' heads, four indexed fields, a payload of one.
     private static let shortestBytes = 23
 
