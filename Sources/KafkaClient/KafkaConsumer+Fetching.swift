@@ -29,29 +29,8 @@ extension KafkaConsumer {
         if let failure = list.failure(code, "resume") { throw failure }
     }
 
-    /// Moves assigned partitions to other positions. The way out of an offset that is out of range.
-    ///
-    /// - Parameters:
-    ///   - positions: offsets, or ``KafkaOffset/beginning`` and ``KafkaOffset/end``.
-    ///   - timeoutMilliseconds: the longest wait for librdkafka's own threads; no broker is asked.
-    public func seek(to positions: [KafkaPartitionOffset], timeoutMilliseconds: Int32) throws(KafkaError) {
-        let handle = try openHandle("seek")
-        let list = KafkaPartitionList(positions)
-        if let error = rd_kafka_seek_partitions(handle.pointer, list.pointer, timeoutMilliseconds) {
-            throw KafkaError(consuming: error, "seek")
-        }
-        var stopped: [KafkaPartitionOffset] = []
-        for (position, element) in zip(positions, KafkaPartitionList.elements(of: list.pointer)) {
-            switch element.err {
-            case RD_KAFKA_RESP_ERR_NO_ERROR: assignment.move(position)
-            case RD_KAFKA_RESP_ERR__STATE where assignment.starts[position.place] != nil: stopped.append(position)
-            case let code: throw KafkaError(code, "seek in \(position.place)")
-            }
-        }
-        if !stopped.isEmpty { try restart(stopped, handle) }
-    }
-
-    /// Moves partitions like ``seek(to:timeoutMilliseconds:)``, without waiting until the seek is done.
+    /// Moves assigned partitions to other positions, without waiting until the seek is done. The way out of an offset
+    /// that is out of range.
     ///
     /// Messages fetched before the seek are not returned any more. An offset out of range is still reported in place of
     /// a message. One found before the seek may still be reported after it, and has stopped the partition: seek again
@@ -60,6 +39,7 @@ extension KafkaConsumer {
     /// A partition that yielded nothing since it was assigned, or only an error, is started anew instead. In an eager
     /// group that drops the messages fetched from all partitions, to be fetched again.
     ///
+    /// - Parameter positions: offsets, or ``KafkaOffset/beginning`` and ``KafkaOffset/end``.
     /// - Throws: `KafkaError`; nothing is moved if one of the partitions is not assigned.
     public func seekWithoutWaiting(to positions: [KafkaPartitionOffset]) throws(KafkaError) {
         let handle = try openHandle("seek")

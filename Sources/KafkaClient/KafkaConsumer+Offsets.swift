@@ -14,44 +14,6 @@ extension KafkaConsumer {
         let handle = try openHandle("commit")
         lastCommit += 1
         let ticket = KafkaCommitTicket(number: lastCommit, inbox: inbox)
-        try commit(offsets, handle: handle, answerTo: queue, ticket)
-        commits[lastCommit] = PendingCommit(ticket: ticket, completion: completion)
-    }
-
-    /// Commits positions and waits for the broker's answer: at a stop, and before partitions are given back.
-    ///
-    /// No handler runs meanwhile.
-    ///
-    /// - Throws: `KafkaError`; with `isTimeout` it is unknown whether the positions were committed.
-    public func commitSynchronously(
-        _ offsets: [KafkaPartitionOffset],
-        timeoutMilliseconds: Int32
-    ) throws(KafkaError) {
-        let handle = try openHandle("commit")
-        // A queue of its own, since librdkafka's synchronous call has no time-out.
-        guard let answers = rd_kafka_queue_new(handle.pointer) else {
-            preconditionFailure("librdkafka makes a queue or aborts")
-        }
-        defer { rd_kafka_queue_destroy(answers) }
-        let ticket = KafkaCommitTicket(number: 0, inbox: nil)
-        try commit(offsets, handle: handle, answerTo: answers, ticket)
-        let deadline = ContinuousClock.now.advanced(by: .milliseconds(timeoutMilliseconds))
-        while ticket.answer == nil {
-            let left = ContinuousClock.now.duration(to: deadline)
-            guard left > .zero else {
-                throw KafkaError(RD_KAFKA_RESP_ERR__TIMED_OUT, "commit within \(timeoutMilliseconds) ms")
-            }
-            rd_kafka_queue_poll_callback(answers, Int32(clamping: left.milliseconds + 1))
-        }
-        if let failure = ticket.answer ?? nil { throw failure }
-    }
-
-    private func commit(
-        _ offsets: [KafkaPartitionOffset],
-        handle: KafkaHandle,
-        answerTo queue: OpaquePointer,
-        _ ticket: KafkaCommitTicket
-    ) throws(KafkaError) {
         let list = KafkaPartitionList(offsets)
         let code = rd_kafka_commit_queue(
             handle.pointer,
@@ -61,6 +23,7 @@ extension KafkaConsumer {
             Unmanaged.passUnretained(ticket).toOpaque()
         )
         guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw KafkaError(code, "commit") }
+        commits[lastCommit] = PendingCommit(ticket: ticket, completion: completion)
     }
 
     /// The group's committed positions and their metadata, in the order asked for; ``KafkaOffset/none`` where
@@ -175,12 +138,6 @@ extension KafkaConsumer {
             },
             completion: completion
         )
-    }
-}
-
-extension Duration {
-    fileprivate var milliseconds: Int64 {
-        components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
     }
 }
 

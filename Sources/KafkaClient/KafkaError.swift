@@ -25,7 +25,7 @@ extension KafkaError {
     public var isPartitionEnd: Bool { code == RD_KAFKA_RESP_ERR__PARTITION_EOF.rawValue }
     /// The position does not exist (any more), or there is none, and `auto.offset.reset` is `error`.
     ///
-    /// The partition stands still until ``KafkaConsumer/seek(to:timeoutMilliseconds:)`` gives it a position.
+    /// The partition stands still until ``KafkaConsumer/seekWithoutWaiting(to:)`` gives it a position.
     public var isOffsetOutOfRange: Bool {
         code == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET.rawValue
             || code == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE.rawValue
@@ -39,11 +39,6 @@ extension KafkaError {
     }
     /// A property is unknown or has a forbidden value.
     public var isConfiguration: Bool { code == RD_KAFKA_RESP_ERR__INVALID_ARG.rawValue }
-    /// No answer in time.
-    public var isTimeout: Bool {
-        code == RD_KAFKA_RESP_ERR__TIMED_OUT.rawValue || code == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT.rawValue
-            || code == RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT.rawValue
-    }
     /// The broker does not know this kind of request, or no broker serves it; asking again does not help.
     public var isUnsupported: Bool {
         code == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE.rawValue

@@ -84,8 +84,8 @@ extension KafkaInbox {
         // The opaque of a commit is not the inbox: see `KafkaCommitTicket`.
         guard let opaque else { return }
         let ticket = Unmanaged<KafkaCommitTicket>.fromOpaque(opaque).takeUnretainedValue()
-        ticket.answer = .some(KafkaPartitionList.failure(code, in: partitions, "commit"))
-        ticket.inbox?.reports.append(.committed(number: ticket.number, ticket.answer ?? nil))
+        let failure = KafkaPartitionList.failure(code, in: partitions, "commit")
+        ticket.inbox.reports.append(.committed(number: ticket.number, failure))
     }
 
     static let onDelivery:
@@ -142,12 +142,9 @@ extension KafkaInbox {
 /// librdkafka calls back once, or never when the queue is gone; so the owner keeps the ticket, librdkafka does not.
 final class KafkaCommitTicket {
     let number: UInt
-    /// Nil when the owner waits for `answer` itself.
-    let inbox: KafkaInbox?
-    /// Outer nil: none yet. Inner nil: committed.
-    var answer: KafkaError??
+    let inbox: KafkaInbox
 
-    init(number: UInt, inbox: KafkaInbox?) {
+    init(number: UInt, inbox: KafkaInbox) {
         self.number = number
         self.inbox = inbox
     }

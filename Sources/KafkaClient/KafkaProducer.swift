@@ -134,7 +134,7 @@ public final class KafkaProducer {
 
     /// Sends queued messages without lingering and waits until all are reported on.
     ///
-    /// - Throws: `KafkaError` (`isTimeout`) if some were not, within `timeoutMilliseconds`.
+    /// - Throws: `KafkaError` if some were not, within `timeoutMilliseconds`.
     public func flush(timeoutMilliseconds: Int32) throws(KafkaError) {
         guard let handle else { return }
         let code = rd_kafka_flush(handle.pointer, timeoutMilliseconds)

@@ -195,7 +195,7 @@ struct KafkaConsumerTests {
         #expect(received.errors.first?.message.contains("\(broker.topic)[0]") == true)
         try consumer.pause([broker.places[1]])
         let low = try consumer.watermarks(of: broker.places[0], timeoutMilliseconds: 10_000).low
-        try consumer.seek(to: [KafkaPartitionOffset(broker.places[0], offset: low)], timeoutMilliseconds: 10_000)
+        try consumer.seekWithoutWaiting(to: [KafkaPartitionOffset(broker.places[0], offset: low)])
         try broker.fill(10..<12, partition: 1)
         serve(consumer, until: { received.numbers.count >= 16 }, take: { received.take($0) })
         #expect(received.offsets[0] == Array(0..<10))
@@ -204,29 +204,6 @@ struct KafkaConsumerTests {
         serve(consumer, until: { received.numbers.count >= 18 }, take: { received.take($0) })
         #expect(received.offsets[1] == Array(4..<12))
         #expect(received.offsets[2] == nil)
-    }
-
-    @Test("A seek moves a partition that runs, back and forth", arguments: BrokerKind.allCases)
-    func seek(kind: BrokerKind) throws {
-        let broker = try TestBroker(kind)
-        defer { broker.close() }
-        try broker.fill(0..<100)
-        let consumer = try broker.consumer()
-        defer { consumer.close() }
-        var received = Received()
-        serve(consumer, max: 10, until: { received.numbers.count >= 10 }, take: { received.take($0) })
-        for target in [50, 5, 90] as [Int64] {
-            try consumer.seek(to: [KafkaPartitionOffset(broker.places[0], offset: target)], timeoutMilliseconds: 10_000)
-            received = Received()
-            serve(consumer, max: 10, until: { !received.numbers.isEmpty }, take: { received.take($0) })
-            #expect(received.numbers.first == Int(target))
-        }
-        #expect(throws: KafkaError.self) {
-            try consumer.seek(
-                to: [KafkaPartitionOffset(topic: broker.topic, partition: 77, offset: 0)],
-                timeoutMilliseconds: 10_000
-            )
-        }
     }
 
     @Test(
