@@ -109,11 +109,6 @@ public final class HTTP2ClientSession {
     /// The number of streams that the server allows to be open at present.
     public var maxConcurrentStreams: Int { engine.peerMaxConcurrentStreams }
 
-    /// The number of streams that can be opened now. Also 0 when the session is ending.
-    public var availableStreams: Int {
-        acceptsStreams ? max(0, maxConcurrentStreams - openStreams) : 0
-    }
-
     /// False: no stream will be opened on this session any more; see ``HTTP2OpenRefusal/sessionIsEnding``.
     public var acceptsStreams: Bool { engine.acceptsStreams }
 

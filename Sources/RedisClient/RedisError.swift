@@ -19,14 +19,6 @@ public enum RedisError: Error, Sendable, Equatable {
     /// The connection was closed by its owner before the command was sent: it definitely did not run.
     case closed
 
-    /// It is unknown whether the command ran.
-    public var mayHaveExecuted: Bool {
-        switch self {
-        case .maybeExecuted, .timeout: true
-        case .notSent, .server, .closed: false
-        }
-    }
-
     /// The server has no room for one more connection. It says so in place of the first answer, and closes: later there
     /// may be room.
     ///

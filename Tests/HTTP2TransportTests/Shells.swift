@@ -13,28 +13,28 @@ final class ServerShell: ChannelInboundHandler {
     private var output = ByteBuffer()
 
     func channelActive(context: ChannelHandlerContext) {
-        self.flush(context)
+        flush(context)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        self.session.receive(self.unwrapInboundIn(data), now: .now())
-        while let event = self.session.nextEvent() {
+        session.receive(unwrapInboundIn(data), now: .now())
+        while let event = session.nextEvent() {
             guard case .request(let stream, let message) = event else { continue }
-            self.session.respond(to: stream, status: 200, self.fields, body: message.body)
+            session.respond(to: stream, status: 200, fields, body: message.body)
         }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        self.flush(context)
+        flush(context)
     }
 
     private func flush(_ context: ChannelHandlerContext) {
-        self.session.takeOutput(into: &self.output)
-        if self.output.readableBytes > 0 {
-            context.writeAndFlush(self.wrapOutboundOut(self.output), promise: nil)
-            self.output.clear()
+        session.takeOutput(into: &output)
+        if output.readableBytes > 0 {
+            context.writeAndFlush(wrapOutboundOut(output), promise: nil)
+            output.clear()
         }
-        if self.session.isFinished { context.close(promise: nil) }
+        if session.isFinished { context.close(promise: nil) }
     }
 }
 
@@ -66,48 +66,55 @@ final class ClientShell: ChannelInboundHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard let handshake = event as? TLSHandshakeCompleted else { return }
-        self.result.applicationProtocol = handshake.applicationProtocol
-        self.flush(context)
+        result.applicationProtocol = handshake.applicationProtocol
+        flush(context)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        self.session.receive(self.unwrapInboundIn(data), now: .now())
-        while let event = self.session.nextEvent() {
+        session.receive(unwrapInboundIn(data), now: .now())
+        while let event = session.nextEvent() {
             switch event {
             case .response(_, let tag, let status, let message):
-                self.result.statuses[tag] = status
-                self.result.bodies.insert(String(buffer: message.body))
+                result.statuses[tag] = status
+                result.bodies.insert(String(buffer: message.body))
             case .closed:
-                self.closed += 1
+                closed += 1
             case .settings, .goAway, .pong, .failed:
                 break
             }
         }
-        self.sendMore()
-        if self.closed == self.count { self.done.succeed(self.result) }
-        self.flush(context)
+        sendMore()
+        if closed == count { done.succeed(result) }
+        flush(context)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        self.done.fail(error)
+        done.fail(error)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        self.done.fail(ChannelError.eof)
+        done.fail(ChannelError.eof)
     }
 
     private func sendMore() {
-        while self.sent < self.count, self.session.availableStreams > 0 {
-            let opened = try? self.session.openStream(.request(path: "/"), body: self.body, tag: self.sent)
+        while sent < count, session.availableStreams > 0 {
+            let opened = try? session.openStream(.request(path: "/"), body: body, tag: sent)
             guard opened != nil else { return }
-            self.sent += 1
-            self.result.largestNumberOfStreams = max(self.result.largestNumberOfStreams, self.session.openStreams)
+            sent += 1
+            result.largestNumberOfStreams = max(result.largestNumberOfStreams, session.openStreams)
         }
     }
 
     private func flush(_ context: ChannelHandlerContext) {
         var output = ByteBuffer()
-        self.session.takeOutput(into: &output)
-        if output.readableBytes > 0 { context.writeAndFlush(self.wrapOutboundOut(output), promise: nil) }
+        session.takeOutput(into: &output)
+        if output.readableBytes > 0 { context.writeAndFlush(wrapOutboundOut(output), promise: nil) }
+    }
+}
+
+extension HTTP2ClientSession {
+    /// The number of streams that can be opened now. Also 0 when the session is ending.
+    var availableStreams: Int {
+        acceptsStreams ? max(0, maxConcurrentStreams - openStreams) : 0
     }
 }

@@ -61,7 +61,6 @@ final class StreamProbe {
     var isDrained: Bool { queue.isDrained }
     var capacity: Int { queue.capacity }
     var settledEnd: UInt64 { queue.settledEnd }
-    var oldestSentAt: MonotonicTime? { queue.oldestSentAt }
     var wakesAt: MonotonicTime? { queue.wakesAt }
     var needsOwnConnections: Bool { queue.needsOwnConnections }
     var barrier: UInt64 { queue.barrier }

@@ -174,20 +174,6 @@ import Testing
         #expect(probe.hasPassed(barrier) && !probe.hasPassed(probe.barrier))
     }
 
-    @Test("The oldest in flight is the one sent first")
-    func oldest() {
-        let probe = StreamProbe()
-        probe.publish(2)
-        #expect(probe.oldestSentAt == nil)
-        probe.send(1)
-        let first = probe.now
-        probe.pass(.seconds(1))
-        probe.send()
-        #expect(probe.oldestSentAt == first)
-        probe.answer(0)
-        #expect(probe.oldestSentAt == probe.now)
-    }
-
     // MARK: Memory
 
     @Test("Memory is used again: a million notifications need no more than are there at once")

@@ -69,9 +69,6 @@ public struct StreamQueue: ~Copyable {
     /// Every notification has its outcome.
     public var isDrained: Bool { slab.count == unreleased }
 
-    /// The time of sending of the oldest request in flight; nil: none is.
-    public var oldestSentAt: MonotonicTime? { inFlight.first.map { slab.entries[$0].time } }
-
     /// The next time at which a notification wants its next attempt; nil: none waits for a time.
     public var wakesAt: MonotonicTime? { sleepers.wakesAt }
 
