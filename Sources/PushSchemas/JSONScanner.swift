@@ -132,9 +132,15 @@ struct JSONScanner {
     /// Reads `u` and four hexadecimal digits.
     private mutating func readUnit() throws(Fault) -> UInt32 {
         position += 1
-        guard position + 4 <= bytes.count,
-            let unit = UInt32(String(decoding: bytes[position..<position + 4], as: UTF8.self), radix: 16)
-        else { throw fault("an escape has no four hexadecimal digits") }
+        guard position + 4 <= bytes.count else { throw fault("an escape has no four hexadecimal digits") }
+        var unit: UInt32 = 0
+        // Not by the number's text: an integer's may have a sign.
+        for byte in bytes[position..<position + 4] {
+            guard let digit = Character(UnicodeScalar(byte)).hexDigitValue else {
+                throw fault("an escape has no four hexadecimal digits")
+            }
+            unit = unit << 4 | UInt32(digit)
+        }
         position += 4
         return unit
     }

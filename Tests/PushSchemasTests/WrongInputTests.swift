@@ -97,6 +97,9 @@ import Testing
             (#"{"payloadJson":"{}"} x"#, "no JSON at byte 21: there is more behind the end"),
             ("{\"payloadJson\":\"a\nb\"}", "no JSON at byte 17: a text has a raw control character"),
             (#"{"payloadJson":"{}",}"#, "no JSON at byte 20: a key in quotes is missing"),
+            (#"{"payloadJson":"\u+123"}"#, "no JSON at byte 18: an escape has no four hexadecimal digits"),
+            (#"{"payloadJson":"\u-000"}"#, "no JSON at byte 18: an escape has no four hexadecimal digits"),
+            (#"{"payloadJson":"\ud83d\u+e00"}"#, "no JSON at byte 24: an escape has no four hexadecimal digits"),
         ]
     )
     func wrong(json: String, words: String) {
