@@ -28,7 +28,7 @@ struct MessageBuffer {
     /// Room for `more` bytes, whose beginning is returned; they count as written.
     private mutating func grow(by more: Int) -> UnsafeMutableRawPointer {
         let end = count + more
-        if end > self.capacity {
+        if end > capacity {
             let capacity = max(end, self.capacity * 2, 256)
             let grown = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
             if let start = self.start {

@@ -12,7 +12,7 @@ final class ProtocolSelection: @unchecked Sendable {
 
     init(_ protocols: [String], refusesOthers: Bool) {
         let bytes = Self.wireForm(of: protocols)
-        self.list = .allocate(capacity: bytes.count)
+        list = .allocate(capacity: bytes.count)
         _ = list.initialize(from: bytes)
         self.refusesOthers = refusesOthers
     }

@@ -55,45 +55,45 @@ final class SessionPair {
 
     /// Carries bytes both ways until both are silent, at most `chunkBytes` at once.
     func pump(chunkBytes: Int = .max) {
-        while self.carryToServer(chunkBytes) || self.carryToClient(chunkBytes) {}
+        while carryToServer(chunkBytes) || carryToClient(chunkBytes) {}
     }
 
     func carryToServer(_ chunkBytes: Int = .max) -> Bool {
         var bytes = ByteBuffer()
-        self.client.takeOutput(into: &bytes)
-        return Self.forEachChunk(of: bytes, chunkBytes) { self.sendToServer($0) }
+        client.takeOutput(into: &bytes)
+        return Self.forEachChunk(of: bytes, chunkBytes) { sendToServer($0) }
     }
 
     func carryToClient(_ chunkBytes: Int = .max) -> Bool {
         var bytes = ByteBuffer()
-        self.server.takeOutput(into: &bytes)
-        return Self.forEachChunk(of: bytes, chunkBytes) { self.sendToClient($0) }
+        server.takeOutput(into: &bytes)
+        return Self.forEachChunk(of: bytes, chunkBytes) { sendToClient($0) }
     }
 
     func sendToServer(_ bytes: ByteBuffer) {
-        self.server.receive(bytes, now: self.now)
-        while let event = self.server.nextEvent() { self.note(event) }
+        server.receive(bytes, now: now)
+        while let event = server.nextEvent() { note(event) }
     }
 
     func sendToClient(_ bytes: ByteBuffer) {
-        self.client.receive(bytes, now: self.now)
-        self.takeClientEvents()
+        client.receive(bytes, now: now)
+        takeClientEvents()
     }
 
     /// Events that a call of the client's own has caused.
     func takeClientEvents() {
-        while let event = self.client.nextEvent() { self.note(event) }
+        while let event = client.nextEvent() { note(event) }
     }
 
     func forget() {
-        self.clientSaw = []
-        self.serverSaw = []
+        clientSaw = []
+        serverSaw = []
     }
 
     /// Opens a stream; the path names the tag.
     @discardableResult
     func open(_ tag: UInt64, body: ByteBuffer = ByteBuffer(string: "{}")) throws(HTTP2OpenRefusal) -> HTTP2StreamID {
-        try self.client.openStream(.request(path: "/\(tag)"), body: body, tag: tag)
+        try client.openStream(.request(path: "/\(tag)"), body: body, tag: tag)
     }
 
     private static func forEachChunk(of bytes: ByteBuffer, _ chunkBytes: Int, _ body: (ByteBuffer) -> Void) -> Bool {
@@ -108,42 +108,42 @@ final class SessionPair {
     private func note(_ event: HTTP2ServerEvent) {
         switch event {
         case .settings:
-            self.serverSaw.append(.settings)
+            serverSaw.append(.settings)
         case .request(let stream, let message):
             let path = message.value(of: ":path") ?? ""
-            self.serverSaw.append(.request(id: stream.rawValue, path: path, body: String(buffer: message.body)))
-            self.onRequest(self.server, stream, message)
+            serverSaw.append(.request(id: stream.rawValue, path: path, body: String(buffer: message.body)))
+            onRequest(server, stream, message)
         case .closed(let stream, let code):
-            self.serverSaw.append(.closed(id: stream.rawValue, code))
+            serverSaw.append(.closed(id: stream.rawValue, code))
         case .goAway(let code, let debugData):
-            self.serverSaw.append(.goAway(code, debugData: String(decoding: debugData, as: UTF8.self)))
+            serverSaw.append(.goAway(code, debugData: String(decoding: debugData, as: UTF8.self)))
         case .pong(let number):
-            self.serverSaw.append(.pong(number))
+            serverSaw.append(.pong(number))
         case .failed:
-            if let failure = self.server.failure { self.serverSaw.append(.failed(failure)) }
+            if let failure = server.failure { serverSaw.append(.failed(failure)) }
         }
     }
 
     private func note(_ event: HTTP2ClientEvent) {
         switch event {
         case .settings:
-            self.clientSaw.append(.settings)
+            clientSaw.append(.settings)
         case .response(_, let tag, let status, let message):
             var fields: [String] = []
             message.forEachField { name, value in
                 fields.append("\(String(decoding: name, as: UTF8.self)): \(String(decoding: value, as: UTF8.self))")
             }
             let body = String(buffer: message.body)
-            self.clientSaw.append(.response(tag: tag, status: status, fields: fields, body: body))
+            clientSaw.append(.response(tag: tag, status: status, fields: fields, body: body))
         case .closed(_, let tag, let code):
-            self.clientSaw.append(.closed(tag: tag, code))
+            clientSaw.append(.closed(tag: tag, code))
         case .goAway(let last, let code, let debugData):
             let text = String(decoding: debugData, as: UTF8.self)
-            self.clientSaw.append(.goAway(last: last.rawValue, code, debugData: text))
+            clientSaw.append(.goAway(last: last.rawValue, code, debugData: text))
         case .pong(let number):
-            self.clientSaw.append(.pong(number))
+            clientSaw.append(.pong(number))
         case .failed:
-            if let failure = self.client.failure { self.clientSaw.append(.failed(failure)) }
+            if let failure = client.failure { clientSaw.append(.failed(failure)) }
         }
     }
 }
@@ -163,18 +163,18 @@ extension HTTP2Fields {
 extension [ClientSeen] {
     /// Tags in the order of their answers, with the status.
     var answers: [UInt64: Int] {
-        self.reduce(into: [:]) { if case .response(let tag, let status, _, _) = $1 { $0[tag] = status } }
+        reduce(into: [:]) { if case .response(let tag, let status, _, _) = $1 { $0[tag] = status } }
     }
 
     /// Reasons for the end of each stream.
     var ends: [UInt64: HTTP2ErrorCode] {
-        self.reduce(into: [:]) { if case .closed(let tag, let code) = $1 { $0[tag] = code } }
+        reduce(into: [:]) { if case .closed(let tag, let code) = $1 { $0[tag] = code } }
     }
 }
 
 extension [ServerSeen] {
     var paths: [String] {
-        self.compactMap { if case .request(_, let path, _) = $0 { path } else { nil } }
+        compactMap { if case .request(_, let path, _) = $0 { path } else { nil } }
     }
 }
 

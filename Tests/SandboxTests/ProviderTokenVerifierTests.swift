@@ -66,12 +66,12 @@ import Testing
 
     @Test("A token of another key, team or signature is invalid, also when a good one came before")
     func invalid() throws {
-        let good = try self.header()
+        let good = try header()
         #expect(verify(good) == .success(ProviderToken(key: id, issuedAt: Self.now)))
         let otherKey = try #require(ProviderKeyID(team: id.team, key: "OTHER"))
         let otherTeam = try #require(ProviderKeyID(team: "OTHER", key: id.key))
         let bad = [
-            try self.header(id: otherKey), try self.header(id: otherTeam), try self.header(key: .generate()),
+            try header(id: otherKey), try header(id: otherTeam), try header(key: .generate()),
             "bearer x", "bearer ..", good + "A", String(good.dropLast(3)),
         ]
         for header in bad { #expect(verify(header) == .failure(.invalidProviderToken)) }
@@ -90,8 +90,8 @@ import Testing
     @Test("A key of the other environment is named as such")
     func environment() throws {
         verifier = ProviderTokenVerifier(keys: [.init(id: id, publicKey: try key.publicKey, isOfEnvironment: false)])
-        #expect(verify(try self.header()) == .failure(.badEnvironmentKeyID))
-        #expect(verify(try self.header(key: .generate())) == .failure(.invalidProviderToken))
+        #expect(verify(try header()) == .failure(.badEnvironmentKeyID))
+        #expect(verify(try header(key: .generate())) == .failure(.invalidProviderToken))
     }
 }
 

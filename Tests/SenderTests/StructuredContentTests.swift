@@ -131,9 +131,9 @@ struct StructuredContentTests {
     @Test("What only wakes the app goes with priority 5, over both transports")
     func priority() throws {
         for priority in [0, 10] as [UInt32] {
-            let binary = try self.batch(IntakeBench(.binary), priority: priority) { $0.contentAvailable = true }
+            let binary = try batch(IntakeBench(.binary), priority: priority) { $0.contentAvailable = true }
             #expect(binary?.records.first?.priority == .powerSaving)
-            let fields = try self.batch(IntakeBench(), priority: priority) { $0.contentAvailable = true }
+            let fields = try batch(IntakeBench(), priority: priority) { $0.contentAvailable = true }
             #expect(fields?.records.first?.provider?.priority == .powerSaving)
             #expect(fields?.records.first?.provider?.pushType == .background)
         }

@@ -66,7 +66,7 @@ private final class CloseAtFirstRead: ChannelInboundHandler, Sendable {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        context.writeAndFlush(NIOAny(ByteBuffer(string: self.farewell)), promise: nil)
+        context.writeAndFlush(NIOAny(ByteBuffer(string: farewell)), promise: nil)
         context.close(promise: nil)
     }
 }

@@ -5,26 +5,26 @@ import Testing
 
 struct DevelopmentPKITests {
     let directory = TemporaryDirectory()
-    var path: String { "\(self.directory.path)/deep/pki" }
+    var path: String { "\(directory.path)/deep/pki" }
 
     func contents() throws -> [String: Data] {
         var files: [String: Data] = [:]
-        for name in try FileManager.default.contentsOfDirectory(atPath: self.path) {
-            files[name] = FileManager.default.contents(atPath: "\(self.path)/\(name)")
+        for name in try FileManager.default.contentsOfDirectory(atPath: path) {
+            files[name] = FileManager.default.contents(atPath: "\(path)/\(name)")
         }
         return files
     }
 
     @Test("All files are written, secrets for their owner only, and they work together")
     func firstTime() throws {
-        let pki = try writeDevelopmentPKI(directory: self.path, topics: ["com.example.news", "com.example.chat"])
+        let pki = try writeDevelopmentPKI(directory: path, topics: ["com.example.news", "com.example.chat"])
         let names: Set = [
             "ca.pem", "ca.key", "server.pem", "token.key", "com.example.news.pem", "com.example.news.p12",
             "com.example.chat.pem", "com.example.chat.p12",
         ]
-        #expect(try Set(self.contents().keys) == names)
+        #expect(try Set(contents().keys) == names)
         for name in names {
-            let attributes = try FileManager.default.attributesOfItem(atPath: "\(self.path)/\(name)")
+            let attributes = try FileManager.default.attributesOfItem(atPath: "\(path)/\(name)")
             #expect(attributes[.posixPermissions] as? Int == (name == "ca.pem" ? 0o644 : 0o600), "\(name)")
         }
 
@@ -51,10 +51,10 @@ struct DevelopmentPKITests {
 
     @Test("A second run keeps every file and adds the new topics under the same authority")
     func secondTime() throws {
-        try writeDevelopmentPKI(directory: self.path, topics: ["a.b"])
-        let before = try self.contents()
-        let pki = try writeDevelopmentPKI(directory: self.path, topics: ["a.b", "c.d"])
-        let after = try self.contents()
+        try writeDevelopmentPKI(directory: path, topics: ["a.b"])
+        let before = try contents()
+        let pki = try writeDevelopmentPKI(directory: path, topics: ["a.b", "c.d"])
+        let after = try contents()
         for (name, data) in before {
             #expect(after[name] == data, "\(name)")
         }
@@ -65,10 +65,10 @@ struct DevelopmentPKITests {
 
     @Test("One form of a topic's certificate that is missing is made from the other", arguments: ["pem", "p12"])
     func missingForm(suffix: String) throws {
-        let pki = try writeDevelopmentPKI(directory: self.path, topics: ["a.b"])
+        let pki = try writeDevelopmentPKI(directory: path, topics: ["a.b"])
         let before = try TLSIdentity(pemFile: pki.pemFile(bundleID: "a.b")).certificate
-        try FileManager.default.removeItem(atPath: "\(self.path)/a.b.\(suffix)")
-        try writeDevelopmentPKI(directory: self.path, topics: ["a.b"])
+        try FileManager.default.removeItem(atPath: "\(path)/a.b.\(suffix)")
+        try writeDevelopmentPKI(directory: path, topics: ["a.b"])
         #expect(try TLSIdentity(pemFile: pki.pemFile(bundleID: "a.b")).certificate == before)
         #expect(
             try TLSIdentity(pkcs12File: pki.pkcs12File(bundleID: "a.b"), passphrase: "belfry").certificate == before
@@ -78,15 +78,15 @@ struct DevelopmentPKITests {
     @Test("A bad topic is named before anything is written", arguments: ["ca", "server", "device-0", "a/b", ""])
     func badTopic(topic: String) {
         let error = #expect(throws: TLSConfigurationError.self) {
-            try writeDevelopmentPKI(directory: self.path, topics: ["a.b", topic])
+            try writeDevelopmentPKI(directory: path, topics: ["a.b", topic])
         }
         #expect(error?.reason == .invalidName(topic))
-        #expect(!FileManager.default.fileExists(atPath: self.path))
+        #expect(!FileManager.default.fileExists(atPath: path))
     }
 
     @Test("A token key that is not 64 hex digits is refused with its file")
     func badTokenKey() throws {
-        let pki = try writeDevelopmentPKI(directory: self.path, topics: [])
+        let pki = try writeDevelopmentPKI(directory: path, topics: [])
         for text in ["", "00", String(repeating: "g", count: 64), String(repeating: "0", count: 65)] {
             try Data(text.utf8).write(to: URL(fileURLWithPath: pki.tokenKeyFile))
             let error = #expect(throws: TLSConfigurationError.self) { try pki.tokenKey() }
@@ -96,11 +96,11 @@ struct DevelopmentPKITests {
 
     @Test("A directory that cannot be made is named")
     func unwritable() throws {
-        try Data().write(to: URL(fileURLWithPath: "\(self.directory.path)/deep"))
+        try Data().write(to: URL(fileURLWithPath: "\(directory.path)/deep"))
         let error = #expect(throws: TLSConfigurationError.self) {
-            try writeDevelopmentPKI(directory: self.path, topics: [])
+            try writeDevelopmentPKI(directory: path, topics: [])
         }
         #expect(error?.reason == .unwritable("Not a directory"))
-        #expect(error?.file == self.path)
+        #expect(error?.file == path)
     }
 }

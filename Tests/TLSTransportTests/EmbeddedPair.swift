@@ -17,30 +17,30 @@ final class EmbeddedPair {
         serverScript: Recorder.Script = .init(),
         serverName: String = "localhost"
     ) throws {
-        self.clientRecorder = Recorder(clientScript)
-        self.serverRecorder = Recorder(serverScript)
-        try self.client.pipeline.syncOperations.addHandlers(
+        clientRecorder = Recorder(clientScript)
+        serverRecorder = Recorder(serverScript)
+        try client.pipeline.syncOperations.addHandlers(
             TLSHandler(context: clientContext, serverName: serverName),
-            self.clientRecorder
+            clientRecorder
         )
-        try self.server.pipeline.syncOperations.addHandlers(
+        try server.pipeline.syncOperations.addHandlers(
             TLSHandler(context: serverContext, serverName: nil),
-            self.serverRecorder
+            serverRecorder
         )
     }
 
     func connect() throws {
         let address = try SocketAddress(ipAddress: "127.0.0.1", port: 1)
-        self.client.connect(to: address, promise: nil)
-        self.server.connect(to: address, promise: nil)
+        client.connect(to: address, promise: nil)
+        server.connect(to: address, promise: nil)
     }
 
     /// Carries bytes both ways until both are silent, at most `chunkBytes` at once.
     func pump(chunkBytes: Int = .max) throws {
         var moved = true
         while moved {
-            moved = try Self.carry(from: self.client, to: self.server, chunkBytes)
-            moved = try Self.carry(from: self.server, to: self.client, chunkBytes) || moved
+            moved = try Self.carry(from: client, to: server, chunkBytes)
+            moved = try Self.carry(from: server, to: client, chunkBytes) || moved
         }
     }
 

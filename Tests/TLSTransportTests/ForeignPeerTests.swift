@@ -12,7 +12,7 @@ struct ForeignPeerTests {
 
     @Test("Our client talks to openssl s_server, with certificates on both sides", arguments: ["-tls1_2", "-tls1_3"])
     func foreignServer(version: String) async throws {
-        let pki = try writeDevelopmentPKI(directory: self.directory.path, topics: ["a.b"])
+        let pki = try writeDevelopmentPKI(directory: directory.path, topics: ["a.b"])
         let process = try ChildProcess(
             "openssl s_server",
             executable: "/usr/bin/env",
@@ -44,7 +44,7 @@ struct ForeignPeerTests {
 
     @Test("OpenSSL s_client talks to our server, which knows it by its certificate", arguments: ["-tls1_2", "-tls1_3"])
     func foreignClient(version: String) async throws {
-        let pki = try writeDevelopmentPKI(directory: self.directory.path, topics: ["a.b"])
+        let pki = try writeDevelopmentPKI(directory: directory.path, topics: ["a.b"])
         let ended = Loopback.group.any().makePromise(of: [Seen].self)
         let listener = try await Loopback(
             client: .testClient(),

@@ -6,12 +6,12 @@ final class TemporaryDirectory: Sendable {
     let path: String
 
     init() {
-        self.path = NSTemporaryDirectory() + "tls-\(UUID().uuidString)"
-        try? FileManager.default.createDirectory(atPath: self.path, withIntermediateDirectories: true)
+        path = NSTemporaryDirectory() + "tls-\(UUID().uuidString)"
+        try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
 
     deinit {
-        try? FileManager.default.removeItem(atPath: self.path)
+        try? FileManager.default.removeItem(atPath: path)
     }
 }
 
@@ -25,14 +25,14 @@ enum ForeignProcess {
 
     /// The `openssl` command.
     static func openssl(_ arguments: String..., input: String = "") throws -> Result {
-        try self.run("/usr/bin/env", ["openssl"] + arguments, input: input)
+        try run("/usr/bin/env", ["openssl"] + arguments, input: input)
     }
 
     /// The Python with the test packages: `BELFRY_TEST_PYTHON`.
     static func python(_ arguments: String...) throws -> Result {
         let interpreter = ProcessInfo.processInfo.environment["BELFRY_TEST_PYTHON"]
         guard let interpreter else { throw MissingVariable(name: "BELFRY_TEST_PYTHON") }
-        return try self.run(interpreter, arguments, input: "")
+        return try run(interpreter, arguments, input: "")
     }
 
     struct MissingVariable: Error {

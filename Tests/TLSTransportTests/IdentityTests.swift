@@ -8,7 +8,7 @@ struct IdentityTests {
     let directory = TemporaryDirectory()
 
     func file(_ name: String, _ bytes: [UInt8]) throws -> String {
-        let path = "\(self.directory.path)/\(name)"
+        let path = "\(directory.path)/\(name)"
         try Data(bytes).write(to: URL(fileURLWithPath: path))
         return path
     }
@@ -56,7 +56,7 @@ struct IdentityTests {
                 .keyDoesNotMatchCertificate
             ),
         ] {
-            let path = try self.file(name, bytes)
+            let path = try file(name, bytes)
             let error = #expect(throws: TLSConfigurationError.self) { try TLSIdentity(pemFile: path) }
             #expect(error?.reason == reason, "\(name)")
             #expect(error?.file == path)
@@ -71,7 +71,7 @@ struct IdentityTests {
 
     @Test("A missing file is named with the system's reason")
     func missingFile() {
-        let path = "\(self.directory.path)/absent.pem"
+        let path = "\(directory.path)/absent.pem"
         for body in [{ _ = try TLSIdentity(pemFile: path) }, { _ = try TLSTrust.file(path).loadRoots() }] {
             let error = #expect(throws: TLSConfigurationError.self, performing: body)
             #expect(error?.reason == .unreadable("No such file or directory"))
@@ -81,7 +81,7 @@ struct IdentityTests {
 
     @Test("A trust file without a certificate is refused, not taken for an empty trust")
     func emptyTrust() throws {
-        let path = try self.file("roots.pem", Array("# none\n".utf8))
+        let path = try file("roots.pem", Array("# none\n".utf8))
         let error = #expect(throws: TLSConfigurationError.self) { try TLSContext(client: nil, trust: .file(path)) }
         #expect(error?.reason == .noCertificate)
         #expect(error?.file == path)
@@ -89,7 +89,7 @@ struct IdentityTests {
 
     @Test("An encrypted key needs its passphrase; nobody is asked on a terminal")
     func encryptedKey() throws {
-        let plain = try self.file("plain.pem", TestPKI.client.pem())
+        let plain = try file("plain.pem", TestPKI.client.pem())
         let key = try ForeignProcess.openssl("pkcs8", "-topk8", "-in", plain, "-passout", "pass:geheim").output
         let text = String(decoding: try TestPKI.client.pem(), as: UTF8.self)
         let start = try #require(text.range(of: "-----BEGIN PRIVATE KEY-----"))
@@ -107,7 +107,7 @@ struct IdentityTests {
 
     @Test("A wrong PKCS#12 passphrase is told apart from a file that is none")
     func pkcs12Errors() throws {
-        let path = try self.file("client.p12", TestPKI.client.pkcs12(passphrase: "belfry"))
+        let path = try file("client.p12", TestPKI.client.pkcs12(passphrase: "belfry"))
         for passphrase in ["", "Belfry", "belfry "] {
             let error = #expect(throws: TLSConfigurationError.self) {
                 try TLSIdentity(pkcs12File: path, passphrase: passphrase)
@@ -116,7 +116,7 @@ struct IdentityTests {
                 error == TLSConfigurationError(.wrongPassphrase, file: path, openSSLErrors: error?.openSSLErrors ?? [])
             )
         }
-        let noise = try self.file("noise.p12", Array("hello".utf8))
+        let noise = try file("noise.p12", Array("hello".utf8))
         let error = #expect(throws: TLSConfigurationError.self) {
             try TLSIdentity(pkcs12File: noise, passphrase: "belfry")
         }
@@ -125,8 +125,8 @@ struct IdentityTests {
 
     @Test("Old keychain exports (RC2, triple DES) are read")
     func legacyContainer() throws {
-        let pem = try self.file("client.pem", TestPKI.client.pem())
-        let path = "\(self.directory.path)/legacy.p12"
+        let pem = try file("client.pem", TestPKI.client.pem())
+        let path = "\(directory.path)/legacy.p12"
         let export = try ForeignProcess.openssl(
             "pkcs12",
             "-export",
@@ -147,7 +147,7 @@ struct IdentityTests {
 
     @Test("Our PKCS#12 opens in OpenSSL's tool and in Python's cryptography")
     func foreignReaders() throws {
-        let path = try self.file("client.p12", TestPKI.client.pkcs12(passphrase: "belfry"))
+        let path = try file("client.p12", TestPKI.client.pkcs12(passphrase: "belfry"))
         let listing = try ForeignProcess.openssl("pkcs12", "-in", path, "-passin", "pass:belfry", "-nodes")
         #expect(String(decoding: listing.output, as: UTF8.self).contains("PRIVATE KEY"))
 
@@ -163,11 +163,11 @@ struct IdentityTests {
 
     @Test("Identities are written for their owner's eyes only, whatever stood there")
     func fileMode() throws {
-        let path = try self.file("client.pem", Array("old".utf8))
+        let path = try file("client.pem", Array("old".utf8))
         chmod(path, 0o644)
         try TestPKI.client.writePEM(to: path)
         #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
         #expect(try TLSIdentity(pemFile: path).certificate == TestPKI.client.certificate)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: self.directory.path) == ["client.pem"])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["client.pem"])
     }
 }

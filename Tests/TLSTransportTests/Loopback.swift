@@ -21,9 +21,9 @@ struct Loopback: Sendable {
 
     func run() async throws -> (client: [Seen], server: [Seen]) {
         let ended = Self.group.any().makePromise(of: [Seen].self)
-        let listener = try await self.listen(ended: ended)
+        let listener = try await listen(ended: ended)
         do {
-            let client = try await self.connect(port: listener.localAddress?.port ?? 0)
+            let client = try await connect(port: listener.localAddress?.port ?? 0)
             let server = try await ended.futureResult.get()
             try await listener.close()
             return (client, server)
@@ -37,13 +37,13 @@ struct Loopback: Sendable {
     /// A server for one connection, whose record `ended` gets.
     func listen(ended: EventLoopPromise<[Seen]>) async throws -> any Channel {
         try await ServerBootstrap(group: Self.group)
-            .childChannelOption(.allowRemoteHalfClosure, value: self.halfClosure)
-            .childChannelOption(.autoRead, value: self.autoRead)
+            .childChannelOption(.allowRemoteHalfClosure, value: halfClosure)
+            .childChannelOption(.autoRead, value: autoRead)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers(
-                        TLSHandler(context: self.server, serverName: nil, closeTimeout: self.closeTimeout),
-                        Recorder(self.serverScript, ended: ended)
+                        TLSHandler(context: server, serverName: nil, closeTimeout: closeTimeout),
+                        Recorder(serverScript, ended: ended)
                     )
                 }
             }
@@ -55,17 +55,17 @@ struct Loopback: Sendable {
         let ended = Self.group.any().makePromise(of: [Seen].self)
         do {
             _ = try await ClientBootstrap(group: Self.group)
-                .channelOption(.allowRemoteHalfClosure, value: self.halfClosure)
-                .channelOption(.autoRead, value: self.autoRead)
+                .channelOption(.allowRemoteHalfClosure, value: halfClosure)
+                .channelOption(.autoRead, value: autoRead)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
                         try channel.pipeline.syncOperations.addHandlers(
                             TLSHandler(
-                                context: self.client,
-                                serverName: self.serverName,
-                                closeTimeout: self.closeTimeout
+                                context: client,
+                                serverName: serverName,
+                                closeTimeout: closeTimeout
                             ),
-                            Recorder(self.clientScript, ended: ended)
+                            Recorder(clientScript, ended: ended)
                         )
                     }
                 }
@@ -82,14 +82,14 @@ struct Loopback: Sendable {
 extension ChannelHandlerContext {
     /// Closes the socket under the TLS handler, without a word of farewell.
     func cutSocket() {
-        guard let tls = try? self.pipeline.syncOperations.context(handlerType: TLSHandler.self) else { return }
+        guard let tls = try? pipeline.syncOperations.context(handlerType: TLSHandler.self) else { return }
         tls.close(promise: nil)
     }
 
     /// The same with a reset, which throws away what the peer has not received.
     func resetSocket() {
         // Takes effect at once on the event loop.
-        _ = (self.channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
-        self.cutSocket()
+        _ = (channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+        cutSocket()
     }
 }

@@ -9,7 +9,7 @@ struct ProviderKeyTests {
     let directory = TemporaryDirectory()
 
     func file(_ name: String, _ bytes: [UInt8]) throws -> String {
-        let path = "\(self.directory.path)/\(name)"
+        let path = "\(directory.path)/\(name)"
         try Data(bytes).write(to: URL(fileURLWithPath: path))
         return path
     }
@@ -64,7 +64,7 @@ struct ProviderKeyTests {
     @Test("A key comes back from its file, which its owner alone can read")
     func files() throws {
         let key = try ProviderKey.generate()
-        let path = "\(self.directory.path)/AuthKey_ABC123DEFG.p8"
+        let path = "\(directory.path)/AuthKey_ABC123DEFG.p8"
         try key.writePEM(to: path)
         #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
         #expect(try ProviderKey(file: path) == key)
@@ -76,7 +76,7 @@ struct ProviderKeyTests {
     func foreignTokens() throws {
         let id = try #require(ProviderKeyID(team: "DEF123GHIJ", key: "ABC123DEFG"))
         let key = try ProviderKey.generate()
-        let path = try self.file("key.p8", key.pem())
+        let path = try file("key.p8", key.pem())
         let token = ProviderToken(key: id, issuedAt: 1_437_179_036)
         let compact = try token.compact { input throws(TLSConfigurationError) in try key.signature(of: input) }
 
@@ -118,7 +118,7 @@ struct ProviderKeyTests {
             "pkcs8",
             "-topk8",
             "-in",
-            self.file("plain.p8", good),
+            file("plain.p8", good),
             "-passout",
             "pass:geheim"
         ).output
@@ -135,12 +135,12 @@ struct ProviderKeyTests {
             ("damaged", damaged, { if case .rejected = $0 { true } else { $0 == .noPrivateKey } }),
         ]
         for (name, bytes, isExpected) in cases {
-            let path = try self.file("\(name).p8", bytes)
+            let path = try file("\(name).p8", bytes)
             let error = #expect(throws: TLSConfigurationError.self) { try ProviderKey(file: path) }
             #expect(error.map { isExpected($0.reason) } == true, "\(name): \(String(describing: error))")
             #expect(error?.file == path)
         }
-        let absent = "\(self.directory.path)/absent.p8"
+        let absent = "\(directory.path)/absent.p8"
         let error = #expect(throws: TLSConfigurationError.self) { try ProviderKey(file: absent) }
         #expect(error?.reason == .unreadable("No such file or directory"))
     }
@@ -148,7 +148,7 @@ struct ProviderKeyTests {
     @Test("A public key of another kind is refused, and what is none")
     func badPublicKeys() throws {
         let rsa = try ForeignProcess.run("/usr/bin/env", ["openssl", "genpkey", "-algorithm", "RSA"], input: "").output
-        let path = try self.file("rsa.pem", rsa)
+        let path = try file("rsa.pem", rsa)
         let publicKey = try ForeignProcess.openssl("pkey", "-in", path, "-pubout").output
         let error = #expect(throws: TLSConfigurationError.self) { try ProviderPublicKey(pem: publicKey) }
         #expect(error?.reason == .notES256Key("RSA"))

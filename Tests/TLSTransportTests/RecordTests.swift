@@ -185,6 +185,6 @@ private final class Flag: @unchecked Sendable {
     private(set) var isRaised = false
 
     func raise() {
-        self.isRaised = true
+        isRaised = true
     }
 }

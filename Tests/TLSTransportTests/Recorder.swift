@@ -20,12 +20,12 @@ extension [Seen] {
     }
 
     var bytes: [UInt8] {
-        self.flatMap { if case .bytes(let bytes) = $0 { bytes } else { [UInt8]() } }
+        flatMap { if case .bytes(let bytes) = $0 { bytes } else { [UInt8]() } }
     }
 
     /// The errors, the socket's own as `nil`.
     var errors: [TLSError?] {
-        self.compactMap {
+        compactMap {
             switch $0 {
             case .error(let error): .some(error)
             case .otherError: .some(nil)
@@ -59,46 +59,46 @@ final class Recorder: ChannelInboundHandler {
     }
 
     var seen: [Seen] {
-        self.bytes.isEmpty ? self.past : self.past + [.bytes(self.bytes)]
+        bytes.isEmpty ? past : past + [.bytes(bytes)]
     }
 
     private func note(_ event: Seen) {
-        self.past = self.seen
-        self.bytes = []
-        self.past.append(event)
+        past = seen
+        bytes = []
+        past.append(event)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let buffer = self.unwrapInboundIn(data)
-        self.receivedBytes += buffer.readableBytes
-        self.bytes.append(contentsOf: buffer.readableBytesView)
-        self.script.onBytes(context, self)
+        let buffer = unwrapInboundIn(data)
+        receivedBytes += buffer.readableBytes
+        bytes.append(contentsOf: buffer.readableBytesView)
+        script.onBytes(context, self)
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if let handshake = event as? TLSHandshakeCompleted {
-            self.note(.handshake(handshake))
-            self.script.onHandshake(context, self)
+            note(.handshake(handshake))
+            script.onHandshake(context, self)
         } else if case .some(.inputClosed) = event as? ChannelEvent {
-            self.note(.inputClosed)
-            self.script.onInputClosed(context, self)
+            note(.inputClosed)
+            script.onInputClosed(context, self)
         }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if let error = error as? TLSError {
-            self.note(.error(error))
+            note(.error(error))
         } else {
-            self.note(.otherError("\(error)"))
+            note(.otherError("\(error)"))
         }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        self.note(.inactive)
-        self.ended?.succeed(self.seen)
+        note(.inactive)
+        ended?.succeed(seen)
     }
 
     func send(_ bytes: [UInt8], _ context: ChannelHandlerContext, promise: EventLoopPromise<Void>? = nil) {
-        context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: promise)
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: promise)
     }
 }

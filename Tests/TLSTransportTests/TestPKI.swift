@@ -70,7 +70,7 @@ extension TLSContext {
     /// Contexts have no upper limit of their own.
     private func limit(to version: Version) {
         let number = version == .tls12 ? TLS1_2_VERSION : TLS1_3_VERSION
-        let result = SSL_CTX_ctrl(self.pointer, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(number), nil)
+        let result = SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(number), nil)
         precondition(result == 1)
     }
 }

@@ -25,9 +25,9 @@ struct TokenCipherTests {
         var random = SeededGenerator(seed: 1)
         for _ in 0..<1000 {
             let plain = (0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }
-            let token = Self.apply(self.cipher.encrypt, plain)
+            let token = Self.apply(cipher.encrypt, plain)
             #expect(token != plain)
-            #expect(Self.apply(self.cipher.decrypt, token) == plain)
+            #expect(Self.apply(cipher.decrypt, token) == plain)
         }
     }
 
@@ -39,7 +39,7 @@ struct TokenCipherTests {
         let x1: [UInt8] = [
             0x8e, 0xa2, 0xb7, 0xca, 0x51, 0x67, 0x45, 0xbf, 0xea, 0xfc, 0x49, 0x90, 0x4b, 0x49, 0x60, 0x89,
         ]
-        let token = Self.apply(self.cipher.encrypt, plain + x1)
+        let token = Self.apply(cipher.encrypt, plain + x1)
         // C2 = E(E(0)), C1 = E(X1 ^ C2).
         #expect(token[16...].elementsEqual(Self.expectedC2))
         #expect(token[..<16].elementsEqual(Self.expectedC1))
@@ -48,9 +48,9 @@ struct TokenCipherTests {
     @Test("Any flipped bit of a token garbles both halves of what is inside", arguments: 0..<256)
     func flippedBit(bit: Int) {
         let plain = (0..<32).map { UInt8(truncatingIfNeeded: $0 &* 37) }
-        var token = Self.apply(self.cipher.encrypt, plain)
+        var token = Self.apply(cipher.encrypt, plain)
         token[bit / 8] ^= 1 << (bit % 8)
-        let garbled = Self.apply(self.cipher.decrypt, token)
+        let garbled = Self.apply(cipher.decrypt, token)
         for half in [0..<16, 16..<32] {
             let flipped = zip(garbled[half], plain[half]).reduce(0) { $0 + ($1.0 ^ $1.1).nonzeroBitCount }
             // Of 128 bits half change, give or take; fewer than 32 by chance once in 10⁸.
@@ -62,14 +62,14 @@ struct TokenCipherTests {
     func otherKey() {
         let plain = [UInt8](repeating: 0, count: 32)
         let other = TokenCipher(key: Array(1..<33))
-        #expect(Self.apply(other.encrypt, plain) != Self.apply(self.cipher.encrypt, plain))
+        #expect(Self.apply(other.encrypt, plain) != Self.apply(cipher.encrypt, plain))
     }
 
     @Test("Many tokens at once decrypt as they do one by one", arguments: [0, 1, 2, 63, 64, 65, 128, 300])
     func many(count: Int) {
         var random = SeededGenerator(seed: 3)
         let tokens = (0..<count * 32).map { _ in UInt8.random(in: 0...255, using: &random) }
-        let oneByOne = (0..<count).flatMap { Self.apply(self.cipher.decrypt, Array(tokens[$0 * 32..<$0 * 32 + 32])) }
-        #expect(Self.apply(self.cipher.decryptAll, tokens) == oneByOne)
+        let oneByOne = (0..<count).flatMap { Self.apply(cipher.decrypt, Array(tokens[$0 * 32..<$0 * 32 + 32])) }
+        #expect(Self.apply(cipher.decryptAll, tokens) == oneByOne)
     }
 }

@@ -18,7 +18,7 @@ struct TransferTests {
 
     /// Out of the sight of `#expect`, which would look for the difference of two long arrays for hours.
     static func isWhole(_ bytes: [UInt8]) -> Bool {
-        bytes == self.payload
+        bytes == payload
     }
 
     /// Sends all at once, ends when all of the other's has arrived.
