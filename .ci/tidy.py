@@ -262,17 +262,18 @@ def unknown_marks(tree):
     ]
 
 
-def folder_uses(tree, target):
+def folder_uses(tree, target, depth):
     """Which folder of a target uses a type of which, with the first example: {(user, used): (path, line, type)}.
 
-    Files that lie beside the folders are a folder of the target's name. Found by the names of types alone: a name that
+    Folders deeper than `depth` count to the one they are in. Files that lie beside the folders are a folder of the
+    target's name, and files beside folders in a folder are a folder of that one's name. Found by the names of types alone: a name that
     a folder also gives to a type of its own, in a file or in another type, is that one.
     """
     codes = {
         path: NO_CODE.sub(lambda gap: "\n" * gap.group().count("\n"), tree.text(path))
         for path in tree.under(f"Sources/{target}", ".swift") if not is_generated(path)
     }
-    folders = {path: path.split("/")[2] if path.count("/") > 2 else target for path in codes}
+    folders = {path: "/".join(path.split("/")[2:-1][:depth]) or target for path in codes}
     homes, own = {}, {folder: set() for folder in folders.values()}
     for path, code in codes.items():
         for match in TYPE.finditer(code):
@@ -306,8 +307,10 @@ def shortest_way(arrows, start, goal):
 def folder_circles(tree):
     """Folders of a target that use each other in a circle: none of them can be understood without the others."""
     findings = []
-    for target in sorted({path.split("/")[1] for path in tree.under("Sources", ".swift")}):
-        uses = folder_uses(tree, target)
+    targets = {path.split("/")[1] for path in tree.under("Sources", ".swift")}
+    met = set()
+    for target, depth in sorted((target, depth) for target in targets for depth in (1, 2)):
+        uses = folder_uses(tree, target, depth)
         arrows = sorted(uses)
         circles = set()
         for user, used in arrows:
@@ -315,14 +318,15 @@ def folder_circles(tree):
             if way:
                 # Each once, from wherever it was found.
                 first = way.index(min(way))
-                circles.add(tuple(way[first:] + way[:first]))
-        for circle in sorted(circles):
+                circles.add((target, *way[first:], *way[:first]))
+        for _, *circle in sorted(circles - met):
             steps = [(pair, uses[pair]) for pair in zip(circle, circle[1:] + circle[:1])]
             told = ", ".join(
                 f"{user} uses {used} ({name} in {path}:{line})" for (user, used), (path, line, name) in steps
             )
             path, line, _ = steps[0][1]
             findings.append(Finding(path, line, f"folders in a circle: {told}"))
+        met |= circles
     return findings
 
 

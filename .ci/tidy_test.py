@@ -181,6 +181,22 @@ class HouseRules(unittest.TestCase):
         self.write("Sources/belfry/Doors/Door.swift", "struct Door<Owner: Main> {}\n")
         self.expect_one("Sources/belfry/Doors/Door.swift", 1, "Doors uses belfry (Main in")
 
+    def test_a_folder_in_a_folder_is_judged_beside_those_around_it(self):
+        self.write("Sources/belfry/Doors/Door.swift", "struct Door { let lock: Lock }\n")
+        self.write("Sources/belfry/Doors/Locks/Lock.swift", "struct Lock { let key: Key }\n")
+        self.write("Sources/belfry/Doors/Keys/Key.swift", "struct Key {}\n")
+        self.assertEqual(self.found(), [])
+        self.write("Sources/belfry/Doors/Keys/Key.swift", "struct Key { let lock: Lock }\n")
+        self.expect_one("Sources/belfry/Doors/Keys/Key.swift", 1, "Doors/Keys uses Doors/Locks (Lock in")
+        self.write("Sources/belfry/Doors/Keys/Key.swift", "struct Key { let door: Door }\n")
+        self.expect_one("Sources/belfry/Doors/Door.swift", 1, "Doors uses Doors/Locks (Lock in")
+
+    def test_a_folder_counts_with_the_folders_in_it(self):
+        self.write("Sources/belfry/Doors/Locks/Lock.swift", "struct Lock { let room: Room }\n")
+        self.write("Sources/belfry/Doors/Keys/Key.swift", "struct Key {}\n")
+        self.write("Sources/belfry/Rooms/Room.swift", "struct Room { let key: Key }\n")
+        self.expect_one("Sources/belfry/Doors/Locks/Lock.swift", 1, "Doors uses Rooms (Room in")
+
     def test_a_circle_is_made_of_uses(self):
         self.write("Sources/belfry/Doors/Door.swift", "struct Door { let ledger: Ledger }\n")
         self.write("Sources/belfry/Other/Door.swift", "private struct Door {}\n")
