@@ -2,7 +2,8 @@ import APNsProtocol
 import HTTP2Transport
 
 /// The header fields of one request after the other on a connection. What repeats is written once, and indexed; paths,
-/// ids, times and collapse ids never are, because they would push the rest out of the table [later].
+/// ids, times and collapse ids are not, because they would push the rest out of the table [later]. Only the first value
+/// of each of the last three beside a provider token is indexed: so their names are in the table.
 ///
 /// Bound to its connection's event loop.
 struct RequestFields: ~Copyable {
@@ -18,6 +19,12 @@ struct RequestFields: ~Copyable {
     private let count: Int
     private var content: StreamContent?
     private var authorizationValue: [UInt8] = []
+    /// The table has the names of id and expiration.
+    private var hasNames = false
+    /// The table has the name of the collapse id.
+    private var hasCollapseIDName = false
+    /// Fields of the latest request that brought their names into the table.
+    private var introduced: [Int] = []
 
     /// - Parameters:
     ///   - authority: the host, with the port if it is not 443.
@@ -38,10 +45,21 @@ struct RequestFields: ~Copyable {
 
     /// Writes the fields of a request, which stay until the next call.
     mutating func write(_ request: StreamRequest) {
-        if content !== request.content { write(request.content) }
+        for field in introduced { fields.setIndexing(at: field, .never) }
+        introduced.removeAll(keepingCapacity: true)
         if let authorization, let value = request.authorization, value != authorizationValue {
             authorizationValue = value
             fields.replaceValue(at: authorization, byteCount: value.count) { $0.copyBytes(from: value) }
+            // Tokens are what pushes names out.
+            hasNames = false
+            hasCollapseIDName = false
+            content = nil
+        }
+        if content !== request.content { write(request.content) }
+        if !hasNames {
+            hasNames = true
+            introduce(expiration)
+            introduce(id)
         }
         fields.replaceValue(at: path, byteCount: ProviderPath.bytes(tokenBytes: request.token.count)) {
             _ = ProviderPath.write(token: request.token, into: $0)
@@ -61,6 +79,16 @@ struct RequestFields: ~Copyable {
         fields.replaceValue(at: collapseID, byteCount: content.collapseID.count) {
             $0.copyBytes(from: content.collapseID)
         }
+        if !hasCollapseIDName {
+            hasCollapseIDName = true
+            introduce(collapseID)
+        }
+    }
+
+    /// Has the name of a field indexed, with the value that it has in the present request.
+    private mutating func introduce(_ field: Int) {
+        fields.setIndexing(at: field, .indexed)
+        introduced.append(field)
     }
 }
 
