@@ -13,6 +13,12 @@ public enum WorkerLog {
         var partitions: Set<Int32> {
             Set((metadata?["partitions"] ?? "").split { !$0.isNumber }.compactMap { Int32($0) })
         }
+
+        /// The error is the group's, which does not know the member, or not in this generation.
+        var isFencing: Bool {
+            let error = metadata?["error"] ?? ""
+            return ["[ILLEGAL_GENERATION]", "[UNKNOWN_MEMBER_ID]"].contains { error.hasSuffix($0) }
+        }
     }
 
     /// Partitions that a worker gave back or lost at one time.
@@ -59,6 +65,27 @@ public enum WorkerLog {
             }
             return Loss(second: UInt32(date.timeIntervalSince1970), partitions: line.partitions)
         }
+    }
+
+    /// All times for which shards of a worker had partitions, by what it wrote so far.
+    public static func tenures(of worker: ChildProcess) -> [ShardTenure] { tenures(in: worker.log) }
+
+    static func tenures(in log: String) -> [ShardTenure] {
+        var tenures = ShardTenures()
+        for line in lines(of: log) {
+            guard let shard = line.metadata?["shard"], let time = line.time,
+                let date = try? Date(time, strategy: Self.time)
+            else { continue }
+            let now = Int((date.timeIntervalSince1970 * 1000).rounded())
+            switch line.message {
+            case "partitions assigned": tenures.assigned(line.partitions, to: shard, now: now)
+            case "partitions revoked": tenures.revoked(line.partitions, from: shard, now: now)
+            case "partitions lost": tenures.lost(line.partitions, of: shard, now: now)
+            case "commit failed" where line.isFencing: tenures.refused(shard, now: now)
+            default: break
+            }
+        }
+        return tenures.all
     }
 
     /// The partitions of a Kafka topic that a registrar or harvester has now, by what it wrote so far.

@@ -10,6 +10,8 @@ final class ChaosFleets {
     private let watch: ApplierWatch
     /// When the group of the workers had to form anew, one of them stood still, or the broker left.
     private var groupChanges: [OwnershipEnds.End] = []
+    private var brokerRestarts: [Handovers.Restart] = []
+    private var standstills: [Handovers.Standstill] = []
     /// Standbys are signalled once in so many times.
     private static let standbyTurns = 4
 
@@ -95,13 +97,19 @@ final class ChaosFleets {
     func freezeWorker(_ pick: Int) {
         noteChange(of: .worker)
         self[.worker].freeze(pick)
-        for member in self[.worker].frozen { meter.pause(member.clientID) }
+        for member in self[.worker].frozen {
+            meter.pause(member.clientID)
+            guard !standstills.contains(where: { $0.worker == member.clientID && $0.end == nil }) else { continue }
+            standstills.append(Handovers.Standstill(worker: member.clientID, start: CommitWatch.now))
+        }
     }
 
     /// SIGCONT to the workers that stand still.
     func thawWorkers() {
         noteChange(of: .worker)
         for member in self[.worker].frozen { meter.watch(member.clientID, member.process) }
+        let now = CommitWatch.now
+        for index in standstills.indices where standstills[index].end == nil { standstills[index].end = now }
         self[.worker].thaw()
     }
 
@@ -135,7 +143,22 @@ final class ChaosFleets {
             }
     }
 
-    func brokerForgotMembers() {
+    /// See ``Handovers``.
+    func handovers(_ bounds: Handovers.Bounds) -> Handovers {
+        Handovers(
+            partitions: ChaosServers.partitions,
+            self[.worker].everStarted.map { .init(name: $0.clientID, tenures: WorkerLog.tenures(of: $0.process)) },
+            restarts: brokerRestarts,
+            standstills: standstills,
+            within: bounds
+        )
+    }
+
+    /// The broker was started again, and knows no members.
+    ///
+    /// - Parameter began: when the start began, UNIX seconds.
+    func brokerForgotMembers(since began: UInt32) {
+        brokerRestarts.append(Handovers.Restart(began: began, answered: CommitWatch.now))
         for fleet in all { fleet.brokerForgotMembers() }
     }
 

@@ -23,6 +23,7 @@ extension ChaosReport {
             orderViolations: truth.orderViolations,
             orderViolationKinds: truth.violations,
             orderExcused: truth.excused,
+            orderHandedOver: truth.handedOver,
             orderLate: truth.late,
             maxUnconfirmedBytes: maxUnconfirmedBytes,
             faults: faults,
@@ -59,6 +60,7 @@ extension ChaosReport {
         let orderViolations: Int
         let orderViolationKinds: [String: Int]
         let orderExcused: Int
+        let orderHandedOver: Int
         let orderLate: Int
         let maxUnconfirmedBytes: Int?
         let faults: [String: Int]
@@ -83,6 +85,7 @@ extension ChaosReport {
             case presumedWrong = "presumed_wrong"
             case orderViolations = "order_violations"
             case orderExcused = "order_excused"
+            case orderHandedOver = "order_handed_over"
             case orderLate = "order_late"
             case orderViolationKinds = "order_violation_kinds"
             case maxUnconfirmedBytes = "max_unconfirmed_bytes"

@@ -69,6 +69,9 @@ extension ChaosReport {
             books: &books,
             commits: commits,
             ends: OwnershipEnds(partitions: ChaosServers.partitions, fleets.ownershipEnds),
+            handovers: fleets.handovers(
+                Handovers.Bounds(delaySeconds: commits.delaySeconds, patienceSeconds: commits.patienceSeconds)
+            ),
             refusals: Self.refusals(faults: stats.faults, rejected: stats.rejected, over: options.transport)
         )
         self.init(

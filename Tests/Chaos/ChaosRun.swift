@@ -211,9 +211,10 @@ final class ChaosRun {
     }
 
     private func startBroker() throws {
-        commits.note(CommitHistory.Outage(start: brokerStoppedAt, end: CommitWatch.now))
+        let began = CommitWatch.now
+        commits.note(CommitHistory.Outage(start: brokerStoppedAt, end: began))
         try servers.broker.start()
-        fleets.brokerForgotMembers()
+        fleets.brokerForgotMembers(since: began)
         tokens.watch.serversReturned(settling: Self.brokerSettling)
         board.change { $0.isBrokerUp = true }
     }

@@ -8,6 +8,10 @@
 /// second time, or its token was tombstoned. So it is when it was stored as done: the gateway refused the older one
 /// that the resend begins with, and the worker ended before that was written down. Those are counted, not judged.
 ///
+/// Neither is what two owners of a partition did to each other whom the broker let send side by side: see
+/// ``Handovers``. The row of one seems cut short or full of holes where the other's comes in between. But each must be
+/// whole: what is left out by then was accepted since the next owner began, before or after.
+///
 /// Pure. What is looked at are numbers that grow in published order. What was never accepted is no matter of order:
 /// whether it should have been is asked elsewhere.
 struct OrderAudit: Equatable, Sendable {
@@ -45,15 +49,20 @@ struct OrderAudit: Equatable, Sendable {
     private(set) var duplicates = 0
     /// Times that a resend left out only what had another outcome, or was stored as done.
     private(set) var excused = 0
+    /// Number of those left out where a second owner's acceptances came in between.
+    private(set) var handedOver = 0
 
     /// - Parameters:
     ///   - accepted: the numbers of one token, in the order they were accepted. Work and memory grow with its count.
     ///   - isExcused: whether a number had an outcome other than being accepted, too.
     ///   - isDone: whether a number was stored as done by the time of an acceptance, given by its place, from 0.
+    ///   - handover: the place of the first acceptance since the next owner began, if an acceptance, given by its
+    ///     place, came while two owners' might; else nil.
     init(
         _ accepted: some Collection<UInt32>,
         isExcused: (UInt32) -> Bool = { _ in false },
-        isDone: (UInt32, Int) -> Bool = { _, _ in false }
+        isDone: (UInt32, Int) -> Bool = { _, _ in false },
+        handover: (Int) -> Int? = { _ in nil }
     ) {
         // Violations are judged by place among the different numbers: the next one accepted is the one behind.
         let numbers = Self.distinct(accepted)
@@ -61,30 +70,40 @@ struct OrderAudit: Equatable, Sendable {
         var newest = -1
         var last = -1
         // By place: when it was last accepted. And what was left out, when.
+        let places = accepted.map { Self.place(of: $0, in: numbers) }
         var lastTime = [Int](repeating: 0, count: numbers.count)
+        for (index, place) in places.enumerated() { lastTime[place] = index + 1 }
         var missed: [(place: Int, time: Int)] = []
         var time = 0
-        func leftOut(upTo end: Int) -> Bool {
+        // Suspects: the acceptances, by place, of which one may be of another owner.
+        func leftOut(upTo end: Int, suspects: [Int]) -> Bool {
             let unexcused = (last + 1..<end).filter { !isExcused(numbers[$0]) }
             let missing = unexcused.filter { !isDone(numbers[$0], time - 1) }
+            guard !missing.isEmpty else {
+                excused += 1
+                return false
+            }
+            for index in suspects where index >= 0 {
+                guard let start = handover(index), missing.allSatisfy({ lastTime[$0] > start }) else { continue }
+                handedOver += missing.count
+                return false
+            }
             missed += missing.map { ($0, time) }
-            if missing.isEmpty { excused += 1 }
-            return !missing.isEmpty
+            return true
         }
-        for number in accepted {
+        for (number, place) in zip(accepted, places) {
             time += 1
-            let place = Self.place(of: number, in: numbers)
             if !seen[place] {
                 seen[place] = true
                 if place < newest {
                     late += 1
                     violations.append(.overtaken(number: number, by: numbers[newest]))
                     // Later notifications are judged as if this one was sent again before them.
-                    if place > last + 1, leftOut(upTo: place) {
+                    if place > last + 1, leftOut(upTo: place, suspects: [time - 1, time - 2]) {
                         violations.append(.hole(after: numbers[last], before: number))
                     }
                 } else {
-                    if last < newest, leftOut(upTo: newest + 1) {
+                    if last < newest, leftOut(upTo: newest + 1, suspects: [time - 1, time - 2]) {
                         violations.append(.cutShort(after: numbers[last], by: number))
                     }
                     newest = place
@@ -93,14 +112,13 @@ struct OrderAudit: Equatable, Sendable {
                 duplicates += 1
                 if place <= last {
                     resends += 1
-                } else if place > last + 1, leftOut(upTo: place) {
+                } else if place > last + 1, leftOut(upTo: place, suspects: [time - 1, time - 2]) {
                     violations.append(.hole(after: numbers[last], before: number))
                 }
             }
             last = place
-            lastTime[place] = time
         }
-        if last < newest, leftOut(upTo: newest + 1) {
+        if last < newest, leftOut(upTo: newest + 1, suspects: [time - 1]) {
             violations.append(.staleLast(numbers[last], newest: numbers[newest]))
         }
         late += missed.count

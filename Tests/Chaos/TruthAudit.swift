@@ -9,6 +9,8 @@ struct TruthAudit {
     private(set) var resends = 0
     /// See ``OrderAudit/excused``.
     private(set) var excused = 0
+    /// See ``OrderAudit/handedOver``.
+    private(set) var handedOver = 0
     /// Acceptances behind newer ones that can be the gateway's doing: see ``OrderAudit/isLateOnly``.
     private(set) var late = 0
     /// Acceptances that nothing allows: repetitions of what was stored as done, and what was sent while nobody might
@@ -51,12 +53,14 @@ struct TruthAudit {
     ///   - books: told every acceptance.
     ///   - commits: what the broker had stored of the workers' progress, and when.
     ///   - ends: when partitions changed hands.
+    ///   - handovers: when the broker let two owners of a partition send side by side.
     ///   - refusals: how many good notifications the gateway was made to refuse; as many may be accepted late.
     init(
         file: String,
         books: inout ChaosBooks,
         commits: CommitHistory,
         ends: OwnershipEnds,
+        handovers: Handovers,
         refusals: Int
     ) throws {
         var topics: [[Acceptance]] = []
@@ -87,7 +91,7 @@ struct TruthAudit {
         }
         for (index, list) in topics.enumerated() {
             accepted += list.count
-            if let topic = indices[index] { audit(list, topic: topic, books, commits) }
+            if let topic = indices[index] { audit(list, topic: topic, books, commits, handovers) }
         }
         if late > refusals {
             violations["late", default: 0] += late - refusals
@@ -123,7 +127,13 @@ struct TruthAudit {
         }
     }
 
-    private mutating func audit(_ list: [Acceptance], topic: Int, _ books: ChaosBooks, _ commits: CommitHistory) {
+    private mutating func audit(
+        _ list: [Acceptance],
+        topic: Int,
+        _ books: ChaosBooks,
+        _ commits: CommitHistory,
+        _ handovers: Handovers
+    ) {
         let name = books.stream.topics[topic]
         let hash = TopicHash(bundleID: name, environment: "")
         // Sorted by token, and for one token by when it was accepted.
@@ -140,6 +150,13 @@ struct TruthAudit {
                 guard let log = books.place(number: number, device: device, topic: topic) else { return false }
                 let second = acceptances[place].unixSeconds
                 return commits.mayBeDone(log.position, topic: hash, partition: log.partition, by: second)
+            } handover: { place in
+                // All of one token are in one partition.
+                guard
+                    let log = books.place(number: acceptances[place].number, device: device, topic: topic),
+                    let span = handovers.span(log.partition, at: acceptances[place].unixSeconds)
+                else { return nil }
+                return acceptances.firstIndex { $0.unixSeconds >= span.lowerBound }
             }
             note(audit, "\(name), device \(device)", acceptances)
             start = end
@@ -150,6 +167,7 @@ struct TruthAudit {
         duplicates += audit.duplicates
         resends += audit.resends
         excused += audit.excused
+        handedOver += audit.handedOver
         guard !audit.isLateOnly else {
             late += audit.late
             if audit.late > 0, lateExamples.count < Self.exampleLimit {

@@ -1,4 +1,5 @@
 import Foundation
+import LocalPipeline
 import PipelineCore
 import PushSchemas
 import Testing
@@ -35,22 +36,90 @@ struct TruthAuditTests {
         )
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("accepted-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: path) }
-        var file = Array("BELFRYAL".utf8) + [1, 0, 2, 0]
-        for topic in books.stream.topics { file += [UInt8(topic.utf8.count), 0] + Array(topic.utf8) }
-        for second in seconds {
-            for number in [device, 1, second] {
-                file += withUnsafeBytes(of: number.littleEndian) { Array($0) }
-            }
-            file += [UInt8(record.topic), 0, 0, 0]
-        }
-        try Data(file).write(to: URL(fileURLWithPath: path))
+        try write(seconds.map { (device, 1, $0) }, topic: record.topic, of: books.stream.topics, to: path)
         return try TruthAudit(
             file: path,
             books: &books,
             commits: commits,
             ends: OwnershipEnds(partitions: 1, ends),
+            handovers: Handovers(partitions: 1, [], within: .init(delaySeconds: 3, patienceSeconds: 3)),
             refusals: 0
         )
+    }
+
+    /// Writes a log of acceptances.
+    private func write(
+        _ acceptances: [(device: UInt32, number: UInt32, second: UInt32)],
+        topic: Int,
+        of topics: [String],
+        to path: String
+    ) throws {
+        var file = Array("BELFRYAL".utf8) + [1, 0, 2, 0]
+        for topic in topics { file += [UInt8(topic.utf8.count), 0] + Array(topic.utf8) }
+        for acceptance in acceptances {
+            for number in [acceptance.device, acceptance.number, acceptance.second] {
+                file += withUnsafeBytes(of: number.littleEndian) { Array($0) }
+            }
+            file += [UInt8(topic), 0, 0, 0]
+        }
+        try Data(file).write(to: URL(fileURLWithPath: path))
+    }
+
+    /// Two notifications to one device are accepted at 100, and again by the next owner, who has not come to the second
+    /// when a third one of the former owner comes.
+    ///
+    /// - Parameter handovers: of two partitions; the notifications are in the second.
+    private func auditMixed(_ handovers: Handovers, at second: UInt32 = 120) throws -> TruthAudit {
+        var books = ChaosBooks(stream: makeStream(), partitions: 2)
+        let records = (0..<200).map { _ in books.nextRecord() }
+        let candidates = (0..<1000 as Range<UInt32>).lazy.map { device in
+            (device, records.filter { books.token(number: $0.number, device: device, topic: 0) != nil })
+        }
+        let (device, found) = try #require(candidates.first { $0.1.count >= 3 })
+        for (offset, record) in found.enumerated() {
+            books.noteRecord(number: record.number, partition: 1, offset: Int64(offset))
+        }
+        let numbers = found.prefix(3).map(\.number)
+        let accepted = [(0, 100), (1, 100), (0, second), (2, second), (1, second), (2, second)]
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("accepted-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try write(
+            accepted.map { (device, numbers[$0.0], $0.1) },
+            topic: 0,
+            of: books.stream.topics,
+            to: path
+        )
+        return try TruthAudit(
+            file: path,
+            books: &books,
+            commits: Self.history,
+            ends: OwnershipEnds(partitions: 2, []),
+            handovers: handovers,
+            refusals: 0
+        )
+    }
+
+    @Test("A row between another one's is a violation unless both owners' logs prove that the broker let them send")
+    func handedOver() throws {
+        func handovers(of partition: Int32, isCutOff: Bool = true) -> Handovers {
+            let former = ShardTenure(
+                shard: "0",
+                partition: partition,
+                start: 90_000,
+                end: 118_400,
+                isCutOff: isCutOff
+            )
+            let next = ShardTenure(shard: "0", partition: partition, start: 118_500)
+            let workers = [("a", former), ("b", next)].map { Handovers.Worker(name: $0.0, tenures: [$0.1]) }
+            return Handovers(partitions: 2, workers, within: .init(delaySeconds: 3, patienceSeconds: 3))
+        }
+        let proven = try auditMixed(handovers(of: 1))
+        #expect(proven.orderViolations == 0 && proven.handedOver == 1 && proven.late == 0)
+        let unproven = [
+            try auditMixed(handovers(of: 0)), try auditMixed(handovers(of: 1, isCutOff: false)),
+            try auditMixed(handovers(of: 1), at: 122), try auditMixed(handovers(of: 1), at: 117),
+        ]
+        for found in unproven { #expect(found.violations == ["late": 1] && found.handedOver == 0) }
     }
 
     @Test("One acceptance is no repetition; the second is a duplicate, and not in excess without an outcome before")
