@@ -24,8 +24,8 @@ final class KafkaInbox {
     }
 
     /// Takes the rebalances alone, for closing; the rest stays.
-    func takeRebalances() -> [KafkaConsumer.Rebalance] {
-        var rebalances: [KafkaConsumer.Rebalance] = []
+    func takeRebalances() -> [KafkaRebalance] {
+        var rebalances: [KafkaRebalance] = []
         reports.removeAll { report in
             switch report {
             case .assigned(let partitions): rebalances.append(.assign(partitions))

@@ -46,7 +46,7 @@ public final class KafkaConsumer {
     var formerQueue: OpaquePointer?
     var assignment = KafkaAssignment()
     /// Rebalances reported and not answered, oldest first.
-    var unanswered: [Rebalance] = []
+    var unanswered: [KafkaRebalance] = []
     var commits: [UInt: PendingCommit] = [:]
     var lastCommit: UInt = 0
     let fetched = KafkaFetchBuffer()
@@ -68,16 +68,6 @@ public final class KafkaConsumer {
         /// Has left; still to be freed by `close`.
         case left
         case closed
-    }
-
-    /// A rebalance for whose answer librdkafka waits.
-    enum Rebalance {
-        case assign([KafkaTopicPartition])
-        case revoke([KafkaTopicPartition])
-
-        var isAssign: Bool {
-            if case .assign = self { true } else { false }
-        }
     }
 
     struct PendingCommit {
