@@ -48,7 +48,7 @@ final class StreamDesk {
     let settings: ShardSettings
     let logger: Logger
     unowned let delegate: any StreamDelegate
-    private let connectors: any GatewayConnectors
+    private let connectors: any StreamConnectors
     private let clock: () -> MonotonicTime
     private var lanes: [StreamLane] = []
     private(set) var parties: [StreamParty] = []
@@ -67,7 +67,7 @@ final class StreamDesk {
 
     init(
         settings: ShardSettings,
-        connectors: any GatewayConnectors,
+        connectors: any StreamConnectors,
         delegate: any StreamDelegate,
         logger: Logger,
         clock: @escaping () -> MonotonicTime

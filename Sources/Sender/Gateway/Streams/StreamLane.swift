@@ -315,3 +315,11 @@ extension ProviderVerdict {
         }
     }
 }
+
+extension StreamLane {
+    /// Topics that share connections wait together, while none of them has room.
+    var isWaitingForBudget: Bool {
+        guard queue.inFlightCount == 0, queue.waitingCount > 0, queue.admission != .none else { return false }
+        return party?.pool.isWaitingForBudget ?? false
+    }
+}
