@@ -60,7 +60,7 @@ struct JSONScanner {
     ) throws(Fault) {
         try expect(UInt8(ascii: "{"), "an opening brace is missing")
         skipSpace()
-        if take(UInt8(ascii: "}")) { return }
+        if takeByte(UInt8(ascii: "}")) { return }
         repeat {
             skipSpace()
             guard next == UInt8(ascii: "\"") else { throw fault("a key in quotes is missing") }
@@ -69,7 +69,7 @@ struct JSONScanner {
             try expect(UInt8(ascii: ":"), "a colon is missing")
             try member(&self, key)
             skipSpace()
-        } while take(UInt8(ascii: ","))
+        } while takeByte(UInt8(ascii: ","))
         try expect(UInt8(ascii: "}"), "a comma or a closing brace is missing")
     }
 
@@ -79,13 +79,13 @@ struct JSONScanner {
     ) throws(Fault) {
         try expect(UInt8(ascii: "["), "an opening bracket is missing")
         skipSpace()
-        if take(UInt8(ascii: "]")) { return }
+        if takeByte(UInt8(ascii: "]")) { return }
         var index = 0
         repeat {
             try element(&self, index)
             index += 1
             skipSpace()
-        } while take(UInt8(ascii: ","))
+        } while takeByte(UInt8(ascii: ","))
         try expect(UInt8(ascii: "]"), "a comma or a closing bracket is missing")
     }
 
@@ -148,19 +148,19 @@ struct JSONScanner {
     /// Reads a number; returns where it stands.
     mutating func readNumber() throws(Fault) -> Range<Int> {
         let start = position
-        _ = take(UInt8(ascii: "-"))
+        _ = takeByte(UInt8(ascii: "-"))
         let whole = position
         readDigits()
         guard position > whole, position == whole + 1 || bytes[whole] != UInt8(ascii: "0") else {
             throw Fault(offset: start, finding: "a number has a leading zero or no digits")
         }
-        if take(UInt8(ascii: ".")) {
+        if takeByte(UInt8(ascii: ".")) {
             let fraction = position
             readDigits()
             guard position > fraction else { throw fault("a number has no digits behind its point") }
         }
-        if take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) {
-            if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
+        if takeByte(UInt8(ascii: "e")) || takeByte(UInt8(ascii: "E")) {
+            if !takeByte(UInt8(ascii: "+")) { _ = takeByte(UInt8(ascii: "-")) }
             let exponent = position
             readDigits()
             guard position > exponent else { throw fault("a number has no digits in its exponent") }
@@ -197,14 +197,14 @@ struct JSONScanner {
         }
     }
 
-    private mutating func take(_ byte: UInt8) -> Bool {
+    private mutating func takeByte(_ byte: UInt8) -> Bool {
         guard next == byte else { return false }
         position += 1
         return true
     }
 
     private mutating func expect(_ byte: UInt8, _ finding: String) throws(Fault) {
-        guard take(byte) else { throw fault(finding) }
+        guard takeByte(byte) else { throw fault(finding) }
     }
 
     private func fault(_ finding: String) -> Fault { Fault(offset: position, finding: finding) }

@@ -112,7 +112,7 @@ public final class RedisConnection {
         if outgoing.capacity == 0 { outgoing.reserveCapacity(min(lastFlushBytes, 1 << 20)) }
         let before = outgoing.readableBytes
         // Moved out and back, never held twice: a second reference would make the write copy the buffer.
-        var writer = RedisCommandWriter(buffer: outgoing.take())
+        var writer = RedisCommandWriter(buffer: outgoing.takeBytes())
         write(&writer)
         outgoing = writer.finish()
         isEncoding = false
@@ -137,7 +137,7 @@ public final class RedisConnection {
         lastFlushBytes = byteCount
         let bytes: ByteBuffer
         if byteCount == outgoing.readableBytes {
-            bytes = outgoing.take()
+            bytes = outgoing.takeBytes()
         } else {
             // A copy: a slice would share the storage and make the next command copy all that is still waiting.
             bytes = ByteBuffer(bytes: outgoing.readableBytesView.prefix(byteCount))
@@ -244,7 +244,7 @@ extension RedisConnection {
         let endpoint = configuration.endpoint
         var buffer = ByteBuffer()
         for step in Self.handshake(configuration) {
-            var writer = RedisCommandWriter(buffer: buffer.take())
+            var writer = RedisCommandWriter(buffer: buffer.takeBytes())
             switch step {
             case .authenticate:
                 writer.command("AUTH", argumentCount: endpoint.user == nil ? 1 : 2)
@@ -378,7 +378,7 @@ extension RedisConnection {
 
 extension ByteBuffer {
     /// Moves the buffer out and leaves an empty one, which costs no allocation.
-    fileprivate mutating func take() -> ByteBuffer {
+    fileprivate mutating func takeBytes() -> ByteBuffer {
         var taken = ByteBuffer()
         swap(&self, &taken)
         return taken

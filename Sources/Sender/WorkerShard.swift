@@ -239,7 +239,7 @@ package final class WorkerShard {
         stages.gateway.hold(!stages.commits.maySend(now: now))
         for event in stages.gateway.tick(now: now, isLate: hasPassedOver) { handle(event) }
         stages.lookAfterRefusals()
-        stages.memory.goOnWithoutRedis()
+        stages.memory.settleWithoutRedis()
         stages.routing.expireProbes()
         stages.updateFeeding()
         stages.shareProbeRoom(now: now)

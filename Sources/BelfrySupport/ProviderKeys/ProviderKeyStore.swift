@@ -67,7 +67,7 @@ public final class ProviderKeyStore: Sendable {
         files = Mutex(Files())
         guard let path else { return }
         let directory = try ProviderKeyDirectory(path: path, team: team)
-        files.withLock { files in _ = take(directory, &files) }
+        files.withLock { files in _ = adoptKeys(of: directory, &files) }
     }
 
     // MARK: Asked by shards
@@ -109,7 +109,7 @@ public final class ProviderKeyStore: Sendable {
         guard let path else { return Change() }
         return files.withLock { files in
             do throws(ProviderKeyError) {
-                return take(try ProviderKeyDirectory(path: path, team: team), &files)
+                return adoptKeys(of: try ProviderKeyDirectory(path: path, team: team), &files)
             } catch {
                 defer { files.faults = [error] }
                 return Change(faults: [error], newFaults: files.faults.contains(error) ? [] : [error])
@@ -117,7 +117,7 @@ public final class ProviderKeyStore: Sendable {
         }
     }
 
-    private func take(_ directory: ProviderKeyDirectory, _ files: inout Files) -> Change {
+    private func adoptKeys(of directory: ProviderKeyDirectory, _ files: inout Files) -> Change {
         var change = Change()
         keys.withLock { keys in
             for entry in directory.entries {

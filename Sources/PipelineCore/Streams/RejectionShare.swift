@@ -13,7 +13,7 @@ struct RejectionShare {
     private var rejections = 0
     private var answers = 0
 
-    mutating func note(isRejection: Bool) {
+    mutating func countAnswer(isRejection: Bool) {
         answers += 1
         if isRejection { rejections += 1 }
         guard answers >= Self.sample else { return }

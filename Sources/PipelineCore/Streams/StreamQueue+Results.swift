@@ -19,7 +19,7 @@ extension StreamQueue {
         guard let slot = slotInFlight(ticket) else { return nil }
         land(slot)
         acquit(slot)
-        rejections.note(isRejection: slowsConnection)
+        rejections.countAnswer(isRejection: slowsConnection)
         switch answer {
         case .accepted:
             trouble.accepted(now: now)

@@ -130,7 +130,7 @@ public struct StreamQueue: ~Copyable {
             state: .waiting,
             tokenBytes: UInt8(token.count)
         )
-        let slot = slab.take(entry, token: token)
+        let slot = slab.fillSlot(entry, token: token)
         contents.use(content)
         chains.append(slot, in: slab)
         slab.append(slot, to: &waiting)
@@ -345,7 +345,7 @@ public struct StreamQueue: ~Copyable {
     private mutating func free(_ slot: Int) {
         contents.release(slab.entries[slot].content)
         if latest == slot { latest = nil }
-        slab.give(slot)
+        slab.freeSlot(slot)
     }
 
     private mutating func enterLine(_ slot: Int) {

@@ -8,7 +8,7 @@ struct StreamSlab: ~Copyable {
     /// Room for a token at first.
     private static let usualTokenBytes = 32
 
-    /// By slot; valid until the next ``take(_:)``.
+    /// By slot; valid until the next ``fillSlot(_:token:)``.
     private(set) var entries: UnsafeMutablePointer<StreamEntry>
     /// Slots there are.
     private(set) var capacity = StreamSlab.firstCapacity
@@ -34,7 +34,7 @@ struct StreamSlab: ~Copyable {
     /// Puts a notification into a free slot.
     ///
     /// - Parameter token: 1 to 255 bytes, as many as the entry says.
-    mutating func take(_ entry: StreamEntry, token: UnsafeRawBufferPointer) -> Int {
+    mutating func fillSlot(_ entry: StreamEntry, token: UnsafeRawBufferPointer) -> Int {
         precondition(!token.isEmpty && token.count == entry.tokenBytes)
         if free == StreamEntry.none { grow() }
         if token.count > tokenRoom { widen(to: token.count) }
@@ -47,7 +47,7 @@ struct StreamSlab: ~Copyable {
     }
 
     /// Empties a slot that stands in no list.
-    mutating func give(_ slot: Int) {
+    mutating func freeSlot(_ slot: Int) {
         assert(entries[slot].state != .free)
         entries[slot].state = .free
         entries[slot].next = free
@@ -55,7 +55,7 @@ struct StreamSlab: ~Copyable {
         count -= 1
     }
 
-    /// The token at a slot; valid until the next ``take(_:token:)``.
+    /// The token at a slot; valid until the next ``fillSlot(_:token:)``.
     func token(_ slot: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: tokens + slot * tokenRoom, count: Int(entries[slot].tokenBytes))
     }

@@ -125,7 +125,7 @@ struct ChannelList: Sendable {
     mutating func takeStored(for device: UInt32, now: UInt32) -> [(name: BroadcastName, message: BroadcastMessage)] {
         var taken: [(name: BroadcastName, message: BroadcastMessage)] = []
         for id in awaited.sorted() {
-            guard let stored = take(id, for: device) else { continue }
+            guard let stored = takeMessage(of: id, for: device) else { continue }
             guard stored.until > now else { continue }
             counters.missed -= 1
             counters.delivered += 1
@@ -136,7 +136,7 @@ struct ChannelList: Sendable {
 
     /// Drops what waits for a device whose app is gone.
     mutating func dropStored(for device: UInt32) {
-        for id in awaited { _ = take(id, for: device) }
+        for id in awaited { _ = takeMessage(of: id, for: device) }
     }
 
     /// Notes that a device did not take a broadcast that was counted as delivered.
@@ -151,9 +151,9 @@ struct ChannelList: Sendable {
     }
 
     /// Takes what waits for a device out of a channel. It counts as missed.
-    private mutating func take(_ id: String, for device: UInt32) -> PushChannel.Stored? {
+    private mutating func takeMessage(of id: String, for device: UInt32) -> PushChannel.Stored? {
         // In its place: a copy of a channel with many subscribers is large.
-        guard let stored = channels[id]?.take(for: device) else { return nil }
+        guard let stored = channels[id]?.takeStored(for: device) else { return nil }
         giveUp(1)
         noteWaiting(id)
         return stored

@@ -74,7 +74,7 @@ struct PushChannel: Sendable {
     }
 
     /// Hands out what waits for a device; nil: nothing does.
-    mutating func take(for device: UInt32) -> Stored? {
+    mutating func takeStored(for device: UInt32) -> Stored? {
         guard waiting.contains(device) else { return nil }
         waiting.remove(contentsOf: device..<device + 1)
         waitingCount -= 1

@@ -170,7 +170,7 @@ final class APISession {
         guard !isOver else { return }
         while let item = held.takeDue(now: now.clock) {
             answers.answer(item, on: http)
-            shaping.note(item.ruling, collapses: item.collapsesStreams)
+            shaping.noteRuling(item.ruling, collapses: item.collapsesStreams)
         }
         shaping.apply(to: http)
     }
@@ -298,7 +298,7 @@ extension APISession {
                 continue
             }
             answers.answer(request, on: http)
-            if let ruling = request.ruling { shaping.note(ruling, collapses: request.collapsesStreams) }
+            if let ruling = request.ruling { shaping.noteRuling(ruling, collapses: request.collapsesStreams) }
         }
         if case .goAway(let last, let code, let reason) = progress.ending, !hasGoneAway {
             hasGoneAway = true

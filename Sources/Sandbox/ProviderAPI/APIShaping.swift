@@ -45,7 +45,7 @@ struct APIShaping {
 
     /// A request was answered.
     @inline(__always)
-    mutating func note(_ ruling: APIRuling, collapses: Bool) {
+    mutating func noteRuling(_ ruling: APIRuling, collapses: Bool) {
         guard isProbation || isCollapsed || collapses else { return }
         if collapses { isCollapsed = true }
         if case .accepted = ruling { (isProbation, isCollapsed) = (false, false) }

@@ -53,7 +53,7 @@ final class Lookup {
             if case .known = state { true } else { false }
         }
 
-        func goOnWithoutState() {
+        func skipLookup() {
             batch.isWithoutState = true
             state = .known
         }
@@ -129,7 +129,7 @@ final class Lookup {
             }
             if entry.due == nil { entry.due = now }
             if isPlaceUnknown {
-                if patience.isAway { entry.goOnWithoutState() }
+                if patience.isAway { entry.skipLookup() }
                 continue
             }
             switch patience.decide(now: now) {
@@ -137,9 +137,9 @@ final class Lookup {
                 ask(tokens, questions, of: entry)
             case .probe:
                 ask(tokens, questions, of: entry)
-                entry.goOnWithoutState()
+                entry.skipLookup()
             case .goOn:
-                entry.goOnWithoutState()
+                entry.skipLookup()
             }
         }
     }
@@ -158,7 +158,7 @@ final class Lookup {
             guard let due = entry.due else { continue }
             let wasAway = patience.isAway
             guard patience.isOver(since: due, now: now) else { continue }
-            entry.goOnWithoutState()
+            entry.skipLookup()
             guard !wasAway else { continue }
             logger.error("Redis is away; notifications are sent without token state")
             onRedisAway(true)

@@ -93,13 +93,13 @@ final class RequestMemory {
                 reference: reference
             )
             feed.publicationBegun()
-            goOn(with: writes.add(entry, of: Token(topic: topic.index, checksum: checksum)))
+            sendWrite(of: writes.add(entry, of: Token(topic: topic.index, checksum: checksum)))
         }
     }
 
     /// Settles what waits for Redis while sending goes on without it. Notifications sent meanwhile are settled at once,
     /// and an older notification of a token must not stay behind a newer one.
-    func goOnWithoutRedis() {
+    func settleWithoutRedis() {
         guard isRedisAway, !writes.isEmpty else { return }
         for entry in writes.takeAll() { settle(entry, isInRedis: false) }
     }
@@ -108,7 +108,7 @@ final class RequestMemory {
 
     /// Makes the write whose turn has come. Behind a request that Redis was not told of it is left out, and it is the
     /// next one's turn.
-    private func goOn(with turn: Writes.Turn?) {
+    private func sendWrite(of turn: Writes.Turn?) {
         var next = turn
         while let turn = next {
             guard isBehindUnremembered(turn.write) else { return send(turn) }
@@ -118,7 +118,7 @@ final class RequestMemory {
 
     private func send(_ turn: Writes.Turn) {
         guard let redis = tokens?.redis, !isClosed, writes.isOpen(turn) else { return }
-        guard !isRedisAway else { return goOnWithoutRedis() }
+        guard !isRedisAway else { return settleWithoutRedis() }
         let entry = turn.write
         let key = entry.topic.requestKey
         redis.send(slot: entry.topic.tokens.keys.slot(tag: entry.tag)) { writer in
@@ -137,9 +137,9 @@ final class RequestMemory {
         guard !isClosed, writes.isOpen(turn) else { return }
         switch result {
         case .success:
-            goOn(with: end(turn, isInRedis: true))
+            sendWrite(of: end(turn, isInRedis: true))
         case .failure(let error) where error.isLastingRefusal:
-            goOn(with: end(turn, isInRedis: false))
+            sendWrite(of: end(turn, isInRedis: false))
         case .failure(let error):
             guard writes.fail(turn) else { return }
             logger.warning("request ids could not be remembered", metadata: ["error": "\(error)"])

@@ -81,7 +81,7 @@ final class RetentionSweep {
         /// The sweep went on without some server.
         var isPartial = false
 
-        mutating func goOn() {
+        mutating func moveToNextServer() {
             servers.removeFirst()
             cursor = "0"
             failures = 0
@@ -210,12 +210,12 @@ final class RetentionSweep {
         position?.failures += 1
         // A server that is none any more has given its buckets to others: the next sweep finds what this one missed.
         guard redis.masterAddresses.contains(server) else {
-            position?.goOn()
+            position?.moveToNextServer()
             return
         }
         // One that is dead must not keep what is old on all others.
         guard let failures = position?.failures, failures >= limits.attempts else { return }
-        position?.goOn()
+        position?.moveToNextServer()
         position?.isPartial = true
         counters.leftOut += 1
         logger.warning(
@@ -226,7 +226,7 @@ final class RetentionSweep {
 
     private func scanNext(from cursor: String, after lookedAt: Int, _ number: Int) {
         guard number == generation else { return }
-        if cursor == "0" { position?.goOn() } else { position?.cursor = cursor }
+        if cursor == "0" { position?.moveToNextServer() } else { position?.cursor = cursor }
         let time = MonotonicTime(.now())
         pace.looked(at: lookedAt, now: time)
         let wait = TimeAmount.nanoseconds(Int64(clamping: pace.wait(now: time).wholeNanoseconds))

@@ -225,7 +225,7 @@ final class StreamLane: TopicTransport {
             random: desk.random()
         )
         guard let result else { return }
-        goOn()
+        listIfWaiting()
         if let answer { desk.delegate.lane(self, answered: answer) }
         guard result.result == .confirmed else { return settle(result, answer) }
         let sentAt = queue.sentAt(result.slot)
@@ -242,18 +242,18 @@ final class StreamLane: TopicTransport {
 
     func closed(_ ticket: StreamTicket, isRefused: Bool, now: MonotonicTime) {
         guard let verdict = queue.closed(ticket, isRefused: isRefused, now: now, random: desk.random()) else { return }
-        goOn()
+        listIfWaiting()
         settle(verdict, nil)
     }
 
     /// A connection has ended.
     func lost(_ loss: StreamLoss) {
         for verdict in queue.lost(loss) { settle(verdict, nil) }
-        goOn()
+        listIfWaiting()
     }
 
     /// Requests that have waited for the token, or go again, may be ready now.
-    private func goOn() {
+    private func listIfWaiting() {
         if queue.waitingCount > 0 { party?.list(self) }
     }
 
