@@ -184,6 +184,31 @@ struct ShardGroupTests {
         try drained.wait()
     }
 
+    @Test(
+        "A partition that is lost beside others that are being given back keeps none of them from its last commit",
+        arguments: [true, false]
+    )
+    func lostBeside(isDraining: Bool) throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.assign(0, 1)
+        try bench.bring((Bench.news, [1]), to: 0)
+        try bench.bring((Bench.news, [2]), to: 1)
+        bench.wait(milliseconds: 40)
+        let before = bench.group.commits.count
+        let drained = isDraining ? bench.shard.drain() : nil
+        if !isDraining { bench.shard.revoke([bench.place(1)], lost: false) }
+        bench.shard.revoke([bench.place(0)], lost: true)
+        #expect(bench.shard.stages.group.assigned.keys.sorted() == [1], "the lost one is over at once")
+        #expect(bench.group.revocations == 0, "what was sent of the other may settle")
+        bench.wait(milliseconds: 5000)
+        #expect(bench.group.commits[before...].flatMap(\.self).map(\.partition) == [1])
+        #expect(bench.committed(1)?.offset == 1)
+        #expect(bench.group.revocations == (isDraining ? 1 : 2))
+        #expect(bench.shard.stages.group.assigned.isEmpty)
+        try drained?.wait()
+    }
+
     @Test("A drain alone gives no answer that the group did not ask for")
     func drainedAlone() throws {
         let bench = Bench()

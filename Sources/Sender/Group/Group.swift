@@ -261,11 +261,17 @@ final class Group {
             lost ? "partitions lost" : "partitions revoked",
             metadata: ["partitions": "\(places.map(\.partition).sorted())"]
         )
-        startRevocation(of: leaving, within: lost ? .zero : revokeDeadline, barriers)
-        if lost {
-            end(leaving)
-            finishRevocation()
-        }
+        if lost { lose(leaving) } else { startRevocation(of: leaving, within: revokeDeadline, barriers) }
+    }
+
+    /// Ends partitions that belong to another member already. Others that are being given back still settle and are
+    /// committed, at a stop too.
+    private func lose(_ partitions: [PartitionAssignment]) {
+        for partition in partitions { partition.phase = .revoking }
+        onEvent(.leaving(partitions.flatMap(\.sortedFeeds)))
+        end(partitions)
+        revocation?.partitions.removeAll { partition in partitions.contains { $0 === partition } }
+        if revocation?.partitions.isEmpty ?? true { finishRevocation() }
     }
 
     /// Gives back all partitions: the worker stops.
@@ -327,9 +333,9 @@ final class Group {
     }
 
     private func finishRevocation() {
-        guard let revocation else { return }
-        self.revocation = nil
-        end(revocation.partitions)
+        let partitions = revocation?.partitions ?? []
+        revocation = nil
+        end(partitions)
         // Also at a stop: the group waits for the answer with the partitions of all members.
         let answers = openRevocations
         openRevocations = 0
