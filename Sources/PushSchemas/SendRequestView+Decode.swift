@@ -56,20 +56,20 @@ extension SendRequestView {
             let list = TokenList(of: message, count: fields.tokenCount, hexadecimalBytes: fields.hexadecimalBytes)
             tokens = .listed(UnsafeBufferPointer(list.tokens))
             tokenCount = fields.tokenCount
-            storage = RequestStorage(message: owned, tokens: list.tokens, tokenBytes: list.bytes)
-        }
-        if let owned, storage == nil {
             storage = RequestStorage(
                 message: owned,
-                tokens: .init(start: nil, count: 0),
-                tokenBytes: .init(start: nil, count: 0)
+                tokens: list.tokens,
+                tokenBytes: list.bytes,
+                notification: fields.notification
             )
+        }
+        if storage == nil, owned != nil || fields.notification != nil {
+            storage = RequestStorage(message: owned, notification: fields.notification)
         }
         self.init(
             requestID: fields.requestID,
             environment: fields.environment,
             payload: fields.payload,
-            notification: fields.notification,
             expiration: UInt32(truncatingIfNeeded: fields.expiration),
             hasExpiration: fields.hasExpiration,
             priority: fields.priority == 0 ? nil : UInt8(truncatingIfNeeded: fields.priority),

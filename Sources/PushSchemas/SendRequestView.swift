@@ -23,7 +23,12 @@ public struct SendRequestView {
     public let payload: UnsafeRawBufferPointer
 
     /// The structured notification, of which the payload is made; nil: the request has a payload.
-    public let notification: PushNotification?
+    ///
+    /// In the storage: few requests have one, and its size would make every view expensive to copy.
+    public var notification: PushNotification? { storage?.notification }
+
+    /// The request has a structured notification.
+    public var isStructured: Bool { storage.map { $0.notification != nil } ?? false }
 
     /// UNIX seconds, UTC; 0: do not store.
     public let expiration: UInt32
@@ -58,7 +63,6 @@ public struct SendRequestView {
         requestID: UnsafeRawBufferPointer,
         environment: UnsafeRawBufferPointer,
         payload: UnsafeRawBufferPointer,
-        notification: PushNotification?,
         expiration: UInt32,
         hasExpiration: Bool,
         priority: UInt8?,
@@ -73,7 +77,6 @@ public struct SendRequestView {
         self.requestID = requestID
         self.environment = environment
         self.payload = payload
-        self.notification = notification
         self.expiration = expiration
         self.hasExpiration = hasExpiration
         self.priority = priority
@@ -109,7 +112,7 @@ public struct SendRequestView {
         return views.contains { $0.overriding != nil }
     }
 
-    /// The view owns a copy of some bytes. For tests and measurements.
+    /// The view owns what it shows: it must be kept as long as that is used.
     public var ownsStorage: Bool { storage != nil }
 
     /// The place of the tokens.
@@ -138,20 +141,23 @@ public struct TokenView {
     }
 }
 
-/// The memory behind a view whose record could not be used in place.
+/// The possessions of a view whose record could not be used in place.
 final class RequestStorage {
     /// A binary form made from JSON, which the fields point into.
     private let message: UnsafeMutableRawBufferPointer?
     private let tokens: UnsafeMutableBufferPointer<TokenView>
     /// The bytes of tokens that were hexadecimal.
     private let tokenBytes: UnsafeMutableRawBufferPointer
+    let notification: PushNotification?
 
     init(
         message: UnsafeMutableRawBufferPointer?,
-        tokens: UnsafeMutableBufferPointer<TokenView>,
-        tokenBytes: UnsafeMutableRawBufferPointer
+        tokens: UnsafeMutableBufferPointer<TokenView> = .init(start: nil, count: 0),
+        tokenBytes: UnsafeMutableRawBufferPointer = .init(start: nil, count: 0),
+        notification: PushNotification?
     ) {
         self.message = message
+        self.notification = notification
         self.tokens = tokens
         self.tokenBytes = tokenBytes
     }

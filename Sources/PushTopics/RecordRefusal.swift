@@ -17,7 +17,11 @@ package struct RecordRefusal: Error, Equatable, Sendable {
         do throws(RecordError) {
             return try body()
         } catch {
-            throw RecordRefusal(reason: error.fault.rawValue, detail: error.message)
+            throw RecordRefusal(error)
         }
+    }
+
+    package init(_ error: RecordError) {
+        self.init(reason: error.fault.rawValue, detail: error.message)
     }
 }

@@ -80,10 +80,11 @@ final class IntakeBench {
         intake.begin(batch, now: MonotonicTime(nanoseconds: 1))
         for index in 0..<batch.count {
             let message = batch[index]
-            intake.see(message)
+            intake.countSeen(message)
             let view = try SendRequestView(decoding: message.value, as: .protobuf)
             intake.addRequest(
-                Intake.Fed(message: message, index: index, feed: feed, topic: topic, request: view, shard: shard)
+                view,
+                Intake.Fed(message: message, index: index, feed: feed, topic: topic, shard: shard)
             )
         }
         return intake.end()

@@ -31,7 +31,9 @@ struct ProviderRequest: Sendable {
 }
 
 /// The part of a request that only the provider API takes, shared by all notifications with one payload.
-struct ProviderFields: Sendable {
+///
+/// A class, so that records and waiting notifications carry one reference to it.
+final class ProviderFields: Sendable {
     /// As named, or inferred from the payload.
     let pushType: PushType
     let priority: ProviderPriority

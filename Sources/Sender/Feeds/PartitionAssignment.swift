@@ -21,7 +21,11 @@ final class PartitionAssignment {
     /// Bytes that the live reader has read of the stretch before `doneBelow`, if it began at a near cursor.
     private var rereadBytes = 0
     /// Feeds by topic.
-    private(set) var feeds: [TopicHash: TopicFeed] = [:]
+    private(set) var feeds: [TopicHash: TopicFeed] = [:] {
+        didSet { lastFeed = nil }
+    }
+    /// The feed that was asked for last: consecutive records mostly belong to one topic.
+    private var lastFeed: TopicFeed?
     var catchUp = CatchUp()
     /// End of the live reader's routed records, while requests are coalesced; and the tick at which it last moved.
     private(set) var routedLive: Int64 = 0
@@ -103,7 +107,11 @@ final class PartitionAssignment {
 
     /// The feed of a topic; a new one is live.
     func feed(of hash: TopicHash, account: @autoclosure () -> TopicAccount) -> TopicFeed {
-        if let known = feeds[hash] { return known }
+        if let lastFeed, lastFeed.hash == hash { return lastFeed }
+        if let known = feeds[hash] {
+            lastFeed = known
+            return known
+        }
         return add(hash, account(), TopicLedger(doneBelow: doneBelow, alreadyDone: doneOfAll))
     }
 

@@ -102,7 +102,7 @@ final class TopicFeed {
         if !ledger.isLive { gapPublishedAt = message.timestampMilliseconds }
         let number = change { $0.addRecord(offset: message.offset, tokens: tokens, bytes: bytes) }
         keepSource(record: number, batch: batch, index: index, takenAt: now)
-        change { $0.advance() }
+        if ledger.frontier.remaining(of: number) == 0 { change { $0.advance() } }
         return number
     }
 

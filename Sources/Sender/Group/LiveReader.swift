@@ -54,6 +54,7 @@ final class LiveReader {
         guard let leftover = next() else { return (nil, false) }
         let batch = leftover.batch
         var index = leftover.next
+        var partition: PartitionAssignment?
         intake.begin(batch, now: now)
         while index < batch.count, intake.preparedCount < ShardLimits.notificationsPerBatch {
             defer { index += 1 }
@@ -62,8 +63,10 @@ final class LiveReader {
                 if let error = message.error { report(error, of: message) }
                 continue
             }
-            intake.see(message)
-            guard let partition = leftover.partitions[message.partition], partition.phase == .active else { continue }
+            intake.countSeen(message)
+            // Consecutive messages mostly are of one partition.
+            if partition?.number != message.partition { partition = leftover.partitions[message.partition] }
+            guard let partition, partition.phase == .active else { continue }
             feed.feedLive(message, at: index, of: partition)
             if partition.endsNearStretch(bytes: message.value.count) { jump(in: partition) }
         }

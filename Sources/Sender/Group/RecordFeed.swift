@@ -60,13 +60,28 @@ final class RecordFeed {
         // After a seek or a pause librdkafka may deliver records again that were taken in already.
         if let next = partition.liveNext, offset < next { return }
         partition.moveLive(to: offset + 1)
-        let found = classifier.classify(message)
-        let feed = feed(of: found, in: partition)
-        guard offset >= feed.ledger.doneBelow else { return }
-        guard feed.ledger.isLive, admits(feed) else {
-            return feed.passOver(offset, publishedAt: message.timestampMilliseconds)
+        do throws(RecordRefusal) {
+            let request = try classifier.decode(message)
+            let found = classifier.findTopic(of: message, environment: request.environment)
+            let feed = feed(of: found, in: partition)
+            guard takesLive(message, in: feed) else { return }
+            giveToIntake(message, at: index, request, found, of: feed)
+        } catch {
+            let feed = feedOfRefused(nil, in: partition)
+            guard takesLive(message, in: feed) else { return }
+            // A record that cannot be decoded counts as one notification.
+            intake.refuse(message, at: index, of: feed, tokens: 1, error)
         }
-        giveToIntake(message, at: index, found, of: feed)
+    }
+
+    /// A feed takes a record that the live reader has reached; else it passes the record over, unless it is done.
+    private func takesLive(_ message: KafkaMessageView, in feed: TopicFeed) -> Bool {
+        guard message.offset >= feed.ledger.doneBelow else { return false }
+        guard feed.ledger.isLive, admits(feed) else {
+            feed.passOver(message.offset, publishedAt: message.timestampMilliseconds)
+            return false
+        }
+        return true
     }
 
     // MARK: Catching up
@@ -102,7 +117,7 @@ final class RecordFeed {
                 stop = .enough(next: index)
                 break
             }
-            intake.see(message)
+            intake.countSeen(message)
             position = message.offset
             // Nothing from there on was passed over.
             if let next = partition.liveNext, position >= next {
@@ -130,21 +145,40 @@ final class RecordFeed {
         from start: Int64,
         _ left: inout Set<TopicHash>
     ) {
-        let found = classifier.classify(message)
-        let feed = feed(of: found, in: partition)
-        guard let gap = feed.ledger.gap, gap.next >= start, gap.next <= message.offset, !left.contains(feed.hash) else {
-            return
+        let feed: TopicFeed
+        do throws(RecordRefusal) {
+            let request = try classifier.decode(message)
+            let found = classifier.findTopic(of: message, environment: request.environment)
+            feed = self.feed(of: found, in: partition)
+            guard takesBehind(message, in: feed, from: start, &left) else { return }
+            giveToIntake(message, at: index, request, found, of: feed)
+        } catch {
+            feed = feedOfRefused(nil, in: partition)
+            guard takesBehind(message, in: feed, from: start, &left) else { return }
+            intake.refuse(message, at: index, of: feed, tokens: 1, error)
         }
-        guard message.offset <= gap.last else { return }
+        partition.catchUp.fed(feed.hash, bytes: message.value.count + message.key.count)
+    }
+
+    /// A lagging feed takes a record that the catch-up reader has reached.
+    private func takesBehind(
+        _ message: KafkaMessageView,
+        in feed: TopicFeed,
+        from start: Int64,
+        _ left: inout Set<TopicHash>
+    ) -> Bool {
+        guard let gap = feed.ledger.gap, gap.next >= start, gap.next <= message.offset, !left.contains(feed.hash) else {
+            return false
+        }
+        guard message.offset <= gap.last else { return false }
         guard admits(feed) else {
             // Everything of the feed before this record was fed.
             feed.fed(upTo: message.offset)
             feed.lookedAtCursor(publishedAt: message.timestampMilliseconds)
             left.insert(feed.hash)
-            return
+            return false
         }
-        giveToIntake(message, at: index, found, of: feed)
-        partition.catchUp.fed(feed.hash, bytes: message.value.count + message.key.count)
+        return true
     }
 
     /// A topic of the commit lags, and its bundle is not known yet. Its environment may be configured no longer, and
@@ -175,26 +209,32 @@ final class RecordFeed {
 
     private func feed(of found: Classifier.Found, in partition: PartitionAssignment) -> TopicFeed {
         switch found {
-        case .refused(_, _, let hash):
-            // A topic that lags may be refused by another configuration than the one that it was published under.
-            if let hash, let known = partition.feeds[hash] { return known }
-            return partition.feed(of: .refused, account: classifier.directory.refused)
-        case .request(_, let topic):
+        case .refused(_, let hash):
+            return feedOfRefused(hash, in: partition)
+        case .topic(let topic):
             // A laggard of the commit is known by its hash alone until its first record comes.
             return partition.claim(partition.feed(of: topic.hash, account: topic.account), for: topic.account)
         }
     }
 
+    /// - Parameter hash: of the topic that the record names; nil: it names none.
+    private func feedOfRefused(_ hash: TopicHash?, in partition: PartitionAssignment) -> TopicFeed {
+        // A topic that lags may be refused by another configuration than the one that it was published under.
+        if let hash, let known = partition.feeds[hash] { return known }
+        return partition.feed(of: .refused, account: classifier.directory.refused)
+    }
+
     private func giveToIntake(
         _ message: KafkaMessageView,
         at index: Int,
+        _ request: SendRequestView,
         _ found: Classifier.Found,
         of feed: TopicFeed
     ) {
         switch found {
-        case .refused(let refusal, let tokens, _):
-            intake.refuse(message, at: index, of: feed, tokens: tokens, refusal)
-        case .request(let request, let found):
+        case .refused(let refusal, _):
+            intake.refuse(message, at: index, of: feed, tokens: request.tokenCount, refusal)
+        case .topic(let found):
             // Of the record, not of the feed, which topics with one hash share.
             guard let topic = found.account.topic else { preconditionFailure("nothing is fed without a topic") }
             if case .deadLetters(let records) = found.account.feeding {
@@ -212,14 +252,8 @@ final class RecordFeed {
                 )
             }
             intake.addRequest(
-                Intake.Fed(
-                    message: message,
-                    index: index,
-                    feed: feed,
-                    topic: topic,
-                    request: request,
-                    shard: found.shard
-                )
+                request,
+                Intake.Fed(message: message, index: index, feed: feed, topic: topic, shard: found.shard)
             )
         }
     }

@@ -47,8 +47,33 @@ final class TopicDirectory {
     /// Bundles that wait for a certificate, or for room, by the hashes of their cursors.
     private var strangers: [TopicHash: Name] = [:]
     private var nextAlarm = MonotonicTime(nanoseconds: 0)
-    /// The last answer: consecutive records mostly belong to one bundle.
-    private var last: (key: [UInt8], environment: [UInt8], found: Found)?
+    /// The last answer: consecutive records mostly belong to one bundle, be they of different shards.
+    private var latest: Answer?
+
+    /// A class, so that looking at it counts one reference only.
+    private final class Answer {
+        let bundleID: [UInt8]
+        let environment: [UInt8]
+        let hash: TopicHash
+        let account: TopicAccount
+
+        init(
+            _ bundleID: UnsafeRawBufferPointer,
+            _ environment: UnsafeRawBufferPointer,
+            _ hash: TopicHash,
+            _ account: TopicAccount
+        ) {
+            self.bundleID = Array(bundleID)
+            self.environment = Array(environment)
+            self.hash = hash
+            self.account = account
+        }
+
+        func isAbout(_ bundleID: UnsafeRawBufferPointer, _ environment: UnsafeRawBufferPointer) -> Bool {
+            TopicDirectory.areEqual(self.bundleID, bundleID)
+                && TopicDirectory.areEqual(self.environment, environment)
+        }
+    }
 
     private struct Name: Hashable {
         var environment: String
@@ -75,10 +100,10 @@ final class TopicDirectory {
         key: UnsafeRawBufferPointer,
         environment: UnsafeRawBufferPointer
     ) throws(RecordRefusal) -> Found {
-        if let last, Self.areEqual(last.key, key), Self.areEqual(last.environment, environment) {
-            return last.found
-        }
         let parsed = try RecordRefusal.of { () throws(RecordError) in try RecordKeyView(parsing: key) }
+        if let latest, latest.isAbout(parsed.bundleID, environment) {
+            return Found(hash: latest.hash, account: latest.account, shard: parsed.shard)
+        }
         let hash = TopicHash(bundleID: parsed.bundleID, environment: environment)
         let name = Name(
             environment: try resolve(String(decoding: environment, as: UTF8.self)),
@@ -88,9 +113,8 @@ final class TopicDirectory {
             // Not remembered: there may be room for the bundle later.
             return Found(hash: isKept(name, hash) ? hash : .others, account: others, shard: parsed.shard)
         }
-        let found = Found(hash: hash, account: account, shard: parsed.shard)
-        last = (Array(key), Array(environment), found)
-        return found
+        latest = Answer(parsed.bundleID, environment, hash, account)
+        return Found(hash: hash, account: account, shard: parsed.shard)
     }
 
     /// The hash of the topic that a record names, be it configured or not; nil: the key names no bundle.

@@ -8,13 +8,12 @@ import PushTopics
 ///
 /// Bad input disturbs nothing else. Bound to the shard's event loop.
 final class Intake {
-    /// A record being fed.
+    /// A record being fed, beside its request.
     struct Fed {
         var message: KafkaMessageView
         var index: Int
         var feed: TopicFeed
         var topic: Topic
-        var request: SendRequestView
         /// The shard of the bundle that the key names.
         var shard: UInt32?
     }
@@ -60,7 +59,7 @@ final class Intake {
     }
 
     /// Counts a record that is being looked at, taken in or not.
-    func see(_ message: KafkaMessageView) { seenBytes += message.value.count }
+    func countSeen(_ message: KafkaMessageView) { seenBytes += message.value.count }
 
     /// Notifications of the batch being made.
     var preparedCount: Int { batch?.count ?? 0 }
@@ -122,9 +121,8 @@ final class Intake {
     }
 
     /// Takes in a request.
-    func addRequest(_ fed: Fed) {
+    func addRequest(_ request: SendRequestView, _ fed: Fed) {
         guard let source else { preconditionFailure("a request comes out of a batch") }
-        let request = fed.request
         let topic = fed.topic
         let feed = fed.feed
         counters.records += 1
@@ -133,7 +131,7 @@ final class Intake {
         let arenaEnd = prepared.payloads.end
         let judged: Result<Content, RecordRefusal>
         do throws(RecordRefusal) {
-            judged = .success(try content(of: fed, into: prepared.payloads))
+            judged = .success(try content(of: request, fed, into: prepared.payloads))
         } catch {
             judged = .failure(error)
         }
@@ -157,7 +155,7 @@ final class Intake {
             prepared.payloads.truncate(to: arenaEnd)
             return expire(record, of: feed, tokens: request.tokenCount)
         }
-        prepared.keep(request)
+        if request.ownsStorage { prepared.keep(request) }
         var row = PreparedRecord(
             feed: feed,
             topic: topic,
@@ -188,9 +186,9 @@ final class Intake {
         }
         prepared.append(row)
         if request.isBroadcast {
-            takeChannel(of: fed, record, into: prepared)
+            takeChannel(of: request, fed, record, into: prepared)
         } else {
-            takeTokens(of: fed, record, into: prepared)
+            takeTokens(of: request, fed, record, into: prepared)
         }
         prepared.closeRecord()
     }
@@ -204,8 +202,11 @@ final class Intake {
         var rendered: RenderedPayloads?
     }
 
-    private func content(of fed: Fed, into arena: PayloadArena) throws(RecordRefusal) -> Content {
-        let request = fed.request
+    private func content(
+        of request: SendRequestView,
+        _ fed: Fed,
+        into arena: PayloadArena
+    ) throws(RecordRefusal) -> Content {
         let isHTTP2 = fed.topic.transport == .http2
         let pushType = isHTTP2 ? try ProviderFields.namedPushType(of: request) : nil
         var limitBytes = fed.topic.payload.limitBytes(of: pushType)
@@ -213,8 +214,8 @@ final class Intake {
             try BroadcastRule.check(request, fed.topic.transport, pushType)
             limitBytes = PayloadLimit.broadcast
         }
-        let rule = TermsRule(provider: isHTTP2 ? try provider(of: fed, pushType) : nil)
-        if let structured = try StructuredContent(of: request, pushType) {
+        let rule = TermsRule(provider: isHTTP2 ? try provider(of: request, fed, pushType) : nil)
+        if request.isStructured, let structured = try StructuredContent(of: request, pushType) {
             let payloads = try RenderedPayloads(structured, rule, limitBytes: limitBytes, into: arena)
             let place = payloads.defaultPlace
             return Content(
@@ -229,28 +230,32 @@ final class Intake {
         return Content(payloadOffset: payload.offset, payloadBytes: payload.bytes, terms: terms)
     }
 
-    private func provider(of fed: Fed, _ named: PushType?) throws(RecordRefusal) -> ProviderRequest {
+    private func provider(
+        of request: SendRequestView,
+        _ fed: Fed,
+        _ named: PushType?
+    ) throws(RecordRefusal) -> ProviderRequest {
         let ids = requestsTopic.withUnsafeBytes { name in
             NotificationIDs(
                 kafkaTopic: name,
                 partition: fed.message.partition,
                 offset: fed.message.offset,
-                requestID: fed.request.requestID
+                requestID: request.requestID
             )
         }
-        return try ProviderRequest(fed.request, named: named, ids: ids)
+        return try ProviderRequest(request, named: named, ids: ids)
     }
 
-    private func takeTokens(of fed: Fed, _ record: UInt32, into prepared: PreparedBatch) {
+    private func takeTokens(of request: SendRequestView, _ fed: Fed, _ record: UInt32, into prepared: PreparedBatch) {
         let feed = fed.feed
         let topic = fed.topic
         let mayBeDone = !feed.ledger.alreadyDone.isEmpty
         let rendered = prepared.records.last?.rendered
         var faults = TokenFaults()
-        for index in 0..<fed.request.tokenCount {
+        for index in 0..<request.tokenCount {
             let position = UInt32(truncatingIfNeeded: index)
             if mayBeDone, feed.isDone(record, token: position) { continue }
-            let view = fed.request.token(at: index)
+            let view = request.token(at: index)
             let checksum = CRC32.checksum(view.bytes)
             if let fault = TokenFaults.fault(of: view, checksum: checksum, topic, shard: fed.shard) {
                 faults.add(fault, at: position)
@@ -265,9 +270,14 @@ final class Intake {
     }
 
     /// Takes the channel of a broadcast, which goes on in place of a token.
-    private func takeChannel(of fed: Fed, _ record: UInt32, into prepared: PreparedBatch) {
+    private func takeChannel(
+        of request: SendRequestView,
+        _ fed: Fed,
+        _ record: UInt32,
+        into prepared: PreparedBatch
+    ) {
         if !fed.feed.ledger.alreadyDone.isEmpty, fed.feed.isDone(record, token: 0) { return }
-        let channel = fed.request.token(at: 0).bytes
+        let channel = request.token(at: 0).bytes
         let checksum = CRC32.checksum(channel)
         if let fault = TokenFaults.shardFault(of: "channel", checksum: checksum, fed.topic, shard: fed.shard) {
             return outcomes.deadLetter(record: record, of: fed.feed, tokens: 1, fault)

@@ -103,6 +103,13 @@ final class PreparedBatch {
         self.source = source
         self.number = number
         payloads = PayloadArena(bytes: min(64 * 1024, max(1, source.count) * 256))
+        // For records of one token each; what grows beyond is shared by many tokens.
+        records.reserveCapacity(source.count)
+        tokens.reserveCapacity(source.count)
+        checksums.reserveCapacity(source.count)
+        positions.reserveCapacity(source.count)
+        rows.reserveCapacity(source.count)
+        verdicts.reserveCapacity(source.count)
     }
 
     /// Notifications.
@@ -110,9 +117,7 @@ final class PreparedBatch {
     var isEmpty: Bool { tokens.isEmpty }
 
     /// Keeps a view that owns memory which tokens point into.
-    func keep(_ view: SendRequestView) {
-        if view.ownsStorage { views.append(view) }
-    }
+    func keep(_ view: SendRequestView) { views.append(view) }
 
     /// Appends a record; its notifications follow.
     func append(_ record: PreparedRecord) {

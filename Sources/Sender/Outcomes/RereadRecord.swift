@@ -56,7 +56,7 @@ final class RereadRecord {
     }
 
     private func judge(over transport: EnvironmentSettings.Transport?) -> String {
-        guard let request, request.notification != nil else { return "" }
+        guard let request, request.isStructured else { return "" }
         let pushType = transport == .http2 ? try? ProviderFields.namedPushType(of: request) : nil
         content = try? StructuredContent(of: request, pushType)
         return content?.warning(for: nil) ?? ""

@@ -121,8 +121,9 @@ final class GatewayDialer {
         guard owner.isConnecting(attempt) || owner.isOpen(attempt) else {
             return channel.close(mode: .all, promise: nil)
         }
-        eventLoop.assumeIsolated().scheduleTask(in: timeout) { [weak owner] in
-            if owner?.isOpen(attempt) != true { channel.close(mode: .all, promise: nil) }
+        // Not weak: that would slow down every count of references to the owner, which is on the way of notifications.
+        eventLoop.assumeIsolated().scheduleTask(in: timeout) {
+            if !owner.isOpen(attempt) { channel.close(mode: .all, promise: nil) }
         }
     }
 }
