@@ -36,18 +36,18 @@ final class TokenStore: Sendable {
         }
     }
 
-    /// Its commands have a minute: a test that meets a cluster which refuses them for good does not hang.
-    convenience init(cluster: RedisClusterProcess) async throws {
-        try await self.init(ports: cluster.servers.map(\.port))
+    /// - Parameter commandTimeout: a test that meets a cluster which refuses commands for good does not hang.
+    convenience init(cluster: RedisClusterProcess, commandTimeout: TimeAmount = .minutes(1)) async throws {
+        try await self.init(ports: cluster.servers.map(\.port), commandTimeout: commandTimeout)
     }
 
     /// - Parameter ports: of servers of a cluster.
-    convenience init(ports: [Int]) async throws {
+    convenience init(ports: [Int], commandTimeout: TimeAmount = .minutes(1)) async throws {
         let seeds = ports.map { RedisEndpoint(host: "127.0.0.1", port: $0) }
         try await self.init(Self.rule) { eventLoop in
             let configuration = RedisCluster.Configuration(seeds: seeds) { endpoint in
                 var configuration = RedisConnection.Configuration(endpoint: endpoint)
-                configuration.commandTimeout = .seconds(60)
+                configuration.commandTimeout = commandTimeout
                 return configuration
             }
             return RedisCluster(configuration: configuration, eventLoop: eventLoop)

@@ -107,12 +107,22 @@ struct RecordTimeTests {
         #expect(lines.messages.count == 2)
     }
 
-    @Test("A broker that will not answer is asked once, and one that never does until the role stops")
+    @Test("A topic that the broker will not tell of is asked for once, and the next one is checked nevertheless")
+    func refusal() async {
+        let refusal = Self.failure(29, isRetriable: false)
+        let lines = LogLines()
+        let unwilling = Broker([refusal])
+        await check(unwilling, lines).run()
+        #expect(unwilling.questions == ["a", "b"])
+        #expect(lines.messages == ["records have the time of their producers, which may be wrong"])
+        let mute = Broker([refusal, refusal])
+        await check(mute, lines).run()
+        #expect(mute.questions == ["a", "b"] && lines.messages.count == 1)
+    }
+
+    @Test("A broker that never answers is asked until the role stops")
     func end() async {
         let lines = LogLines()
-        let unwilling = Broker([Self.failure(29, isRetriable: false)])
-        await check(unwilling, lines).run()
-        #expect(unwilling.questions == ["a"])
         let silent = Broker(Array(repeating: Self.failure(-185, isRetriable: true), count: 10))
         await check(silent, lines, pauses: 4).run()
         #expect(silent.questions.count == 5 && lines.messages.isEmpty)

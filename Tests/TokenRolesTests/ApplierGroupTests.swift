@@ -297,7 +297,7 @@ struct ApplierGroupTests {
 
     @Test(
         "What Redis refuses for now is tried again until it is taken",
-        arguments: ["LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "OOM", "MOVED"]
+        arguments: ["LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "OOM", "MOVED", "NOPERM"]
     )
     func refusedForNow(prefix: String) {
         let bench = ApplierBench()
@@ -307,6 +307,7 @@ struct ApplierGroupTests {
         bench.member.give(0)
         bench.pass(.minutes(1))
         #expect(bench.member.commits.isEmpty && bench.producer.letters.isEmpty)
+        #expect(bench.lines.messages.contains("token state could not be changed; trying again"))
         bench.redis.errors = [:]
         bench.pass(.seconds(2))
         #expect(bench.redis.changed == ["a", "c", "b"])

@@ -54,8 +54,8 @@ package struct RecordTimeCheck: Sendable {
         self.pause = pause
     }
 
-    /// Asks the broker for each topic's settings until it has answered, or will not. Ends early when its task is
-    /// cancelled.
+    /// Asks the broker for each topic's settings until it has answered, or will not tell those of this topic. Ends
+    /// early when its task is cancelled.
     package func run() async {
         var open = topics[...]
         var failures = 0
@@ -63,18 +63,20 @@ package struct RecordTimeCheck: Sendable {
             do {
                 let timeout = KafkaReadiness.timeoutMilliseconds(failures: failures)
                 warn(of: topic, try await ask(topic, timeout))
-                open.removeFirst()
-                failures = 0
             } catch let error as KafkaError where error.isRetriable {
                 failures += 1
                 let message: Logger.Message = "topic settings could not be read; asking again"
                 if failures == 1 { logger.info(message, metadata: ["topic": "\(topic)", "error": "\(error)"]) }
                 let delay = Self.backoff.delay(failures: failures, random: .random(in: .min ... .max))
                 guard (try? await pause(delay)) != nil else { return }
+                continue
             } catch {
-                // The embedded broker does not support the request; others may not allow it.
-                return logger.info("topic settings could not be read", metadata: ["error": "\(error)"])
+                // The embedded broker does not support the request; others may not allow it, for this topic at least.
+                let message: Logger.Message = "topic settings could not be read"
+                logger.info(message, metadata: ["topic": "\(topic)", "error": "\(error)"])
             }
+            open.removeFirst()
+            failures = 0
         }
     }
 

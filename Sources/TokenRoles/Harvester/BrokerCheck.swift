@@ -16,26 +16,33 @@ final class KafkaBrokerCheck: BrokerCheck {
     private let properties: KafkaProperties
     private let topic: String
     private let logger: Logger
+    private let timeoutMilliseconds: Int32
     /// Askers that wait for the answer to the question under way.
     private var waiting: [((any Error)?) -> Void] = []
 
-    private static let timeoutMilliseconds: Int32 = 5_000
-
-    init(eventLoop: any EventLoop, properties: KafkaProperties, topic: String, logger: Logger) {
+    init(
+        eventLoop: any EventLoop,
+        properties: KafkaProperties,
+        topic: String,
+        logger: Logger,
+        timeoutMilliseconds: Int32 = 5_000
+    ) {
         self.eventLoop = eventLoop
         self.properties = properties
         self.topic = topic
         self.logger = logger
+        self.timeoutMilliseconds = timeoutMilliseconds
     }
 
     func check(_ answered: @escaping ((any Error)?) -> Void) {
         waiting.append(answered)
         // Many lists may be due at the same time.
         guard waiting.count == 1 else { return }
-        let answer = NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) { [properties, topic, logger] in
+        let answer = NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) {
+            [properties, topic, logger, timeoutMilliseconds] in
             let admin = try KafkaAdmin(properties: properties, named: "check of push.feedback", logger: logger)
             defer { admin.close() }
-            try admin.checkLeaders(of: topic, timeoutMilliseconds: Self.timeoutMilliseconds)
+            try admin.checkLeaders(of: topic, timeoutMilliseconds: timeoutMilliseconds)
         }
         answer.assumeIsolated().whenComplete { [self] result in
             let asked = waiting
