@@ -49,7 +49,7 @@ build = $(call run_build,$(SWIFT_FLAGS) $(1))
 # In a checkout the build tool plans twice, in its first build and in its second, and with each plan it compiles a
 # dependency anew. So the first one is of next to nothing.
 .build/release.yaml: | deps
-	@echo 'the first build: about 13 minutes on two idle cores for everything; the program alone takes less'
+	@echo 'the first build: about 13 minutes on two idle cores for everything, 6 for the program alone'
 	$(call build,--target BenchmarkCommon)
 
 # Asking the build tool whether there is something to do takes it half a minute: the files' ages tell as well. The age

@@ -59,7 +59,11 @@ public struct DemoStory {
         setUp.redis = options.redis
         // A server that is lent for the demo need not store its data durably.
         if options.redis != nil { setUp.redisSettings = ", durability: warn" }
-        say("starting broker, Redis and sandbox in \(directory)")
+        let servers = [options.kafka == nil ? "broker" : nil, options.redis == nil ? "Redis" : nil, "sandbox"]
+        let starting = servers.compactMap { $0 }.joined(separator: ", ")
+        say("starting \(starting) in \(directory)")
+        // The first step asks a broker that is not the demo's own, and says nothing before that answers.
+        if let kafka = options.kafka { say("waiting for the brokers at \(kafka)") }
         let pipeline = try LocalPipeline(setUp, executable: executable, directory: directory)
         defer { pipeline.stop() }
         for _ in 0..<Self.workers { try pipeline.startWorker() }

@@ -10,16 +10,22 @@ extension IntegrationTests {
             var words: [String]
             /// Words that standard error must have.
             var named: String
+            /// The exit codes that may be.
+            var codes: Set<Int32>
 
-            init(_ line: String, names named: String) {
+            init(_ line: String, names named: String, exits codes: Set<Int32> = [1, 64, 78]) {
                 words = line.split(separator: " ").map(String.init)
                 self.named = named
+                self.codes = codes
             }
 
             var testDescription: String { words.joined(separator: " ") }
         }
 
         private static let nobody = "127.0.0.1:1"
+        private static let noBroker = "broker \(nobody) unreachable"
+        private static let noService = "\(nobody): cannot connect"
+        private static let noRedis = "not sent: Redis at \(nobody): cannot connect"
         /// The command that writes what the directory of the sandbox lacks.
         private static let certificates = "belfry sandbox certificates --pki DIR/none --topics"
         private static let hex = String(repeating: "ab", count: 32)
@@ -44,6 +50,7 @@ extension IntegrationTests {
             Command("register --topic a --token-file DIR/none", names: "DIR/none"),
             Command("register --topic a --file DIR/none", names: "DIR/none"),
             Command("register --topic a --token \(hex) --config DIR/none.yaml", names: "none.yaml"),
+            Command("register --brokers \(nobody) --topic a --token \(hex)", names: noBroker, exits: [1]),
             Command("outcomes --count 0", names: "--count"),
             Command("outcomes --brokers a:b:c", names: "brokers"),
             Command("outcomes --config DIR/none.yaml", names: "none.yaml"),
@@ -61,19 +68,25 @@ extension IntegrationTests {
             Command("topics create --config DIR/none.yaml", names: "none.yaml"),
             Command("tokens show --topic a --token \(hex)", names: "environments"),
             Command("tokens show --config DIR/bare.yaml --topic a --token zz", names: "token"),
-            Command("tokens show --config DIR/bare.yaml --topic a --token \(hex)", names: "not sent"),
+            Command("tokens show --config DIR/bare.yaml --topic a --token \(hex)", names: noRedis, exits: [1]),
             Command("tokens list --config DIR/bare.yaml --topic a --limit 0", names: "--limit"),
             Command("tokens list --config DIR/bare.yaml --topic a --environment no", names: "--environment"),
+            Command("tokens list --config DIR/bare.yaml --topic a", names: noRedis, exits: [1]),
             Command("tokens export --topic a --config DIR/none.yaml", names: "none.yaml"),
+            Command("tokens export --config DIR/bare.yaml --topic a", names: noRedis, exits: [1]),
             Command("tokens forget --config DIR/bare.yaml --topic a --token-file DIR/none", names: "DIR/none"),
+            Command("tokens forget --config DIR/bare.yaml --topic a --token \(hex)", names: noBroker, exits: [1]),
             Command("offsets show --config DIR/none.yaml", names: "none.yaml"),
             Command("offsets show --brokers \(nobody)", names: nobody),
             Command("offsets set --partition 0", names: "--offset"),
+            Command("offsets set --brokers \(nobody) --partition 0 --offset end", names: noBroker, exits: [1]),
             Command("channels create --topic a --config DIR/none.yaml", names: "none.yaml"),
             Command("channels list --topic a", names: "environments"),
+            Command("channels list --topic a --config DIR/channels.yaml", names: noService, exits: [1]),
             Command("channels delete --topic a --config DIR/none.yaml", names: "--channel"),
             Command("certificates check DIR/none", names: "DIR/none"),
             Command("certificates check DIR/bare", names: "holds no push certificate"),
+            Command("certificates check DIR/server", names: "DIR/server: holds no push certificate", exits: [1]),
             Command("certificates check --config DIR/none.yaml", names: "none.yaml"),
             Command("certificates check --config DIR/bare.yaml", names: "holds no push certificate"),
             // Trying out.
@@ -102,10 +115,22 @@ extension IntegrationTests {
             let process = try Self.start(command.words, in: directory)
             defer { process.kill() }
             let code = try process.wait(within: patience)
-            #expect([1, 64, 78].contains(code), "\(code): \(process.log)")
+            #expect(command.codes.contains(code), "\(code): \(process.log)")
             let named = command.named.replacing("DIR", with: directory)
             #expect(process.log.contains(named), "\(process.log)")
             #expect(!process.log.contains("Fatal error"), "\(process.log)")
+        }
+
+        @Test("A directory with a server's certificate alone is not usable, and a line tells that it names no topic")
+        func serverCertificate() throws {
+            let directory = try Self.directory()
+            defer { try? FileManager.default.removeItem(atPath: directory) }
+            let process = try Self.start(["certificates", "check", "DIR/server"], in: directory)
+            defer { process.kill() }
+            let line = try process.nextLine(within: patience)
+            #expect(line.hasPrefix("\(directory)/server/server.pem: passed over, "), "\(line)")
+            #expect(line.contains("names no topic"), "\(line)")
+            #expect(try process.wait(within: patience) == 1)
         }
 
         @Test("A port that is taken is told in plain words, by every command that listens")
@@ -151,14 +176,18 @@ extension IntegrationTests {
             )
         }
 
-        /// A directory with configurations that are wrong, each in its way, and a PKI.
+        /// A directory with configurations that are wrong, or name servers that are not there, a PKI, and in `server`
+        /// the certificate of its server alone.
         private static func directory() throws -> String {
             let directory = NSTemporaryDirectory() + "belfry-integration-\(UUID().uuidString)"
             try FileManager.default.createDirectory(atPath: "\(directory)/bare", withIntermediateDirectories: true)
             let redis = "redis: {url: 'redis://\(nobody)', command-timeout: 100ms, connect-timeout: 100ms}"
             let files = [
                 "broken.yaml": "worker: [",
-                "bare.yaml": "environments: {sandbox: {gateways: a}}\ncertificates: {directory: bare}\n\(redis)\n",
+                "bare.yaml": "environments: {sandbox: {gateways: a}}\ncertificates: {directory: bare}\n\(redis)\n"
+                    + "kafka: {brokers: '\(nobody)'}\n",
+                "channels.yaml": "environments: {sandbox: {gateways: a, transport: http2, channels: '\(nobody)', "
+                    + "trust: pki/ca.pem}}\ncertificates: {directory: pki}\n\(redis)\n",
                 "untrusting.yaml": "environments: {sandbox: {gateways: a, feedback: a, trust: none.pem}}\n"
                     + "certificates: {directory: pki}\n\(redis)\n",
             ]
@@ -170,6 +199,9 @@ extension IntegrationTests {
             guard try certificates.wait(within: patience) == 0 else {
                 throw ChildProcess.Failure(description: certificates.log)
             }
+            try FileManager.default.createDirectory(atPath: "\(directory)/server", withIntermediateDirectories: true)
+            let server = "\(directory)/server/server.pem"
+            try FileManager.default.copyItem(atPath: "\(directory)/pki/server.pem", toPath: server)
             return directory
         }
     }

@@ -14,11 +14,16 @@ extension IntegrationTests {
         struct Command {
             /// The words behind `belfry`; `DIR` in them stands for a directory with `belfry.yaml` and certificates.
             var words: [String]
-            var server: String
+            /// The beginning of the line that tells of the wait.
+            var notice: String
 
-            init(_ line: String, waitsFor server: String = "the brokers at \(nobody)") {
+            init(
+                _ line: String,
+                waitsFor server: String = "the brokers at \(nobody)",
+                speaker: String = "belfry: "
+            ) {
                 words = line.split(separator: " ").map(String.init)
-                self.server = server
+                notice = "\(speaker)waiting for \(server)"
             }
         }
 
@@ -45,6 +50,8 @@ extension IntegrationTests {
             Command("channels create \(channels)", waitsFor: service),
             Command("channels list \(channels)", waitsFor: service),
             Command("channels delete --channel dHN0LXNyY2gtY2hubA== \(channels)", waitsFor: service),
+            // Its story has no speaker.
+            Command("demo --kafka \(nobody)", speaker: ""),
         ]
 
         /// Commands that ask no server, or are one.
@@ -53,8 +60,8 @@ extension IntegrationTests {
             "sandbox tokens", "sandbox accepted", "sandbox revoke",
         ]
 
-        /// Commands that tell their wait in another way: roles in their log, the demo in its story, the device below.
-        private static let tellingElsewhere = ["worker", "registrar", "harvester", "demo", "sandbox device"]
+        /// Commands that tell their wait in another way: roles in their log, the device below.
+        private static let tellingElsewhere = ["worker", "registrar", "harvester", "sandbox device"]
 
         @Test("A command that waits for a server says for which")
         func says() throws {
@@ -78,13 +85,16 @@ extension IntegrationTests {
                         command.words.prefix(2).joined(separator: " "),
                         executable: try belfryExecutable(),
                         arguments: command.words.map { $0.replacing("DIR", with: directory) },
-                        environment: command.words.contains("--config") ? [:] : Self.environment,
-                        logFile: "\(directory)/\(index).log"
+                        // The demo's files go with the directory, its children with their group.
+                        environment: (command.words.contains("--config") ? [:] : Self.environment)
+                            .merging(["TMPDIR": directory]) { $1 },
+                        logFile: "\(directory)/\(index).log",
+                        leadsGroup: true
                     )
                 }
                 defer { for process in processes { process.kill() } }
                 for (process, command) in zip(processes, Self.commands) {
-                    try process.waitForLogLine(with: "belfry: waiting for \(command.server)", within: patience)
+                    try process.waitForLogLine(with: command.notice, within: patience)
                 }
             }
         }
