@@ -14,6 +14,8 @@ public enum WorkerLog {
             Set((metadata?["partitions"] ?? "").split { !$0.isNumber }.compactMap { Int32($0) })
         }
 
+        var date: Date? { time.flatMap { try? Date($0, strategy: WorkerLog.time) } }
+
         /// The error is the group's, which does not know the member, or not in this generation.
         var isFencing: Bool {
             let error = metadata?["error"] ?? ""
@@ -60,9 +62,7 @@ public enum WorkerLog {
 
     static func losses(in log: String) -> [Loss] {
         lines(of: log).compactMap { line in
-            guard isLoss(line), let time = line.time, let date = try? Date(time, strategy: Self.time) else {
-                return nil
-            }
+            guard isLoss(line), let date = line.date else { return nil }
             return Loss(second: UInt32(date.timeIntervalSince1970), partitions: line.partitions)
         }
     }
@@ -73,9 +73,7 @@ public enum WorkerLog {
     static func tenures(in log: String) -> [ShardTenure] {
         var tenures = ShardTenures()
         for line in lines(of: log) {
-            guard let shard = line.metadata?["shard"], let time = line.time,
-                let date = try? Date(time, strategy: Self.time)
-            else { continue }
+            guard let shard = line.metadata?["shard"], let date = line.date else { continue }
             let now = Int((date.timeIntervalSince1970 * 1000).rounded())
             switch line.message {
             case "partitions assigned": tenures.assigned(line.partitions, to: shard, now: now)

@@ -136,9 +136,7 @@ struct JSONScanner {
         var unit: UInt32 = 0
         // Not by the number's text: an integer's may have a sign.
         for byte in bytes[position..<position + 4] {
-            guard let digit = Character(UnicodeScalar(byte)).hexDigitValue else {
-                throw fault("an escape has no four hexadecimal digits")
-            }
+            guard let digit = nibble(byte) else { throw fault("an escape has no four hexadecimal digits") }
             unit = unit << 4 | UInt32(digit)
         }
         position += 4

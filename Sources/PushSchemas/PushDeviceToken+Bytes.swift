@@ -38,7 +38,8 @@ func decodeHexadecimal(_ digits: UnsafeRawBufferPointer, into output: UnsafeMuta
     return true
 }
 
-private func nibble(_ digit: UInt8) -> UInt8? {
+/// The value of a hexadecimal digit of either case; nil: the byte is none.
+func nibble(_ digit: UInt8) -> UInt8? {
     switch digit {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
     case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
