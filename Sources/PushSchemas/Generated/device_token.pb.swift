@@ -70,7 +70,7 @@ public nonisolated struct PushDeviceToken: Sendable {
   /// matter. Default: empty, which is that one.
   public var locale: String = String()
 
-  /// What fills the places of `loc_key`'s text on this token, in place of the alert's `loc_args`; counts for the size
+  /// The arguments for `loc_key`'s text on this token, in place of the alert's `loc_args`; counts for the size
   /// of the payload. Default: empty, which is those.
   public var locArgs: [String] = []
 

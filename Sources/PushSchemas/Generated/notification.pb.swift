@@ -78,7 +78,7 @@ public nonisolated struct PushNotification: @unchecked Sendable {
     set {_uniqueStorage()._category = newValue}
   }
 
-  /// What groups notifications on the device. Default: empty, which is the app's own group.
+  /// The group of notifications on the device. Default: empty, which is the app's own group.
   public var threadID: String {
     get {_storage._threadID}
     set {_uniqueStorage()._threadID = newValue}
@@ -106,13 +106,13 @@ public nonisolated struct PushNotification: @unchecked Sendable {
   /// Clears the value of `relevanceScore`. Subsequent reads from it will return its default value.
   public mutating func clearRelevanceScore() {_uniqueStorage()._relevanceScore = nil}
 
-  /// What the device's focus filters judge by. Default: empty, which passes none that asks.
+  /// The criteria by which the device's focus filters judge. Default: empty, which passes none that asks.
   public var filterCriteria: String {
     get {_storage._filterCriteria}
     set {_uniqueStorage()._filterCriteria = newValue}
   }
 
-  /// What belongs to a live activity. Needs the push type "liveactivity". Absent: the notification is of none.
+  /// The change of a live activity. Needs the push type "liveactivity". Absent: the notification is of none.
   public var liveActivity: PushLiveActivity {
     get {_storage._liveActivity ?? PushLiveActivity()}
     set {_uniqueStorage()._liveActivity = newValue}
@@ -173,19 +173,19 @@ public nonisolated struct PushAlert: Sendable {
   /// The key of a text in the app that stands in place of the body. Default: empty, which is none.
   public var locKey: String = String()
 
-  /// What fills the places of `loc_key`'s text, in order. Default: empty.
+  /// The arguments for `loc_key`'s text, in order. Default: empty.
   public var locArgs: [String] = []
 
   /// The key of a text in the app that stands in place of the title. Default: empty, which is none.
   public var titleLocKey: String = String()
 
-  /// What fills the places of `title_loc_key`'s text, in order. Default: empty.
+  /// The arguments for `title_loc_key`'s text, in order. Default: empty.
   public var titleLocArgs: [String] = []
 
   /// The key of a text in the app that stands in place of the subtitle. Default: empty, which is none.
   public var subtitleLocKey: String = String()
 
-  /// What fills the places of `subtitle_loc_key`'s text, in order. Default: empty.
+  /// The arguments for `subtitle_loc_key`'s text, in order. Default: empty.
   public var subtitleLocArgs: [String] = []
 
   /// The key of the text on the button that opens the app. Default: empty, which is the device's own text.
@@ -199,7 +199,7 @@ public nonisolated struct PushAlert: Sendable {
   /// the app's own.
   public var launchImage: String = String()
 
-  /// What the notification adds to the summary of its group. Default: empty, which is nothing.
+  /// The notification's part of the summary of its group. Default: empty, which is nothing.
   public var summaryArg: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -266,7 +266,7 @@ public nonisolated struct PushSound: Sendable {
   fileprivate var _volume: Double? = nil
 }
 
-/// What belongs to a live activity.
+/// A change of a live activity.
 public nonisolated struct PushLiveActivity: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for

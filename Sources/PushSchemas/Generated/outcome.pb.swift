@@ -163,7 +163,7 @@ public nonisolated struct PushOutcome: Sendable {
   /// request had been sent to it before. Default: false.
   public var withoutTokenState: Bool = false
 
-  /// What was mended in the request on the way, for its publisher to know. Text for people; else empty.
+  /// The request was mended on the way, as this says to its publisher. Text for people; else empty.
   public var warning: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()

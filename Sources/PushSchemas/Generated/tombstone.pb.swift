@@ -101,7 +101,7 @@ public nonisolated struct PushTombstone: Sendable {
   /// this is later than `registered_at`.
   public var tombstonedAt: Int64 = 0
 
-  /// Why it was found dead. Unspecified where it was not.
+  /// The cause of the token's death. Unspecified if it was not found dead.
   public var reason: PushTombstoneReason = .unspecified
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
