@@ -22,10 +22,10 @@ REDIS ?=
 ARGS ?=
 # Only tests whose name matches, for instance FILTER=KafkaClientTests.
 FILTER ?=
-# How many worlds to simulate, and the first one's seed.
+# The number of worlds to simulate, and the first one's seed.
 SEEDS ?= 10000
 SEED ?=
-# How long to fuzz, shared by the targets.
+# The time to fuzz, shared by the targets.
 SECONDS ?= 60
 
 # Settings of one command stay out of the environment: a build plans everything anew when that differs from the last.

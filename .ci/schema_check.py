@@ -11,7 +11,9 @@ from pathlib import Path
 import yaml
 
 SCHEMAS = Path(__file__).resolve().parent.parent / "Schemas"
-ROW = re.compile(r"^\| `(?P<topic>[a-z]+\.[a-z-]+)`(?P<compacted> \(compacted\))? \| (?P<key>[^|]+) \| (?P<message>[^|]+) \|")
+ROW = re.compile(
+    r"^\| `(?P<topic>[a-z]+\.[a-z-]+)`(?P<compacted> \(compacted\))? \| (?P<key>[^|]+) \| (?P<message>[^|]+) \|"
+)
 PROTO = re.compile(r"\]\((\S+\.proto)\)")
 
 

@@ -6,18 +6,18 @@ Rules are functions from a `Tree` to findings, listed in RULES; each has a test 
 
 import os
 import re
-import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
+from tidy_tree import Finding, Tree, is_generated
+from tidy_words import WORD_RULES
+
 LINE_LIMIT = 400
-COLUMN_LIMIT = 120
 CODE_SUFFIXES = {".swift", ".c", ".h", ".py", ".sh"}
 TOP_LEVEL = {"Package.swift", "Sources", "Tests", "Deploy", "Schemas", "Makefile", "README.md", "LICENSE"}
 
 NIO = {"NIOCore", "NIOPosix"}
-# What the files of a target may import beyond the standard library: the table "Layout" of the design, and no
+# The modules that a target's files may import beyond the standard library: the table "Layout" of the design, and no
 # Foundation in codec, machines and wrappers. Targets that are not listed have Package.swift's word only.
 IMPORTS = {
     "APNsProtocol": set(),
@@ -32,7 +32,7 @@ IMPORTS = {
 }
 # The targets of the pipeline, ground floor first: each may import only those before it.
 PIPELINE = ["BelfrySupport", "PushTopics", "TokenState", "Sender", "TokenRoles", "BelfryTools"]
-# Those that start the others as processes of one machine.
+# Targets that start the others as processes of one machine.
 STAGING = {"Demo", "LocalPipeline", "Workbench"}
 # Dependencies that would turn the layers upside down.
 FORBIDDEN_IMPORTS = {
@@ -51,20 +51,7 @@ UNFINISHED = re.compile(r"\b(?:TO[D]O|FIXM[E]|XX[X])\b|fatalErro[r]\(|\btr[y]!|\
 SLEEP = re.compile(r"Task\.slee[p]|Thread\.slee[p]|\bu?slee[p]\(")
 MACHINE_PATH = re.compile(r"(?:^|[^A-Za-z0-9._])/(?:home|root|work|farm)/")
 ASSERTION = re.compile(r"#expect|#require|Issue\.record|confirmation\(")
-# The beginning of a comment, by the end of a file's name.
-COMMENT_MARKS = {".swift": "//", ".c": "//", ".h": "//", ".js": "//", ".proto": "//", ".py": "#"}
-DOC_COMMENT = re.compile(r"^\s*///(?!/)")
-COMMENT = re.compile(r"^\s*//(?!/)")
-NAMELESS = re.compile(r"^\s*///?\s*(What|Whether|Where|Which|Whoever|Who|Why|Those|How)\b")
-# Explains the marks in brackets by which comments cite the source of a rule.
-RULE_SOURCES = "Sources/APNsProtocol/RuleSource.swift"
-RULE_SOURCE = re.compile(r'\bcase \w+ = "(\w+)"')
-# Neither a subscript nor a link.
-MARK = re.compile(r"(?<![\w`])\[(\d\d|[a-z]+)\](?!\()")
-# The title of a test, and its beginning where that is a name in code (`stall-after`, `close_notify`, `murmur2`).
-TITLE = re.compile(r'@Test\(\s*"([^"]*)')
-CODE_NAME = re.compile(r"[a-z]\w*[-_:0-9]")
-# What of a Swift file is no code. Whatever stands in the brackets of a string counts as string.
+# The parts of a Swift file that are no code. Whatever stands in the brackets of a string counts as string.
 NO_CODE = re.compile(r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 TYPE = re.compile(
     r"^(?P<indent>[ \t]*)(?:@\w+(?:\([^)\n]*\))?[ \t]+)*"
@@ -73,7 +60,8 @@ TYPE = re.compile(
 )
 # Behind a dot stands a member.
 TYPE_NAME = re.compile(r"(?<![.\w])[A-Z]\w*")
-# Which suites of which targets run beside each other, and the signs of one that cannot: it waits, or starts something.
+# The script that names suites which run beside each other, and the signs of one that cannot: it waits, or starts
+# something.
 TEST_RUNNER = "Tests/run.sh"
 SUITE = re.compile(r"^(?:@Suite.*\s)?(?:final )?(?:struct|class|enum|actor|extension) (\w+Tests)\b", re.MULTILINE)
 WAITING = re.compile(
@@ -81,51 +69,6 @@ WAITING = re.compile(
     r"|MultiThreadedEventLoopGroup|RunningSandbox|DispatchSemaphore|DispatchQueue|URLSession|Thread)\b"
 )
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
-
-
-@dataclass(frozen=True)
-class Finding:
-    path: str
-    line: int
-    rule: str
-
-    def __str__(self):
-        return f"{self.path}:{self.line}: {self.rule}"
-
-
-class Tree:
-    """The files of a working tree that git does not ignore, by path relative to its top."""
-
-    def __init__(self, top):
-        self.top = Path(top)
-        listing = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"],
-            cwd=self.top, check=True, capture_output=True, text=True,
-        ).stdout
-        self.paths = sorted(path for path in listing.split("\0") if path and (self.top / path).is_file())
-        self.texts = {}
-
-    def text(self, path):
-        if path not in self.texts:
-            # What is not text has no lines to judge.
-            self.texts[path] = (self.top / path).read_bytes().decode("utf-8", errors="replace")
-        return self.texts[path]
-
-    def lines(self, path):
-        return enumerate(self.text(path).splitlines(), start=1)
-
-    def under(self, folder, suffix=""):
-        return [path for path in self.paths if path.startswith(folder + "/") and path.endswith(suffix)]
-
-    def grep(self, paths, pattern, rule):
-        return [
-            Finding(path, number, f"{rule}: {line.strip()}")
-            for path in paths for number, line in self.lines(path) if pattern.search(line)
-        ]
-
-
-def is_generated(path):
-    return "/Generated/" in path
 
 
 def long_files(tree):
@@ -173,68 +116,12 @@ def tests_assert(tree):
     ]
 
 
-def swift_files(tree):
-    return [path for path in tree.under("Sources", ".swift") + tree.under("Tests", ".swift") if not is_generated(path)]
-
-
-def test_titles(tree):
-    """Titles that are no sentence: they are rules, and begin with a capital or with a name in code."""
-    findings = []
-    for path in tree.under("Tests", ".swift"):
-        text = tree.text(path)
-        for match in TITLE.finditer(text):
-            title = match.group(1)
-            if title[:1].islower() and not CODE_NAME.match(title.split(" ")[0]):
-                line = text.count("\n", 0, match.start(1)) + 1
-                findings.append(Finding(path, line, f"a test's title begins with a capital: {title}"))
-    return findings
-
-
-def long_comments(tree):
-    """Comments that are too long: `swift format` sees to code only, and to no other language."""
-    return [
-        Finding(path, number, f"a comment of {len(line)} columns; {COLUMN_LIMIT} at most")
-        for path in tree.paths if not is_generated(path)
-        if (mark := COMMENT_MARKS.get(Path(path).suffix))
-        for number, line in tree.lines(path) if len(line) > COLUMN_LIMIT and line.lstrip().startswith(mark)
-    ]
-
-
-def nameless_comments(tree):
-    """Comments whose first line asks instead of naming its subject."""
-    findings = []
-    for path in swift_files(tree):
-        inside = None
-        for number, line in tree.lines(path):
-            kind = next((kind for kind in (DOC_COMMENT, COMMENT) if kind.match(line)), None)
-            match = NAMELESS.match(line)
-            if match and kind is not inside:
-                findings.append(Finding(path, number, f"a comment names its subject, not \"{match.group(1)}\""))
-            inside = kind
-    return findings
-
-
-def long_prose(tree):
-    """Lines of documents that are too long. Tables, code and lines of one long word, such as a link, may be longer."""
-    findings = []
-    for path in tree.paths:
-        if not path.endswith(".md"):
-            continue
-        is_code = False
-        for number, line in tree.lines(path):
-            is_code ^= line.startswith("```")
-            is_free = is_code or line.startswith(("|", "    ")) or " " not in line.lstrip("- ")
-            if len(line) > COLUMN_LIMIT and not is_free:
-                findings.append(Finding(path, number, f"a line of {len(line)} columns; {COLUMN_LIMIT} at most"))
-    return findings
-
-
 def waiting_suites(tree):
     """Suites that wait in a target whose others run in parallel: Tests/run.sh names them, and no others."""
     if TEST_RUNNER not in tree.paths:
         return []
     lists = {
-        name: "".join(text for _, text in re.findall(rf"^ *({name})\+?='([^']*)'$", tree.text(TEST_RUNNER), re.MULTILINE))
+        name: "".join(re.findall(rf"^ *{name}\+?='([^']*)'$", tree.text(TEST_RUNNER), re.MULTILINE))
         for name in ("mixed", "waiting")
     }
     named = {f"{name}Tests" for name in lists["waiting"].split("|")}
@@ -252,22 +139,12 @@ def waiting_suites(tree):
     return findings
 
 
-def unknown_marks(tree):
-    """Marks that comments cite as the source of a rule and that stand for none."""
-    known = RULE_SOURCE.findall(tree.text(RULE_SOURCES)) if RULE_SOURCES in tree.paths else []
-    return [
-        Finding(path, number, f"cites [{mark}], which {RULE_SOURCES} does not have")
-        for path in swift_files(tree) for number, line in tree.lines(path) if line.lstrip().startswith("//")
-        for mark in MARK.findall(line) if mark not in known
-    ]
-
-
 def folder_uses(tree, target, depth):
-    """Which folder of a target uses a type of which, with the first example: {(user, used): (path, line, type)}.
+    """Folders of a target that use a type of another one, with the first example: {(user, used): (path, line, type)}.
 
     Folders deeper than `depth` count to the one they are in. Files that lie beside the folders are a folder of the
-    target's name, and files beside folders in a folder are a folder of that one's name. Found by the names of types alone: a name that
-    a folder also gives to a type of its own, in a file or in another type, is that one.
+    target's name, and files beside folders in a folder are a folder of that one's name. Found by the names of types
+    alone: a name that a folder also gives to a type of its own, in a file or in another type, is that one.
     """
     codes = {
         path: NO_CODE.sub(lambda gap: "\n" * gap.group().count("\n"), tree.text(path))
@@ -377,8 +254,8 @@ def scripts_run(tree):
 
 
 RULES = [
-    long_files, imports, unfinished, sleeps, machine_paths, tests_assert, test_titles, long_comments,
-    nameless_comments, long_prose, waiting_suites, unknown_marks, folder_circles, top_level, dead_targets, placeholders, dead_links, scripts_run,
+    long_files, imports, unfinished, sleeps, machine_paths, tests_assert, waiting_suites, folder_circles, top_level,
+    dead_targets, placeholders, dead_links, scripts_run, *WORD_RULES,
 ]
 
 

@@ -97,15 +97,29 @@ class HouseRules(unittest.TestCase):
         self.write("Sources/belfry/Short.swift", f"{fits}\nlet text = 1 {fits}\n")
         self.write("Sources/PushSchemas/Generated/Long.pb.swift", f"{fits}x\n")
         self.write("Package.swift", 'let names = ["PipelineCore", "PushSchemas", "belfry"]\n')
-        self.write("Sources/belfry/Short.py", f"{fits}x\n")
+        self.write("Sources/belfry/Short.html", f"{fits}x\n")
         for path in ["Sources/belfry/Long.swift", "Tests/PipelineCoreTests/Long.swift", "Sources/belfry/Long.js"]:
             for comment in [fits + "x", fits.replace("// ", "///") + "x"]:
                 with self.subTest(path + comment):
                     self.write(path, f"let text = 1\n{comment}\n")
                     self.expect_one(path, 2, "121 columns")
             self.write(path, "")
-        self.write("Tests/Long.py", f"first = 1\n{fits.replace('//', ' #')}x\n")
-        self.expect_one("Tests/Long.py", 2, "121 columns")
+        for path in ["Tests/Long.py", "Deploy/Long.yaml", "Schemas/Dockerfile", "Tests/Long"]:
+            with self.subTest(path):
+                self.write(path, f"#!/usr/bin/env bash\n{fits.replace('//', ' #')}x\n", mode=0o755)
+                self.expect_one(path, 2, "121 columns")
+                self.write(path, "")
+
+    def test_a_line_of_some_languages_ends_there_too(self):
+        line = "a" * 121
+        for path in ["Sources/belfry/Page.html", "Sources/belfry/Page.css", "Deploy/redis.acl"]:
+            self.write(path, f"{line}\n")
+        self.assertEqual(self.found(), [])
+        for path in ["Tests/Long.py", "Deploy/Long.yaml", "Tests/long.c", "Schemas/long.proto"]:
+            with self.subTest(path):
+                self.write(path, f"{line}\n")
+                self.expect_one(path, 1, "121 columns")
+                self.write(path, "")
 
     def test_a_doc_comment_names_its_subject(self):
         self.write("Sources/belfry/Good.swift", "/// The token may be dead.\n/// What it is stays open.\n")
@@ -122,9 +136,30 @@ class HouseRules(unittest.TestCase):
         self.assertEqual(self.found(), [])
 
     def test_other_comments_name_their_subject_too(self):
-        self.write("Sources/belfry/Main.swift", "/// A gate.\n// What is not needed. Why it is not.\nlet a = 1  // What?\n")
+        text = "/// A gate.\n// What is not needed. Why it is not.\nlet a = 1  // What?\n"
+        self.write("Sources/belfry/Main.swift", text)
         self.expect_one("Sources/belfry/Main.swift", 2, 'a comment names its subject, not "What"')
         self.write("Sources/belfry/Main.swift", "// The rest,\n// which is not needed. Its owner is\n// Who asked.\n")
+        self.assertEqual(self.found(), [])
+
+    def test_comments_of_other_languages_name_their_subject_too(self):
+        texts = {
+            "Deploy/belfry.yaml": "# {}\n", "Makefile": "# {}\nall:\n", "Deploy/Dockerfile": "# {}\n",
+            "Tests/run": "# {}\n", "Tests/page.py": '"""{}"""\n', "Tests/sink.c": "/* {} */\n",
+            "Schemas/token.proto": "  // {}\n", "Sources/belfry/page.css": "/* {} */\n",
+            "Sources/belfry/page.html": "<!-- {} -->\n",
+        }
+        for path, text in texts.items():
+            with self.subTest(path):
+                head = "#!/usr/bin/env bash\nset -e\n" if path == "Tests/run" else "\n\n"
+                self.write(path, head + text.format("A sink. What it takes is gone."), mode=0o755)
+                self.assertEqual(self.found(), [])
+                self.write(path, head + text.format("What the sink takes."), mode=0o755)
+                self.expect_one(path, 3, 'a comment names its subject, not "What"')
+                self.write(path, "")
+
+    def test_a_published_schema_stays_as_it_is(self):
+        self.write("Schemas/released/1.0.0/token.proto", "// What the token is.\n")
         self.assertEqual(self.found(), [])
 
     def test_the_prose_of_a_document_fits_a_line(self):
@@ -138,7 +173,8 @@ class HouseRules(unittest.TestCase):
     def test_a_suite_that_waits_does_not_run_beside_others(self):
         self.write("Tests/run.sh", "    mixed='Ledger|Gate'\n    waiting='Open'\n    waiting+='|Shut'\n")
         test = '@Test("A rule") func rule() {} // async\n#expect(true)\n'
-        self.write("Tests/GateTests/Gates.swift", f'@Suite("Opening") struct OpenTests {{ func a() async {{}}\n{test}}}\n')
+        suite = '@Suite("Opening") struct OpenTests { func a() async {}'
+        self.write("Tests/GateTests/Gates.swift", f"{suite}\n{test}}}\n")
         self.write("Tests/GateTests/Rules.swift", f"struct RuleTests {{\n{test}}}\n")
         self.expect_one("Tests/run.sh", 1, "names ShutTests, which is not there")
         self.write("Tests/LedgerTests/Shut.swift", f"final class ShutTests {{ let a = EmbeddedBroker()\n{test}}}\n")

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Runs the tests that were built. Thousands of lines go by, so what failed is said once more at the end; a test that was
+# Runs the tests that were built. Thousands of lines go by, so failures are told once more at the end; a test that was
 # skipped is a failure too, and a run that found none.
 # Usage: Tests/run.sh BUNDLE [FILTER], BUNDLE being the executable that holds all tests.
 #
-# Most tests wait for processes and sockets, so several runs share the machine. In each but that of the rules, which wait
-# for nothing, one test follows the other: beside a thousand tests at once on two cores, whatever waits for a socket may
-# wait for a minute.
+# Most tests wait for processes and sockets, so several runs share the machine. In each but that of the rules, which
+# wait for nothing, one test follows the other: beside a thousand tests at once on two cores, whatever waits for a
+# socket may wait for a minute.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bundle=$1
 filter=${2:-}
 log=.build/test
-# What follows looks at the beginnings of lines; into a pipe, too, they would be coloured.
+# The checks below look at the beginnings of lines; into a pipe, too, these would be coloured.
 export NO_COLOR=1
 
 # run NAME ARGUMENTS...
@@ -29,15 +29,15 @@ else
     # Targets whose tests compute and touch neither processes nor sockets nor clocks.
     rules='^(?:APNsProtocol|BenchmarkDriver|Chaos|Fuzz|PayloadRendering|PipelineCore|PushSchemas|Simulation'
     rules+='|SocketErrors)Tests\.'
-    # Targets of which most suites are like that, and their suites that wait. House rules see that all of these are told.
+    # Targets of which most suites are like that, and their suites that wait. House rules see that all are told.
     mixed='BelfrySupport|HTTP2Transport|Sender|Sandbox|TokenState'
     waiting='APIServer|AbandonedHandshake|BoundValues|Browser|CertificateStore|CoalesceScript|Conformance|Control'
     waiting+='|CourierHandler|CourierServer|DeadTokenSet|Door|FaultDoorServer|FaultScript|FaultServer|FeedbackServer'
     waiting+='|ForeignAPI|ForeignClient|ForeignDevice|ForeignPeer|FormatServer|GatewayAddresses|GatewayLane'
     waiting+='|GatewayServer|LastWords|LayoutDocument|LedgerServer|LogCheck|LogLimit|Metrics|MissingCertificates'
     waiting+='|MovingSlots|OperationsEndpoint|PageServer|PlaceRuleCheck|ProcessFigures|ProviderKeyRule'
-    waiting+='|ProviderKeyStore|ProviderTokens|RecentValues|RedisServers|RoleHealth|RoleService|RoleThreads|Setup|StartFailure'
-    waiting+='|TokenDirectory|TokenScripts|TokenTable|TrustServer'
+    waiting+='|ProviderKeyStore|ProviderTokens|RecentValues|RedisServers|RoleHealth|RoleService|RoleThreads|Setup'
+    waiting+='|StartFailure|TokenDirectory|TokenScripts|TokenTable|TrustServer'
     # A suite has a name of its own, and no slash behind it: a filter that takes it takes all its tests.
     rules+="|^(?:$mixed)Tests\\.(?!(?:$waiting)Tests\\b)"
     # The program as a whole is half of all the time. These suites kill, cut and stop; they take as long as the others.

@@ -22,7 +22,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 # A guard against waiting for ever; no rule is about it.
 SECONDS = 60
-# What the page can be used with, in the order of the tab key; the switches of the faults follow.
+# The page's controls, in the order of the tab key; the switches of the faults follow.
 FIRST_STOPS = ["theme", "topic", "zoom-out", "zoom-in", "zoom-fit", "field"]
 
 
@@ -88,7 +88,7 @@ class PageTest:
         field = self.by_id("field")
         return field.get_attribute("data-x"), field.get_attribute("data-y")
 
-    # Whether any pixel of the field has the colour of this kind, or nearly.
+    # True if any pixel of the field has the colour of this kind, or nearly.
     def is_flashing(self, kind="delivered"):
         return self.browser.execute_script("""
             const canvas = document.getElementById("canvas");
@@ -233,7 +233,7 @@ class PageTest:
     def fill(self, name, text):
         self.by_id(name).send_keys(Keys.CONTROL, "a", Keys.NULL, text or Keys.DELETE)
 
-    # What cannot be sent is told at its field by its label, and nothing is switched on.
+    # A setting that cannot be sent is told at its field, by its label, and nothing is switched on.
     def says_what_is_wrong(self):
         milliseconds = "a whole number from 0 to 3,600,000 is allowed"
         number = "a whole number from 1 to 1,000,000,000 is allowed"

@@ -2,8 +2,8 @@
 # Fuzzes each target for its share of the given seconds, with libFuzzer and the address sanitizer, in bounded memory.
 # Usage: Tests/Fuzz/run.sh BUILD SECONDS, BUILD being the directory in which `make fuzz` has built.
 #
-# What it finds goes to .build-fuzz/findings and fails the run: keep the input in Tests/Fuzz/Corpus/TARGET, where every
-# test run meets it again. What it learns stays in .build-fuzz/corpus for the next run.
+# An input that it finds goes to .build-fuzz/findings and fails the run: keep it in Tests/Fuzz/Corpus/TARGET, from where
+# every test run takes it again. Inputs that it learns stay in .build-fuzz/corpus for the next run.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

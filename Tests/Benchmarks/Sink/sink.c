@@ -39,7 +39,7 @@ static struct {
 
 enum { HEADER_BYTES = 5, COMMAND = 2 };
 
-// Where a connection is within its current frame.
+// The place of a connection within its current frame.
 struct walk {
     uint8_t header[HEADER_BYTES];
     size_t header_bytes;

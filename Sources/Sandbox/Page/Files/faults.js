@@ -10,7 +10,7 @@ const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 export class Faults {
   constructor() {
     this.rows = new Map();
-    // How often each that is on has struck since it was switched on.
+    // Strikes of each fault that is on, since it was switched on.
     this.on = new Map();
     this.isListed = true;
     this.changes = 0;
@@ -129,13 +129,13 @@ export class Faults {
       if (answer.status === 404 || answer.status === 405) this.isListed = false;
       if (!answer.ok) return;
       const { faults } = await answer.json();
-      // What was asked before a change says nothing about it.
+      // An answer to a question from before a change says nothing about the change.
       if (this.changes > 0 || generation !== this.generation) return;
       this.on = new Map();
       for (const fault of faults) {
         const chosen = this.topic.value;
         if (chosen && fault.topic && fault.topic !== chosen) continue;
-        // One that is on for several topics is listed for each.
+        // A fault that is on for several topics is listed for each.
         this.on.set(fault.name, (this.on.get(fault.name) ?? 0) + fault.strikes);
         this.showSettings(fault);
       }

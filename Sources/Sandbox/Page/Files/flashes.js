@@ -2,7 +2,7 @@
 
 const CAPACITY = 1 << 17;
 const MASK = CAPACITY - 1;
-// How long each kind is seen, in milliseconds; the rare ones longer. Delivered, stored, feedback, refused.
+// Milliseconds for which a flash is seen, longer for the rare kinds: delivered, stored, feedback, refused.
 const LIFE = [900, 1300, 1800, 2600];
 const LONGEST = Math.max(...LIFE);
 // Below so many, each one also gets a ring around it: a single one on a field of millions is to be seen.

@@ -51,7 +51,7 @@ size_t bench_directory_key(const char *environment, const char *bundle, unsigned
 // A token registered at `registered_at` (UNIX seconds) and not tombstoned.
 void bench_state(uint32_t registered_at, uint8_t state[BENCH_STATE_BYTES]);
 
-// Whether a notification may go to a token with this state: the last registration is not older than the tombstone.
+// True if a notification may go to a token with this state: the last registration is not older than the tombstone.
 // NULL: nothing is known of the token, so it may.
 bool bench_state_allows(const uint8_t *state, size_t count);
 
@@ -63,7 +63,7 @@ size_t bench_record(uint64_t number, const uint8_t token[BENCH_TOKEN_BYTES], uin
 // length of a UUID's text. Returns the length.
 size_t bench_request_id(uint64_t number, uint8_t field[BENCH_REQUEST_ID_FIELD_BYTES]);
 
-// Where token and payload lie inside a record.
+// The places of token and payload inside a record.
 struct bench_request {
     const uint8_t *token;
     const uint8_t *payload;

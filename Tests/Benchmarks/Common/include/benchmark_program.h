@@ -1,4 +1,4 @@
-// What every C program of the benchmarks needs: options, a clock, an end with a message.
+// The common parts of the benchmarks' C programs: options, a clock, an end with a message.
 #pragma once
 
 #include <stdint.h>
