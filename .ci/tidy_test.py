@@ -92,6 +92,13 @@ class HouseRules(unittest.TestCase):
         self.write(path, '@Test(\n    "a record is done once",\n)\nfunc rule() { #expect(true) }\n')
         self.expect_one(path, 2, "begins with a capital: a record is done once")
 
+    def test_a_title_of_a_test_is_a_sentence(self):
+        path = "Tests/PipelineCoreTests/LedgerTests.swift"
+        for title in ["403: it goes again", "stall-after: so many are taken", "Known seed: a loss", "Loss"]:
+            with self.subTest(title):
+                self.write(path, f'@Test("{title}")\nfunc rule() {{ #expect(true) }}\n')
+                self.expect_one(path, 1, f"is a sentence: {title}")
+
     def test_a_comment_ends_before_column_120(self):
         fits = "    // " + "é" * 113
         self.write("Sources/belfry/Short.swift", f"{fits}\nlet text = 1 {fits}\n")
@@ -172,7 +179,7 @@ class HouseRules(unittest.TestCase):
 
     def test_a_suite_that_waits_does_not_run_beside_others(self):
         self.write("Tests/run.sh", "    mixed='Ledger|Gate'\n    waiting='Open'\n    waiting+='|Shut'\n")
-        test = '@Test("A rule") func rule() {} // async\n#expect(true)\n'
+        test = '@Test("A rule holds") func rule() {} // async\n#expect(true)\n'
         suite = '@Suite("Opening") struct OpenTests { func a() async {}'
         self.write("Tests/GateTests/Gates.swift", f"{suite}\n{test}}}\n")
         self.write("Tests/GateTests/Rules.swift", f"struct RuleTests {{\n{test}}}\n")

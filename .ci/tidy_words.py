@@ -9,6 +9,8 @@ COLUMN_LIMIT = 120
 # The title of a test, and its beginning where that is a name in code (`stall-after`, `close_notify`, `murmur2`).
 TITLE = re.compile(r'@Test\(\s*"([^"]*)')
 CODE_NAME = re.compile(r"[a-z]\w*[-_:0-9]")
+# A title that is a heading with a remark: one word, or words such as "Known seeds", and a colon.
+HEADING = re.compile(r"(?:[\w-]+|Known \w+): ")
 # The beginnings of comments, by the end of a file's name, or by all of it. A script without either begins with `#!`.
 COMMENT_MARKS = {
     ".swift": ("///", "//"), ".py": ("#", '"""'), ".css": ("/*",), ".html": ("<!--",),
@@ -29,15 +31,17 @@ MARK = re.compile(r"(?<![\w`])\[(\d\d|[a-z]+)\](?!\()")
 
 
 def test_titles(tree):
-    """Titles that are no sentence: they are rules, and begin with a capital or with a name in code."""
+    """Titles that are no sentence: they are rules, begin with a capital or a name in code, and need no heading."""
     findings = []
     for path in tree.under("Tests", ".swift"):
         text = tree.text(path)
         for match in TITLE.finditer(text):
             title = match.group(1)
+            line = text.count("\n", 0, match.start(1)) + 1
             if title[:1].islower() and not CODE_NAME.match(title.split(" ")[0]):
-                line = text.count("\n", 0, match.start(1)) + 1
                 findings.append(Finding(path, line, f"a test's title begins with a capital: {title}"))
+            if HEADING.match(title) or len(title.split()) < 3:
+                findings.append(Finding(path, line, f"a test's title is a sentence: {title}"))
     return findings
 
 

@@ -45,7 +45,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("outcomes: failures publishes nothing about what was accepted, and everything else")
+        @Test("The setting outcomes: failures publishes nothing about accepted notifications, and everything else")
         func onlyFailures() async throws {
             try await withPipeline { options in
                 options.outcomes = "failures"

@@ -60,7 +60,7 @@ struct NotificationTemplateTests {
         #expect(try payload { $0.alert = PushAlert() } == #"{"aps":{}}"#)
     }
 
-    @Test("All keys of aps, and the app's own beside it in one order")
+    @Test("A payload has all keys of aps, and the app's own beside it in one order")
     func keys() throws {
         let text = try payload {
             $0.badge.set = 0

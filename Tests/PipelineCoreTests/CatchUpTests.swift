@@ -17,7 +17,7 @@ import Testing
         catchUp.passed(upTo: offset)
     }
 
-    @Test("Nobody to feed: the reader stops, and has no position")
+    @Test("With nobody to feed the reader stops, and has no position")
     mutating func nobody() {
         #expect(catchUp.decide([]) == .stop)
         _ = catchUp.decide([candidate(first, 5)])

@@ -19,7 +19,7 @@ import Testing
         #expect(ranges.runs == [position(1, 0)..<position(2, 0)])
     }
 
-    @Test("The text form: base 36, offsets relative to the one before, ends exclusive")
+    @Test("The text form has numbers in base 36, offsets relative to the one before, and exclusive ends")
     func text() throws {
         var ranges = DoneRanges()
         ranges.append(position(1000, 2)..<position(1001, 0))

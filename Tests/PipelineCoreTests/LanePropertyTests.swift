@@ -46,7 +46,7 @@ import Testing
         run(1...50, .init(isPunctual: false, revokes: true, poisons: true))
     }
 
-    @Test("Punctual gateway: nothing is lost, confirmed and presumed are true, order holds", arguments: [false, true])
+    @Test("A punctual gateway loses nothing, confirmed and presumed are true, order holds", arguments: [false, true])
     func punctual(revokes: Bool) {
         run(1...400, .init(revokes: revokes))
     }
@@ -67,7 +67,7 @@ import Testing
         run(1...100, .init(isPunctual: false, isHonest: false, revokes: true, tokens: 40, remembers: true))
     }
 
-    @Test("Sentinels, answered or not: confirmed and presumed stay true, nothing is written after one, and all ends")
+    @Test("With sentinels, answered or not, confirmed and presumed are true, nothing follows one, and all ends")
     func sentinels() {
         for policy in UnknownFatePolicy.allCases {
             run(1...200, .init(policy: policy, retires: true))
@@ -77,7 +77,7 @@ import Testing
         run(1...100, .init(isPunctual: false, isHonest: false, acknowledges: true, retires: true, remembers: true))
     }
 
-    @Test("Punctual gateway, other policies: one outcome each, and nothing is accepted twice after it was given up")
+    @Test("By the other policies each has one outcome, and nothing is accepted twice after it was given up")
     func otherPolicies() {
         run(1...200, .init(policy: .presume))
         run(1...200, .init(policy: .giveUp))

@@ -44,7 +44,7 @@ import Testing
         #expect(try decode(position) == PositionMetadata())
     }
 
-    @Test("The text form: 15 characters a name, then each topic's runs relative to its cursor")
+    @Test("The text form has 15 characters a name, then each topic's runs relative to its cursor")
     func text() throws {
         let position = choose(
             [(topic(1), 2), (topic(0xFF_FFFF_FFFF), (1 << 48) - 1), (topic(0), 0)],

@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "SipHash-2-4 of 128 bits, for every length of the last word",
+        "The hash is SipHash-2-4 of 128 bits, for every length of the last word",
         arguments: [
             (0, "A3817F04BA25A8E66DF67214C7550293"), (1, "DA87C1D86B99AF44347659119B22FC45"),
             (7, "A1F1EBBED8DBC153C0B84AA61FF08239"), (8, "3B62A9BA6258F5610F83E264F31497B4"),

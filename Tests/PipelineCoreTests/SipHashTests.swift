@@ -8,7 +8,7 @@ import Testing
     private static let key = SipHash(low: 0x0706_0504_0302_0100, high: 0x0F0E_0D0C_0B0A_0908)
 
     @Test(
-        "64 bits, for every length of the last word",
+        "The 64 bits are those of SipHash, for every length of the last word",
         arguments: [
             (0, 0x726F_DB47_DD0E_0E31), (1, 0x74F8_39C5_93DC_67FD), (7, 0xAB02_00F5_8B01_D137),
             (8, 0x93F5_F579_9A93_2462), (15, 0xA129_CA61_49BE_45E5), (16, 0x3F2A_CC7F_57C2_9BDB),

@@ -38,7 +38,7 @@ import Testing
 
     // MARK: Later
 
-    @Test("429 for a token: again after growing waits, then rejected")
+    @Test("429 for a token is tried again after growing waits, then rejected")
     func tooManyRequests() {
         let probe = StreamProbe()
         probe.publish(1)
@@ -195,7 +195,7 @@ import Testing
 
     // MARK: Refusals of the provider
 
-    @Test("403: the notification goes again, the topic or the team does not work, and nothing goes out for now")
+    @Test("After 403 the notification goes again, the topic or the team does not work, and nothing goes out for now")
     func doesNotWork() {
         for extent in [ProviderVerdict.Extent.topic, .team] {
             let probe = StreamProbe()
@@ -232,7 +232,7 @@ import Testing
         #expect(probe.answer(0, answer) == .init(0, .retried, .doesNotWork(.team)))
     }
 
-    @Test("IdleTimeout, Shutdown and TooManyProviderTokenUpdates: again, as often as need be")
+    @Test("IdleTimeout, Shutdown and TooManyProviderTokenUpdates send the notification again, as often as need be")
     func reconnect() {
         for answer in [ProviderVerdict.reconnect, .mintLessAndReconnect] {
             let probe = StreamProbe()

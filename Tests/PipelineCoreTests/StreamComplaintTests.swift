@@ -5,7 +5,7 @@ import Testing
 
 /// The complaints of other clients' users, as far as connections and requests are concerned. [field]
 @Suite struct StreamComplaintTests {
-    @Test("Work lost at GOAWAY: what is above its last stream goes again, the rest is waited for")
+    @Test("GOAWAY loses no work: what is above its last stream goes again, the rest is waited for")
     func goAway() {
         let (probe, pool) = (StreamProbe(), PoolProbe())
         let number = pool.open()
@@ -25,7 +25,7 @@ import Testing
         #expect(pool.steps() == [.end(number, .closedHere)])
     }
 
-    @Test("Collapse of the stream limit: nothing is lost or spins, and all streams come back with the answers")
+    @Test("A collapse of the stream limit loses nothing and spins nothing, and all streams come back with the answers")
     func collapse() {
         let (probe, pool) = (StreamProbe(), PoolProbe(connections: 1))
         let number = pool.open(streams: 200)
@@ -57,7 +57,7 @@ import Testing
         #expect(probe.isDrained && rounds < 12)
     }
 
-    @Test("One-stream start without a pilot: with a provider token one stream until the first success")
+    @Test("A connection with a provider token has one stream until the first success")
     func pilot() {
         let pool = PoolProbe(startsWithOneStream: true)
         let number = pool.open(streams: 1000)
@@ -71,7 +71,7 @@ import Testing
         #expect(certificate.send(5).count == 5)
     }
 
-    @Test("Token storms: a hundred refusals of one token renew the connections once")
+    @Test("A hundred refusals of one provider token renew the connections once")
     func tokenStorm() {
         let pool = PoolProbe()
         let former = [pool.open(), pool.open()]
@@ -90,7 +90,7 @@ import Testing
         #expect(pool.wanted == nil)
     }
 
-    @Test("Answers that never come: each request has its time, and its connection takes no more")
+    @Test("A request whose answer never comes has its time, and its connection takes no more")
     func noAnswers() {
         let (probe, pool) = (StreamProbe(), PoolProbe())
         let silent = pool.open()
@@ -122,7 +122,7 @@ import Testing
         #expect(pool.phase(number) == .open)
     }
 
-    @Test("Death after idleness: a connection that was silent for a minute proves its life before it is used")
+    @Test("A connection that was silent for a minute proves its life before it is used")
     func idleness() {
         let pool = PoolProbe()
         let number = pool.open()
@@ -151,7 +151,7 @@ import Testing
         #expect(pool.steps() == [.end(dead, .peerDead)], "sooner than with requests in flight")
     }
 
-    @Test("Memory growth without back-pressure: a silent service holds up the limit, and the rest can be given back")
+    @Test("A silent service holds up no more than the limit, and the rest can be given back")
     func memory() {
         let probe = StreamProbe(inFlight: 100)
         for _ in 0..<50 {
@@ -164,7 +164,7 @@ import Testing
         #expect(probe.capacity == 1024)
     }
 
-    @Test("Outcomes lost at close: each unanswered request of a closed connection gets its verdict")
+    @Test("Each unanswered request of a closed connection gets its verdict")
     func close() {
         for policy in UnknownFatePolicy.allCases {
             let (probe, pool) = (StreamProbe(unknownFate: policy), PoolProbe())
@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    @Test("Pools that hang or dial in storms: attempts that fail are spaced, and go on for ever")
+    @Test("Attempts to connect that fail are spaced, and go on for ever")
     func dialling() {
         let pool = PoolProbe()
         pool.wait()
@@ -195,7 +195,7 @@ import Testing
         #expect(gaps.allSatisfy { $0 >= .seconds(1) && $0 <= .seconds(60) })
     }
 
-    @Test("Flow control: a connection whose bodies wait for the window takes no more, and others are opened")
+    @Test("A connection whose bodies wait for the window takes no more, and others are opened")
     func window() {
         let pool = PoolProbe()
         let first = pool.open(streams: 1000)
@@ -213,7 +213,7 @@ import Testing
         #expect(pool.openStreams(first) == pool.openStreams(second))
     }
 
-    @Test("A credential error that looks like the network: two in a row say that the topic does not work")
+    @Test("Two credential errors in a row that look like the network say that the topic does not work")
     func credential() {
         let pool = PoolProbe()
         pool.wait()

@@ -7,7 +7,7 @@ import Testing
 @Suite struct StreamLossTests {
     // MARK: Unknown fate
 
-    @Test("A lost connection: its unanswered requests go again, in order, and those of others stay")
+    @Test("The unanswered requests of a lost connection go again, in order, and those of others stay")
     func lost() {
         let probe = StreamProbe()
         probe.publish(5)
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test("A stream that is reset again and again: after growing waits, and then refused")
+    @Test("A notification whose stream is reset again and again goes after growing waits, and is then refused")
     func reset() {
         let probe = StreamProbe(loneCloses: 3)
         probe.publish(2)

@@ -269,7 +269,7 @@ import Testing
         #expect(probe.wanted == .successor)
     }
 
-    @Test("Another credential: all connections drain at once, and new ones come")
+    @Test("With another credential all connections drain at once, and new ones come")
     func renew() {
         let probe = PoolProbe()
         let numbers = [probe.open(), probe.open()]

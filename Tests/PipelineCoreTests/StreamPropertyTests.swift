@@ -27,13 +27,13 @@ import Testing
         #expect(!options.poisons || poisoned > 0)
     }
 
-    @Test("A service without faults: one in flight per token, order per token, one true outcome each")
+    @Test("Without faults a token has one request in flight and keeps its order, and each has one true outcome")
     func faultless() {
         run(1...60, .init(fails: false))
         run(1...40, .init(fails: false, startsWithOneStream: true))
     }
 
-    @Test("Lost connections, goodbyes, refusals, resets and silence: nothing is lost, no outcome is wrong")
+    @Test("Lost connections, goodbyes, refusals, resets and silence lose nothing and make no outcome wrong")
     func faults() {
         run(1...150, .init(tokens: 20))
         run(1...100, .init(startsWithOneStream: true, tokens: 5))
@@ -51,7 +51,7 @@ import Testing
         run(1...60, .init(policy: .giveUp, removes: true))
     }
 
-    @Test("Partitions that go, and notifications that are taken away: none of them is sent, the others keep order")
+    @Test("Partitions that go, and notifications that are taken away, are not sent, and the others keep order")
     func removals() {
         run(1...150, .init(removes: true))
         run(1...50, .init(fails: false, removes: true, tokens: 3))

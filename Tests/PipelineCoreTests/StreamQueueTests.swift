@@ -99,7 +99,7 @@ import Testing
         #expect(probe.inFlight == 2 && probe.waiting == 1)
     }
 
-    @Test("Admission: one at a time for a probe, nothing while the topic does not work")
+    @Test("A probe is admitted one at a time, and nothing while the topic does not work")
     func admission() {
         let probe = StreamProbe()
         probe.publish(3)

@@ -5,7 +5,7 @@ import Testing
 
 /// Notifications that leave without a verdict.
 @Suite struct StreamRemovalTests {
-    @Test("A partition that is being given back: nothing more is sent, what is in flight settles, nothing goes again")
+    @Test("A partition that is being given back sends nothing more, nor again; its notifications in flight settle")
     func stopSending() {
         let probe = StreamProbe()
         probe.publish(4, assignment: 1)
@@ -21,7 +21,7 @@ import Testing
         #expect(probe.isDrained && probe.settledEnd == 2)
     }
 
-    @Test("A partition that is gone: no outcome, whatever the answer")
+    @Test("A partition that is gone has no outcome, whatever the answer")
     func forget() {
         let probe = StreamProbe()
         probe.publish(2, assignment: 1)

@@ -299,7 +299,7 @@ struct APIFaultTests {
         #expect(client.http.maxConcurrentStreams == 7)
     }
 
-    @Test("stream-collapse: a rejection leaves one stream, the next success brings them back; 410 does not count")
+    @Test("stream-collapse leaves one stream after a rejection, until the next success; 410 does not count")
     func streamCollapse() throws {
         arm(.streamCollapse)
         let client = connect()

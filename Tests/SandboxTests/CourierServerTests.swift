@@ -98,7 +98,7 @@ struct CourierServerTests {
         }
     }
 
-    @Test("Offline, stored, the newer replaces the older, and delivered when the device connects")
+    @Test("A newer notification for an offline device replaces the stored one, and is delivered when it connects")
     func storedThenDelivered() async throws {
         try await RunningSandbox.run { sandbox in
             try await offline(7, sandbox)

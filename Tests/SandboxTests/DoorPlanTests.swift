@@ -42,7 +42,7 @@ struct DoorPlanTests {
         #expect(plan.strikes == [.refuseConnects: 0, .refuseHandshakes: 1])
     }
 
-    @Test("connect-rate-limit: no minute has more than so many, and what is turned away does not count")
+    @Test("connect-rate-limit admits no more than so many in a minute; connections that it turns away do not count")
     func rateLimit() {
         var plan = DoorPlan()
         plan.arm(Fault(.connectRateLimit(perMinute: 2)))

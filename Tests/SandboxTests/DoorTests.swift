@@ -83,7 +83,7 @@ struct DoorTests {
         #expect(service.connections.open == 1)
     }
 
-    @Test("Without certificate, topic, a topic that is served, or the right environment: closed, and counted once")
+    @Test("Without certificate, topic, a served topic or the right environment all is closed, and counted once")
     func refusals() throws {
         let refused = [
             nil, certificate(topic: nil), certificate(topic: "com.example.other"),
@@ -103,7 +103,7 @@ struct DoorTests {
         #expect(channel.isActive)
     }
 
-    @Test("connection-limit: of a topic's gateway connections no more are served at a time, others are closed on")
+    @Test("connection-limit serves no more of a topic's gateway connections at a time, and closes the others")
     func connectionLimit() throws {
         service.topics[0].withLedger { $0.faults.arm(Fault(.connectionLimit(count: 2))) }
         let channels = try (0..<3).map { _ in try greet(certificate()) }

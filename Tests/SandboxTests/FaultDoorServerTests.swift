@@ -17,7 +17,7 @@ struct FaultDoorServerTests {
         return try await provider.end.get().answer?.identifier == 1
     }
 
-    @Test("refuse-connects: taken and reset, at both doors, as often as asked for")
+    @Test("refuse-connects takes and resets connections, at both doors, as often as asked for")
     func refuseConnects() async throws {
         try await RunningSandbox.run { sandbox in
             try await arm(sandbox, #"{"name":"refuse-connects","times":2}"#)
@@ -38,7 +38,7 @@ struct FaultDoorServerTests {
         }
     }
 
-    @Test("refuse-handshakes: a fatal alert that is not about the certificate's owner or the peer's end")
+    @Test("refuse-handshakes sends a fatal alert that blames neither the certificate nor the peer's end")
     func refuseHandshakes() async throws {
         for version in [TLSContext.MinimumVersion.tls12, .tls13] {
             try await RunningSandbox.run { sandbox in
@@ -53,7 +53,7 @@ struct FaultDoorServerTests {
         }
     }
 
-    @Test("refuse-certificates: the alert says that the certificate is revoked")
+    @Test("refuse-certificates sends the alert that the certificate is revoked")
     func refuseCertificates() async throws {
         for version in [TLSContext.MinimumVersion.tls12, .tls13] {
             try await RunningSandbox.run { sandbox in
@@ -68,7 +68,7 @@ struct FaultDoorServerTests {
         }
     }
 
-    @Test("connect-rate-limit: those beyond it are reset and counted")
+    @Test("connect-rate-limit resets and counts connections beyond it")
     func connectRateLimit() async throws {
         try await RunningSandbox.run { sandbox in
             try await arm(sandbox, #"{"name":"connect-rate-limit","perMinute":2}"#)
@@ -84,7 +84,7 @@ struct FaultDoorServerTests {
         }
     }
 
-    @Test("connection-limit: a topic's connections beyond it are closed on behind the handshake, another topic's not")
+    @Test("connection-limit closes a topic's connections beyond it behind the handshake, and no other topic's")
     func connectionLimit() async throws {
         try await RunningSandbox.run { sandbox in
             try await arm(sandbox, #"{"name":"connection-limit","count":1,"topic":"com.example.a"}"#)

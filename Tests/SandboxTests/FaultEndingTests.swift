@@ -25,7 +25,7 @@ struct FaultEndingTests {
         #expect(fixture.ledger.faults.strikes == [.resetAfter: 1])
     }
 
-    @Test("silence-after: nothing more is accepted, answered or ended, only counted as discarded")
+    @Test("silence-after accepts, answers and ends nothing more, and counts it as discarded")
     func silenceAfter() {
         fixture.ledger.faults.arm(Fault(.silenceAfter(count: 3)))
         #expect(fixture.receive(frames(1...5)) == .read)
@@ -37,7 +37,7 @@ struct FaultEndingTests {
         #expect(fixture.ledger.faults.strikes == [.silenceAfter: 1])
     }
 
-    @Test("sentinel-silence: a zero-length token is not answered; what follows is discarded")
+    @Test("sentinel-silence answers no zero-length token, and discards what follows")
     func sentinelSilence() {
         fixture.ledger.faults.arm(Fault(.sentinelSilence))
         #expect(fixture.receive(frames(1...5) + Frame.sentinel(identifier: 6) + frames(7...9)) == .read)

@@ -73,7 +73,7 @@ struct FaultSelectionTests {
         return struck
     }
 
-    @Test("By probability: the same for the same seed, another for another, about as often as it says")
+    @Test("A probability strikes the same for the same seed, otherwise for another, about as often as it says")
     func probability() {
         let first = struck(seed: 7, probability: 0.1, count: 5000)
         #expect((400...600).contains(first.count))
@@ -103,7 +103,7 @@ struct FaultSelectionTests {
         #expect(draws.contains { $0.0 != $0.1 })
     }
 
-    @Test("For given tokens: theirs are refused, others and damaged ones meet their own fate")
+    @Test("Given tokens have theirs refused; others and damaged ones meet their own fate")
     func tokens() {
         arm(.instances([AppInstance(device: 4), AppInstance(device: 6)]))
         #expect(fixture.receive(frames(1...9)) == refused(4))

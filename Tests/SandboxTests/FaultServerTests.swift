@@ -18,7 +18,7 @@ struct FaultServerTests {
         #expect(answer.body.contains("\"faults\":{\(faults)}"), "\(answer.body)")
     }
 
-    @Test("error-response: for given tokens, with a wrong identifier, by chance")
+    @Test("error-response refuses given tokens, names a wrong identifier, and strikes by chance")
     func errorResponse() async throws {
         try await RunningSandbox.run { sandbox in
             let token = Hex.encode(try sandbox.token(4))
@@ -39,7 +39,7 @@ struct FaultServerTests {
         }
     }
 
-    @Test("reset-after: the provider sees a reset and no packet")
+    @Test("reset-after shows the provider a reset and no packet")
     func resetAfter() async throws {
         try await RunningSandbox.run { sandbox in
             try await arm(sandbox, #"{"name":"reset-after","count":3}"#)
@@ -53,7 +53,7 @@ struct FaultServerTests {
         }
     }
 
-    @Test("silence-after: no packet and no end, whatever is sent, until the provider closes")
+    @Test("silence-after sends no packet and no end, whatever comes, until the provider closes")
     func silenceAfter() async throws {
         try await RunningSandbox.run { sandbox in
             try await arm(sandbox, #"{"name":"silence-after","count":3}"#)
@@ -71,7 +71,7 @@ struct FaultServerTests {
         }
     }
 
-    @Test("sentinel-silence: the sentinel is not answered; the connection ends when the provider closes")
+    @Test("sentinel-silence answers no sentinel; the connection ends when the provider closes")
     func sentinelSilence() async throws {
         try await RunningSandbox.run { sandbox in
             try await arm(sandbox, #"{"name":"sentinel-silence"}"#)
@@ -87,7 +87,7 @@ struct FaultServerTests {
         }
     }
 
-    @Test("stall-after: exactly so many are accepted until it is cleared, then all of them")
+    @Test("stall-after accepts exactly so many until it is cleared, then all of them")
     func stallAfter() async throws {
         try await RunningSandbox.run { sandbox in
             try await arm(sandbox, #"{"name":"stall-after","count":3,"times":1}"#)
@@ -135,7 +135,7 @@ struct FaultServerTests {
         }
     }
 
-    @Test("slow-reader and round-trip: late, but all of it and in order")
+    @Test("slow-reader and round-trip make all of it late, and leave it in order")
     func slowAndLate() async throws {
         try await RunningSandbox.run { sandbox in
             try await arm(sandbox, #"{"name":"slow-reader","bytesPerSecond":400000}"#)
@@ -152,7 +152,7 @@ struct FaultServerTests {
         }
     }
 
-    @Test("feedback-cut: the stream ends in the middle of a tuple, and the list is cleared all the same")
+    @Test("feedback-cut ends the stream in the middle of a tuple, and the list is cleared all the same")
     func feedbackCut() async throws {
         try await RunningSandbox.run { sandbox in
             let change = #"{"topic":"com.example.a","first":0,"count":5,"state":"uninstalled"}"#

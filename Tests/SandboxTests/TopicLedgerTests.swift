@@ -24,7 +24,7 @@ struct TopicLedgerTests {
         #expect(fixture.ledger.counters.delivered == 0)
     }
 
-    @Test("For a missing app: accepted, not delivered, token and time in the feedback list")
+    @Test("A notification for a missing app is accepted, not delivered, and its token and time enter the feedback list")
     func uninstalled() {
         fixture.ledger.set(5, .uninstalled, now: now)
         #expect(fixture.accept(device: 5, expiration: 0))
@@ -87,7 +87,7 @@ struct TopicLedgerTests {
         #expect(fixture.ledger.counters.expired == 1)
     }
 
-    @Test("Stored and past its expiration when the device returns: discarded")
+    @Test("A stored notification past its expiration when the device returns is discarded")
     func expiredInStore() {
         fixture.ledger.set(5, .offline, now: now)
         #expect(fixture.accept(device: 5, expiration: now + 10))

@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test("The system's resolver: an address stands for itself, localhost is of this machine, nonsense is an error")
+    @Test("The system's resolver takes an address for itself, localhost for this machine, and nonsense for an error")
     func system() throws {
         let four = try GatewayAddresses.system(HostPort(host: "127.0.0.5", port: 9))
         #expect(four == [try SocketAddress(ipAddress: "127.0.0.5", port: 9)])

@@ -49,7 +49,7 @@ struct StreamCredentialTests {
 
     // MARK: Sharing
 
-    @Test("Two teams on one connection: each has connections of its own, which the topics of a team share")
+    @Test("Each team has connections of its own, which the topics of a team share")
     func teams() throws {
         let bench = makeBench()
         defer { bench.shard.leave() }
@@ -129,7 +129,7 @@ struct StreamCredentialTests {
         #expect(Set(bench.service.requests.map(\.id)).count == 3)
     }
 
-    @Test("Token storms: refused once more over a new connection, all of the team stops, and others go on")
+    @Test("A provider token refused once more over a new connection stops all of its team, and others go on")
     func teamStops() throws {
         let bench = makeBench()
         defer { bench.shard.leave() }
@@ -182,7 +182,7 @@ struct StreamCredentialTests {
         #expect(Set(bench.service.requests.map(\.authorization)).count == 1 && bench.service.peers.count == 2)
     }
 
-    @Test("One-stream start: with a key the first request goes alone, with a certificate as many as are allowed")
+    @Test("With a key the first request goes alone, with a certificate as many as are allowed")
     func firstRequest() throws {
         let bench = makeBench()
         defer { bench.shard.leave() }

@@ -130,7 +130,7 @@ struct StreamKeyTests {
         }
     }
 
-    @Test("UnrelatedKeyIdInToken: again over a new connection; once more, and the team does not work")
+    @Test("After UnrelatedKeyIdInToken a request goes over a new connection; after a second one the team does not work")
     func unrelatedKey() throws {
         let keys = try ScriptedKeys()
         let bench = makeBench(keys)

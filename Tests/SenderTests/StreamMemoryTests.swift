@@ -9,7 +9,7 @@ import Testing
 struct StreamMemoryTests {
     private typealias Bench = ShardBench
 
-    @Test("Memory growth without back-pressure: a silent service holds up its limit, and the topic falls behind")
+    @Test("A silent service holds up no more than its limit, and the topic falls behind")
     func silent() throws {
         let limit = 100_000
         let bench = Bench(over: .http2) {

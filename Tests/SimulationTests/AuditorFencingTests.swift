@@ -45,7 +45,7 @@ import Testing
         )
     }
 
-    @Test("3: a cursor goes back within one assignment")
+    @Test("Invariant 3 is broken if a cursor goes back within one assignment")
     func back() {
         auditor.assigned(worker.consumer, partition)
         let offset = world.offset(ofRecord: 0) ?? 0
@@ -56,7 +56,7 @@ import Testing
         #expect(auditor.violation?.invariant == 3)
     }
 
-    @Test("3: a worker commits for a partition that another one has")
+    @Test("Invariant 3 is broken if a worker commits for a partition that another one has")
     func foreign() {
         let other = SimulatedWorker(world: world, slot: 1, number: 2)
         auditor.assigned(worker.consumer, partition)
@@ -66,7 +66,7 @@ import Testing
         #expect(auditor.violation?.invariant == 3)
     }
 
-    @Test("3: a worker that knows it is fenced off sends before it is assigned anew")
+    @Test("Invariant 3 is broken if a worker that knows it is fenced off sends before it is assigned anew")
     func fenced() {
         auditor.heardAssignment(worker.consumer)
         #expect(auditor.objection(toWritingBy: worker) == nil)
@@ -76,7 +76,7 @@ import Testing
         #expect(auditor.objection(toWritingBy: worker) == nil)
     }
 
-    @Test("3: a worker sends though a commit is unanswered for too long")
+    @Test("Invariant 3 is broken if a worker sends though a commit is unanswered for too long")
     func unanswered() {
         auditor.commitSent(worker.consumer)
         wait(Auditor.commitPatience)
@@ -87,7 +87,7 @@ import Testing
         #expect(auditor.objection(toWritingBy: worker) == nil)
     }
 
-    @Test("6: a notification of a healthy topic comes late beside a sick one")
+    @Test("Invariant 6 is broken if a notification of a healthy topic comes late beside a sick one")
     func late() {
         wait(world.plan.records[0].time + .seconds(1))
         auditor.checkTime(of: 0)
@@ -113,7 +113,7 @@ import Testing
         )
     }
 
-    @Test("8: a record has two dead letters for one reason")
+    @Test("Invariant 8 is broken if a record has two dead letters for one reason")
     func twice() {
         auditor.assigned(worker.consumer, partition)
         auditor.deadLettered(letter("token-length", bytes: 1))
@@ -123,14 +123,14 @@ import Testing
         #expect(auditor.violation?.invariant == 8)
     }
 
-    @Test("8: the dead letters of a record are larger than twice it")
+    @Test("Invariant 8 is broken if the dead letters of a record are larger than twice it")
     func large() {
         auditor.assigned(worker.consumer, partition)
         auditor.deadLettered(letter("token-length", bytes: 1_000_000))
         #expect(auditor.violation?.invariant == 8)
     }
 
-    @Test("8: a dead letter names no record")
+    @Test("Invariant 8 is broken if a dead letter names no record")
     func astray() {
         var astray = letter("token-length", bytes: 1)
         astray.headers.removeLast()

@@ -55,7 +55,7 @@ import Testing
         auditor.committed(position, by: consumer)
     }
 
-    @Test("1: an offset is committed though a notification before it has no outcome")
+    @Test("Invariant 1 is broken if an offset is committed though a notification before it has no outcome")
     func loss() {
         world.publish(0)
         commit(0)
@@ -64,7 +64,7 @@ import Testing
         #expect(auditor.violation?.invariant == 1)
     }
 
-    @Test("1: a notification is marked as done though it has no outcome")
+    @Test("Invariant 1 is broken if a notification is marked as done though it has no outcome")
     func markedLoss() {
         world.publish(0)
         let offset = world.offset(ofRecord: 0) ?? 0
@@ -77,14 +77,17 @@ import Testing
         #expect(auditor.violation?.invariant == 1)
     }
 
-    @Test("1: notifications are left without an outcome at the end")
+    @Test("Invariant 1 is broken if notifications are left without an outcome at the end")
     func left() {
         world.publish(0)
         auditor.close()
         #expect(auditor.violation?.invariant == 1)
     }
 
-    @Test("2: confirmed or presumed, but nobody has accepted it", arguments: [PushOutcomeKind.confirmed, .presumed])
+    @Test(
+        "Invariant 2 is broken by a confirmed or presumed notification that nobody has accepted",
+        arguments: [PushOutcomeKind.confirmed, .presumed]
+    )
     func untrue(kind: PushOutcomeKind) {
         world.publish(0)
         auditor.notifications[0].accepted = 1
@@ -95,7 +98,7 @@ import Testing
         #expect(auditor.violation?.invariant == 2)
     }
 
-    @Test("3: what was done when a worker got the partition is sent again")
+    @Test("Invariant 3 is broken if a notification that was done when a worker got the partition is sent again")
     func repeated() {
         world.publish(0)
         auditor.assigned(worker().consumer, partition)
@@ -113,7 +116,7 @@ import Testing
         return try #require(all.indices.dropFirst().first { all[$0].token == all[0].token })
     }
 
-    @Test("1: a notification is superseded, though nothing newer of its key was published")
+    @Test("Invariant 1 is broken if a notification is superseded, though nothing newer of its key was published")
     func unfoundedSuperseding() throws {
         let keyed = World(Self.plan(coalescingKey: 1))
         let newer = keyed.auditor.notifications[try second(in: keyed)].record
@@ -127,7 +130,10 @@ import Testing
         #expect(early.auditor.violation?.invariant == 1)
     }
 
-    @Test("4: the last accepted, of one coalescing key or without one, is not the newest", arguments: [0, 1])
+    @Test(
+        "Invariant 4 is broken if the last accepted, of one coalescing key or without one, is not the newest",
+        arguments: [0, 1]
+    )
     func last(coalescingKey: Int) throws {
         let world = World(Self.plan(coalescingKey: coalescingKey))
         let auditor = world.auditor
@@ -141,7 +147,7 @@ import Testing
         #expect(auditor.violation?.invariant == 4)
     }
 
-    @Test("4: a first sending overtakes")
+    @Test("Invariant 4 is broken if a first sending overtakes")
     func overtaken() throws {
         let token = auditor.notifications[0].token
         auditor.noteOrder(of: try second(in: world), token: token, wasAccepted: false)
@@ -149,13 +155,13 @@ import Testing
         #expect(auditor.violation?.invariant == 4)
     }
 
-    @Test("5: a tombstone for a token that no gateway refused")
+    @Test("Invariant 5 is broken by a tombstone for a token that no gateway refused")
     func unfoundedTombstone() {
         auditor.tombstoned(World.redisKey(ofToken: 3), by: worker())
         #expect(auditor.violation?.invariant == 5)
     }
 
-    @Test("5: a token is known to be dead when it is in Redis, and with a filter at its age after it was published")
+    @Test("A token is known to be dead when it is in Redis, and with a filter at its age after it was published")
     func knownDeath() {
         let token = 3
         auditor.refused(record: 0, token: token)
@@ -173,7 +179,7 @@ import Testing
         #expect(!auditor.isKnownDead(token, at: World.start + .seconds(60)))
     }
 
-    @Test("5: a living token is called dead")
+    @Test("Invariant 5 is broken if a living token is called dead")
     func wrongSilence() {
         world.publish(0)
         auditor.fetched(0, by: worker().consumer)
@@ -182,7 +188,7 @@ import Testing
         #expect(auditor.violation?.invariant == 5)
     }
 
-    @Test("5: a token is silenced for a refusal that was read before it registered")
+    @Test("Invariant 5 is broken if a token is silenced for a refusal that was read before it registered")
     func outlivedRefusal() {
         world.publish(0)
         let token = auditor.notifications[0].token
@@ -195,13 +201,13 @@ import Testing
         #expect(auditor.violation?.invariant == 5)
     }
 
-    @Test("7: more in flight than allowed")
+    @Test("Invariant 7 is broken by more in flight than allowed")
     func memory() {
         auditor.options.inFlight = 0
         #expect(world.run().violation?.invariant == 7)
     }
 
-    @Test("7: a shard, and a topic, hold more bytes than they may")
+    @Test("Invariant 7 is broken if a shard, or a topic, holds more bytes than it may")
     func bytes() {
         var plan = Self.plan()
         // All of it comes at once, and is proven late.
@@ -219,13 +225,13 @@ import Testing
         #expect(broken.run().violation?.invariant == 7)
     }
 
-    @Test("9: more connections in a minute than allowed")
+    @Test("Invariant 9 is broken by more connections in a minute than allowed")
     func connections() {
         auditor.options.connectionsPerMinute = 1
         #expect(world.run().violation?.invariant == 9)
     }
 
-    @Test("10: records are given up before the grace for a certificate is over, or though tokens are registered")
+    @Test("Invariant 10 is broken by records given up before a certificate's grace is over, or with registered tokens")
     func givenUp() {
         for (hasRegistrations, isEarly) in [(false, false), (false, true), (true, false)] {
             var plan = Self.plan()
@@ -241,7 +247,10 @@ import Testing
         }
     }
 
-    @Test("10: a tombstone on the word of a gateway that has accepted nothing since", arguments: [true, false])
+    @Test(
+        "Invariant 10 is broken by a tombstone on the word of a gateway that has accepted nothing since",
+        arguments: [true, false]
+    )
     func wrongTombstone(hasAccepted: Bool) {
         world.publish(0)
         let notification = auditor.notifications[0]
@@ -262,7 +271,7 @@ import Testing
         #expect(auditor.violation?.invariant == (hasAccepted ? nil : 10))
     }
 
-    @Test("10: tombstones on and on, on the word of a gateway that calls everything invalid")
+    @Test("Invariant 10 is broken by tombstones on and on, on the word of a gateway that calls everything invalid")
     func doubt() {
         let worker = worker()
         for token in 0..<40 {

@@ -26,25 +26,25 @@ import Testing
     }
 
     @Test(
-        "Known seeds: a commit that was taken up again, and tombstones on the word of a wrong gateway",
+        "Known seeds pass: a commit that was taken up again, and tombstones on the word of a wrong gateway",
         arguments: [6280, 29869] as [UInt64]
     )
     func knownSeeds(seed: UInt64) {
         #expect(World(WorldPlan(seed: seed, features: [])).run().violation == nil)
     }
 
-    @Test("Known seed: a token whose state cannot be read is asked for, and mended before it is sent to")
+    @Test("A known seed passes: a token whose state cannot be read is asked for, and mended before it is sent to")
     func knownBrokenSeed() {
         #expect(World(WorldPlan(seed: 36833, features: Self.first)).run().violation == nil)
     }
 
-    @Test("Known seed: acceptances from before the gateway went wrong end no row of refusals")
+    @Test("A known seed passes: acceptances from before the gateway went wrong end no row of refusals")
     func knownRowSeed() {
         #expect(World(WorldPlan(seed: 323376, features: Self.first)).run().violation == nil)
     }
 
     @Test(
-        "Known seeds: a standstill before an assignment, a loss while partitions are given back, a late refusal",
+        "Known seeds pass: a standstill before an assignment, a loss while partitions are given back, a late refusal",
         arguments: [6283, 6535, 6867] as [UInt64]
     )
     func knownFencingSeeds(seed: UInt64) {
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(
-        "Known seeds: bad tokens among many sick topics and in the largest record, an end within a repetition",
+        "Known seeds pass: bad tokens among many sick topics and in the largest record, an end within a repetition",
         arguments: [19464, 99254, 501840] as [UInt64]
     )
     func knownCrowdedSeeds(seed: UInt64) {
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(
-        "Known seeds: a window and requests that Redis is late for, and a resume before the beginning of the log",
+        "Known seeds pass: a window and requests that Redis is late for, and a resume before the beginning of the log",
         arguments: [3902, 4245, 10602] as [UInt64]
     )
     func knownRedisSeeds(seed: UInt64) {
@@ -68,20 +68,20 @@ import Testing
     }
 
     @Test(
-        "Known seeds: what was superseded by one that is remembered is not sent when both are read again",
+        "Known seeds pass: what was superseded by one that is remembered is not sent when both are read again",
         arguments: [24638, 25843, 28080, 63897] as [UInt64]
     )
     func knownRepetitionSeeds(seed: UInt64) {
         #expect(World(WorldPlan(seed: seed, features: Self.first)).run().violation == nil)
     }
 
-    @Test("Known seed: what is newer than a request that Redis was not told of is not left out behind it")
+    @Test("A known seed passes: what is newer than a request that Redis was not told of is not left out behind it")
     func knownUnrememberedSeed() {
         #expect(World(WorldPlan(seed: 15981, features: Self.later)).run().violation == nil)
     }
 
     @Test(
-        "Known seeds of the auditor's mistakes: slow topics, given up ones' bytes, outcomes decided before a repetition",
+        "Known seeds of the auditor's mistakes pass: slow topics, given up bytes, outcomes before a repetition",
         arguments: [701_860, 26_760, 31_859, 23_944, 35_383] as [UInt64]
     )
     func knownMistakes(seed: UInt64) {
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(
-        "Known seeds: a peer that allows no stream and falls silent while its topic is only probed",
+        "Known seeds pass: a peer that allows no stream and falls silent while its topic is only probed",
         arguments: [70469, 83786] as [UInt64]
     )
     func knownUselessSeeds(seed: UInt64) {
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test(
-        "Known seeds of the simulation's mistakes: SETTINGS that overtake each other, stamps alike, poison given up",
+        "Known seeds of the simulation's mistakes pass: SETTINGS that overtake, stamps alike, poison given up",
         arguments: [32061, 62146, 74558, 74959] as [UInt64]
     )
     func knownStreamMistakes(seed: UInt64) {
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(
-        "Known seeds: what is presumed by policy pays for no tombstone, an acceptance between two wrong phases does",
+        "Known seeds pass: what is presumed by policy pays no tombstone, an acceptance between two wrong phases does",
         arguments: [464, 1375, 10031, 15281, 15318] as [UInt64]
     )
     func knownDoubtSeeds(seed: UInt64) {
@@ -274,7 +274,7 @@ import Testing
     }
 
     @Test(
-        "A plain world is as large as promised: 2 workers, 2 partitions, 3 topics, 500 notifications and 5 faults at least"
+        "A plain world is as large as promised: 2 workers, 2 partitions, 3 topics, 500 notifications, 5 faults at least"
     )
     func size() {
         for seed in 1...50 as ClosedRange<UInt64> {

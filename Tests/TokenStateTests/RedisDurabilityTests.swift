@@ -19,7 +19,7 @@ import Testing
         )
     }
 
-    @Test("An append-only file that is written out every second, or at once, and no eviction: nothing to say")
+    @Test("A server with an append-only file, written out every second or at once, and without eviction is in order")
     func durable() {
         for appendfsync in ["everysec", "always"] {
             let verdict = judge(appendfsync: appendfsync)

@@ -20,7 +20,7 @@ struct ClusterRefreshTests {
         refresh.timerFired(now: .second(second))
     }
 
-    @Test("At once at first, then after the interval")
+    @Test("The first question is asked at once, the next after the interval")
     mutating func interval() {
         var asked = asks(at: 0)
         #expect(asked)

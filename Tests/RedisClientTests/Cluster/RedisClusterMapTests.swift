@@ -39,7 +39,7 @@ struct RedisClusterMapTests {
         }
     }
 
-    @Test("Slots of the keys used here")
+    @Test("The keys used here lie in slots of two masters")
     func keys() {
         #expect(RedisSlot(key: Self.low).number < 8192 && RedisSlot(key: Self.high).number >= 8192)
     }
