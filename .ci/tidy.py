@@ -9,7 +9,8 @@ import re
 import sys
 from pathlib import Path
 
-from tidy_tree import Finding, Tree, is_generated
+from tidy_self import needless_self
+from tidy_tree import NO_CODE, Finding, Tree, is_generated
 from tidy_words import WORD_RULES
 
 LINE_LIMIT = 400
@@ -31,7 +32,7 @@ IMPORTS = {
     "Workbench": {"Dispatch", "Foundation", "Glibc", "SeededNumbers", "Synchronization"},
 }
 # The targets of the pipeline, ground floor first: each may import only those before it.
-PIPELINE = ["BelfrySupport", "PushTopics", "TokenState", "Sender", "TokenRoles", "BelfryTools"]
+PIPELINE = ["BelfrySupport", "ProviderCredentials", "PushTopics", "TokenState", "Sender", "TokenRoles", "BelfryTools"]
 # Targets that start the others as processes of one machine.
 STAGING = {"Demo", "LocalPipeline", "Workbench"}
 # Dependencies that would turn the layers upside down.
@@ -51,8 +52,6 @@ UNFINISHED = re.compile(r"\b(?:TO[D]O|FIXM[E]|XX[X])\b|fatalErro[r]\(|\btr[y]!|\
 SLEEP = re.compile(r"Task\.slee[p]|Thread\.slee[p]|\bu?slee[p]\(")
 MACHINE_PATH = re.compile(r"(?:^|[^A-Za-z0-9._])/(?:home|root|work|farm)/")
 ASSERTION = re.compile(r"#expect|#require|Issue\.record|confirmation\(")
-# The parts of a Swift file that are no code. Whatever stands in the brackets of a string counts as string.
-NO_CODE = re.compile(r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 TYPE = re.compile(
     r"^(?P<indent>[ \t]*)(?:@\w+(?:\([^)\n]*\))?[ \t]+)*"
     r"(?P<words>(?:(?:public|package|internal|private|fileprivate|final|indirect|nonisolated)[ \t]+)*)"
@@ -255,7 +254,7 @@ def scripts_run(tree):
 
 RULES = [
     long_files, imports, unfinished, sleeps, machine_paths, tests_assert, waiting_suites, folder_circles, top_level,
-    dead_targets, placeholders, dead_links, scripts_run, *WORD_RULES,
+    dead_targets, placeholders, dead_links, scripts_run, needless_self, *WORD_RULES,
 ]
 
 

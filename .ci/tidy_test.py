@@ -202,6 +202,29 @@ class HouseRules(unittest.TestCase):
                 self.write("Sources/PipelineCore/Rule.swift", f"let a = 1\n    // ([{mark}]: an object).\n")
                 self.expect_one("Sources/PipelineCore/Rule.swift", 2, f"cites [{mark}]")
 
+    def test_self_stands_where_it_is_needed(self):
+        path = "Sources/belfry/Door.swift"
+        door = "struct Door {{\n    let lock: Lock\n    {}\n}}\n"
+        for line in [
+            "init(lock: Lock) { self.lock = lock }", "func open() { let lock = self.lock }",
+            "func open() { let (a, lock) = (1, self.lock) }", "func open() { timer.run { self.lock.open() } }",
+            "func open() {\n        timer.run(after: 1) { [weak self] in\n            self.lock.open()\n        }\n    }",
+            "lazy var opener = { self.lock.open() }", "init() { self.init(lock: Lock()) }",
+            "func open() { use(self) } // self.lock", "func open() { if let lock = self.lock { use(lock) } }",
+        ]:
+            with self.subTest(line):
+                self.write(path, door.format(line))
+                self.assertEqual(self.found(), [])
+        for line in [
+            "func open() { self.lock.open() }", "var key: Key { self.lock.key }", "init(key: Key) { self.lock = key }",
+            "func open() { if key > 1 { return self.lock.open() } }", "var key: Key { get { self.lock.key } }",
+            "func open() { switch key { case 1: self.lock.open() } }", "deinit { do { try self.lock.close() } catch {} }",
+            "func open(key: Key) where Key: A { for key in keys where key > 1 { self.lock.open() } }",
+        ]:
+            with self.subTest(line):
+                self.write(path, door.format(line))
+                self.expect_one(path, 3, "self. is not needed before lock")
+
     def test_two_folders_do_not_use_each_other(self):
         self.write("Sources/belfry/Doors/Door.swift", "// why\nfinal class Door { var ledger: Ledger? }\n")
         self.write(

@@ -1,9 +1,12 @@
 """The files of a working tree, for the house rules of tidy.py to look at."""
 
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+# The parts of a Swift file that are no code. Whatever stands in the brackets of a string counts as string.
+NO_CODE = re.compile(r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 @dataclass(frozen=True)
 class Finding:

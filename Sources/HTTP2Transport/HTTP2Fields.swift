@@ -181,7 +181,7 @@ public struct HTTP2Fields: ~Copyable {
         _ body: (UnsafePointer<nghttp2_nv>, Int) -> Result
     ) -> Result {
         let (fields, pairs) = (self.fields, self.pairs)
-        return self.bytes.withUnsafeBufferPointer { bytes in
+        return bytes.withUnsafeBufferPointer { bytes in
             // nghttp2's type is not constant, but it changes neither names nor values.
             let start = UnsafeMutablePointer(mutating: bytes.baseAddress)
             for (index, field) in fields.enumerated() {
