@@ -72,7 +72,7 @@ private struct Simulation {
             return
         }
         let bytes = Int.random(in: 1...40, using: &random)
-        _ = machine.take(fates.count, bytes: bytes, now: now)
+        _ = machine.enqueue(fates.count, bytes: bytes, now: now)
         fates.append(.waiting(bytes: bytes))
     }
 

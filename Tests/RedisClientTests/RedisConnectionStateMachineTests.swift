@@ -16,7 +16,7 @@ struct RedisConnectionStateMachineTests {
     func handshake() {
         let machine = TestMachine(handshake: [.authenticate, .select, .ping])
         _ = machine.start()
-        #expect(!machine.take(1))
+        #expect(!machine.enqueue(1))
         guard case .shakeHands = machine.connected(now: .second(0)) else {
             Issue.record("no handshake")
             return
@@ -78,10 +78,10 @@ struct RedisConnectionStateMachineTests {
     func oneFlush() {
         let machine = TestMachine()
         machine.becomeReady()
-        #expect(machine.take(1, bytes: 3))
-        #expect(!machine.take(2, bytes: 4))
+        #expect(machine.enqueue(1, bytes: 3))
+        #expect(!machine.enqueue(2, bytes: 4))
         #expect(machine.flush(now: .second(0), isWritable: true) == 7)
-        #expect(machine.take(3, bytes: 5))
+        #expect(machine.enqueue(3, bytes: 5))
         #expect(machine.flush(now: .second(0), isWritable: true) == 5)
         #expect([machine.completedByReply(), machine.completedByReply(), machine.completedByReply()] == [1, 2, 3])
     }
@@ -90,7 +90,7 @@ struct RedisConnectionStateMachineTests {
     func unwritable() {
         let machine = TestMachine()
         machine.becomeReady()
-        _ = machine.take(1)
+        _ = machine.enqueue(1)
         #expect(machine.flush(now: .second(0), isWritable: false) == 0)
         #expect(machine.waitingCount == 1 && machine.inFlightCount == 0)
         #expect(machine.flush(now: .second(0), isWritable: true) == 10)
@@ -100,7 +100,7 @@ struct RedisConnectionStateMachineTests {
     func inFlightLimit() {
         let machine = TestMachine(inFlightLimitCommands: 2)
         machine.becomeReady()
-        for command in 1...3 { _ = machine.take(command, bytes: command) }
+        for command in 1...3 { _ = machine.enqueue(command, bytes: command) }
         #expect(machine.flush(now: .second(0), isWritable: true) == 3)
         #expect(machine.flush(now: .second(0), isWritable: true) == 0)
         #expect(machine.completedByReply() == 1)
@@ -111,9 +111,9 @@ struct RedisConnectionStateMachineTests {
     func lost() {
         let machine = TestMachine()
         machine.becomeReady()
-        _ = machine.take(1)
+        _ = machine.enqueue(1)
         _ = machine.flush(now: .second(0), isWritable: true)
-        _ = machine.take(2)
+        _ = machine.enqueue(2)
         let loss = machine.lost(reason: "reset")
         #expect(loss?.failed.map(\.completion) == [1])
         #expect(loss?.failed.map(\.error) == [.maybeExecuted(reason: "reset")])
@@ -150,8 +150,8 @@ struct RedisConnectionStateMachineTests {
         let byCount = TestMachine(waitingLimitCommands: 2)
         _ = byCount.start()
         _ = byCount.lost(reason: "host down")
-        _ = byCount.take(1)
-        _ = byCount.take(2)
+        _ = byCount.enqueue(1)
+        _ = byCount.enqueue(2)
         guard case .notSent(let reason) = byCount.admit() else {
             Issue.record("not refused")
             return
@@ -159,8 +159,8 @@ struct RedisConnectionStateMachineTests {
         #expect(reason.contains("host down") && reason.contains("2 commands"))
 
         let byBytes = TestMachine(waitingLimitBytes: 15)
-        _ = byBytes.take(1, bytes: 14)
-        _ = byBytes.take(2, bytes: 100)
+        _ = byBytes.enqueue(1, bytes: 14)
+        _ = byBytes.enqueue(2, bytes: 100)
         guard case .notSent = byBytes.admit() else {
             Issue.record("not refused")
             return
@@ -175,8 +175,8 @@ struct RedisConnectionStateMachineTests {
         let machine = TestMachine()
         _ = machine.start()
         _ = machine.lost(reason: "host down")
-        _ = machine.take(1, bytes: 3, now: .second(0))
-        _ = machine.take(2, bytes: 4, now: .second(5))
+        _ = machine.enqueue(1, bytes: 3, now: .second(0))
+        _ = machine.enqueue(2, bytes: 4, now: .second(5))
         #expect(machine.nextDeadline == .second(10))
         let action = machine.timerFired(now: .second(10))
         #expect(action.expired.map(\.completion) == [1])
@@ -190,9 +190,9 @@ struct RedisConnectionStateMachineTests {
     func timesOut() {
         let machine = TestMachine()
         machine.becomeReady()
-        _ = machine.take(1, now: .second(0))
+        _ = machine.enqueue(1, now: .second(0))
         _ = machine.flush(now: .second(0), isWritable: true)
-        _ = machine.take(2, now: .second(3))
+        _ = machine.enqueue(2, now: .second(3))
         _ = machine.flush(now: .second(3), isWritable: true)
         #expect(machine.timerFired(now: .second(9)).loss == nil)
         let loss = machine.timerFired(now: .second(10)).loss
@@ -209,7 +209,7 @@ struct RedisConnectionStateMachineTests {
     func freshDeadline() {
         let machine = TestMachine()
         _ = machine.start()
-        _ = machine.take(1, now: .second(0))
+        _ = machine.enqueue(1, now: .second(0))
         machine.becomeReady(now: .second(9))
         _ = machine.flush(now: .second(9), isWritable: true)
         #expect(machine.timerFired(now: .second(18)).loss == nil)
@@ -230,9 +230,9 @@ struct RedisConnectionStateMachineTests {
     func noTimeout() {
         let machine = TestMachine(commandTimeout: nil)
         machine.becomeReady()
-        _ = machine.take(1)
+        _ = machine.enqueue(1)
         _ = machine.flush(now: .second(0), isWritable: true)
-        _ = machine.take(2)
+        _ = machine.enqueue(2)
         #expect(machine.nextDeadline == nil)
         let action = machine.timerFired(now: .second(1_000_000))
         #expect(action.expired.isEmpty && action.loss == nil)
@@ -242,7 +242,7 @@ struct RedisConnectionStateMachineTests {
     func unsolicited() {
         let machine = TestMachine()
         machine.becomeReady()
-        _ = machine.take(1)
+        _ = machine.enqueue(1)
         guard case .unsolicited = machine.replied(error: nil) else {
             Issue.record("a command that was not sent was answered")
             return
@@ -253,9 +253,9 @@ struct RedisConnectionStateMachineTests {
     func closes() {
         let machine = TestMachine()
         machine.becomeReady()
-        _ = machine.take(1)
+        _ = machine.enqueue(1)
         _ = machine.flush(now: .second(0), isWritable: true)
-        _ = machine.take(2)
+        _ = machine.enqueue(2)
         let failed = machine.close()
         #expect(failed.map(\.completion) == [1, 2])
         #expect(failed.map(\.error) == [.maybeExecuted(reason: "the connection was closed"), .closed])

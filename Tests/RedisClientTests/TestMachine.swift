@@ -45,7 +45,7 @@ final class TestMachine {
     func timerFired(now: NIODeadline) -> Machine.TimerAction { machine.timerFired(now: now) }
 
     /// Returns whether a flush is to be scheduled.
-    func take(_ command: Int, bytes: Int = 10, now: NIODeadline = .second(0)) -> Bool {
+    func enqueue(_ command: Int, bytes: Int = 10, now: NIODeadline = .second(0)) -> Bool {
         #expect(machine.admit() == nil)
         return machine.enqueue(command, byteCount: bytes, now: now)
     }
