@@ -14,11 +14,11 @@ let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
 
-// What every role stands on, and with it the tests of roles.
+// Every role stands on these, and with it the tests of roles.
 let role: [Target.Dependency] =
     [
-        "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "PushSchemas", "PushTopics", "RedisClient",
-        "SocketErrors", "TLSTransport", logging,
+        "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "ProviderCredentials", "PushSchemas",
+        "PushTopics", "RedisClient", "SocketErrors", "TLSTransport", logging,
     ] + nio
 
 let package = Package(
@@ -87,16 +87,23 @@ let package = Package(
             // In the program itself, so that it stays one file.
             resources: [.embedInCode("Page/Files")]
         ),
-        // Configuration, logs, operations endpoint, certificates, start and stop, for every role.
+        // Configuration, logs, metrics, operations endpoint, start and stop, for every role.
         .target(
             name: "BelfrySupport",
             dependencies: [
-                "APNsProtocol", "PipelineCore", "PushSchemas", "RedisClient", "SocketErrors", "TLSTransport", logging,
-                lifecycle,
+                "APNsProtocol", "PipelineCore", "PushSchemas", "RedisClient", "SocketErrors", logging, lifecycle,
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Yams", package: "Yams"),
             ] + nio
+        ),
+        // Certificates and provider keys: a topic's right to send.
+        .target(
+            name: "ProviderCredentials",
+            dependencies: [
+                "APNsProtocol", "BelfrySupport", "PipelineCore", "TLSTransport", logging,
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]
         ),
         // Kafka topics, dead letters, readiness and the ports to clients.
         .target(
@@ -119,8 +126,8 @@ let package = Package(
         .target(
             name: "BelfryTools",
             dependencies: [
-                "APNsProtocol", "BelfrySupport", "HTTP2Transport", "KafkaClient", "PipelineCore", "PushSchemas",
-                "PushTopics", "SocketErrors", "TLSTransport", "TokenState", logging, lifecycle, protobuf,
+                "APNsProtocol", "BelfrySupport", "HTTP2Transport", "KafkaClient", "PipelineCore", "ProviderCredentials",
+                "PushSchemas", "PushTopics", "SocketErrors", "TLSTransport", "TokenState", logging, lifecycle, protobuf,
             ] + nio
         ),
         // A whole pipeline as processes of one machine, for demo, chaos and integration tests.
@@ -132,9 +139,8 @@ let package = Package(
         .executableTarget(
             name: "belfry",
             dependencies: [
-                "BelfrySupport", "BelfryTools", "Demo", "LocalPipeline", "PushSchemas", "PushTopics", "Sandbox",
-                "Sender",
-                "TokenRoles", "TokenState", argumentParser, logging,
+                "BelfrySupport", "BelfryTools", "Demo", "LocalPipeline", "ProviderCredentials", "PushSchemas",
+                "PushTopics", "Sandbox", "Sender", "TokenRoles", "TokenState", argumentParser, logging,
             ]
         ),
 
@@ -150,7 +156,7 @@ let package = Package(
             ] + nio,
             path: "Tests/Benchmarks/Driver"
         ),
-        // What bad tokens cost.
+        // The price of bad tokens.
         .executableTarget(
             name: "belfry-bench-badtokens",
             dependencies: [
@@ -159,7 +165,7 @@ let package = Package(
             ] + nio,
             path: "Tests/Benchmarks/BadTokens"
         ),
-        // What one sick topic costs a healthy one.
+        // The price of one sick topic for a healthy one.
         .executableTarget(
             name: "belfry-bench-isolation",
             dependencies: [
@@ -197,7 +203,7 @@ let package = Package(
             path: "Tests/Fuzz/Targets"
         ),
 
-        // What several test targets need; it hands the workbench on.
+        // Shared by several test targets; it hands the workbench on.
         .target(name: "TestSupport", dependencies: ["Workbench"], path: "Tests/TestSupport"),
         // A broker that is not ours.
         .target(
@@ -205,7 +211,7 @@ let package = Package(
             dependencies: ["KafkaClient", "Workbench"],
             path: "Tests/KafkaTestSupport"
         ),
-        // What scripted and simulated clients of Redis and Kafka share.
+        // Shared by scripted and simulated clients of Redis and Kafka.
         .target(name: "PortTestSupport", dependencies: ["RedisClient"] + nio, path: "Tests/PortTestSupport"),
         // Token state, brokers and services for the tests of several pipeline targets.
         .target(
@@ -255,8 +261,16 @@ let package = Package(
             name: "BelfrySupportTests",
             dependencies: [
                 "APNsProtocol", "BelfrySupport", "BelfryTools", "PipelineCore", "PipelineTestSupport", "PushTopics",
-                "RedisClient", "Sender", "TLSTransport", lifecycle, logging, nioEmbedded,
+                "RedisClient", lifecycle, logging, nioEmbedded,
             ] + nio
+        ),
+        .testTarget(
+            name: "ProviderCredentialsTests",
+            dependencies: [
+                "APNsProtocol", "BelfrySupport", "BelfryTools", "PipelineCore", "PipelineTestSupport",
+                "ProviderCredentials", "Sender", "TLSTransport", logging, nioEmbedded,
+                .product(name: "NIOCore", package: "swift-nio"),
+            ]
         ),
         .testTarget(
             name: "PushTopicsTests",
@@ -317,9 +331,8 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "APNsProtocol", "BelfrySupport", "BelfryTools", "Demo", "KafkaClient", "KafkaTestSupport",
-                "LocalPipeline",
-                "PipelineCore", "PushSchemas", "Sandbox", "TLSTransport", "TestSupport", "TokenState", "Workbench",
-                "belfry", argumentParser, logging, nioEmbedded, protobuf,
+                "LocalPipeline", "PipelineCore", "PushSchemas", "Sandbox", "TLSTransport", "TestSupport", "TokenState",
+                "Workbench", "belfry", argumentParser, logging, nioEmbedded, protobuf,
             ] + nio
         ),
     ]

@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import PipelineCore
+import ProviderCredentials
 import PushTopics
 import RedisClient
 import Synchronization

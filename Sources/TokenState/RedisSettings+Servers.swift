@@ -1,6 +1,7 @@
 import BelfrySupport
 import Foundation
 import NIOCore
+import ProviderCredentials
 import RedisClient
 import TLSTransport
 

@@ -1,7 +1,7 @@
 import ArgumentParser
-import BelfrySupport
 import BelfryTools
 import Foundation
+import ProviderCredentials
 
 /// `belfry certificates`.
 struct CertificatesCommand: ParsableCommand {

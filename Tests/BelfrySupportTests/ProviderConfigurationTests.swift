@@ -64,16 +64,6 @@ struct ProviderConfigurationTests {
         #expect(try load(yaml).environments[0].tokenLimitBytes == 64)
     }
 
-    @Test("The longest payload follows from the push type, or is the same for all requests")
-    func payloads() {
-        let byPushType = PayloadRule.byPushType
-        #expect(byPushType.limitBytes(of: nil) == 4096 && byPushType.limitBytes(of: .alert) == 4096)
-        #expect(byPushType.limitBytes(of: .voip) == 5120)
-        #expect(byPushType.mostBytes == PushType.allCases.map(byPushType.limitBytes).max())
-        let limit = PayloadRule.limit(bytes: 300)
-        #expect(limit.limitBytes(of: nil) == 300 && limit.limitBytes(of: .voip) == 300 && limit.mostBytes == 300)
-    }
-
     @Test("Keys lie in a directory that counts from the file's; a topic may name team and key")
     func keys() throws {
         let configuration = try load(

@@ -1,8 +1,8 @@
 import APNsProtocol
-import BelfrySupport
 import NIOCore
 import NIOEmbedded
 import PipelineCore
+import ProviderCredentials
 
 @testable import Sender
 

@@ -1,8 +1,8 @@
 import APNsProtocol
-import BelfrySupport
 import HTTP2Transport
 import NIOCore
 import NIOEmbedded
+import ProviderCredentials
 
 @testable import Sender
 @testable import TLSTransport

@@ -4,6 +4,7 @@ import Testing
 @testable import BelfrySupport
 @testable import PipelineCore
 @testable import PipelineTestSupport
+@testable import ProviderCredentials
 @testable import Sender
 
 @Suite struct MetricsTests {

@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import NIOEmbedded
 import PipelineCore
+import ProviderCredentials
 
 @testable import Sender
 

@@ -3,6 +3,7 @@ import Foundation
 import TLSTransport
 
 @testable import BelfrySupport
+@testable import ProviderCredentials
 
 /// Provider keys in a directory that goes with the test, and the tokens that they sign.
 final class ScriptedKeys {

@@ -1,6 +1,6 @@
 import APNsProtocol
-import BelfrySupport
 import PipelineCore
+import ProviderCredentials
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BelfrySupport
+@testable import ProviderCredentials
 @testable import Sender
 
 /// The choice of the topics that have label values of their own.

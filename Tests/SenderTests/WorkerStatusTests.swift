@@ -4,6 +4,7 @@ import PipelineCore
 import Testing
 
 @testable import BelfrySupport
+@testable import ProviderCredentials
 @testable import Sender
 
 /// The worker's part of `/status`.

@@ -1,5 +1,5 @@
-import BelfrySupport
 import PipelineCore
+import ProviderCredentials
 
 @testable import Sender
 

@@ -1,6 +1,7 @@
 import APNsProtocol
 import BelfrySupport
 import Foundation
+import ProviderCredentials
 import TLSTransport
 
 /// The provider key of all worlds, made when the first one wants it.

@@ -3,6 +3,7 @@ import BelfrySupport
 import Foundation
 import NIOEmbedded
 import PipelineCore
+import ProviderCredentials
 import PushTopics
 import TLSTransport
 import Testing

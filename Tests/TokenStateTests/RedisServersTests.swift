@@ -3,6 +3,7 @@ import BelfryTools
 import Foundation
 import NIOCore
 import NIOPosix
+import ProviderCredentials
 import RedisClient
 import TLSTransport
 import TestSupport

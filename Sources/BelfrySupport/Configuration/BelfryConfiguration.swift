@@ -1,3 +1,4 @@
+import APNsProtocol
 import PipelineCore
 
 /// The configuration of every role: one type, one file, each role reads its part.
@@ -115,7 +116,7 @@ public struct TopicSettings: Sendable, Equatable {
     public let unknownFate: UnknownFatePolicy
     /// Over how many keys requests are spread; nil: not said, so that a token's shard cannot be checked.
     public let spread: UInt32?
-    public let payload: PayloadRule
+    public let payload: PayloadSizeRule
     /// See ``WorkerSettings/coalescingWindow``.
     public let coalescingWindow: Duration
 }

@@ -47,7 +47,7 @@ public struct EnvironmentSettings: Sendable, Equatable {
     /// by one of the roots; nil: revocation is not checked. Needs `trustFile`.
     public var revocationFile: String?
     /// The largest payload of the binary interface: 256 [13], or up to 2048 where the gateway is of the time since
-    /// iOS 8. [later] Over HTTP/2 the push type decides, see ``PayloadRule``.
+    /// iOS 8. [later] Over HTTP/2 the push type decides, see ``PayloadSizeRule``.
     public var payloadLimitBytes = PayloadLimit.binary2013
     /// The longest token: 32 over the binary interface [13], up to 100. [later]
     public var tokenLimitBytes: Int

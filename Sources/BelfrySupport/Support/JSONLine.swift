@@ -34,7 +34,7 @@ package struct JSONLine {
         bytes += value.text.utf8
     }
 
-    mutating func append(_ key: String, _ values: [String]) {
+    package mutating func append(_ key: String, _ values: [String]) {
         appendKey(key)
         bytes.append(UInt8(ascii: "["))
         for (index, value) in values.enumerated() {

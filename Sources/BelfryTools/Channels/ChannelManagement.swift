@@ -4,6 +4,7 @@ import Foundation
 import NIOCore
 import NIOPosix
 import PipelineCore
+import ProviderCredentials
 import SocketErrors
 import TLSTransport
 

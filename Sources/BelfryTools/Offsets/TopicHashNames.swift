@@ -1,5 +1,6 @@
 import BelfrySupport
 import PipelineCore
+import ProviderCredentials
 
 /// Names the topics in commit metadata, as far as certificates and configuration tell of their bundles.
 struct TopicHashNames: Equatable, Sendable {

@@ -51,7 +51,7 @@ public struct PublishOrder: Equatable, Sendable {
     public var format = RecordFormat.protobuf
     /// The longest token the gateway takes; shorter than 32 bytes is none.
     public var tokenLimitBytes = 100
-    public var payloadRule = PayloadRule.limit(bytes: PayloadLimit.binary2013)
+    public var payloadRule = PayloadSizeRule.limit(bytes: PayloadLimit.binary2013)
 
     public init(bundleID: String, tokens: TokenInput, payload: [UInt8], requestID: String) {
         self.bundleID = bundleID

@@ -1,5 +1,6 @@
 import BelfrySupport
 import KafkaClient
+import ProviderCredentials
 import TLSTransport
 
 /// The exit codes of the command line.

@@ -1,5 +1,5 @@
-import BelfrySupport
 import PipelineCore
+import ProviderCredentials
 
 /// The source of a shard's connections to the gateways, and of its knowledge of certificates.
 protocol GatewayConnectors: StreamConnectors {

@@ -1,6 +1,6 @@
-import BelfrySupport
 import NIOCore
 import PipelineCore
+import ProviderCredentials
 
 /// The real gateways: TLS with the bundle's present certificate, over all addresses of its environment.
 ///

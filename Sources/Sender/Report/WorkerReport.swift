@@ -1,4 +1,5 @@
 import BelfrySupport
+import ProviderCredentials
 
 /// The state of a worker at one moment, for metrics.
 struct WorkerReport: Sendable {

@@ -1,3 +1,4 @@
+import APNsProtocol
 import BelfrySupport
 import PipelineCore
 import TokenState
@@ -17,7 +18,7 @@ final class Topic {
     /// Window of coalescing. Zero: a request that does not wait anyway is sent at once.
     let coalescingWindow: Duration
     let transport: EnvironmentSettings.Transport
-    let payload: PayloadRule
+    let payload: PayloadSizeRule
     /// Lengths of tokens that the gateway accepts.
     let tokenBytes: ClosedRange<Int>
     /// Number of keys that the bundle is spread over; 1: not spread, nil: not known, so shards are not checked.

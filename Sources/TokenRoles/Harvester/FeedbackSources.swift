@@ -1,5 +1,6 @@
 import BelfrySupport
 import Logging
+import ProviderCredentials
 
 /// The feedback lists to read: one for each bundle with a certificate in an environment that has a feedback service.
 ///

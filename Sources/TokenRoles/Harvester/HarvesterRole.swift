@@ -3,6 +3,7 @@ import KafkaClient
 import Logging
 import NIOCore
 import PipelineCore
+import ProviderCredentials
 import PushTopics
 import RedisClient
 import TokenState

@@ -1,6 +1,6 @@
 import APNsProtocol
-import BelfrySupport
 import PipelineCore
+import ProviderCredentials
 
 /// The provider tokens of one party: the one in use, and which one the requests of each connection carried.
 struct PartyTokens {

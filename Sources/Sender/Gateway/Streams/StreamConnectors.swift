@@ -1,4 +1,4 @@
-import BelfrySupport
+import ProviderCredentials
 
 /// The source of a shard's connections over HTTP/2, and of the credentials with which they are opened.
 protocol StreamConnectors: AnyObject {

@@ -1,9 +1,9 @@
 import APNsProtocol
-import BelfrySupport
 import HTTP2Transport
 import Logging
 import NIOCore
 import PipelineCore
+import ProviderCredentials
 import SocketErrors
 import TLSTransport
 

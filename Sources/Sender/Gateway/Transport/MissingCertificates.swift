@@ -2,6 +2,7 @@ import BelfrySupport
 import Logging
 import NIOCore
 import PipelineCore
+import ProviderCredentials
 import PushTopics
 import RedisClient
 import TokenState

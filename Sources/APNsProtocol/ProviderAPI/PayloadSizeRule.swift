@@ -1,7 +1,5 @@
-import APNsProtocol
-
 /// The rule for the longest payload of a topic, after insignificant white space is stripped.
-public enum PayloadRule: Sendable, Equatable {
+public enum PayloadSizeRule: Sendable, Equatable {
     /// As configured: the binary interface knows no push types.
     case limit(bytes: Int)
     /// The limits of the provider API. [later]

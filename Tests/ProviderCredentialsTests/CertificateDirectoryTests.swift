@@ -3,6 +3,7 @@ import TLSTransport
 import Testing
 
 @testable import BelfrySupport
+@testable import ProviderCredentials
 
 @Suite struct CertificateDirectoryTests {
     private static let news = "com.example.news"

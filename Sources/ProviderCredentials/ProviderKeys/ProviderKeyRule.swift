@@ -1,4 +1,5 @@
 import APNsProtocol
+import BelfrySupport
 
 /// Decides which provider key a bundle uses. Pure.
 struct ProviderKeyRule: Sendable, Equatable {

@@ -1,3 +1,4 @@
+import BelfrySupport
 import Foundation
 import Synchronization
 import TLSTransport

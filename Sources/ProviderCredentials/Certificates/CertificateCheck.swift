@@ -1,3 +1,4 @@
+import BelfrySupport
 import TLSTransport
 
 /// The report of `belfry certificates check`: a finding for each file of a directory, sorted by name. Pure.

@@ -6,6 +6,7 @@ import TLSTransport
 import Testing
 
 @testable import BelfrySupport
+@testable import ProviderCredentials
 
 /// The tokens that the process shows, signed by keys of files.
 @Suite struct ProviderTokensTests {

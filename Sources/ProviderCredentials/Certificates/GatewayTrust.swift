@@ -1,3 +1,4 @@
+import BelfrySupport
 import TLSTransport
 
 /// The terms on which an environment's servers are trusted: roots, revocation list and TLS version, as they were read.

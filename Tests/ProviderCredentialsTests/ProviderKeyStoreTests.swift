@@ -5,6 +5,7 @@ import Testing
 
 @testable import BelfrySupport
 @testable import PipelineTestSupport
+@testable import ProviderCredentials
 
 /// A directory of provider keys of one test, removed with it.
 final class ProviderKeyFiles {

@@ -1,4 +1,5 @@
 import APNsProtocol
+import BelfrySupport
 import Synchronization
 import TLSTransport
 

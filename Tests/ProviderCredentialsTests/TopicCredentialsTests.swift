@@ -7,6 +7,7 @@ import Testing
 
 @testable import BelfrySupport
 @testable import PipelineTestSupport
+@testable import ProviderCredentials
 
 /// The credential of a topic, among certificates and provider keys.
 @Suite struct TopicCredentialsTests {

@@ -5,6 +5,7 @@ import Testing
 
 @testable import BelfrySupport
 @testable import PipelineTestSupport
+@testable import ProviderCredentials
 
 /// An environment's terms of trust, up to the handshake with its gateway.
 @Suite struct GatewayTrustTests {

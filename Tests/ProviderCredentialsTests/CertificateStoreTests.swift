@@ -8,6 +8,7 @@ import Testing
 
 @testable import BelfrySupport
 @testable import PipelineTestSupport
+@testable import ProviderCredentials
 
 @Suite struct CertificateStoreTests {
     private typealias Name = CertificateStore.Name

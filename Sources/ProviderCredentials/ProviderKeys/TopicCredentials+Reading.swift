@@ -1,3 +1,4 @@
+import BelfrySupport
 import Logging
 
 extension TopicCredentials {

@@ -1,4 +1,5 @@
 import APNsProtocol
+import BelfrySupport
 import TLSTransport
 
 /// A topic's proof of its right to send, towards its gateway. Connections are kept apart by it.
