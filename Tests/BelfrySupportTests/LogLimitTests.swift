@@ -158,7 +158,7 @@ struct LogLimitTests {
         let reader = Reader()
         let writer = LogWriter(
             limitBytes: 8,
-            output: reader.take,
+            output: reader.read,
             tellLeftOut: { Array("(\($0) left out)\n".utf8) }
         )
         defer { writer.close() }
@@ -179,7 +179,7 @@ struct LogLimitTests {
         reader.isFree.store(true, ordering: .releasing)
         let asked = DispatchSemaphore(value: 0)
         let writer = LogWriter(
-            output: reader.take,
+            output: reader.read,
             tellLeftOut: { _ in [] },
             takeMore: {
                 asked.signal()
@@ -193,7 +193,7 @@ struct LogLimitTests {
         #expect(reader.text.contains("one\nmore\n"))
     }
 
-    /// Takes what a writer writes; unless it is free it lets the writer wait.
+    /// Reads the bytes of a writer; unless it is free it lets the writer wait.
     private final class Reader: Sendable {
         let entered = DispatchSemaphore(value: 0)
         let goOn = DispatchSemaphore(value: 0)
@@ -202,7 +202,7 @@ struct LogLimitTests {
 
         var text: String { String(decoding: taken.withLock { $0 }, as: UTF8.self) }
 
-        @Sendable func take(_ bytes: [UInt8]) {
+        @Sendable func read(_ bytes: [UInt8]) {
             if !isFree.load(ordering: .acquiring) {
                 entered.signal()
                 goOn.wait()

@@ -289,7 +289,7 @@ final class ChaosRun {
         try board.pass(milliseconds: max(1, min(50, Int(left))))
         let state = board.read()
         fleets.keepHouse(isBrokerUp: state.isBrokerUp)
-        try mover?.goOn()
+        try mover?.moveNextKey()
         guard nextWord <= .now else { return }
         nextWord = .now + .seconds(10)
         say(

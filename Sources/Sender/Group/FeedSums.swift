@@ -21,7 +21,7 @@ struct FeedSums {
         for partition in group.assigned.values {
             for feed in partition.feeds.values {
                 guard let takenAt = feed.oldestTakenAt else { continue }
-                sums[ObjectIdentifier(feed.account), default: Sum()].take(takenAt: takenAt)
+                sums[ObjectIdentifier(feed.account), default: Sum()].keepOldest(takenAt: takenAt)
             }
         }
         for partition in group.active { add(partition, end: group.end(of: partition)) }
@@ -37,7 +37,7 @@ struct FeedSums {
             let account = ObjectIdentifier(feed.account)
             lowest[account] = min(cursor, lowest[account] ?? cursor)
             if let publishedAt = feed.cursorPublishedAt {
-                sums[account, default: Sum()].take(publishedAt: publishedAt)
+                sums[account, default: Sum()].keepOldest(publishedAt: publishedAt)
             }
         }
         for (account, cursor) in lowest {
@@ -48,11 +48,11 @@ struct FeedSums {
 }
 
 extension FeedSums.Sum {
-    fileprivate mutating func take(takenAt time: MonotonicTime) {
+    fileprivate mutating func keepOldest(takenAt time: MonotonicTime) {
         oldestTakenAt = min(time, oldestTakenAt ?? time)
     }
 
-    fileprivate mutating func take(publishedAt time: Int64) {
+    fileprivate mutating func keepOldest(publishedAt time: Int64) {
         cursorPublishedAt = min(time, cursorPublishedAt ?? time)
     }
 }

@@ -27,7 +27,7 @@ final class SlotMover {
     }
 
     /// Moves one key if that is due.
-    func goOn() throws {
+    func moveNextKey() throws {
         guard let underWay, nextKey <= .now else { return }
         nextKey = .now + Self.betweenKeys
         _ = try underWay.moveKeys(limit: 1)

@@ -109,11 +109,11 @@ final class ApplyingWorld {
     private func waitForSettled(
         _ rule: ApplyingAuditor.Rule,
         until deadline: VirtualTime,
-        _ goOn: @escaping () -> Void
+        _ next: @escaping () -> Void
     ) {
-        guard let open = auditor.unsettled() else { return goOn() }
+        guard let open = auditor.unsettled() else { return next() }
         guard clock.now < deadline else { return auditor.fail(rule, open) }
-        clock.after(Self.lookEvery) { [self] in waitForSettled(rule, until: deadline, goOn) }
+        clock.after(Self.lookEvery) { [self] in waitForSettled(rule, until: deadline, next) }
     }
 
     /// Ends the process that holds most, if others of its kind are left, and publishes a record to every partition.
