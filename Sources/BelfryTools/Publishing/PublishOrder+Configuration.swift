@@ -3,7 +3,7 @@ import PushSchemas
 
 // Settings of a bundle and its environment from the configuration, so that the tools refuse what the worker would.
 
-extension PublishOrder {
+extension PublishOrder: ConfiguredOrder {
     /// Takes spread and limits from the configuration, and the environment of this name (empty: the only one).
     ///
     /// Throws `ToolError.invalidInput` if the configuration has environments, but not this one.
@@ -11,16 +11,13 @@ extension PublishOrder {
         _ configuration: BelfryConfiguration,
         environmentName: String
     ) throws(ToolError) {
-        environment = environmentName
-        if let spread = configuration.topics[bundleID]?.spread { self.spread = Int(spread) }
-        guard let settings = try configuration.toolEnvironment(environmentName) else { return }
-        tokenLimitBytes = settings.tokenLimitBytes
+        guard let settings = try takeSettings(configuration, environmentName) else { return }
         transport = settings.transport
         payloadRule = configuration.topic(bundleID, in: settings).payload
     }
 }
 
-extension RegistrationOrder {
+extension RegistrationOrder: ConfiguredOrder {
     /// Takes spread and limits from the configuration, and the environment of this name (empty: the only one).
     ///
     /// Throws `ToolError.invalidInput` if the configuration has environments, but not this one.
@@ -28,10 +25,29 @@ extension RegistrationOrder {
         _ configuration: BelfryConfiguration,
         environmentName: String
     ) throws(ToolError) {
+        _ = try takeSettings(configuration, environmentName)
+    }
+}
+
+/// The common part of the orders to `belfry publish` and `belfry register`.
+private protocol ConfiguredOrder {
+    var bundleID: String { get }
+    var environment: String { get set }
+    var spread: Int { get set }
+    var tokenLimitBytes: Int { get set }
+}
+
+extension ConfiguredOrder {
+    /// Takes what both orders have, and returns the settings of the environment if the configuration has any.
+    fileprivate mutating func takeSettings(
+        _ configuration: BelfryConfiguration,
+        _ environmentName: String
+    ) throws(ToolError) -> EnvironmentSettings? {
         environment = environmentName
         if let spread = configuration.topics[bundleID]?.spread { self.spread = Int(spread) }
-        guard let settings = try configuration.toolEnvironment(environmentName) else { return }
-        tokenLimitBytes = settings.tokenLimitBytes
+        let settings = try configuration.toolEnvironment(environmentName)
+        if let settings { tokenLimitBytes = settings.tokenLimitBytes }
+        return settings
     }
 }
 
