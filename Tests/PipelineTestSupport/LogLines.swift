@@ -1,27 +1,45 @@
 import Logging
 import Synchronization
 
-/// Keeps the messages of warnings and errors, for tests.
+/// Keeps log lines from `info` up, for tests.
 final class LogLines: Sendable {
-    private let lines = Mutex<[String]>([])
-    private let problems = Mutex<[String]>([])
+    private struct Line {
+        let level: Logger.Level
+        let message: String
+        let metadata: Logger.Metadata
+    }
+
+    private let lines = Mutex<[Line]>([])
     private let news = AsyncStream<String>.makeStream()
 
-    var messages: [String] { lines.withLock { $0 } }
+    /// The messages of warnings and errors.
+    var messages: [String] { warnings.map(\.message) }
     /// The values of `error` beside them, of those that have one.
-    var errors: [String] { problems.withLock { $0 } }
+    var errors: [String] { warnings.compactMap { $0.metadata["error"]?.description } }
+
+    private var warnings: [Line] { lines.withLock { $0.filter { $0.level >= .warning } } }
 
     var logger: Logger {
         Logger(label: "test") { _ in Handler(lines: self) }
     }
 
-    /// Returns when one more line with this message is there. For one caller.
+    /// The lines with a message, of any level: what stands beside it.
+    func metadata(of message: String) -> [[String: String]] {
+        lines.withLock { $0.filter { $0.message == message } }.map { $0.metadata.mapValues(\.description) }
+    }
+
+    /// The levels of the lines with a message.
+    func levels(of message: String) -> [Logger.Level] {
+        lines.withLock { $0.filter { $0.message == message } }.map(\.level)
+    }
+
+    /// Returns when one more warning or error with this message is there. For one caller.
     func next(_ message: String) async {
         for await line in news.stream where line == message { return }
     }
 
     private struct Handler: LogHandler {
-        var logLevel = Logger.Level.warning
+        var logLevel = Logger.Level.info
         var metadata: Logger.Metadata = [:]
         let lines: LogLines
 
@@ -31,9 +49,13 @@ final class LogLines: Sendable {
         }
 
         func log(event: LogEvent) {
-            lines.lines.withLock { $0.append(event.message.description) }
-            if let error = event.metadata?["error"] { lines.problems.withLock { $0.append("\(error)") } }
-            lines.news.continuation.yield(event.message.description)
+            let line = Line(
+                level: event.level,
+                message: event.message.description,
+                metadata: metadata.merging(event.metadata ?? [:]) { $1 }
+            )
+            lines.lines.withLock { $0.append(line) }
+            if line.level >= .warning { lines.news.continuation.yield(line.message) }
         }
     }
 }

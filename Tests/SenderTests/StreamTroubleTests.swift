@@ -1,6 +1,7 @@
 import APNsProtocol
 import BelfrySupport
 import HTTP2Transport
+import Logging
 import NIOCore
 import PipelineCore
 import PushSchemas
@@ -37,7 +38,7 @@ struct StreamTroubleTests {
 
     // MARK: Said by the service
 
-    @Test("GOAWAY: what is above its last stream goes again and is no resend, the rest is waited for")
+    @Test("Requests above the last stream of a GOAWAY go again and are no resends, the rest is waited for")
     func goAway() throws {
         try withRequests([1, 2, 3, 4]) { (bench, peer) throws in
             peer.goAway(debugData: #"{"reason":"Shutdown"}"#, last: bench.service.requests[1].stream)
@@ -53,6 +54,36 @@ struct StreamTroubleTests {
             let counters = try #require(self.counters(of: bench))
             #expect(counters.resent == 0 && counters.disconnects[DisconnectReason.goAway.rawValue] == 1)
             #expect(bench.shard.report().connections.map(\.goAways) == [["Shutdown": 1]])
+        }
+    }
+
+    @Test(
+        "GOAWAY is told with code, reason and last stream, and counted by reason: as a warning if it is an error",
+        arguments: [
+            (.noError, #"{"reason":"Shutdown"}"#, "Shutdown", "Shutdown", .info),
+            (.protocolError, #"{"reason":"Whim"}"#, "Whim", "other", .warning),
+            (.enhanceYourCalm, "too many pings", "too many pings", "none", .warning),
+            (.noError, "", "", "none", .info),
+        ] as [(HTTP2ErrorCode, String, String, String, Logger.Level)]
+    )
+    func goAwayReason(
+        code: HTTP2ErrorCode,
+        debugData: String,
+        told: String,
+        counted: String,
+        level: Logger.Level
+    ) throws {
+        try withRequests([1, 2, 3]) { (bench, peer) throws in
+            let last = bench.service.requests[1].stream
+            peer.goAway(code, debugData: debugData, last: last)
+            bench.wait(milliseconds: 100)
+            let line = try #require(bench.lines.metadata(of: "gateway closes a connection").first)
+            #expect(line["code"] == "\(code)" && line["reason"] == told)
+            #expect(line["last-stream"] == "\(last.rawValue)" && line["unanswered"] == "3")
+            #expect(line["environment"] == "sandbox" && line["gateway"] == "nowhere")
+            #expect(line["credential"]?.contains(Bench.news) == true)
+            #expect(bench.lines.levels(of: "gateway closes a connection") == [level])
+            #expect(bench.shard.report().connections.map(\.goAways) == [[counted: 1]])
         }
     }
 

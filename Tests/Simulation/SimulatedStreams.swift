@@ -238,7 +238,7 @@ final class SimulatedStreams: StreamConnection {
             isEnding = true
             let code = isError ? "INTERNAL_ERROR" : "NO_ERROR"
             let debugData = reason.isEmpty ? [] : Array(#"{"reason":"\#(reason)"}"#.utf8)
-            party.wentAway(number: number, isError: isError, code: code, debugData: debugData)
+            party.wentAway(number: number, last: last, isError: isError, code: code, debugData: debugData)
             for stream in open.keys.sorted() where stream > last { take(.closed(stream, isRefused: true)) }
         case .pong:
             break

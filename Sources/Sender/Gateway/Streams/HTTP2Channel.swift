@@ -131,8 +131,14 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
             party.answered(number: number, stream: stream.rawValue, tag: tag, answer)
         case .closed(_, let tag, let code):
             party.streamClosed(number: number, tag: tag, isRefused: code == .refusedStream)
-        case .goAway(_, let code, let debugData):
-            party.wentAway(number: number, isError: code != .noError, code: "\(code)", debugData: debugData)
+        case .goAway(let last, let code, let debugData):
+            party.wentAway(
+                number: number,
+                last: last.rawValue,
+                isError: code != .noError,
+                code: "\(code)",
+                debugData: debugData
+            )
         case .pong:
             break
         case .failed:

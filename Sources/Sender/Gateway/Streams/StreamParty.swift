@@ -311,10 +311,13 @@ extension StreamParty: ConnectionOwner {
 
     /// The gateway takes no more streams on a connection.
     ///
-    /// - Parameter debugData: may be JSON with a reason [field], or a text.
-    func wentAway(number: UInt32, isError: Bool, code: String, debugData: [UInt8]) {
+    /// - Parameters:
+    ///   - last: the last stream that it has processed, or will.
+    ///   - debugData: may be JSON with a reason [field], or a text.
+    func wentAway(number: UInt32, last: Int32, isError: Bool, code: String, debugData: [UInt8]) {
         let reason = try? ProviderErrorBody(parsing: debugData).reason
         var metadata = metadata(number)
+        metadata["last-stream"] = .stringConvertible(last)
         metadata["code"] = .string(code)
         metadata["reason"] = .string(reason?.rawValue ?? String(decoding: debugData.prefix(200), as: UTF8.self))
         desk.logger.log(level: isError ? .warning : .info, "gateway closes a connection", metadata: metadata)
