@@ -90,8 +90,9 @@ struct ClientFuzz: ~Copyable {
                 let index = try Self.index(tag, stream, requests)
                 try expect(!requests[index].isClosed, "a stream that ends twice")
                 requests[index].isClosed = true
-            case .goAway(let last, _, _):
+            case .goAway(let last, _, let debugData):
                 try expect(last.rawValue >= 0, "a last stream below zero")
+                if let body = try? ProviderErrorBody(parsing: debugData) { try Self.check(body.reason) }
             case .failed:
                 try expect(session.failure != nil, "failed without a reason")
             case .settings, .pong:
@@ -117,11 +118,19 @@ struct ClientFuzz: ~Copyable {
         var bytes = 0
         message.forEachField { bytes += $0.count + $1.count }
         try expect(bytes <= PeerLimits.ofClient.headerListBytes, "\(bytes) bytes of fields")
-        let kept = message.withBody { body in
-            _ = ProviderAnswer(status: status, id: nil, body: body).verdict
-            return body.count
-        }
+        let (kept, answer) = message.withBody { ($0.count, ProviderAnswer(status: status, id: nil, body: $0)) }
         try expect(kept <= answerBytes && kept <= message.bodyBytes, "\(kept) bytes of a body are kept")
+        try expect(answer.verdict != .tokenDead || answer.deadSinceSeconds != nil, "a death without its time")
+        let isError = status != 200
+        try expect((answer.reason != nil || answer.bodyFault != nil) == isError, "neither a reason nor a fault")
+        if let reason = answer.reason { try Self.check(reason) }
+    }
+
+    /// Reasons become log lines and outcomes.
+    private static func check(_ reason: ProviderReason) throws(BrokenInvariant) {
+        let text = reason.rawValue.utf8
+        try expect(text.allSatisfy { (0x20...0x7E).contains($0) }, "a reason that is no printable ASCII")
+        try expect((1...ProviderErrorBody.reasonLimitBytes).contains(text.count), "a reason of \(text.count) bytes")
     }
 
     private func check(_ session: HTTP2ClientSession, _ requests: [Request]) throws(BrokenInvariant) {

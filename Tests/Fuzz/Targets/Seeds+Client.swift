@@ -3,6 +3,8 @@ extension Seeds {
     private static let accepted: [UInt8] = [0x88]
     private static let refused: [UInt8] = [0x8C]
     private static let hint: [UInt8] = [0x08, 3, 0x31, 0x30, 0x33]
+    /// 410, which has no place in that table.
+    private static let gone: [UInt8] = [0x08, 3, 0x34, 0x31, 0x30]
 
     private static func frame(_ type: UInt8, _ flags: UInt8, _ stream: UInt32, _ payload: [UInt8]) -> [UInt8] {
         HTTP2Frames.frame(type, flags, stream: stream, payload)
@@ -19,8 +21,8 @@ extension Seeds {
         frame(1, endsHeaders | endsStream, stream, block)
     }
 
-    private static func refusal(_ stream: UInt32, _ body: String) -> [UInt8] {
-        frame(1, endsHeaders, stream, refused) + frame(0, endsStream, stream, Array(body.utf8))
+    private static func refusal(_ stream: UInt32, _ body: String, status: [UInt8] = refused) -> [UInt8] {
+        frame(1, endsHeaders, stream, status) + frame(0, endsStream, stream, Array(body.utf8))
     }
 
     private static func reset(_ stream: UInt32, _ code: UInt8) -> [UInt8] {
@@ -43,6 +45,19 @@ extension Seeds {
         seed("out-of-order", settings: 0x81, first + answer(7) + answer(3) + answer(1) + answer(5)),
         seed("refusal", first + refusal(1, #"{"reason":"BadDeviceToken"}"#)),
         seed("gone", first + refusal(1, #"{"reason":"Unregistered","timestamp":1700000000000}"#)),
+        seed("gone-since", first + refusal(1, #"{"timestamp":1700000000000,"reason":"ExpiredToken"}"#, status: gone)),
+        seed("gone-since-ever", first + refusal(1, #"{"reason":"Unregistered","timestamp":-1e400}"#, status: gone)),
+        seed("refusal-escaped", first + refusal(1, #"{"reason":"Bad\u0054opic","x":[{"y":null},-0.5e3,"\uD83D\n"]}"#)),
+        seed("refusal-twice", first + refusal(1, #"{"reason":"BadTopic","reason":"Unregistered"}"#)),
+        seed("refusal-nested", first + refusal(1, #"{"x":"# + String(repeating: "[", count: 200))),
+        seed("refusal-long", first + refusal(1, #"{"reason":""# + String(repeating: "a", count: 101) + #""}"#)),
+        seed("refusal-empty", first + refusal(1, "") + answer(3, refused)),
+        seed(
+            "refusal-in-parts",
+            chunks: [50, 7],
+            first + frame(1, endsHeaders, 1, refused) + frame(0, 0, 1, Array(#"{"reason":"#.utf8))
+                + frame(0, endsStream, 1, Array(#""BadTopic"}"#.utf8))
+        ),
         seed("no-json", first + refusal(1, #"{"reason":"#) + refusal(3, "\u{0}")),
         seed("next-requests", settings: 8, chunks: [15, 10], first + answers),
         seed(
@@ -56,6 +71,14 @@ extension Seeds {
         seed("reset-behind-answer", first + frame(1, endsHeaders, 1, accepted) + reset(1, 0)),
         seed("goaway", settings: 0x81, first + goAway(last: 3, #"{"reason":"Shutdown"}"#) + answer(1) + answer(3)),
         seed("goaway-twice", settings: 0x81, first + goAway(last: 7) + goAway(last: 1, code: 11, "calm") + answer(1)),
+        seed("goaway-text", first + goAway(last: 1, "Maximum active streams violated for this endpoint.") + answer(1)),
+        seed("goaway-no-text", first + frame(7, 0, 0, [0, 0, 0, 1, 0, 0, 0, 2, 0xFF, 0xFE, 0]) + answer(1)),
+        seed(
+            "goaway-reasons",
+            first + goAway(last: 1, #"{"reason":"Idle\u0054imeout","timestamp":1,"x":{}}"#)
+                + goAway(last: 1, #"{"reason":"Shutdown","reason":""}"#) + answer(1)
+        ),
+        seed("goaway-long", first + goAway(last: 1, #"{"reason":""# + String(repeating: " ", count: 5000))),
         seed("goaway-growing", settings: 0x81, first + goAway(last: 1) + goAway(last: 7)),
         seed("bad-environment", goAway(last: 0, #"{"reason":"BadCertificateEnvironment"}"#)),
         seed("hint", first + frame(1, endsHeaders, 1, hint) + answer(1)),
