@@ -162,6 +162,8 @@ final class ScriptedStreams: StreamConnection {
     /// Requests that left together.
     private(set) var writes: [Int] = []
     private(set) var requestCount = 0
+    /// Of the requests, in order.
+    private(set) var bodies: [ByteBuffer] = []
     private var unwritten = 0
 
     init(number: UInt32, party: StreamParty) {
@@ -173,6 +175,7 @@ final class ScriptedStreams: StreamConnection {
         if let refusal { throw refusal }
         unwritten += 1
         requestCount += 1
+        bodies.append(request.content.body)
         return Int32(2 * requestCount - 1)
     }
 

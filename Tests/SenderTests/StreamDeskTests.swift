@@ -41,6 +41,19 @@ struct StreamDeskTests {
         #expect(connection.writes == [1, 64, 64, 64, 7])
     }
 
+    @Test("All requests of a record hand over one body, at one address: it is not copied per token")
+    func sharedBody() throws {
+        let desk = ScriptedDesk()
+        let lane = desk.makeLane(Self.news, .certificate(bundleID: Self.news))
+        let connection = try connect(desk, lane)
+        try desk.append(199, to: lane)
+        lane.pump(now: desk.now)
+        let addresses = connection.bodies.map { body in body.withUnsafeReadableBytes { $0.baseAddress } }
+        // The first request is of a record of its own.
+        #expect(addresses.count == 200 && Set(addresses.dropFirst()).count == 1)
+        #expect(addresses[0] != nil && addresses[1] != nil && connection.bodies[1].readableBytes > 0)
+    }
+
     @Test("A connection without stream numbers takes no more, and others go on at once")
     func usedUp() throws {
         let desk = ScriptedDesk()
