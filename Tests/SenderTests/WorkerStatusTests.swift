@@ -110,6 +110,8 @@ import Testing
         let status = try status([shard(partition: 1, reason: "unreachable")])
         let text = try JSONEncoder().encode(status)
         #expect(try JSONDecoder().decode(RoleStatus.self, from: text) == status)
+        let words = String(decoding: text, as: UTF8.self)
+        #expect(words.contains(#""now":"2023-11-14T22:15:00.000Z""#) && words.contains(#""notAfter":"2023-11-15T"#))
     }
 
     @Test("Of many topics those that need a look are told, and how many others there are")

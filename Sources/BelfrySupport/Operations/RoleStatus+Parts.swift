@@ -83,16 +83,17 @@ extension RoleStatus {
     public struct Certificate: Codable, Sendable, Equatable {
         public var topic: String
         public var environment: String
-        /// UNIX seconds.
-        public var notAfter: Int64
+        public var notAfter: Time
         /// Whole days; negative once it has ended.
         public var daysLeft: Int
 
-        /// - Parameter now: UNIX seconds.
+        /// - Parameters:
+        ///   - notAfter: UNIX seconds.
+        ///   - now: likewise.
         public init(topic: String, environment: String, notAfter: Int64, now: Double) {
             self.topic = topic
             self.environment = environment
-            self.notAfter = notAfter
+            self.notAfter = Time(unixSeconds: Double(notAfter))
             daysLeft = Int(((Double(notAfter) - now) / 86_400).rounded(.down))
         }
     }
@@ -163,7 +164,7 @@ extension RoleStatus {
     /// Adds the figures of the process; nil: the system does not tell.
     mutating func addProcess(_ figures: ProcessFigures?) {
         guard let figures else { return }
-        uptimeSeconds = max(0, now - figures.startedAt)
+        uptimeSeconds = max(0, now.unixSeconds - figures.startedAt)
         process = Process(
             residentBytes: figures.residentBytes,
             cpuSeconds: figures.cpuSeconds,

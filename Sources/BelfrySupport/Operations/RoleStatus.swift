@@ -1,9 +1,9 @@
 /// The state of a role at one moment: the answer of `GET /status`, JSON.
 ///
 /// Who reads it ignores keys that it does not know; ``version`` rises only when a key changes its meaning or goes.
-/// Times are UNIX seconds, durations seconds. What a role does not have is empty, or absent.
+/// Durations are seconds. What a role does not have is empty, or absent.
 public struct RoleStatus: Codable, Sendable, Equatable {
-    public static let currentVersion = 1
+    public static let currentVersion = 2
 
     /// Of this layout.
     public var version = RoleStatus.currentVersion
@@ -11,8 +11,7 @@ public struct RoleStatus: Codable, Sendable, Equatable {
     public var role: String
     /// Of the program.
     public var programVersion = BelfryVersion.text
-    /// UNIX seconds.
-    public var now: Double
+    public var now: Time
     /// Since the start of the process; absent where the system does not tell.
     public var uptimeSeconds: Double?
     public var isReady = false
@@ -39,8 +38,9 @@ public struct RoleStatus: Codable, Sendable, Equatable {
     /// Absent of a role that is not scaled by its lag.
     public var scaling: Scaling?
 
+    /// - Parameter now: UNIX seconds.
     public init(role: String, now: Double) {
         self.role = role
-        self.now = now
+        self.now = Time(unixSeconds: now)
     }
 }

@@ -9,18 +9,19 @@ extension WorkerReport {
     ///   - rate: of records taken in.
     ///   - settings: the environments, as configured.
     func describe(_ rate: RateMeter.Rate, settings: [EnvironmentSettings], in status: inout RoleStatus) {
+        let now = status.now.unixSeconds
         let partitions = shards.flatMap(\.partitions).sorted { $0.number < $1.number }
         status.partitions = partitions.map(describePartition)
         describeTopics(in: &status)
         status.gateways = settings.map(describeGateways)
         status.certificates = certificates.sorted { $0.notAfter < $1.notAfter }.prefix(TopicLabels.limit).map {
-            .init(topic: $0.bundleID, environment: $0.environment, notAfter: $0.notAfter, now: status.now)
+            .init(topic: $0.bundleID, environment: $0.environment, notAfter: $0.notAfter, now: now)
         }
         status.keys = providerTokens.map {
             .init(
                 team: $0.key.team,
                 key: $0.key.key,
-                tokenAgeSeconds: max(0, status.now - Double($0.issuedAt))
+                tokenAgeSeconds: max(0, now - Double($0.issuedAt))
             )
         }
         status.totals = [
@@ -59,7 +60,7 @@ extension WorkerReport {
         for topic in shards.flatMap(\.topics) {
             let name = TopicLabels.Name(topic)
             let empty = RoleStatus.Topic(topic: topic.bundleID, environment: topic.environment)
-            described[name, default: empty].add(topic, now: status.now)
+            described[name, default: empty].add(topic, now: status.now.unixSeconds)
         }
         status.topics = labels.shown.compactMap { described[$0] }
         status.omittedTopics = described.count - status.topics.count
