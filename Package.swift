@@ -326,11 +326,13 @@ let package = Package(
             name: "SimulationTests",
             dependencies: ["KafkaClient", "PipelineCore", "PushSchemas", "belfry-simulate"]
         ),
+        .testTarget(name: "LocalPipelineTests", dependencies: ["BelfrySupport", "LocalPipeline"]),
+        .testTarget(name: "DemoTests", dependencies: ["Demo", "LocalPipeline", "PushSchemas"]),
         // The program as a whole: processes, real servers, kills.
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "APNsProtocol", "BelfrySupport", "BelfryTools", "Demo", "KafkaClient", "KafkaTestSupport",
+                "APNsProtocol", "BelfrySupport", "BelfryTools", "KafkaClient", "KafkaTestSupport",
                 "LocalPipeline", "PipelineCore", "PushSchemas", "Sandbox", "TLSTransport", "TestSupport", "TokenState",
                 "Workbench", "belfry", argumentParser, logging, nioEmbedded, protobuf,
             ] + nio

@@ -1,0 +1,34 @@
+import LocalPipeline
+import PushSchemas
+import Testing
+
+@testable import Demo
+
+struct DemoReportTests {
+    /// Books with one outcome of each of these kinds.
+    private static func books(_ kinds: OutcomeKind...) -> Books {
+        var books = Books()
+        books.publish(notifications: kinds.count)
+        for (index, kind) in kinds.enumerated() {
+            books.noteOutcome(
+                .with {
+                    $0.tokenIndex = UInt32(index)
+                    $0.kind = kind.message
+                }
+            )
+        }
+        return books
+    }
+
+    @Test("Over HTTP/2 an outcome that no answer leads to is a complaint")
+    func unproven() {
+        let complaints = DemoReport.unproven(Self.books(.confirmed, .presumed, .presumed, .unknown), over: .http2)
+        #expect(complaints.count == 2)
+        #expect(DemoReport.unproven(Self.books(.confirmed, .rejected, .tombstoned), over: .http2) == [])
+    }
+
+    @Test("Over the binary interface silence is an answer, and some fates stay unknown")
+    func silence() {
+        #expect(DemoReport.unproven(Self.books(.confirmed, .presumed, .unknown), over: .binary) == [])
+    }
+}
