@@ -208,7 +208,7 @@ class HouseRules(unittest.TestCase):
         for line in [
             "init(lock: Lock) { self.lock = lock }", "func open() { let lock = self.lock }",
             "func open() { let (a, lock) = (1, self.lock) }", "func open() { timer.run { self.lock.open() } }",
-            "func open() {\n        timer.run(after: 1) { [weak self] in\n            self.lock.open()\n        }\n    }",
+            "func open() {\n        timer.run(after: 1) { [weak self] in\n            self.lock.open()\n  }\n    }",
             "lazy var opener = { self.lock.open() }", "init() { self.init(lock: Lock()) }",
             "func open() { use(self) } // self.lock", "func open() { if let lock = self.lock { use(lock) } }",
         ]:
@@ -218,7 +218,7 @@ class HouseRules(unittest.TestCase):
         for line in [
             "func open() { self.lock.open() }", "var key: Key { self.lock.key }", "init(key: Key) { self.lock = key }",
             "func open() { if key > 1 { return self.lock.open() } }", "var key: Key { get { self.lock.key } }",
-            "func open() { switch key { case 1: self.lock.open() } }", "deinit { do { try self.lock.close() } catch {} }",
+            "func open() { switch key { case 1: self.lock.open() } }", "deinit { do { try self.lock.close() } }",
             "func open(key: Key) where Key: A { for key in keys where key > 1 { self.lock.open() } }",
         ]:
             with self.subTest(line):
