@@ -10,7 +10,7 @@ packages=(
     # Headers and libraries that Sources/C* wrap; pkg-config is how SwiftPM finds them.
     librdkafka-dev libssl-dev libhiredis-dev libnghttp2-dev pkg-config
     # Servers and clients that tests, demo and benchmarks start as processes of their own.
-    redis-server openssl kcat xxd
+    redis-server openssl kcat xxd jq
     # Clients, a load generator, a server and a proxy of HTTP/2, likewise.
     nghttp2 curl
     # A browser without a screen, for the tests of pages, and a font for it to write with.

@@ -11,11 +11,8 @@ final class PastedDocument {
     let outputs: [Int: String]
     let controlPort: Int
     private let directory: String
-    private let bash: ChildProcess
-    private var pasted = 0
+    private let shell: DocumentShell
 
-    /// Ends what a block prints.
-    private static let mark = "-- pasted"
     private static let gateway = "2195"
     private static let feedback = "2196"
     private static let device = "5223"
@@ -28,8 +25,8 @@ final class PastedDocument {
         func free(_ name: String) -> String { "\(ports[name] ?? 0)" }
         text = try documentText(path)
             .replacing(/\b(?:2190|2195|2196|2197|5223|6390)\b/.wordBoundaryKind(.simple)) { free(String($0.output)) }
-        let shell = ShellBlocks(text)
-        (blocks, outputs) = (shell.blocks, shell.outputs)
+        let parts = ShellBlocks(text)
+        (blocks, outputs) = (parts.blocks, parts.outputs)
         controlPort = ports[Self.control] ?? 0
         directory = NSTemporaryDirectory() + "belfry-pasted-\(UUID().uuidString)"
         // The documents' shell stands in the source directory, in which the program was built.
@@ -56,19 +53,7 @@ final class PastedDocument {
             let tools = URL(filePath: python).deletingLastPathComponent().deletingLastPathComponent().path
             try FileManager.default.createSymbolicLink(atPath: "\(directory)/.venv", withDestinationPath: tools)
         }
-        bash = try ChildProcess(
-            "shell",
-            executable: "/bin/bash",
-            // The first command that fails ends it.
-            arguments: ["-e"],
-            environment: ["TMPDIR": directory, "PYTHONDONTWRITEBYTECODE": "1"],
-            logFile: "\(directory)/shell.log",
-            leadsGroup: true,
-            takesInput: true
-        )
-        try bash.tell("cd '\(directory)'")
-        try bash.tell(#"export PATH="$PWD/.build/release:$PATH""#)
-        try bash.tell(#"trap 'for job in $(jobs -p); do kill "$job" || true; done' EXIT"#)
+        shell = try DocumentShell(directory: directory, programs: built)
     }
 
     /// A port for each of those that documents name, by its name.
@@ -80,43 +65,18 @@ final class PastedDocument {
         return ports
     }
 
-    /// Runs a block to its end.
-    ///
-    /// - Returns: what it printed, line by line.
-    func paste(_ block: String) throws -> [String] {
-        pasted += 1
-        let file = "\(directory)/\(pasted).sh"
-        try block.write(toFile: file, atomically: true, encoding: .utf8)
-        // A command that reads its standard input must not read the next lines.
-        try bash.tell(". '\(file)' < /dev/null")
-        try bash.tell("echo '\(Self.mark)'")
-        var lines: [String] = []
-        do {
-            while true {
-                let line = try bash.nextLine(within: patience)
-                guard line.hasSuffix(Self.mark) else {
-                    lines.append(line)
-                    continue
-                }
-                // The last line of a block need not have an end.
-                let rest = line.dropLast(Self.mark.count)
-                return rest.isEmpty ? lines : lines + [String(rest)]
-            }
-        } catch {
-            throw ChildProcess.Failure(description: "\(error)\n\(block)\nsaid \(lines) and\n\(bash.log)")
-        }
-    }
+    /// As ``DocumentShell/paste(_:)``.
+    func paste(_ block: String) throws -> [String] { try shell.paste(block) }
 
     /// Ends the shell; returns its exit code. Nothing is left but the logs, if it is not 0.
     func leave() throws -> Int32 {
-        bash.closeInput()
-        let code = try bash.wait(within: patience)
+        let code = try shell.leave()
         if code == 0 { try FileManager.default.removeItem(atPath: directory) }
         return code
     }
 
     /// Ends everything at once, if it has not ended. Idempotent.
-    func kill() { bash.kill() }
+    func kill() { shell.kill() }
 
     /// The comment behind the command in a block that begins with `words`; nil if there is none.
     static func comment(behind words: String, in block: String) -> String? {
