@@ -88,12 +88,12 @@ extension Auditor {
     }
 
     /// Checks that notifications which Redis remembers as arrived are not sent again.
-    func checkRemembrance(of number: Int, writtenAt: VirtualTime) {
+    func checkRememberedRequest(of number: Int) {
         guard options.dedupeWindow > 0, options.publishesAll, !options.sendsWithoutRedis,
             let fetch = fetches[notifications[number].record]
         else { return }
         for sibling in siblings(of: number) where sibling != number && notifications[sibling].accepted > 0 {
-            // Whose fate was given up is not remembered, be it that it was accepted.
+            // A notification whose fate was given up is not remembered, even if it was accepted.
             guard notifications[sibling].hasArrived, let settled = notifications[sibling].outcomeAt else { continue }
             check(fetch.time <= settled, 3, "\(name(number)) was sent, though its request arrived before")
         }

@@ -36,7 +36,7 @@ extension Auditor {
             return
         }
         checkRepetition(of: number, by: owner, writtenAt: writtenAt, worker: worker.number)
-        checkRemembrance(of: number, writtenAt: writtenAt)
+        checkRememberedRequest(of: number)
         if !options.sendsWithoutRedis, let fetch = fetches[record], fetch.member == owner.member,
             !world.redis.wasBroken(token: token, since: fetch.time)
         {
