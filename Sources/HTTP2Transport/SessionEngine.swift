@@ -194,8 +194,8 @@ extension SessionEngine {
 
     private func end(_ failure: HTTP2Failure) {
         guard state.pointee.failure == nil else { return }
-        state.pointee.failure = failure
         state.pointee.noteEvent(.failed)
+        state.pointee.failure = failure
     }
 
     private static func failure(_ error: Int32, _ limits: PeerLimits) -> HTTP2Failure {

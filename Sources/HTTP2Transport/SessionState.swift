@@ -54,7 +54,9 @@ struct SessionState {
 // MARK: Events
 
 extension SessionState {
+    /// Nothing is told behind the failure: nghttp2 still closes streams while it takes its leave.
     mutating func noteEvent(_ event: SessionEvent) {
+        guard failure == nil else { return }
         events.append(event)
     }
 
