@@ -118,6 +118,9 @@ public final class HTTP2ClientSession {
     /// Bytes of bodies that wait for the server's windows.
     public var stalledBodyBytes: Int { engine.state.pointee.stalledBytes }
 
+    /// The part of a stream's body that waits for the server's windows; nil: the stream has ended.
+    func stalledBody(of stream: HTTP2StreamID) -> ByteBuffer? { engine.stalledBody(of: stream.rawValue) }
+
     // MARK: The connection
 
     /// Asks for a sign of life: ``HTTP2ClientEvent/pong(_:)`` with the same number.

@@ -370,6 +370,11 @@ extension SessionEngine {
         return withUnsafePointer(to: SessionCallbacks.body(of: slot)) { submit($0) }
     }
 
+    /// The part of a body that is not sent yet; nil: the stream is gone.
+    func stalledBody(of id: Int32) -> ByteBuffer? {
+        SessionCallbacks.slot(of: id, session).map { state.pointee.streams[$0].pointee.outgoing }
+    }
+
     /// Does nothing if the stream is gone.
     func reset(_ id: Int32, _ code: HTTP2ErrorCode) {
         guard state.pointee.failure == nil, SessionCallbacks.slot(of: id, session) != nil else { return }

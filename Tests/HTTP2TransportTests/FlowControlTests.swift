@@ -65,6 +65,28 @@ struct FlowControlTests {
         #expect(pair.clientSaw.answers == [1: 200, 2: 200, 3: 200])
     }
 
+    @Test("Streams that send the same body share its memory: none of them copies it")
+    func sharedBody() throws {
+        let server = HTTP2ServerSession(
+            settings: HTTP2Settings(maxConcurrentStreams: 100, streamWindowBytes: 10)
+        )
+        let pair = SessionPair.connected(server: server)
+        pair.server.returnsWindow = false
+        let body = ByteBuffer(repeating: 1, count: 1_000)
+        let streams = try (1...3 as ClosedRange<UInt64>).map { try pair.open($0, body: body) }
+        let start = body.withUnsafeReadableBytes { $0.baseAddress }
+        for stream in streams {
+            let rest = try #require(pair.client.stalledBody(of: stream))
+            // The window's bytes are gone: the rest is a part of the same memory.
+            #expect(rest.readableBytes == 990)
+            #expect(rest.withUnsafeReadableBytes { $0.baseAddress } == start.map { $0 + 10 })
+        }
+        pair.server.returnsWindow = true
+        pair.pump()
+        let received = pair.serverSaw.compactMap { if case .request(_, _, let body) = $0 { body } else { nil } }
+        #expect(received == Array(repeating: String(buffer: body), count: 3))
+    }
+
     @Test("A stream that is given up while its body stalls lets the body go")
     func givenUp() throws {
         let pair = SessionPair.connected()
