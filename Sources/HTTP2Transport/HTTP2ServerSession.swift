@@ -142,6 +142,13 @@ public final class HTTP2ServerSession {
         engine.goAway(code, debugData, last: last)
     }
 
+    /// GOAWAYs and resets that this side has sent since the last call. Nobody needs to call this: little gathers.
+    public func takeDismissals() -> HTTP2Dismissals {
+        guard !engine.state.pointee.dismissals.isEmpty else { return HTTP2Dismissals() }
+        defer { engine.state.pointee.dismissals = HTTP2Dismissals() }
+        return engine.state.pointee.dismissals
+    }
+
     /// True: nothing will be read or written any more. Close the connection after the last output.
     public var isFinished: Bool { engine.isFinished }
 

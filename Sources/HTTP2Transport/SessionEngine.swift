@@ -141,7 +141,11 @@ extension SessionEngine {
             let frame = UnsafeRawBufferPointer(start: start, count: count)
             state.pointee.output.writeBytes(frame)
             if let valueBytes = authorizationBytes { restoreAuthorization(frame, valueBytes: valueBytes) }
-            if frame[3] == UInt8(NGHTTP2_GOAWAY.rawValue), !isGoingAway { noteViolation(frame) }
+            switch UInt32(frame[3]) {
+            case NGHTTP2_GOAWAY.rawValue: noteGoAway(HTTP2Dismissals.GoAway(frame))
+            case NGHTTP2_RST_STREAM.rawValue: state.pointee.dismissals.noteReset(frame)
+            default: break
+            }
         }
     }
 
@@ -156,16 +160,10 @@ extension SessionEngine {
     }
 
     /// nghttp2 sends a GOAWAY by itself when the peer has broken the protocol; its debug data is the reason.
-    private func noteViolation(_ frame: UnsafeRawBufferPointer) {
-        let payload = UnsafeRawBufferPointer(rebasing: frame.dropFirst(FrameScanner.headerBytes))
-        guard payload.count >= 8 else { return }
-        let code = UInt32(bigEndian: payload.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
-        end(
-            .protocolViolation(
-                code: HTTP2ErrorCode(rawValue: code),
-                reason: String(decoding: payload.dropFirst(8), as: UTF8.self)
-            )
-        )
+    private func noteGoAway(_ goAway: HTTP2Dismissals.GoAway) {
+        state.pointee.dismissals.note(goAway)
+        guard !isGoingAway else { return }
+        end(.protocolViolation(code: goAway.code, reason: String(decoding: goAway.debugData, as: UTF8.self)))
     }
 
     /// Answers that a peer does not read must not fill the memory.

@@ -37,6 +37,8 @@ struct SessionState {
     var excess: PeerExcess?
     /// The session is over.
     var failure: HTTP2Failure?
+    /// GOAWAYs and resets that were sent since they were last taken.
+    var dismissals = HTTP2Dismissals()
     /// Of the GOAWAYs among the events.
     private(set) var goAwayDebugData: [[UInt8]] = []
 

@@ -214,19 +214,42 @@ class PageTest:
         switch.click()
         self.until("reasons end", lambda: not self.by_id("faults-on").is_displayed())
 
-    def reasons(self):
+    # Of connections and streams, both of the provider API.
+    def shows_ends_by_reason(self):
+        self.until("without an end there is no table of them", lambda: not self.by_id("ends").is_displayed())
+        self.fill("fault-goaway-after-count", "1")
+        self.by_id("fault-goaway-after").click()
+        self.until("a GOAWAY is told by its reason", lambda: self.ended("GOAWAY Shutdown") > 0)
+        self.by_id("fault-goaway-after").click()
+        self.fill("fault-stream-reset-every", "1")
+        self.by_id("fault-stream-reset").click()
+        self.until("a reset is told by its code", lambda: self.ended("reset REFUSED_STREAM") > 0)
+        self.until("and each is counted", lambda: self.ended("GOAWAY Shutdown") == self.goaways("Shutdown"))
+        self.by_id("fault-stream-reset").click()
+        self.until("ends end", lambda: not self.by_id("faults-on").is_displayed())
+
+    def ended(self, name):
+        return self.total("ends", name)
+
+    def goaways(self, reason):
+        return self.get("/stats")["api"]["goAways"][reason]
+
+    def rows(self, table):
         return self.browser.execute_script(
-            "return [...document.querySelectorAll('#statuses tbody tr')]"
-            ".map((row) => [row.cells[0].textContent, row.cells[2].textContent])"
+            "return [...document.querySelectorAll(`#${arguments[0]} tbody tr`)]"
+            ".map((row) => [row.cells[0].textContent, row.cells[2].textContent])", table
         )
 
-    # The total of a row of the table; 0: there is none.
+    # The total of a row of a table; 0: there is none.
+    def total(self, table, name):
+        return next((int(total.replace(",", "")) for row, total in self.rows(table) if row == name), 0)
+
     def refused(self, reason):
-        return next((int(total.replace(",", "")) for name, total in self.reasons() if name == reason), 0)
+        return self.total("statuses", reason)
 
     # The binary interface's statuses stand before those of the provider API.
     def is_ordered(self):
-        statuses = [int(name.split()[0]) for name, _ in self.reasons()]
+        statuses = [int(name.split()[0]) for name, _ in self.rows("statuses")]
         return statuses == sorted(statuses) and statuses[0] < 400 <= statuses[-1]
 
     # As a person does: what is there is selected and typed over.
@@ -324,8 +347,8 @@ class PageTest:
         for rule in [
             self.loads, self.numbers_move, self.zooms_with_keys, self.zooms_with_the_wheel, self.chooses_a_topic,
             self.switches_a_fault, self.counts_strikes_as_the_list_does, self.refusals_flash,
-            self.shows_answers_by_reason, self.says_what_is_wrong, self.has_two_themes, self.is_reached_by_keyboard,
-            self.fits, self.is_calm_when_asked, self.has_no_errors,
+            self.shows_answers_by_reason, self.shows_ends_by_reason, self.says_what_is_wrong, self.has_two_themes,
+            self.is_reached_by_keyboard, self.fits, self.is_calm_when_asked, self.has_no_errors,
         ]:
             rule()
 

@@ -130,6 +130,26 @@ struct StreamEndTests {
         #expect(pair.clientSaw.ends == [2: .refusedStream, 3: .refusedStream])
     }
 
+    @Test("GOAWAYs and resets that a server has sent are counted, its own and nghttp2's, and given out once")
+    func dismissals() throws {
+        let pair = SessionPair.connected()
+        pair.onRequest = { server, stream, _ in server.reset(stream, .internalError) }
+        pair.server.send(HTTP2Settings(maxConcurrentStreams: 1))
+        for tag in UInt64(1)...3 { try pair.open(tag) }
+        pair.pump()
+        pair.server.goAway(.enhanceYourCalm, debugData: Array("calm".utf8))
+        let dismissals = pair.server.takeDismissals()
+        // The streams above the limit were refused by nghttp2.
+        #expect(dismissals.resets == [.internalError: 1, .refusedStream: 2])
+        #expect(dismissals.goAways.map(\.code) == [.enhanceYourCalm])
+        #expect(dismissals.goAways.first?.debugData == Array("calm".utf8))
+        #expect(pair.server.takeDismissals().isEmpty)
+
+        let other = SessionPair.connected()
+        other.sendToServer(Frame.make(type: 0, stream: 99, [1]))
+        #expect(other.server.takeDismissals().goAways.map(\.code) == [.protocolError])
+    }
+
     @Test("A server that goes away at once, before any request, leaves nothing open")
     func goAwayAtOnce() {
         let pair = SessionPair()

@@ -2,7 +2,7 @@ import HTTP2Transport
 import NIOCore
 import TLSTransport
 
-/// Sends requests to a running service, each after the answer to the one before, and collects the answers.
+/// Sends requests to a running service, each after the one before was answered or reset, and collects the answers.
 ///
 /// Belongs to the channel's event loop.
 final class APICaller: ChannelInboundHandler {
@@ -28,9 +28,15 @@ final class APICaller: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         http.receive(unwrapInboundIn(data), now: .now())
         while let event = http.nextEvent() {
-            guard case .response(_, _, let status, let message) = event else { continue }
-            replies.append(APIReply(status: status, message))
-            proceed(context)
+            switch event {
+            case .response(_, _, let status, let message):
+                replies.append(APIReply(status: status, message))
+                proceed(context)
+            case .closed(_, _, let code) where code != .noError:
+                proceed(context)
+            case .closed, .goAway, .settings, .pong, .failed:
+                break
+            }
         }
         write(context)
     }

@@ -327,8 +327,8 @@ struct ControlTests {
             let topics = #"{"com.example.a":\#(topic),"com.example.b":\#(topic)}"#
             let courier = #"{"connected":0,"dropped":0,"refused":0,"total":0}"#
             let expected =
-                #"{"api":{"rejected":{}},"connections":\#(connections),"courier":\#(courier),"faults":{},"#
-                + #""topics":\#(topics)}"#
+                #"{"api":{"goAways":{},"rejected":{},"resets":{}},"connections":\#(connections),"#
+                + #""courier":\#(courier),"faults":{},"topics":\#(topics)}"#
             #expect(stats.body == expected)
         }
     }

@@ -81,6 +81,10 @@ struct StatsDocument: Encodable {
     struct API: Encodable {
         /// Requests that were refused and name no topic that is served, by status and reason.
         let rejected: [String: Int]
+        /// GOAWAYs that were sent, by the reason in their debug data, or by the code without one.
+        let goAways: [String: Int]
+        /// Streams that were reset by the service, by the code.
+        let resets: [String: Int]
     }
 
     let topics: [String: Topic]
@@ -107,7 +111,12 @@ struct StatsDocument: Encodable {
         }
         self.topics = topics
         self.faults = faults
-        api = API(rejected: service.refusalsWithoutTopic.byName)
+        let dismissals = service.dismissals
+        api = API(
+            rejected: service.refusalsWithoutTopic.byName,
+            goAways: dismissals.goAways,
+            resets: dismissals.resets
+        )
         let couriers = service.courier.counters
         courier = Courier(
             connected: couriers.connected,

@@ -199,6 +199,7 @@ final class APISession {
         } else if unseenBytes == 0 {
             hasSpoken = true
             http.takeOutput(into: &buffer)
+            service.countAPIDismissals(http.takeDismissals())
         }
     }
 

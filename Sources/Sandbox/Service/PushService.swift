@@ -1,4 +1,5 @@
 import APNsProtocol
+import HTTP2Transport
 import NIOCore
 import Synchronization
 
@@ -59,6 +60,7 @@ final class PushService: Sendable {
     private let door = Mutex(DoorPlan())
     private let connectionCounters = Mutex(ConnectionCounters())
     private let apiRefusals = Mutex(RequestRefusals())
+    private let apiDismissals = Mutex(APIDismissals())
     private let droppedRecords = Atomic(0)
     private let clock: @Sendable () -> UInt32
 
@@ -122,6 +124,16 @@ extension PushService {
     /// Requests of the provider API that were refused and name no topic that is served.
     var refusalsWithoutTopic: RequestRefusals {
         apiRefusals.withLock { $0 }
+    }
+
+    /// GOAWAYs and resets of the provider API, which are no topic's: connections are shared.
+    var dismissals: APIDismissals {
+        apiDismissals.withLock { $0 }
+    }
+
+    func countAPIDismissals(_ dismissals: HTTP2Dismissals) {
+        guard !dismissals.isEmpty else { return }
+        apiDismissals.withLock { $0.count(dismissals) }
     }
 
     func countAPIRefusals(_ refusals: [RequestRefusal]) {

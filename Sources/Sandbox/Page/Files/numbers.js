@@ -99,6 +99,12 @@ export class Numbers {
     return sums;
   }
 
+  // GOAWAYs and resets of the provider API, whose connections are no topic's.
+  ends({ api }) {
+    const named = (word, counts) => Object.entries(counts).map(([reason, count]) => [`${word} ${reason}`, count]);
+    return Object.fromEntries([...named("GOAWAY", api.goAways), ...named("reset", api.resets)].sort());
+  }
+
   show() {
     const last = this.samples.at(-1);
     if (!last) return;
@@ -120,6 +126,13 @@ export class Numbers {
     put("open", whole.format(stats.connections.open));
     put("connections", totalText(stats.connections.total));
     put("refused", totalText(stats.connections.refused));
+    const ends = this.ends(stats);
+    fill("ends", Object.keys(ends).map((name) => [
+      name,
+      rateText(this.rate((stats) => this.ends(stats)[name] ?? 0)),
+      totalText(ends[name]),
+    ]));
+    document.getElementById("ends").hidden = Object.keys(ends).length === 0;
     fill("topics", this.topics.filter((name) => stats.topics[name]).map((name) => [
       name,
       rateText(this.rate((stats) => stats.topics[name]?.accepted ?? 0)),
