@@ -68,6 +68,18 @@ import Testing
         #expect(documented.sorted() == ProviderReason.table.map(\.reason.rawValue).sorted())
     }
 
+    @Test("The tests that Tests/README.md names are there")
+    func namedTests() throws {
+        let files = Repository.paths(endingIn: "Tests.swift", below: "Tests")
+        let document = try Repository.text(of: "Tests/README.md")
+        let named = document.matches(of: /`([A-Z][A-Za-z0-9]*Tests)\.([a-z][A-Za-z0-9]*)`/)
+        #expect(named.count > 20)
+        for name in named {
+            let file = try #require(files.first { $0.hasSuffix("/\(name.1).swift") }, "\(name.1)")
+            #expect(try Repository.text(of: file).contains("func \(name.2)("), "\(name.0)")
+        }
+    }
+
     @Test("The reasons why a topic does not work stand beside the metric and the log message that tell them")
     func topicReasons() throws {
         let lines = try Repository.text(of: "Deploy/README.md").split(separator: "\n")

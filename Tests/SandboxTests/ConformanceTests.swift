@@ -1,4 +1,5 @@
 import APNsProtocol
+import Foundation
 import HTTP2Transport
 import NIOCore
 import TLSTransport
@@ -37,6 +38,15 @@ struct ConformanceTests {
             let later = client.outcome()
             #expect(later.pongs == 1 && later.answers[Self.laterStream] == 200, "the connection goes on")
         }
+    }
+
+    @Test("Tests/README.md tells how many rows there are, and which of them deviate from the specification")
+    func document() throws {
+        let file = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../README.md").standardizedFileURL
+        let text = try String(contentsOf: file, encoding: .utf8).split(separator: /\s+/).joined(separator: " ")
+        #expect(text.contains("`ConformanceTests.table` sends \(ConformanceCase.all.count) rows"))
+        for row in ConformanceCase.deviations { #expect(text.contains("`\(row.rule)` (\(row.section))")) }
     }
 
     @Test("Bodies wait while a window is below zero, and go on behind what the client gives")
