@@ -75,7 +75,8 @@ final class ApplyingBroker {
             let token = ApplyingRecord.number(of: message.token)
         else { return world.auditor.foundUnreadableTombstone() }
         note(token, registered: message.registeredAt, tombstoned: message.tombstonedAt)
-        words[token]?.told = max(words[token]?.told ?? 0, message.tombstonedAt)
+        let told = words[token]?.told ?? 0
+        words[token]?.told = max(told, message.tombstonedAt)
         world.note(
             .tombstone,
             token,
