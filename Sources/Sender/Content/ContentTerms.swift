@@ -14,7 +14,7 @@ struct ContentTerms {
 /// Judges the terms of each payload of a record.
 struct TermsRule {
     /// The part of a request that only the provider API takes; nil over the binary interface.
-    let provider: ProviderRequest?
+    let provider: UnjudgedProviderFields?
 
     /// - Parameters:
     ///   - priority: of the request, fitted to the payload; nil: not said.

@@ -7,7 +7,7 @@ import PushTopics
 ///
 /// There are none in an environment with the binary interface, to which push type and collapse id mean nothing: there
 /// they are not judged either.
-struct ProviderRequest: Sendable {
+struct UnjudgedProviderFields: Sendable {
     /// See ``ProviderFields/namedPushType(of:)``.
     let named: PushType?
     let collapseID: [UInt8]
@@ -52,7 +52,7 @@ final class ProviderFields: Sendable {
     ///   - payload: stripped and checked.
     /// - Throws: `priority-invalid`.
     init(
-        _ request: ProviderRequest,
+        _ request: UnjudgedProviderFields,
         priority: UInt8?,
         payload: UnsafeRawBufferPointer
     ) throws(RecordRefusal) {

@@ -234,7 +234,7 @@ final class Intake {
         of request: SendRequestView,
         _ fed: Fed,
         _ named: PushType?
-    ) throws(RecordRefusal) -> ProviderRequest {
+    ) throws(RecordRefusal) -> UnjudgedProviderFields {
         let ids = requestsTopic.withUnsafeBytes { name in
             NotificationIDs(
                 kafkaTopic: name,
@@ -243,7 +243,7 @@ final class Intake {
                 requestID: request.requestID
             )
         }
-        return try ProviderRequest(request, named: named, ids: ids)
+        return try UnjudgedProviderFields(request, named: named, ids: ids)
     }
 
     private func takeTokens(of request: SendRequestView, _ fed: Fed, _ record: UInt32, into prepared: PreparedBatch) {
