@@ -112,6 +112,7 @@ package final class WorkerShard {
         stages.memory.onRemembered = { [unowned self] in
             stages.routing.remembered($0, through: stages.intake.batchesMade)
         }
+        stages.tombstones.onDead = { [unowned self] in stages.routing.refuse($0) }
         stages.tombstones.onWritten = { [unowned self] in
             stages.routing.tombstoneWritten($0, through: stages.intake.batchesMade)
         }

@@ -45,5 +45,5 @@ package struct TokenFacts: Equatable, Sendable {
     package var wasRevived: Bool
 
     /// A dead token stays silent until it registers again.
-    var isDead: Bool { tombstonedAt > registeredAt }
+    package var isDead: Bool { tombstonedAt > registeredAt }
 }

@@ -7,9 +7,9 @@ import PushTopics
 @testable import RedisClient
 @testable import TokenState
 
-/// Knows nothing of any token, remembers requests, takes every tombstone, and answers for windows what it is told.
-/// While it is away nothing is answered in time; while it is mute, nothing before it is closed. What it has no room for
-/// is refused at once.
+/// Knows nothing of any token but its registration, remembers requests, takes every tombstone since that, and answers
+/// for windows what it is told. While it is away nothing is answered in time; while it is mute, nothing before it is
+/// closed. It refuses at once what it has no room for.
 final class ScriptedRedis: RedisPipeline {
     var isAway = false
     var isMute = false
@@ -30,6 +30,8 @@ final class ScriptedRedis: RedisPipeline {
     private(set) var askedRequests: [[UInt8]] = []
     /// Its clock, UNIX milliseconds.
     var clock: Int64 = 0
+    /// The last registration of every token, UNIX seconds; 0: it knows of none. A tombstone is newer, or is not taken.
+    var registeredAt: Int64 = 0
     /// Times of the tombstones that it was told of, UNIX seconds.
     private(set) var tombstones: [Int] = []
     /// But for those for the number of a tag's buckets.
@@ -105,7 +107,9 @@ final class ScriptedRedis: RedisPipeline {
             let call = WrittenCommand(keyCount: keyCount, argumentCount: argumentCount, write)
             let seconds = call.number(4) ?? 0
             tombstones.append(seconds)
-            answer(.integers([0, Int64(seconds), Int64(call.number(5) ?? 0), 0, 1]), completion)
+            let isDead = Int64(seconds) > registeredAt
+            let death = isDead ? [Int64(seconds), Int64(call.number(5) ?? 0)] : [0, 0]
+            answer(.integers([registeredAt] + death + [0, 1]), completion)
         default:
             answer(.null, completion)
         }

@@ -160,16 +160,58 @@ struct StreamOutcomeTests {
         }
     }
 
-    @Test("What waits for a dead token is silent, and the others are sent")
+    @Test("What waits when Redis has a token as dead is silent, and the others are sent")
     func waitingForDead() throws {
         try withRedis { bench, _ in
             bench.service.reply = { $0.token == 1 ? .wait : .accept }
-            try bench.bring((Bench.news, [1, 2]), (Bench.news, [1, 3]), (Bench.news, [1]))
+            try bench.bring((Bench.news, [1, 2]), (Bench.news, [1, 3]), (Bench.news, [1]), (Bench.news, [1]))
             bench.wait(milliseconds: 500)
             bench.service.peers[0].answerAll(.refuse(.unregistered, deadSince: 1_600_000_000_000))
             bench.wait(milliseconds: 500)
-            #expect(try bench.offsets(.rejected) == [0] && bench.offsets(.tombstoned) == [1, 2])
-            #expect(bench.service.tokens(of: Bench.news).count { $0 == 1 } == 1)
+            #expect(bench.service.accepted(of: Bench.news).sorted() == [2, 3])
+            #expect(try bench.offsets(.rejected) == [0] && bench.offsets(.tombstoned) == [2, 3])
+            #expect(bench.service.tokens(of: Bench.news).count { $0 == 1 } == 2, "one left before Redis had answered")
+        }
+    }
+
+    @Test("410 of a time before the last registration: what waits is sent")
+    func deadBeforeRegistration() throws {
+        try withRedis { bench, redis in
+            redis.registeredAt = 1_650_000_000
+            bench.service.reply = { $0.token == 1 ? .wait : .accept }
+            try bench.bring((Bench.news, [1]), (Bench.news, [1]), (Bench.news, [1]))
+            bench.wait(milliseconds: 500)
+            bench.service.reply = { _ in .accept }
+            bench.service.peers[0].answerAll(.refuse(.unregistered, deadSince: 1_600_000_000_000))
+            bench.wait(milliseconds: 500)
+            try bench.bring((Bench.news, [1]))
+            bench.wait(milliseconds: 500)
+            #expect(redis.tombstones == [1_600_000_000], "Redis has the last word")
+            #expect(try bench.offsets(.rejected) == [0] && bench.offsets(.confirmed) == [1, 2, 3])
+            #expect(try bench.offsets(.tombstoned).isEmpty && usedBytes(of: bench) == 0)
+        }
+    }
+
+    @Test("410 while Redis is away: what waits is sent, until Redis has the token as dead")
+    func deadWhileRedisIsAway() throws {
+        try withRedis { bench, redis in
+            bench.service.reply = { _ in .wait }
+            try bench.bring((Bench.news, [1]), (Bench.news, [1]), (Bench.news, [1]))
+            bench.wait(milliseconds: 500)
+            redis.isAway = true
+            for _ in 1...2 {
+                bench.service.peers[0].answerAll(.refuse(.unregistered, deadSince: 1_600_000_000_000))
+                bench.wait(milliseconds: 500)
+            }
+            #expect(try bench.offsets(.rejected) == [0, 1] && bench.offsets(.tombstoned).isEmpty)
+            redis.isAway = false
+            bench.wait(milliseconds: 5000)
+            bench.service.peers[0].answerAll(.refuse(.unregistered, deadSince: 1_600_000_000_000))
+            bench.wait(milliseconds: 500)
+            #expect(try bench.offsets(.rejected) == [0, 1, 2] && !redis.tombstones.isEmpty)
+            try bench.bring((Bench.news, [2]))
+            bench.wait(milliseconds: 500)
+            #expect(usedBytes(of: bench) > 0, "one is under way")
         }
     }
 

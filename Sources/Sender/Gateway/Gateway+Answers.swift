@@ -76,11 +76,15 @@ extension Gateway: StreamDelegate {
         case .tokenRefused:
             let ticket = health.change { $0.tokenRefused(shard: shard, standing, now: now, random: random) }
             outcomes.settle(reference, .rejected, status: status, reason: reason)
-            if ticket > 0 { silence(lane, verdict.slot, ticket: ticket, deadSince: nil) }
+            guard ticket > 0 else { return }
+            let refused = refusal(of: lane, verdict.slot, ticket: ticket, deadSince: nil)
+            silence(refused)
+            tombstones.add(refused)
         case .tokenDead:
             noteRefusedContent(lane.topic)
             outcomes.settle(reference, .rejected, status: status, reason: reason)
-            silence(lane, verdict.slot, ticket: 0, deadSince: answer?.deadSinceSeconds)
+            // Notifications that wait are silenced once Redis has answered that the token has not registered since.
+            tombstones.add(refusal(of: lane, verdict.slot, ticket: 0, deadSince: answer?.deadSinceSeconds))
         case .deadLetter:
             noteRefusedContent(lane.topic)
             let words = answer?.reason?.rawValue ?? "without a reason"
@@ -109,13 +113,18 @@ extension Gateway: StreamDelegate {
         topic.health.change { $0.contentRefused(shard: shard, now: now) }
     }
 
-    /// Silences a token that was refused.
+    /// The refusal of a notification's token.
     ///
     /// - Parameters:
     ///   - ticket: of the refusal, which waits to be believed.
     ///   - deadSince: the time that the service names, UNIX seconds: it needs no belief; nil: it named none.
-    private func silence(_ lane: StreamLane, _ slot: Int, ticket: UInt64, deadSince: UInt32?) {
-        let refused = TombstoneWriter.Refused(
+    private func refusal(
+        of lane: StreamLane,
+        _ slot: Int,
+        ticket: UInt64,
+        deadSince: UInt32?
+    ) -> TombstoneWriter.Refused {
+        TombstoneWriter.Refused(
             topic: lane.topic,
             token: Array(lane.queue.token(at: slot)),
             checksum: lane.queue.checksum(at: slot),
@@ -124,8 +133,6 @@ extension Gateway: StreamDelegate {
             loopTime: now,
             isProven: deadSince != nil
         )
-        silence(refused)
-        tombstones.add(refused)
     }
 
     func laneRefused(_ lane: StreamLane, _ extent: ProviderVerdict.Extent) {

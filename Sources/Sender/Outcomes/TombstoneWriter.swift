@@ -25,13 +25,15 @@ final class TombstoneWriter {
         /// The same moment by the event loop's clock, which nobody sets.
         var loopTime: MonotonicTime
         /// The gateway named the time since when the token is dead, which `refusedAt` is: nothing else is needed to
-        /// believe it, and a registration since then undoes it.
+        /// believe it. A registration since then outweighs it, and only Redis knows of that.
         var isProven: Bool
 
         /// Memory until its tombstone is written, about.
         var bytes: Int { ShardLimits.notificationBytes + token.count }
     }
 
+    /// Called when Redis has answered that a token is dead whose refusal was proven.
+    var onDead: (Refused) -> Void = { _ in }
     /// Called when every look-up finds the tombstone.
     var onWritten: (Refused) -> Void = { _ in }
 
@@ -68,15 +70,12 @@ final class TombstoneWriter {
 
     func add(_ refused: Refused) {
         memory.takeBytes(refused.bytes)
+        guard !refused.isProven else { return proven.append(refused) }
         fresh.append(refused)
-        if refused.isProven {
-            proven.append(refused)
-        } else {
-            pending[refused.topic.index, default: []].append(refused)
-        }
+        pending[refused.topic.index, default: []].append(refused)
     }
 
-    /// Takes the refusals since the previous call, in order.
+    /// Takes the refusals since the previous call that are not proven, in order.
     func takeFresh() -> [Refused] {
         defer { fresh = [] }
         return fresh
@@ -139,6 +138,7 @@ final class TombstoneWriter {
             guard let self else { return }
             switch result {
             case .success(let facts):
+                if refused.isProven, facts.isDead { onDead(refused) }
                 publisher.publish(change, facts) { [weak self] in self?.putIntoFilter(change, facts, of: refused) }
             case .failure(let error):
                 failed(refused, error) { $0.write(refused, at: seconds) }

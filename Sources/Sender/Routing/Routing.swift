@@ -207,8 +207,8 @@ final class Routing {
         refused[topic.index]?.contains(token, checksum: checksum) ?? false
     }
 
-    /// Notes a token called invalid by a gateway that does not seem wrong. No more is sent to the token until the
-    /// refusal is believed or not, because each notification would cost a connection.
+    /// Notes a token called invalid by a gateway that does not seem wrong, or one that is dead by Redis' word. No more
+    /// is sent to the token until the refusal is believed or not, because each notification would cost a connection.
     func refuse(_ token: TombstoneWriter.Refused) {
         refused[token.topic.index, default: RefusedTokens()]
             .insert(token.token, checksum: token.checksum, refusedAt: token.refusedAt)
