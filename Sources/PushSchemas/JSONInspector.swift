@@ -134,9 +134,10 @@ struct JSONInspector {
         case .flag:
             guard kind == .flag else { throw wrong() }
             try scanner.readWord()
-        case .choice(let names):
+        case .choice(_, let names):
             guard kind != .number else {
-                _ = try scanner.readNumber()
+                // A number that no name has is for the rules of the message.
+                guard isNumber(bytes[try scanner.readNumber()], .number32) else { throw wrong("another number") }
                 return
             }
             guard kind == .text else { throw wrong() }
@@ -156,7 +157,7 @@ struct JSONInspector {
         case .number64: "a whole number"
         case .fraction: "a number"
         case .flag: "true or false"
-        case .choice(let names): "one of " + names.joined(separator: ", ")
+        case .choice(_, let names): "one of " + names.joined(separator: ", ")
         case .message, .map, .object: "an object"
         case .list: "a list"
         }

@@ -8,8 +8,8 @@ indirect enum JSONShape: Sendable {
     case number64
     case fraction
     case flag
-    /// Names of the values, in the order of their numbers.
-    case choice([String])
+    /// An enumeration, as in the schema without the package, and the names of its values in the order of their numbers.
+    case choice(String, [String])
     case message(JSONMessageShape)
     case list(JSONShape)
     /// An object with keys of the publisher's own.
@@ -75,6 +75,10 @@ extension JSONMessageShape {
             ("notification", .message(notification)), ("tokens", .list(.message(deviceToken))),
             ("packed_tokens", .bytes), ("expiration", .number64), ("priority", .number32), ("coalescing_key", .text),
             ("push_type", .text), ("collapse_id", .text), ("channel", .text),
+            (
+                "report",
+                .choice("Report", ["REPORT_UNSPECIFIED", "REPORT_ALL", "REPORT_FAILURES", "REPORT_SUMMARY"])
+            ),
         ],
         alternatives: ["payload", "payload_json", "notification"]
     )
@@ -85,10 +89,13 @@ extension JSONMessageShape {
             ("environment", .text), ("token", .message(deviceToken)), ("registered_at", .number64),
             (
                 "kind",
-                .choice([
-                    "REGISTRATION_KIND_UNSPECIFIED", "REGISTRATION_KIND_REGISTER", "REGISTRATION_KIND_UNREGISTER",
-                    "REGISTRATION_KIND_DESCRIBE",
-                ])
+                .choice(
+                    "RegistrationKind",
+                    [
+                        "REGISTRATION_KIND_UNSPECIFIED", "REGISTRATION_KIND_REGISTER", "REGISTRATION_KIND_UNREGISTER",
+                        "REGISTRATION_KIND_DESCRIBE",
+                    ]
+                )
             ),
             ("locale", .text), ("time_zone", .text), ("replaced_token", .message(deviceToken)),
         ]

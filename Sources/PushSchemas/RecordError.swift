@@ -31,6 +31,8 @@ public enum RecordFault: String, Sendable, CaseIterable {
     case priorityInvalid = "priority-invalid"
     /// `coalescing_key` has more than 255 bytes.
     case coalescingKeyTooLong = "coalescing-key-too-long"
+    /// `report` is none that this version knows.
+    case reportInvalid = "report-invalid"
     /// One token of the request is empty.
     case tokenMissing = "token-missing"
     /// One token of the request is not an even number of hexadecimal digits.

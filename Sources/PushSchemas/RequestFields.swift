@@ -20,6 +20,7 @@ struct RequestFields {
         static let collapseID: UInt32 = 11
         static let channel: UInt32 = 12
         static let notification: UInt32 = 13
+        static let report: UInt32 = 14
     }
 
     private(set) var requestID = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -34,6 +35,8 @@ struct RequestFields {
     private(set) var pushType = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var collapseID = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var channel = UnsafeRawBufferPointer(start: nil, count: 0)
+    /// 0: not said.
+    private(set) var report: UInt32 = 0
     /// Nil when absent or empty: Protobuf does not distinguish the two.
     private(set) var packedTokens: UnsafeRawBufferPointer?
     /// The number of `tokens`.
@@ -85,6 +88,9 @@ struct RequestFields {
             case (Field.pushType, .delimited): pushType = try Self.readString(&cursor)
             case (Field.collapseID, .delimited): collapseID = try Self.readString(&cursor)
             case (Field.channel, .delimited): channel = try Self.readString(&cursor)
+            case (Field.report, .varint):
+                guard let value = cursor.readVarint() else { throw Self.malformed }
+                report = UInt32(truncatingIfNeeded: value)
             default:
                 guard cursor.skip(tag) else { throw Self.malformed }
             }
@@ -129,6 +135,10 @@ struct RequestFields {
                 .coalescingKeyTooLong,
                 "'coalescing_key' has \(coalescingKey.count) bytes; \(SendRequestView.coalescingKeyBytes) are allowed"
             )
+        }
+        guard report == 0 || RequestReport(rawValue: report) != nil else {
+            let allowed = RequestReport.allCases.map { "\($0.rawValue) (\($0))" }.joined(separator: ", ")
+            throw RecordError(.reportInvalid, "'report' is \(report); allowed: 0 (as the worker is set), \(allowed)")
         }
     }
 

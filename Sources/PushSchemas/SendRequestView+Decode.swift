@@ -5,7 +5,8 @@ extension SendRequestView {
     /// (`TokenView.fault`).
     ///
     /// Throws `valueEmpty`, `valueUndecodable`, `payloadMissing`, `tokensMissing`, `tokensAmbiguous`,
-    /// `packedTokensLength`, `overridesMisplaced`, `expirationOutOfRange`, `priorityInvalid` or `coalescingKeyTooLong`.
+    /// `packedTokensLength`, `overridesMisplaced`, `expirationOutOfRange`, `priorityInvalid`, `coalescingKeyTooLong` or
+    /// `reportInvalid`.
     public init(decoding value: UnsafeRawBufferPointer, as contentType: RecordContentType) throws(RecordError) {
         guard !value.isEmpty else { throw RecordError(.valueEmpty, "the record has no value") }
         let (value, contentType) = try ConfluentFrame.open(value, as: contentType)
@@ -77,6 +78,7 @@ extension SendRequestView {
             pushType: fields.pushType,
             collapseID: fields.collapseID,
             isBroadcast: !fields.channel.isEmpty,
+            report: RequestReport(rawValue: fields.report),
             tokenCount: tokenCount,
             tokens: tokens,
             storage: storage

@@ -51,6 +51,9 @@ public struct SendRequestView {
     /// The request is for a channel, whose id, UTF-8 and not judged, stands in place of its only token.
     public let isBroadcast: Bool
 
+    /// The outcomes to publish; nil: as the worker is set.
+    public let report: RequestReport?
+
     /// The number of tokens, at least 1. A token's index is 0..<tokenCount.
     public let tokenCount: Int
 
@@ -70,6 +73,7 @@ public struct SendRequestView {
         pushType: UnsafeRawBufferPointer,
         collapseID: UnsafeRawBufferPointer,
         isBroadcast: Bool,
+        report: RequestReport?,
         tokenCount: Int,
         tokens: Tokens,
         storage: RequestStorage?
@@ -84,6 +88,7 @@ public struct SendRequestView {
         self.pushType = pushType
         self.collapseID = collapseID
         self.isBroadcast = isBroadcast
+        self.report = report
         self.tokenCount = tokenCount
         self.tokens = tokens
         self.storage = storage

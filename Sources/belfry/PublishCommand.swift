@@ -2,6 +2,7 @@ import ArgumentParser
 import BelfrySupport
 import BelfryTools
 import Foundation
+import PushSchemas
 
 /// `belfry publish`.
 struct PublishCommand: AsyncParsableCommand {
@@ -98,6 +99,17 @@ struct PublishCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The requests' id, passed on to the outcomes; none: a new UUID.", valueName: "id"))
     var requestID: String?
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            The outcomes that are published: all, failures, or summary (one a record, with numbers); none: as the \
+            workers are set.
+            """,
+            valueName: "report"
+        )
+    )
+    var report: RequestReport?
+
     @Option(help: "How records are written: protobuf or json.")
     var format = RecordFormat.protobuf
 
@@ -146,6 +158,7 @@ struct PublishCommand: AsyncParsableCommand {
         order.channel = channel
         order.tokensPerRecord = tokensPerRecord
         order.format = format
+        order.report = report
         let report = try Publisher.publish(order, through: configuration.kafka)
         output.print(json: report.json, text: report.text)
     }

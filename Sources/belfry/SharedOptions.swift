@@ -3,6 +3,7 @@ import BelfrySupport
 import BelfryTools
 import Foundation
 import Logging
+import PushSchemas
 
 /// The configuration of a role.
 struct ConfigurationOptions: ParsableArguments {
@@ -85,3 +86,12 @@ struct OutputOptions: ParsableArguments {
 }
 
 extension RecordFormat: ExpressibleByArgument {}
+
+extension RequestReport: ExpressibleByArgument {
+    public init?(argument: String) {
+        guard let report = Self.allCases.first(where: { $0.name == argument }) else { return nil }
+        self = report
+    }
+
+    public static var allValueStrings: [String] { allCases.map(\.name) }
+}

@@ -52,6 +52,54 @@ import Testing
         #expect(filter.admits(.with { $0.kind = .UNRECOGNIZED(99) }))
     }
 
+    private let summary = PushOutcome.with {
+        $0.bundleID = "com.example.news"
+        $0.kind = .summary
+        $0.counts = [
+            .with {
+                $0.kind = .confirmed
+                $0.tokens = 498
+            },
+            .with {
+                $0.kind = .rejected
+                $0.tokens = 2
+            },
+        ]
+    }
+
+    @Test("A summary is shown if some of its tokens have an outcome that is")
+    func summaries() {
+        var filter = OutcomeFilter()
+        filter.kinds = [.rejected]
+        #expect(filter.admits(summary))
+        filter.kinds = [.expired]
+        #expect(!filter.admits(summary))
+        filter.kinds = []
+        filter.onlyFailures = true
+        #expect(filter.admits(summary) && !filter.admits(.with { $0.kind = .summary }))
+    }
+
+    @Test("The tokens of a summary count for the outcomes that are shown, beside single ones")
+    func summaryCounts() {
+        var counts = OutcomeCounts()
+        counts.count(goal)
+        counts.count(summary)
+        #expect(String(decoding: counts.lines(asJSON: false), as: UTF8.self) == "499  confirmed  -\n2  rejected  -\n")
+        var failures = OutcomeCounts()
+        var filter = OutcomeFilter()
+        filter.onlyFailures = true
+        failures.count(summary, filter)
+        #expect(String(decoding: failures.lines(asJSON: false), as: UTF8.self) == "2  rejected  -\n")
+    }
+
+    @Test("A summary's line has its numbers")
+    func summaryLine() {
+        let line = OutcomeLine(summary)
+        #expect(line.json.text.contains(#""outcome":"summary""#))
+        #expect(line.json.text.contains(#""counts":{"confirmed":498,"rejected":2}"#))
+        #expect(line.text.contains("confirmed 498, rejected 2"))
+    }
+
     @Test("Counts are by kind, status and reason, the most frequent first")
     func counts() {
         var counts = OutcomeCounts()

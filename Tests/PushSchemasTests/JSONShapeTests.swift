@@ -42,7 +42,7 @@ import Testing
         case .number64: "int64"
         case .fraction: "double"
         case .flag: "bool"
-        case .choice: "RegistrationKind"
+        case .choice(let name, _): name
         case .message(let message): message.name
         case .list(let element): "repeated " + type(of: element)
         case .map(let element): "map<string, \(type(of: element))>"
@@ -65,7 +65,7 @@ import Testing
 
     @Test("Kinds of registrations are those of the schema")
     func kinds() throws {
-        guard case .choice(let names)? = JSONMessageShape.registration.field("kind")?.shape else {
+        guard case .choice(_, let names)? = JSONMessageShape.registration.field("kind")?.shape else {
             Issue.record("kind is a choice")
             return
         }
@@ -73,6 +73,20 @@ import Testing
             let json = #"{"kind":"\#(name)"}"#
             #expect(try PushRegistration(jsonString: json).kind.rawValue == number)
         }
+        #expect(names.count == PushRegistrationKind.allCases.count)
+    }
+
+    @Test("Reports are those of the schema")
+    func reports() throws {
+        guard case .choice(_, let names)? = JSONMessageShape.sendRequest.field("report")?.shape else {
+            Issue.record("report is a choice")
+            return
+        }
+        for (number, name) in names.enumerated() {
+            #expect(try PushSendRequest(jsonString: #"{"report":"\#(name)"}"#).report.rawValue == number)
+        }
+        #expect(names.count == PushReport.allCases.count)
+        #expect(RequestReport.allCases.map { Int($0.rawValue) } == Array(1..<names.count))
         #expect(names.count == PushRegistrationKind.allCases.count)
     }
 

@@ -91,6 +91,7 @@ struct SendRequestViewPropertyTests {
         #expect(Int64(view.expiration) == message.expiration)
         #expect(view.hasExpiration == message.hasExpiration)
         #expect(view.isBroadcast == !message.channel.isEmpty)
+        #expect(view.report.map { Int($0.rawValue) } ?? 0 == message.report.rawValue)
         #expect(Array(view.coalescingKey) == Array(message.coalescingKey.utf8))
         #expect(view.priority.map(UInt32.init) == (message.priority == 0 ? nil : message.priority))
         #expect(Array(view.pushType) == Array(message.pushType.utf8))
@@ -133,7 +134,7 @@ struct SendRequestViewPropertyTests {
         return payload(message).isEmpty && !isStructured || hasOverrides && !isStructured || !hasOneForm
             || !message.packedTokens.count.isMultiple(of: 32)
             || UInt32(exactly: message.expiration) == nil || ![0, 1, 5, 10].contains(message.priority)
-            || message.coalescingKey.utf8.count > 255
+            || message.coalescingKey.utf8.count > 255 || !(0...3).contains(message.report.rawValue)
     }
 
     private func randomRequest(_ generator: inout SeededGenerator) -> PushSendRequest {
@@ -163,6 +164,7 @@ struct SendRequestViewPropertyTests {
         if Bool.random(using: &generator) {
             request.packedTokens = Data(repeating: 3, count: 32 * Int.random(in: 0...5, using: &generator))
         }
+        request.report = PushReport(rawValue: max(0, Int.random(in: -3...4, using: &generator))) ?? .unspecified
         if Int.random(in: 0..<5, using: &generator) == 0 { request.channel = "dHN0LWä" }
         if request.packedTokens.isEmpty && request.channel.isEmpty || Int.random(in: 0..<10, using: &generator) == 0 {
             request.tokens = (0..<Int.random(in: 0...4, using: &generator)).map { _ in

@@ -266,6 +266,13 @@ struct SendRequestViewTests {
                     $0.coalescingKey = String(repeating: "ü", count: 128)
                 }
             ),
+            (
+                .reportInvalid,
+                {
+                    $0.packedTokens = packed
+                    $0.report = .UNRECOGNIZED(4)
+                }
+            ),
         ]
         for (expected, populate) in cases {
             let binary = try serialized(populate)

@@ -51,7 +51,7 @@ extension Auditor {
         }
     }
 
-    private func badTokens(of record: Int) -> Range<Int> {
+    func badTokens(of record: Int) -> Range<Int> {
         world.plan.records[record].tokens.count..<tokenCount(of: record)
     }
 

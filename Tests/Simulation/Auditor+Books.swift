@@ -27,6 +27,9 @@ extension Auditor {
             Int(outcome.tokenIndex) < tokenCount(of: stored[place].ordinal)
         else { return check(false, 1, "an outcome names \(outcome.sourcePartition)@\(outcome.sourceOffset)") }
         let record = stored[place].ordinal
+        guard outcome.kind != .summary else {
+            return storedSummary(outcome, of: record, by: worker, producedAt: time)
+        }
         guard Int(outcome.tokenIndex) < world.plan.records[record].tokens.count else {
             return storedBad(outcome, of: record)
         }
@@ -128,10 +131,11 @@ extension Auditor {
         else { return }
         // Decided before it was read again.
         guard fetch.time <= time else { return }
+        let wasCalledInvalid = token.calledInvalidAt.map { token.aliveSince <= $0 } ?? false
         check(
-            token.deadSince != nil || fetch.time < token.aliveSince || token.aliveSince <= token.refusedAt,
+            token.deadSince != nil || fetch.time < token.aliveSince || wasCalledInvalid,
             5,
-            "\(name(number)) is not sent, though its token registered again before the record was read"
+            "\(name(number)) is not sent, though its token registered before the record was read, and since it died"
         )
     }
 

@@ -84,8 +84,10 @@ extension Auditor {
         let key = world.plan.records[notifications[number].record].coalescingKey
         let newest = sequences[token][key].newest
         // One with an outcome, or that was refused before, is sent again because that was not committed. Of one with a
-        // coalescing key nobody may have heard that it was superseded.
-        let isFirst = !wasAccepted && notifications[number].outcomeAt == nil && !notifications[number].wasRefused
+        // coalescing key nobody may have heard that it was superseded, and outcomes for a summary nobody hears of.
+        let isFirst =
+            !wasAccepted && notifications[number].outcomeAt == nil && !notifications[number].wasRefused
+            && !asksForSummary(number)
         if isAcceptanceKnown, !tokens[token].isExempt, isFirst, key == 0 {
             check(
                 number > newest,
@@ -139,11 +141,13 @@ extension Auditor {
     }
 
     /// The gateway refused a notification to a token.
-    func refused(record: Int, token: Int) {
+    ///
+    /// - Parameter isDated: it has named the time of the token's death.
+    func refused(record: Int, token: Int, isDated: Bool = false) {
         if firstOf.indices.contains(record), let number = number(record: record, token: token) {
             notifications[number].wasRefused = true
         }
-        tokens[token].refusedAt = now
+        refusalRead(token: token, isDated: isDated)
         noteDoubtful(token)
     }
 
@@ -160,8 +164,11 @@ extension Auditor {
         if notifications[number].hangUps >= World.loneCloses { notifications[number].wasRefused = true }
     }
 
-    /// A worker has read that the gateway refused a token: to the worker that is its death.
-    func refusalRead(token: Int) { tokens[token].refusedAt = now }
+    /// A worker has read that the gateway refused a token: to the worker that is its death, unless it is dated.
+    func refusalRead(token: Int, isDated: Bool = false) {
+        tokens[token].refusedAt = now
+        if !isDated { tokens[token].calledInvalidAt = now }
+    }
 
     func registered(_ key: [UInt8]) {
         guard let token = world.tokens.byKey[key] else { return }

@@ -49,6 +49,8 @@ final class Auditor {
         var publishedAt: VirtualTime?
         /// The time at which the gateway last refused it, or a worker last read that it had.
         var refusedAt: VirtualTime = 0
+        /// The same, of refusals that name no time of its death; nil: there was none. One that does is judged by Redis.
+        var calledInvalidAt: VirtualTime?
         /// The first of the latest refusals by a gateway that knows the token; nil: it does not, or never refused it.
         var wronglyRefusedAt: VirtualTime?
         /// Order cannot be asked for: a counted exception met one of its notifications.

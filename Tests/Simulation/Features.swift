@@ -64,6 +64,9 @@ struct Features: OptionSet, Sendable, Hashable {
     /// Calls of the consumer that fail at once.
     static let failingCalls = Features(rawValue: 1 << 32)
 
+    /// Requests that ask for a report of their own, mostly a summary.
+    static let reports = Features(rawValue: 1 << 33)
+
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
         ("half-dead", .halfDead), ("receive-buffers", .receiveBuffers), ("poison", .poison), ("slow", .slow),
@@ -76,7 +79,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("for-good", .forGood), ("tight-memory", .tightMemory), ("deferred-commits", .deferredCommits),
         ("certificates", .certificates), ("filter", .filter),
         ("far-laggards", .farLaggards), ("streams", .streams), ("few-names", .fewNames),
-        ("other-sicknesses", .otherSicknesses), ("failing-calls", .failingCalls),
+        ("other-sicknesses", .otherSicknesses), ("failing-calls", .failingCalls), ("reports", .reports),
     ]
 
     static let all = Features(named.map(\.feature))

@@ -18,8 +18,12 @@ extension SimulatedGateway {
 
     /// Longest time from a request to the reading of its answer while nothing is slow.
     private static let answerReserve = VirtualTime.seconds(2)
-    /// Since when invalid tokens are dead, for answers that name the time.
-    private static let deadSinceMilliseconds = Int64(World.unixSeconds(World.start) - 500) * 1000
+    /// The times since when invalid tokens are dead, for answers that name one, UNIX seconds: after tokens have
+    /// registered first; long before, as a service says that has not heard of a registration; and just now.
+    private var timesOfDeath: [UInt32] {
+        let start = World.unixSeconds(World.start)
+        return [start - 500, start - 1500, World.unixSeconds(now)]
+    }
 
     func healStreams() {
         limit = (0, 0)
@@ -72,12 +76,19 @@ extension SimulatedGateway {
         return answer(429, .tooManyRequests)
     }
 
+    /// The token is refused with the time since when it is dead.
+    func namesTimeOfDeath(of token: Int) -> Bool {
+        world.plan.options.isOverStreams(topic) && invalid.contains(token) && token.isMultiple(of: 2)
+    }
+
     private func judgeToken(record: Int, token: Int) -> RequestFate {
         let isInvalid = invalid.contains(token)
         guard isInvalid || now < refusesEverythingUntil else { return .accepted }
-        world.auditor.refused(record: record, token: token)
-        guard isInvalid, token.isMultiple(of: 2) else { return answer(400, .badDeviceToken) }
-        return answer(410, .unregistered, timestamp: Self.deadSinceMilliseconds)
+        let isDated = namesTimeOfDeath(of: token)
+        world.auditor.refused(record: record, token: token, isDated: isDated)
+        guard isDated else { return answer(400, .badDeviceToken) }
+        let times = timesOfDeath
+        return answer(410, .unregistered, timestamp: Int64(times[token / 2 % times.count]) * 1000)
     }
 
     /// The refusal of one request, chosen by the status that the binary protocol would have.

@@ -225,7 +225,8 @@ final class SimulatedStreams: StreamConnection {
             let status = answer?.status ?? 200
             world.note(.answered, worker.number, status, "\(worker.name) reads \(status) for token \(given.token)")
             switch answer?.verdict {
-            case .tokenRefused, .tokenDead: world.auditor.refusalRead(token: given.token)
+            case .tokenRefused: world.auditor.refusalRead(token: given.token)
+            case .tokenDead: world.auditor.refusalRead(token: given.token, isDated: true)
             case nil: world.auditor.answered(party)
             default: break
             }

@@ -66,8 +66,8 @@ extension World {
         }
     }
 
-    /// Apps register some tokens that were refused. The gateway knows them from then on, and the registrar tells the
-    /// followers of push.tombstones a while later.
+    /// Apps register some tokens that were refused. The gateway knows them from then on, or goes on naming the time of
+    /// their death, and the registrar tells the followers of push.tombstones a while later.
     private func registerRefused() {
         let refused = auditor.tokens.indices.filter { auditor.tokens[$0].refusedAt > 0 }
         guard !refused.isEmpty else { return }
@@ -76,7 +76,9 @@ extension World {
             let topic = Self.place(ofToken: token).topic
             let seconds = Self.unixSeconds(clock.now)
             note(.fault, token, 0, "token \(token) registers")
-            gateways[topic].invalid.remove(token)
+            if !gateways[topic].namesTimeOfDeath(of: token) || !dice.chance(25) {
+                gateways[topic].invalid.remove(token)
+            }
             redis.register(key: redisKey(of: token), at: seconds)
             clock.after(dice.time(5...2000)) { [self] in
                 tombstones.appendRegistration(

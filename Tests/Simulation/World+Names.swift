@@ -176,6 +176,7 @@ extension World {
         var request = PushSendRequest()
         request.environment = environment
         request.requestID = record.request.map { "twice\($0)" } ?? "r\(ordinal)"
+        request.report = record.report?.message ?? .unspecified
         if record.coalescingKey > 0 { request.coalescingKey = "c\(record.coalescingKey)" }
         request.payload = Data("\(payloadBeginning)\(ordinal)}".utf8)
         let bytes = record.tokens.map { tokens.bytes[Self.ordinal(topic: record.topic, key: record.key, token: $0)] }

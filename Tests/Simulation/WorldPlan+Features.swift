@@ -1,4 +1,5 @@
 import PipelineCore
+import PushSchemas
 
 /// Features that the seed adds to a plain world.
 extension WorldPlan {
@@ -90,6 +91,7 @@ extension WorldPlan {
         case .failingCalls:
             add(.commitsThrow, lasting: 200...4000, &dice)
             if dice.chance(50) { failAssignment(&dice) }
+        case .reports: forSome(40, &dice) { record, dice in record.report = dice.chance(80) ? .summary : .all }
         default: break
         }
     }

@@ -1,4 +1,5 @@
 import PipelineCore
+import PushSchemas
 
 /// Everything about a world that the seed decides beforehand. A plan can be cut down, to see what of it a failure
 /// needs.
@@ -157,6 +158,8 @@ struct WorldPlan: Sendable, Equatable {
         var expires: VirtualTime = 0
         /// Number of a request that is published twice; nil: it is not.
         var request: Int?
+        /// The outcomes that its publisher asks for; nil: as the worker is set.
+        var report: RequestReport?
         /// Partitions away from where its key belongs.
         var shift = 0
     }

@@ -42,6 +42,7 @@ public enum DeadLetterReasons {
         "expiration-out-of-range": "expiration is no UNIX time in seconds. Are they milliseconds?",
         "priority-invalid": "The priority is not allowed for transport and push type; the detail says which are.",
         "coalescing-key-too-long": "coalescing_key has more than 255 bytes. Shorten or hash it.",
+        "report-invalid": "report is none that the worker knows. Is the publisher newer than the worker?",
         "push-type-invalid": "push_type is none, or none that fits. The detail lists them.",
         "collapse-id-invalid": "collapse_id cannot be a header's value: 1 to 64 bytes without control characters.",
         "channel-unsupported": "A broadcast to an environment with the binary interface, which knows no channels.",

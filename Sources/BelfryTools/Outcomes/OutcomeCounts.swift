@@ -14,10 +14,17 @@ struct OutcomeCounts {
     /// Reasons that are told apart; more come only from a program that makes them up, and count together.
     private static let mostRows = 1000
 
-    mutating func count(_ outcome: PushOutcome) {
-        var row = Row(kind: OutcomeLine(outcome).kind, status: outcome.status, reason: outcome.reason)
-        if counts[row] == nil, counts.count >= Self.mostRows { row.reason = "…" }
-        counts[row, default: 0] += 1
+    /// Counts an outcome, or those of a summary that a filter admits.
+    mutating func count(_ outcome: PushOutcome, _ filter: OutcomeFilter = OutcomeFilter()) {
+        guard outcome.kind == .summary else {
+            var row = Row(kind: OutcomeLine(outcome).kind, status: outcome.status, reason: outcome.reason)
+            if counts[row] == nil, counts.count >= Self.mostRows { row.reason = "…" }
+            counts[row, default: 0] += 1
+            return
+        }
+        for part in outcome.counts where filter.admits(part.kind) {
+            counts[Row(kind: OutcomeLine.name(part.kind), status: 0, reason: ""), default: 0] += Int(part.tokens)
+        }
     }
 
     /// One line for each row, the most frequent first.

@@ -23,14 +23,20 @@ public struct OutcomeFilter: Sendable {
         bundleIDs.isEmpty && tokens.isEmpty && requestIDs.isEmpty && kinds.isEmpty && !onlyFailures && since == nil
     }
 
-    /// The outcome is one of those. A kind of a later version counts as a failure: nobody knows.
+    /// The outcome is one of those, or a summary with some of them. A kind of a later version counts as a failure:
+    /// nobody knows.
     func admits(_ outcome: PushOutcome) -> Bool {
-        let kind = OutcomeKind(outcome.kind)
-        return (bundleIDs.isEmpty || bundleIDs.contains(outcome.bundleID))
+        (bundleIDs.isEmpty || bundleIDs.contains(outcome.bundleID))
             && (tokens.isEmpty || tokens.contains([UInt8](outcome.token)))
             && (requestIDs.isEmpty || requestIDs.contains(outcome.requestID))
-            && (kinds.isEmpty || kind.map(kinds.contains) ?? false)
-            && (!onlyFailures || kind?.isFailure ?? true)
+            && (outcome.kind == .summary
+                ? outcome.counts.contains { admits($0.kind) } : admits(outcome.kind))
             && since.map { outcome.decidedAtMs >= $0 } ?? true
+    }
+
+    /// The kind is one of those.
+    func admits(_ message: PushOutcomeKind) -> Bool {
+        let kind = OutcomeKind(message)
+        return (kinds.isEmpty || kind.map(kinds.contains) ?? false) && (!onlyFailures || kind?.isFailure ?? true)
     }
 }

@@ -246,7 +246,7 @@ private final class FollowerSession {
             let outcome: PushOutcome = try RequestDecoding.decode(from: message.value, as: type)
             guard view.filter.admits(outcome) else { return nil }
             guard !view.onlyCounts else {
-                counts.count(outcome)
+                counts.count(outcome, view.filter)
                 return []
             }
             let line = OutcomeLine(outcome)

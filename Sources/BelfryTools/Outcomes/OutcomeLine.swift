@@ -20,6 +20,11 @@ struct OutcomeLine {
         if !outcome.token.isEmpty { line.append("token", token) }
         if outcome.status != 0 { line.append("status", outcome.status) }
         if !outcome.reason.isEmpty { line.append("reason", outcome.reason) }
+        if outcome.kind == .summary {
+            var counts = JSONLine()
+            for part in outcome.counts { counts.append(Self.name(part.kind), part.tokens) }
+            line.append("counts", counts)
+        }
         if !outcome.requestID.isEmpty { line.append("request_id", outcome.requestID) }
         if outcome.withoutTokenState { line.append("without_token_state", true) }
         if !outcome.warning.isEmpty { line.append("warning", outcome.warning) }
@@ -38,16 +43,23 @@ struct OutcomeLine {
     }
 
     private var why: String {
-        var parts = [outcome.reason, outcome.warning].filter { !$0.isEmpty }
+        var parts = outcome.counts.map { "\(Self.name($0.kind)) \($0.tokens)" }
+        parts += [outcome.reason, outcome.warning].filter { !$0.isEmpty }
         if outcome.status != 0 { parts.insert("status \(outcome.status)", at: 0) }
         if outcome.withoutTokenState { parts.append("without token state") }
         return parts.joined(separator: ", ")
     }
 
     /// The name of the design, for instance `dead_lettered`.
-    var kind: String {
-        if let kind = OutcomeKind(outcome.kind) { return kind.name }
-        return outcome.kind == .unspecified ? "unspecified" : "unrecognized_\(outcome.kind.rawValue)"
+    var kind: String { Self.name(outcome.kind) }
+
+    static func name(_ message: PushOutcomeKind) -> String {
+        if let kind = OutcomeKind(message) { return kind.name }
+        switch message {
+        case .unspecified: return "unspecified"
+        case .summary: return "summary"
+        default: return "unrecognized_\(message.rawValue)"
+        }
     }
 
     private var token: String { Hex.encode([UInt8](outcome.token)) }

@@ -43,6 +43,8 @@ public struct PublishOrder: Equatable, Sendable {
     public var pushType = ""
     /// Empty: none. At most 64 bytes.
     public var collapseID = ""
+    /// The outcomes to publish; nil: as the workers are set.
+    public var report: RequestReport?
     /// The interface of the environment; nil: not known, so that what either takes is taken.
     public var transport: EnvironmentSettings.Transport?
     /// Over how many keys the bundle is spread.
@@ -116,6 +118,7 @@ public struct PublishOrder: Equatable, Sendable {
         template.pushType = self.pushType
         template.collapseID = collapseID
         template.isBroadcast = channel != nil
+        template.report = report
         template.spread = UInt32(spread)
         template.tokensPerRecord = tokensPerRecord
         template.format = format

@@ -26,6 +26,7 @@ struct RequestBatcher {
         var collapseID = ""
         /// The only token is the id of a channel, UTF-8.
         var isBroadcast = false
+        var report: RequestReport?
         /// At least 1.
         var spread: UInt32 = 1
         /// At least 1.
@@ -76,6 +77,7 @@ struct RequestBatcher {
         request.coalescingKey = template.coalescingKey
         request.pushType = template.pushType
         request.collapseID = template.collapseID
+        request.report = template.report?.message ?? .unspecified
         if template.isBroadcast {
             request.channel = tokens.withToken(at: indices[0]) { String(decoding: $0, as: UTF8.self) }
         }

@@ -54,6 +54,15 @@ public struct DoneRanges: Equatable, Sendable {
         return rest
     }
 
+    /// The runs, and parts of runs, before an offset.
+    public func dropping(from offset: Int64) -> DoneRanges {
+        let end = Position(offset: offset, token: 0)
+        guard let last = runs.last, last.upperBound > end else { return self }
+        var rest = DoneRanges()
+        for run in runs where run.lowerBound < end { rest.append(run.lowerBound..<min(run.upperBound, end)) }
+        return rest
+    }
+
     public func contains(_ position: Position) -> Bool {
         let place = runs.partitioningIndex { $0.upperBound > position }
         return place < runs.count && runs[place].contains(position)

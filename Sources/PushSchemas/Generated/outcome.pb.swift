@@ -60,6 +60,10 @@ public nonisolated enum PushOutcomeKind: SwiftProtobuf.Enum, Swift.CaseIterable 
 
   /// Not sent: the request or the token is invalid; the record is in push.dead-letters.
   case deadLettered // = 9
+
+  /// No fate of one notification: all tokens of the request have their outcomes, and `counts` says how many have which.
+  /// `token_index` is 0, and `token` empty.
+  case summary // = 10
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -78,6 +82,7 @@ public nonisolated enum PushOutcomeKind: SwiftProtobuf.Enum, Swift.CaseIterable 
     case 7: self = .superseded
     case 8: self = .duplicate
     case 9: self = .deadLettered
+    case 10: self = .summary
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -94,6 +99,7 @@ public nonisolated enum PushOutcomeKind: SwiftProtobuf.Enum, Swift.CaseIterable 
     case .superseded: return 7
     case .duplicate: return 8
     case .deadLettered: return 9
+    case .summary: return 10
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -110,12 +116,14 @@ public nonisolated enum PushOutcomeKind: SwiftProtobuf.Enum, Swift.CaseIterable 
     .superseded,
     .duplicate,
     .deadLettered,
+    .summary,
   ]
 
 }
 
 /// The outcome of one token of one request. Deduplicated by (source topic, partition, offset, token index), every
-/// published token has exactly one. The record's key is the bundle ID.
+/// published token has exactly one. A request with the report REPORT_SUMMARY has one for all of its tokens. The record's
+/// key is the bundle ID.
 public nonisolated struct PushOutcome: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -166,6 +174,26 @@ public nonisolated struct PushOutcome: Sendable {
   /// The request was mended on the way, as this says to its publisher. Text for people; else empty.
   public var warning: String = String()
 
+  /// The number of tokens with each outcome, for OUTCOME_KIND_SUMMARY: together those of the request. Else empty.
+  public var counts: [PushOutcomeCount] = []
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
+/// The tokens of one request that have the same outcome.
+public nonisolated struct PushOutcomeCount: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// The kind of outcome; never OUTCOME_KIND_SUMMARY.
+  public var kind: PushOutcomeKind = .unspecified
+
+  /// The number of tokens, at least 1.
+  public var tokens: UInt32 = 0
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -176,12 +204,12 @@ public nonisolated struct PushOutcome: Sendable {
 fileprivate nonisolated let _protobuf_package = "belfry.push.v1"
 
 nonisolated extension PushOutcomeKind: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTCOME_KIND_UNSPECIFIED\0\u{1}OUTCOME_KIND_CONFIRMED\0\u{1}OUTCOME_KIND_PRESUMED\0\u{1}OUTCOME_KIND_UNKNOWN\0\u{1}OUTCOME_KIND_REJECTED\0\u{1}OUTCOME_KIND_TOMBSTONED\0\u{1}OUTCOME_KIND_EXPIRED\0\u{1}OUTCOME_KIND_SUPERSEDED\0\u{1}OUTCOME_KIND_DUPLICATE\0\u{1}OUTCOME_KIND_DEAD_LETTERED\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTCOME_KIND_UNSPECIFIED\0\u{1}OUTCOME_KIND_CONFIRMED\0\u{1}OUTCOME_KIND_PRESUMED\0\u{1}OUTCOME_KIND_UNKNOWN\0\u{1}OUTCOME_KIND_REJECTED\0\u{1}OUTCOME_KIND_TOMBSTONED\0\u{1}OUTCOME_KIND_EXPIRED\0\u{1}OUTCOME_KIND_SUPERSEDED\0\u{1}OUTCOME_KIND_DUPLICATE\0\u{1}OUTCOME_KIND_DEAD_LETTERED\0\u{1}OUTCOME_KIND_SUMMARY\0")
 }
 
 nonisolated extension PushOutcome: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Outcome"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}source_topic\0\u{3}source_partition\0\u{3}source_offset\0\u{3}token_index\0\u{3}bundle_id\0\u{1}environment\0\u{1}token\0\u{1}kind\0\u{1}status\0\u{1}reason\0\u{3}request_id\0\u{3}decided_at_ms\0\u{3}without_token_state\0\u{1}warning\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}source_topic\0\u{3}source_partition\0\u{3}source_offset\0\u{3}token_index\0\u{3}bundle_id\0\u{1}environment\0\u{1}token\0\u{1}kind\0\u{1}status\0\u{1}reason\0\u{3}request_id\0\u{3}decided_at_ms\0\u{3}without_token_state\0\u{1}warning\0\u{1}counts\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -203,6 +231,7 @@ nonisolated extension PushOutcome: SwiftProtobuf.Message, SwiftProtobuf._Message
       case 12: try { try decoder.decodeSingularInt64Field(value: &self.decidedAtMs) }()
       case 13: try { try decoder.decodeSingularBoolField(value: &self.withoutTokenState) }()
       case 14: try { try decoder.decodeSingularStringField(value: &self.warning) }()
+      case 15: try { try decoder.decodeRepeatedMessageField(value: &self.counts) }()
       default: break
       }
     }
@@ -251,6 +280,9 @@ nonisolated extension PushOutcome: SwiftProtobuf.Message, SwiftProtobuf._Message
     if !self.warning.isEmpty {
       try visitor.visitSingularStringField(value: self.warning, fieldNumber: 14)
     }
+    if !self.counts.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.counts, fieldNumber: 15)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -269,6 +301,42 @@ nonisolated extension PushOutcome: SwiftProtobuf.Message, SwiftProtobuf._Message
     if lhs.decidedAtMs != rhs.decidedAtMs {return false}
     if lhs.withoutTokenState != rhs.withoutTokenState {return false}
     if lhs.warning != rhs.warning {return false}
+    if lhs.counts != rhs.counts {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PushOutcomeCount: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".OutcomeCount"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{1}tokens\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.kind) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.tokens) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.kind != .unspecified {
+      try visitor.visitSingularEnumField(value: self.kind, fieldNumber: 1)
+    }
+    if self.tokens != 0 {
+      try visitor.visitSingularUInt32Field(value: self.tokens, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: PushOutcomeCount, rhs: PushOutcomeCount) -> Bool {
+    if lhs.kind != rhs.kind {return false}
+    if lhs.tokens != rhs.tokens {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -27,6 +27,57 @@ fileprivate nonisolated struct _GeneratedWithProtocGenSwiftVersion: SwiftProtobu
   typealias Version = _2
 }
 
+/// The outcomes of a request that its publisher wants to have.
+public nonisolated enum PushReport: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+
+  /// As the workers are set.
+  case unspecified // = 0
+
+  /// The outcome of every token.
+  case all // = 1
+
+  /// The outcomes of the tokens whose device does not get the notification, or of which nobody knows.
+  case failures // = 2
+
+  /// One outcome for the record, when all of its tokens have theirs: OUTCOME_KIND_SUMMARY with their numbers.
+  case summary // = 3
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .all
+    case 2: self = .failures
+    case 3: self = .summary
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .all: return 1
+    case .failures: return 2
+    case .summary: return 3
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [PushReport] = [
+    .unspecified,
+    .all,
+    .failures,
+    .summary,
+  ]
+
+}
+
 /// One payload for 1..N tokens of one bundle, or for one channel. The record's key names the bundle, as `<bundle ID>` or
 /// `<bundle ID>#<shard>`. A record has at most 1 MiB; within that every field but those below that name a limit is free.
 public nonisolated struct PushSendRequest: Sendable {
@@ -125,6 +176,10 @@ public nonisolated struct PushSendRequest: Sendable {
   /// tokens is invalid. Default: empty, which is none.
   public var channel: String = String()
 
+  /// The outcomes that are published of this request. Default: REPORT_UNSPECIFIED, which is what `worker.outcomes` says.
+  /// Dead letters are published whatever it is.
+  public var report: PushReport = .unspecified
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   /// The notification. Exactly one of the three is set; there is no default.
@@ -150,9 +205,13 @@ public nonisolated struct PushSendRequest: Sendable {
 
 fileprivate nonisolated let _protobuf_package = "belfry.push.v1"
 
+nonisolated extension PushReport: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REPORT_UNSPECIFIED\0\u{1}REPORT_ALL\0\u{1}REPORT_FAILURES\0\u{1}REPORT_SUMMARY\0")
+}
+
 nonisolated extension PushSendRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".SendRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_id\0\u{1}environment\0\u{1}payload\0\u{3}payload_json\0\u{1}tokens\0\u{3}packed_tokens\0\u{1}expiration\0\u{1}priority\0\u{3}coalescing_key\0\u{3}push_type\0\u{3}collapse_id\0\u{1}channel\0\u{1}notification\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_id\0\u{1}environment\0\u{1}payload\0\u{3}payload_json\0\u{1}tokens\0\u{3}packed_tokens\0\u{1}expiration\0\u{1}priority\0\u{3}coalescing_key\0\u{3}push_type\0\u{3}collapse_id\0\u{1}channel\0\u{1}notification\0\u{1}report\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -199,6 +258,7 @@ nonisolated extension PushSendRequest: SwiftProtobuf.Message, SwiftProtobuf._Mes
           self.content = .notification(v)
         }
       }()
+      case 14: try { try decoder.decodeSingularEnumField(value: &self.report) }()
       default: break
       }
     }
@@ -253,6 +313,9 @@ nonisolated extension PushSendRequest: SwiftProtobuf.Message, SwiftProtobuf._Mes
     try { if case .notification(let v)? = self.content {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
     } }()
+    if self.report != .unspecified {
+      try visitor.visitSingularEnumField(value: self.report, fieldNumber: 14)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -268,6 +331,7 @@ nonisolated extension PushSendRequest: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if lhs.pushType != rhs.pushType {return false}
     if lhs.collapseID != rhs.collapseID {return false}
     if lhs.channel != rhs.channel {return false}
+    if lhs.report != rhs.report {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

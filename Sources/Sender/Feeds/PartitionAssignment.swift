@@ -135,6 +135,7 @@ final class PartitionAssignment {
         let made = add(feed.hash, feed.account, ledger)
         made.inheritGap(publishedAt: publishedAt, isRead: true)
         made.inheritUnrememberedRequests(of: feed)
+        made.inheritSummaries(of: feed)
         for sharer in feed.sharers { made.share(with: sharer) }
         return feed
     }
@@ -209,7 +210,7 @@ final class PartitionAssignment {
             liveNext: end,
             limitBytes: metadataLimitBytes
         ) { [feeds] hash, limit in
-            feeds[hash]?.ledger.doneRanges(limit: limit) ?? DoneRanges()
+            feeds[hash]?.doneRanges(limit: limit) ?? DoneRanges()
         }
         if isHeld { position.unnamed += 1 }
         return position

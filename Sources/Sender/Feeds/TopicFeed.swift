@@ -21,6 +21,11 @@ final class TopicFeed {
     var sentWithoutState = RecordMarks()
     /// Keys of records with a request id, while those are remembered; see ``RequestFingerprint/key(requestID:)``.
     var requestKeys = RecordValues<SipHash>()
+    /// The outcomes that publishers want to have of their records, where these say so.
+    private var reports = RecordValues<RequestReport>()
+    /// Some record has said so.
+    private(set) var hasReports = false
+    private var summaries = RecordSummaries<OutcomeKind>()
     /// Offsets of requests that arrived and that Redis does not have, by CRC-32 of the token, until a stored commit is
     /// beyond them. A newer request of such a token must not be in Redis either: after a crash the older one is sent
     /// again, and has to be followed by the newer one.
@@ -125,9 +130,73 @@ final class TopicFeed {
         change { $0.markDone(record, token: token) }
     }
 
-    func isDone(_ record: UInt32, token: UInt32) -> Bool { isOver || ledger.isDone(record, token: token) }
+    func isDone(_ record: UInt32, token: UInt32) -> Bool { isOver || hasOutcome(record, token: token) }
+
+    /// Tells of a feed that is over, too.
+    func hasOutcome(_ record: UInt32, token: UInt32) -> Bool {
+        if ledger.isDone(record, token: token) { return true }
+        guard !summaries.isEmpty, let offset = ledger.frontier.offset(of: record) else { return false }
+        return summaries.isSettled(offset, token: token)
+    }
+
+    /// Notifications of a record without an outcome, and other things that it waits for.
+    func remaining(of record: UInt32) -> Int {
+        let remaining = ledger.frontier.remaining(of: record)
+        guard !summaries.isEmpty, let offset = ledger.frontier.offset(of: record) else { return remaining }
+        return remaining - summaries.settledCount(offset)
+    }
+
     func hold(_ record: UInt32) { ledger.hold(record) }
     func release(_ record: UInt32) { change { $0.release(record) } }
+
+    // MARK: Reports
+
+    /// The outcomes that the publisher of a record wants to have; nil: it has not said so.
+    func report(of record: UInt32) -> RequestReport? { reports[record] }
+
+    /// Notes the outcomes that the publisher of a record wants to have.
+    ///
+    /// - Parameter record: behind all others that were noted.
+    func setReport(_ report: RequestReport, of record: UInt32, tokens: Int) {
+        hasReports = true
+        reports.append(report, for: record)
+        guard report == .summary, let offset = ledger.frontier.offset(of: record) else { return }
+        summaries.begin(offset, tokens: tokens)
+    }
+
+    /// Counts a token's outcome for the summary of its record; false: it had one before.
+    func summarize(_ record: UInt32, token: UInt32, _ outcome: OutcomeKind) -> Bool {
+        guard let offset = ledger.frontier.offset(of: record) else { return false }
+        return summaries.settle(offset, token: token, outcome)
+    }
+
+    /// The done ranges that a commit may name.
+    ///
+    /// - Parameter limit: stop after this many runs.
+    func doneRanges(limit: Int) -> DoneRanges {
+        let ranges = ledger.doneRanges(limit: limit)
+        return summaries.firstBegun.map(ranges.dropping(from:)) ?? ranges
+    }
+
+    /// The summary of a record whose tokens all have their outcomes; nil: some have none, or it is to have none.
+    func summary(of record: UInt32) -> [OutcomeKind: UInt32]? {
+        guard !summaries.isEmpty, let offset = ledger.frontier.offset(of: record) else { return nil }
+        return summaries.counts(offset)
+    }
+
+    /// The broker has the summary of a record: all of its tokens are done.
+    func endSummary(of record: UInt32) {
+        guard let offset = ledger.frontier.offset(of: record),
+            let tokens = ledger.frontier.tokens(of: record)
+        else { return }
+        summaries.end(offset)
+        for token in 0..<UInt32(tokens) { markDone(record, token: token) }
+    }
+
+    /// Takes over from a former feed of the topic, which is fed anew from its cursor.
+    func inheritSummaries(of former: TopicFeed) { summaries = former.summaries }
+
+    // MARK: Requests
 
     /// - Parameter checksum: CRC-32 of the token.
     func addUnrememberedRequest(_ record: UInt32, checksum: UInt32) {
@@ -243,6 +312,7 @@ final class TopicFeed {
         if spent > 0 { runs.removeFirst(spent) }
         sentWithoutState.forget(before: first)
         requestKeys.forget(before: first)
+        if hasReports { reports.forget(before: first) }
     }
 
     /// Copies records taken in before a time out of their fetch buffers, which hold records of other topics, too.

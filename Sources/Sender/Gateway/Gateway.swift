@@ -322,7 +322,7 @@ final class Gateway {
                 lanes.troubled.keep(trouble, of: reference, feed)
             }
             _ = lanes.transport.takeWaiting { reference in
-                reference.assignment == feed.number && !feed.ledger.isDone(reference.record, token: reference.token)
+                reference.assignment == feed.number && !feed.hasOutcome(reference.record, token: reference.token)
             }
         }
     }

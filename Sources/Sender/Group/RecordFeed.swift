@@ -233,7 +233,7 @@ final class RecordFeed {
     ) {
         switch found {
         case .refused(let refusal, _):
-            intake.refuse(message, at: index, of: feed, tokens: request.tokenCount, refusal)
+            intake.refuse(message, at: index, of: feed, tokens: request.tokenCount, report: request.report, refusal)
         case .topic(let found):
             // Of the record, not of the feed, which topics with one hash share.
             guard let topic = found.account.topic else { preconditionFailure("nothing is fed without a topic") }
@@ -244,6 +244,7 @@ final class RecordFeed {
                     at: index,
                     of: feed,
                     tokens: request.tokenCount,
+                    report: request.report,
                     RecordRefusal(
                         reason: "bundle-without-certificate",
                         detail: "no certificate for \(topic.bundleID) in environment \(topic.environment), "

@@ -111,12 +111,22 @@ final class Intake {
     // MARK: Records
 
     /// Takes in a record that is refused as a whole.
-    func refuse(_ message: KafkaMessageView, at index: Int, of feed: TopicFeed, tokens: Int, _ refusal: RecordRefusal) {
+    ///
+    /// - Parameter report: see ``SendRequestView/report``.
+    func refuse(
+        _ message: KafkaMessageView,
+        at index: Int,
+        of feed: TopicFeed,
+        tokens: Int,
+        report: RequestReport? = nil,
+        _ refusal: RecordRefusal
+    ) {
         guard let source else { return }
         counters.records += 1
         counters.undecodable += 1
         counters.notifications += tokens
         let record = add(message, at: index, to: feed, of: source, tokens: tokens)
+        begin(report, of: record, in: feed, tokens: tokens)
         outcomes.deadLetter(record: record, of: feed, tokens: UInt32(tokens), refusal)
     }
 
@@ -144,6 +154,7 @@ final class Intake {
             payloadBytes: judged.mostPayloadBytes,
             renderedBytes: judged.renderedBytes
         )
+        begin(request.report, of: record, in: feed, tokens: request.tokenCount)
         let content: Content
         switch judged {
         case .success(let judged): content = judged
@@ -249,7 +260,7 @@ final class Intake {
     private func takeTokens(of request: SendRequestView, _ fed: Fed, _ record: UInt32, into prepared: PreparedBatch) {
         let feed = fed.feed
         let topic = fed.topic
-        let mayBeDone = !feed.ledger.alreadyDone.isEmpty
+        let mayBeDone = mayBeDone(feed)
         let rendered = prepared.records.last?.rendered
         var faults = TokenFaults()
         for index in 0..<request.tokenCount {
@@ -276,7 +287,7 @@ final class Intake {
         _ record: UInt32,
         into prepared: PreparedBatch
     ) {
-        if !fed.feed.ledger.alreadyDone.isEmpty, fed.feed.isDone(record, token: 0) { return }
+        if mayBeDone(fed.feed), fed.feed.isDone(record, token: 0) { return }
         let channel = request.token(at: 0).bytes
         let checksum = CRC32.checksum(channel)
         if let fault = TokenFaults.shardFault(of: "channel", checksum: checksum, fed.topic, shard: fed.shard) {
@@ -285,6 +296,16 @@ final class Intake {
         prepared.append(token: channel, checksum: checksum, position: 0)
         prepared.records.last?.rendered?.append(nil)
     }
+
+    private func begin(_ report: RequestReport?, of record: UInt32, in feed: TopicFeed, tokens: Int) {
+        guard let report else { return }
+        feed.setReport(report, of: record, tokens: tokens)
+        // A record that is fed anew may lack nothing but its summary.
+        outcomes.publishSummary(record, of: feed)
+    }
+
+    /// Tokens of a feed's next records may have their outcomes.
+    private func mayBeDone(_ feed: TopicFeed) -> Bool { !feed.ledger.alreadyDone.isEmpty || feed.hasReports }
 
     private func expire(_ record: UInt32, of feed: TopicFeed, tokens: Int) {
         for token in 0..<UInt32(tokens) where !feed.isDone(record, token: token) {

@@ -3,11 +3,11 @@ import KafkaClient
 import PushSchemas
 import PushTopics
 
-/// The outcome of one notification, on its way to push.outcomes.
+/// The outcome of one notification, or of all of a record, on its way to push.outcomes.
 struct OutcomeRecord {
-    /// Position of the token in its record.
-    var token: UInt32
-    var kind: OutcomeKind
+    /// Position of the token in its record; nil: of all of them.
+    var token: UInt32?
+    var kind: PushOutcomeKind
     /// The gateway's status; 0: none.
     var status: UInt16
     var reason: String
@@ -19,6 +19,8 @@ struct OutcomeRecord {
     var warning: String
     /// The broker refused the size. Request id and trace, whose length the request's producer chooses, are left out.
     var isCut: Bool
+    /// Of a summary, the numbers of its tokens.
+    var counts: [OutcomeKind: UInt32] = [:]
 
     func publish(
         _ origin: RereadRecord,
@@ -30,11 +32,19 @@ struct OutcomeRecord {
         outcome.sourceTopic = settings.names.requests
         outcome.sourcePartition = origin.message.partition
         outcome.sourceOffset = origin.message.offset
-        outcome.tokenIndex = token
+        outcome.tokenIndex = token ?? 0
         outcome.bundleID = origin.bundleID
         outcome.environment = origin.environment(configured: settings.environmentNames)
-        outcome.token = origin.token(at: token).map { Data($0) } ?? Data()
-        outcome.kind = kind.message
+        outcome.token = token.flatMap(origin.token(at:)).map { Data($0) } ?? Data()
+        outcome.kind = kind
+        for (kind, tokens) in counts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            outcome.counts.append(
+                .with {
+                    $0.kind = kind.message
+                    $0.tokens = tokens
+                }
+            )
+        }
         outcome.status = UInt32(status)
         outcome.reason = reason
         outcome.requestID = isCut ? "" : origin.requestID

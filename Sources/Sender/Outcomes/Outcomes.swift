@@ -39,10 +39,41 @@ final class Outcomes {
     @inline(__always)
     func settle(_ reference: NotificationReference, _ outcome: OutcomeKind, status: UInt16 = 0, reason: String = "") {
         guard let feed = feeds[reference.assignment] else { return }
+        guard !feed.hasReports else {
+            return settleReported(reference, of: feed, outcome, status: status, reason: reason)
+        }
         guard !settings.publishes(outcome) else {
             return publish(reference, of: feed, outcome, status: status, reason: reason)
         }
         if feed.markDone(reference.record, token: reference.token) { counters.outcomes.count(outcome) }
+    }
+
+    /// Gives a notification its outcome; its publisher may have said how much it wants to have.
+    private func settleReported(
+        _ reference: NotificationReference,
+        of feed: TopicFeed,
+        _ outcome: OutcomeKind,
+        status: UInt16,
+        reason: String
+    ) {
+        let isPublished: Bool
+        switch feed.report(of: reference.record) {
+        case nil: isPublished = settings.publishes(outcome)
+        case .all: isPublished = true
+        case .failures: isPublished = outcome.isFailure
+        case .summary:
+            guard feed.summarize(reference.record, token: reference.token, outcome) else { return }
+            counters.outcomes.count(outcome)
+            return publishSummary(reference.record, of: feed)
+        }
+        if isPublished { return publish(reference, of: feed, outcome, status: status, reason: reason) }
+        if feed.markDone(reference.record, token: reference.token) { counters.outcomes.count(outcome) }
+    }
+
+    /// Publishes the summary of a record, if all of its tokens have their outcomes.
+    func publishSummary(_ record: UInt32, of feed: TopicFeed) {
+        guard let counts = feed.summary(of: record) else { return }
+        publish(Publication(feed: feed.number, record: record, content: .summary(counts)), of: feed)
     }
 
     /// Ends a notification without sending, because its token is dead.
@@ -96,7 +127,7 @@ final class Outcomes {
         }
         // The feed has something to wait for until the publication.
         if refusals.add(reference, status: status, refusal, now: now) { feed.publicationBegun() }
-        let open = feed.ledger.frontier.remaining(of: reference.record)
+        let open = feed.remaining(of: reference.record)
         if let refused = refusals.takeRecord(of: reference, reason: refusal.reason, ifComplete: open) {
             publish(refused)
         }
@@ -109,7 +140,7 @@ final class Outcomes {
             guard let feed = feeds[number] else { return false }
             return feed.partition.phase == .revoking || isStopping(feed)
         } remaining: { number, record in
-            feeds[number]?.ledger.frontier.remaining(of: record)
+            feeds[number]?.remaining(of: record)
         }
         for refused in due { publish(refused) }
     }
@@ -174,6 +205,8 @@ final class Outcomes {
         switch publication.content {
         case .outcome(let token, _, _, _):
             feed.markDone(publication.record, token: token)
+        case .summary:
+            feed.endSummary(of: publication.record)
         case .deadLetter(let tokens, let status, let reason, _):
             counters.deadLetters += 1
             end(tokens, of: publication.record, feed, status: status, reason: reason)
@@ -219,7 +252,7 @@ final class Outcomes {
             case .outcome(let token, let kind, let status, let reason):
                 let outcome = OutcomeRecord(
                     token: token,
-                    kind: kind,
+                    kind: kind.message,
                     status: status,
                     reason: reason,
                     decidedAtMilliseconds: settings.unixMilliseconds(),
@@ -228,6 +261,19 @@ final class Outcomes {
                     isCut: publication.isCut
                 )
                 try outcome.publish(origin, settings, through: producer, opaque: number)
+            case .summary(let counts):
+                let summary = OutcomeRecord(
+                    token: nil,
+                    kind: .summary,
+                    status: 0,
+                    reason: "",
+                    decidedAtMilliseconds: settings.unixMilliseconds(),
+                    isWithoutState: feed.sentWithoutState.contains(publication.record),
+                    warning: origin.warning(of: 0, over: feed.topics.first?.transport),
+                    isCut: publication.isCut,
+                    counts: counts
+                )
+                try summary.publish(origin, settings, through: producer, opaque: number)
             case .deadLetter(let tokens, _, let reason, let detail):
                 let letter = DeadLetter(
                     source: settings.names.requests,

@@ -1,10 +1,12 @@
 import PipelineCore
 import PushSchemas
 
-/// A record that the broker must acknowledge before notifications are done: an outcome, or a dead letter.
+/// A record that the broker must acknowledge before notifications are done: an outcome, a summary, or a dead letter.
 struct Publication: Sendable {
     enum Content: Sendable {
         case outcome(token: UInt32, OutcomeKind, status: UInt16, reason: String)
+        /// All tokens of the record have their outcomes; it is done when the broker has their numbers.
+        case summary([OutcomeKind: UInt32])
         /// When the dead letter is acknowledged, each of its tokens gets its outcome.
         case deadLetter(DeadTokens, status: UInt16, reason: String, detail: String)
     }
