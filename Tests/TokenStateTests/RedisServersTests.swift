@@ -73,7 +73,7 @@ import TokenState
         }.get()
     }
 
-    @Test("Over TLS with a client's certificate, as a user of the access list, into a database")
+    @Test("A client connects over TLS with a certificate, as a user of the access list, to a database")
     func everything() async throws {
         try await withPKI { pki in
             let (server, port) = try server(pki)
