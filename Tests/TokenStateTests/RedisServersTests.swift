@@ -210,7 +210,7 @@ import TokenState
         var hasBegun = false
         try await RedisDurabilityCheck(settings, logger: logger).run { hasBegun = true }
         #expect(hasBegun)
-        #expect(lines.messages == ["it could not be checked whether Redis keeps what it acknowledges"])
+        #expect(lines.levels(of: "it could not be checked whether Redis keeps what it acknowledges") == [.notice])
     }
 
     @Test("A role that can do without Redis begins without it, though it is to refuse one that loses things")
