@@ -364,8 +364,8 @@ let strict: [SwiftSetting] = [.swiftLanguageMode(.v6), .treatAllWarnings(as: .er
 let strictC: [CSetting] = [.enableWarning("all"), .enableWarning("extra"), .treatAllWarnings(as: .error)]
 // Targets in which run-time exclusivity checks cost much do without them. Measured with checks in all targets: a worker
 // takes 1.26 times the CPU (`make bench`, --beside), 14 % of it in checks of Sender, and those of each other target of
-// ours take less than 0.5 %, but 2 % in RedisClient where Redis is asked for each token. The simulation takes 1.19 times
-// the instructions with checks of its own. Violations that the compiler cannot see are ruled out by ownership:
+// ours take less than 0.5 %, but 2 % in RedisClient where Redis is asked for each token. The simulation takes 1.19
+// times the instructions with checks of its own. Violations that the compiler cannot see are ruled out by ownership:
 // everything belongs to one event loop, and nothing calls back from inside a change.
 let unchecked: [SwiftSetting] = [.unsafeFlags(["-enforce-exclusivity=unchecked"])]
 let hot: Set = ["Sender", "belfry-simulate"]

@@ -58,6 +58,17 @@ struct RecordSummariesTests {
         #expect(summaries.firstBegun == 9)
     }
 
+    @Test("Records below an offset are forgotten")
+    func forgotten() {
+        var summaries = RecordSummaries<String>()
+        for offset in [5, 7] as [Int64] {
+            summaries.begin(offset, tokens: 2)
+            _ = summaries.settle(offset, token: 0, "confirmed")
+        }
+        summaries.forget(below: 7)
+        #expect(!summaries.isSettled(5, token: 0) && summaries.isSettled(7, token: 0) && summaries.firstBegun == 7)
+    }
+
     @Test("Any number of tokens in any order is counted once each", arguments: 0..<50 as Range<UInt64>)
     func anyOrder(seed: UInt64) {
         var numbers = SeededGenerator(seed: seed)

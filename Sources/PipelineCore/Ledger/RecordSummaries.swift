@@ -18,6 +18,9 @@ public struct RecordSummaries<Kind: Hashable & Sendable>: Sendable {
 
     public init() {}
 
+    /// Memory of one record's summary, bytes, about.
+    public static func bytes(tokens: Int) -> Int { 256 + tokens / 8 }
+
     public var isEmpty: Bool { summaries.isEmpty }
 
     /// Begins with a record, or goes on with one that is fed anew.
@@ -62,6 +65,12 @@ public struct RecordSummaries<Kind: Hashable & Sendable>: Sendable {
     /// The first record of which some token has its outcome; nil: there is none.
     public var firstBegun: Int64? {
         summaries.lazy.filter { $0.value.open < $0.value.tokens }.map(\.key).min()
+    }
+
+    /// Forgets the records below an offset, which are done or gone.
+    public mutating func forget(below offset: Int64) {
+        guard summaries.keys.contains(where: { $0 < offset }) else { return }
+        summaries = summaries.filter { offset <= $0.key }
     }
 
     /// The summary of a record is acknowledged.

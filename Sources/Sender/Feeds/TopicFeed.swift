@@ -91,18 +91,18 @@ final class TopicFeed {
     ///
     /// - Parameters:
     ///   - payloadBytes: most bytes of the payload in the frame of each token.
-    ///   - renderedBytes: of payloads that the record's batch holds for tokens to choose from.
+    ///   - keptBytes: of payloads that the record's batch holds for tokens to choose from, and of its summary.
     func addRecord(
         _ message: KafkaMessageView,
         at index: Int,
         of batch: KafkaBatch,
         tokens: Int,
         payloadBytes: Int = 0,
-        renderedBytes: Int = 0,
+        keptBytes: Int = 0,
         now: MonotonicTime
     ) -> UInt32 {
         let frameBytes = ShardLimits.notificationBytes + payloadBytes
-        let bytes = message.value.count + message.key.count + renderedBytes + tokens * frameBytes
+        let bytes = message.value.count + message.key.count + keptBytes + tokens * frameBytes
         // The rest of the gap was published later.
         if !ledger.isLive { gapPublishedAt = message.timestampMilliseconds }
         let number = change { $0.addRecord(offset: message.offset, tokens: tokens, bytes: bytes) }
@@ -174,6 +174,7 @@ final class TopicFeed {
     ///
     /// - Parameter limit: stop after this many runs.
     func doneRanges(limit: Int) -> DoneRanges {
+        trimSources()
         let ranges = ledger.doneRanges(limit: limit)
         return summaries.firstBegun.map(ranges.dropping(from:)) ?? ranges
     }
@@ -313,6 +314,7 @@ final class TopicFeed {
         sentWithoutState.forget(before: first)
         requestKeys.forget(before: first)
         if hasReports { reports.forget(before: first) }
+        if !summaries.isEmpty { summaries.forget(below: ledger.cursor ?? .max) }
     }
 
     /// Copies records taken in before a time out of their fetch buffers, which hold records of other topics, too.

@@ -92,9 +92,11 @@ final class Intake {
         to feed: TopicFeed,
         of source: KafkaBatch,
         tokens: Int,
+        report: RequestReport?,
         payloadBytes: Int = 0,
         renderedBytes: Int = 0
     ) -> UInt32 {
+        let summaryBytes = report == .summary ? RecordSummaries<OutcomeKind>.bytes(tokens: tokens) : 0
         takenBytes += message.value.count
         if takers.last !== feed { takers.append(feed) }
         return feed.addRecord(
@@ -103,7 +105,7 @@ final class Intake {
             of: source,
             tokens: tokens,
             payloadBytes: payloadBytes,
-            renderedBytes: renderedBytes,
+            keptBytes: renderedBytes + summaryBytes,
             now: now
         )
     }
@@ -125,7 +127,7 @@ final class Intake {
         counters.records += 1
         counters.undecodable += 1
         counters.notifications += tokens
-        let record = add(message, at: index, to: feed, of: source, tokens: tokens)
+        let record = add(message, at: index, to: feed, of: source, tokens: tokens, report: report)
         begin(report, of: record, in: feed, tokens: tokens)
         outcomes.deadLetter(record: record, of: feed, tokens: UInt32(tokens), refusal)
     }
@@ -151,6 +153,7 @@ final class Intake {
             to: feed,
             of: source,
             tokens: request.tokenCount,
+            report: request.report,
             payloadBytes: judged.mostPayloadBytes,
             renderedBytes: judged.renderedBytes
         )

@@ -269,7 +269,7 @@ final class Outcomes {
                     reason: "",
                     decidedAtMilliseconds: settings.unixMilliseconds(),
                     isWithoutState: feed.sentWithoutState.contains(publication.record),
-                    warning: origin.warning(of: 0, over: feed.topics.first?.transport),
+                    warning: origin.warning(over: feed.topics.first?.transport),
                     isCut: publication.isCut,
                     counts: counts
                 )

@@ -17,7 +17,7 @@ final class RereadRecord {
     /// W3C trace context, passed on.
     let traceHeaders: [(String, [UInt8])]
 
-    /// See ``warning(of:over:)``: of tokens without values of their own.
+    /// See ``warning(over:)``.
     private var commonWarning: String?
     private var content: StructuredContent?
     /// The message's memory.
@@ -41,14 +41,23 @@ final class RereadRecord {
         request.map { String(decoding: $0.requestID, as: UTF8.self) } ?? ""
     }
 
-    /// Says what the worker changed for a token, for the request's publisher to know; empty: nothing.
+    /// Says what the worker changed for tokens without values of their own, for the request's publisher to know; empty:
+    /// nothing.
+    ///
+    /// - Parameter transport: of the topic's environment.
+    func warning(over transport: EnvironmentSettings.Transport?) -> String {
+        let common = commonWarning ?? judge(over: transport)
+        commonWarning = common
+        return common
+    }
+
+    /// Says what the worker changed for one token.
     ///
     /// - Parameters:
     ///   - index: of the token.
     ///   - transport: of the topic's environment.
     func warning(of index: UInt32, over transport: EnvironmentSettings.Transport?) -> String {
-        let common = commonWarning ?? judge(over: transport)
-        commonWarning = common
+        let common = warning(over: transport)
         guard let request, let content, Int(index) < request.tokenCount,
             let overrides = request.token(at: Int(index)).overrides
         else { return common }
