@@ -25,6 +25,17 @@ struct PublishCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
+            """
+            The form of --token-file and of standard input: lines, which may have columns as those of register --file, \
+            or packed, 32 bytes for each token.
+            """,
+            valueName: "format"
+        )
+    )
+    var tokenFormat = TokenFormat.lines
+
+    @Option(
+        help: ArgumentHelp(
             "A channel to broadcast to instead of tokens, over HTTP/2; with --priority, and --expiration or --ttl.",
             valueName: "id"
         )
@@ -143,7 +154,7 @@ struct PublishCommand: AsyncParsableCommand {
         let configuration = try kafka.load()
         var order = PublishOrder(
             bundleID: topic,
-            tokens: channel == nil ? try tokens.input() : .listed([]),
+            tokens: channel == nil ? tokens.input(tokenFormat) : .listed([]),
             payload: try payloadBytes(),
             requestID: requestID ?? UUID().uuidString.lowercased()
         )

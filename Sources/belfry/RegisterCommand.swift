@@ -100,7 +100,7 @@ struct RegisterCommand: AsyncParsableCommand {
 
     func run() async throws {
         let configuration = try kafka.load()
-        let input = try file == nil ? tokens.input() : .listed([])
+        let input = file == nil ? tokens.input() : .listed([])
         var order = RegistrationOrder(bundleID: topic, tokens: input)
         try order.apply(configuration, environmentName: environment)
         if let spread { order.spread = spread }

@@ -53,7 +53,10 @@ struct TokenOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "A file with one token a line. Without --token and --token-file, tokens are read from standard input.",
+            """
+            A file with one token a line, or - for standard input, from which tokens are read as well without --token \
+            and --token-file.
+            """,
             discussion: "Blank lines and lines beginning with # are passed over.",
             valueName: "file"
         )
@@ -66,12 +69,8 @@ struct TokenOptions: ParsableArguments {
         }
     }
 
-    func input() throws -> TokenInput {
-        if !tokens.isEmpty { return .listed(tokens) }
-        guard let tokenFile else {
-            return .lines(try InputText.textOfStandardInput("tokens, one a line,"), name: "standard input")
-        }
-        return .lines(try InputText.text(ofFile: tokenFile), name: tokenFile)
+    func input(_ format: TokenFormat = .lines) -> TokenInput {
+        tokens.isEmpty ? .file(tokenFile ?? "-", format) : .listed(tokens)
     }
 }
 
@@ -86,6 +85,8 @@ struct OutputOptions: ParsableArguments {
 }
 
 extension RecordFormat: ExpressibleByArgument {}
+
+extension TokenFormat: ExpressibleByArgument {}
 
 extension RequestReport: ExpressibleByArgument {
     public init?(argument: String) {

@@ -10,36 +10,12 @@ import Testing
 
 @Suite("Tokens given to the tools")
 struct TokenInputTests {
-    @Test("One token a line; blank lines, comments and space around a token do not count")
-    func lines() throws {
-        let text = "\n# comment\n" + hex(1) + "\n  " + hex(2).uppercased() + "\t\r\n\r\n" + hex(3)
-        let tokens = try TokenInput.lines(text, name: "tokens.txt").tokens(lengths: 32...32)
-        #expect(all(tokens) == [token(1), token(2), token(3)])
-    }
-
-    @Test("Every faulty line is told with its number, up to a limit")
-    func faults() {
-        let lines = [hex(1), "zz", "0102", hex(2) + "0", "", hex(3)]
-        #expect(
-            faults(of: lines) == [
-                "t:2: the token is not hexadecimal: byte 0 is not one of 0-9, a-f, A-F",
-                "t:3: the token has 2 bytes; allowed: 32",
-                "t:4: the token has 65 hexadecimal digits, an odd number",
-            ]
-        )
-        let many = faults(of: Array(repeating: "x1", count: 13))
-        #expect(many.count == 11)
-        #expect(many.last == "… and 3 more")
-    }
-
     @Test("No token at all is a mistake")
-    func none() {
-        #expect(throws: ToolError.invalidInput(["no token was given"])) {
-            try TokenInput.lines("# nothing\n", name: "t").tokens(lengths: 32...32)
-        }
-        #expect(throws: ToolError.invalidInput(["no token was given"])) {
-            try TokenInput.listed([]).tokens(lengths: 32...32)
-        }
+    func none() throws {
+        let empty = ToolError.invalidInput(["no token was given"])
+        #expect(throws: empty) { try TokenInput.listed([]).tokens(lengths: 32...32) }
+        #expect(throws: empty) { try TokenInput.file("/dev/null", .lines).tokens(lengths: 32...32) }
+        #expect(throws: empty) { try CheckedTokens(.file("/dev/null", .packed), lengths: 32...32) }
     }
 
     @Test("A token given by itself is named in the message")
@@ -47,16 +23,6 @@ struct TokenInputTests {
         #expect(all(try TokenInput.listed([hex(9)]).tokens(lengths: 32...100)) == [token(9)])
         #expect(throws: ToolError.invalidInput(["token \"0102\": the token has 2 bytes; allowed: 32...100"])) {
             try TokenInput.listed(["0102"]).tokens(lengths: 32...100)
-        }
-    }
-
-    private func faults(of lines: [String]) -> [String] {
-        do throws(ToolError) {
-            _ = try TokenInput.lines(lines.joined(separator: "\n"), name: "t").tokens(lengths: 32...32)
-            return []
-        } catch {
-            guard case .invalidInput(let lines) = error else { return ["\(error)"] }
-            return lines
         }
     }
 
@@ -176,7 +142,7 @@ struct OutgoingRecordTests {
 
     private func records(_ template: RequestBatcher.Template, _ tokens: TokenList) throws -> [OutgoingRecord] {
         var records: [OutgoingRecord] = []
-        var batcher = RequestBatcher(template)
+        var batcher = try RequestBatcher(template)
         try batcher.forEachRecord(of: tokens) { records.append($0) }
         return records
     }
@@ -307,7 +273,7 @@ struct OrderTests {
             order.priority = 10
             order.format = format
             let (template, tokens) = try order.checked()
-            var batcher = RequestBatcher(template)
+            var batcher = try RequestBatcher(template)
             var records: [OutgoingRecord] = []
             try batcher.forEachRecord(of: tokens) { records.append($0) }
             let record = try #require(records.first)

@@ -2,24 +2,6 @@ import APNsProtocol
 import BelfrySupport
 import PushSchemas
 
-/// Source of a tool's tokens.
-public enum TokenInput: Equatable, Sendable {
-    /// Hexadecimal texts, given one by one.
-    case listed([String])
-    /// A text with one hexadecimal token a line; `name` is what messages call it.
-    case lines(String, name: String)
-
-    func tokens(lengths: ClosedRange<Int>) throws(ToolError) -> TokenList {
-        let tokens =
-            switch self {
-            case .listed(let texts): try TokenList(texts, lengths: lengths)
-            case .lines(let text, let name): try TokenList(lines: text, name: name, lengths: lengths)
-            }
-        guard !tokens.isEmpty else { throw .invalidInput(["no token was given"]) }
-        return tokens
-    }
-}
-
 /// An order to `belfry publish`.
 public struct PublishOrder: Equatable, Sendable {
     public var bundleID: String
@@ -65,6 +47,20 @@ public struct PublishOrder: Equatable, Sendable {
     /// Checks everything, so that a mistake is told before the first record leaves. Throws `ToolError.invalidInput`
     /// with one line per mistake.
     func checked() throws(ToolError) -> (template: RequestBatcher.Template, tokens: TokenList) {
+        try checked { lengths throws(ToolError) in
+            try tokens.tokens(lengths: lengths)
+        } broadcast: {
+            $0
+        }
+    }
+
+    /// - Parameters:
+    ///   - readTokens: checks the tokens, of which these lengths in bytes are allowed.
+    ///   - broadcast: makes the same of a list that holds nothing but a channel.
+    func checked<Tokens>(
+        _ readTokens: (_ lengths: ClosedRange<Int>) throws(ToolError) -> Tokens,
+        broadcast: (TokenList) -> Tokens
+    ) throws(ToolError) -> (template: RequestBatcher.Template, tokens: Tokens) {
         var faults = Self.faults(bundleID: bundleID, spread: spread)
         let pushType = PushType(rawValue: pushType)
         if pushType == nil, !self.pushType.isEmpty {
@@ -98,18 +94,22 @@ public struct PublishOrder: Equatable, Sendable {
         } catch {
             faults.append(error.description)
         }
-        var tokens = TokenList()
+        var tokens: Tokens?
         do throws(ToolError) {
             if let channel {
                 // In the place of the only token, as in the record's view.
-                tokens.append(Array(channel.utf8))
+                var list = TokenList()
+                list.append(Array(channel.utf8))
+                tokens = broadcast(list)
             } else {
-                tokens = try self.tokens.tokens(lengths: 32...max(32, tokenLimitBytes))
+                tokens = try readTokens(32...max(32, tokenLimitBytes))
             }
         } catch {
+            // No room to keep tokens, for instance, is no mistake in the order.
+            guard case .invalidInput = error else { throw error }
             faults.append(error.description)
         }
-        guard faults.isEmpty else { throw .invalidInput(faults) }
+        guard faults.isEmpty, let tokens else { throw .invalidInput(faults) }
         var template = RequestBatcher.Template(bundleID: bundleID, requestID: requestID, payload: stripped)
         template.environment = environment
         template.expiration = expiration

@@ -40,10 +40,15 @@ public enum Publisher {
         through settings: KafkaSettings,
         names: TopicNames = TopicNames()
     ) throws -> PublishReport {
-        let (template, tokens) = try order.checked()
-        var batcher = RequestBatcher(template)
+        let (template, tokens) = try order.checked { lengths throws(ToolError) in
+            try CheckedTokens(order.tokens, lengths: lengths)
+        } broadcast: {
+            .list($0)
+        }
+        var batcher = try RequestBatcher(template)
         let records = try deliver(to: names.requests, through: settings) { send in
-            try batcher.forEachRecord(of: tokens, send)
+            try tokens.forEachToken { try batcher.add($0, send) }
+            try batcher.flush(send)
         }
         return PublishReport(
             topic: names.requests,

@@ -7,6 +7,8 @@ final class RecordProducer {
     /// Longest wait of a command for brokers that do not answer.
     static let timeoutMilliseconds: Int32 = 30_000
 
+    private static let queueProperty = "queue.buffering.max.kbytes"
+
     private let producer: KafkaProducer
     private let brokers: String
     private let tally = DeliveryTally()
@@ -24,6 +26,9 @@ final class RecordProducer {
         var properties = settings.producerProperties(clientID: "belfry-publish")
         // A role tries for as long as it takes; a command tells that it failed.
         properties["message.timeout.ms"] = "\(Self.timeoutMilliseconds)"
+        // Enough to keep the brokers busy, and no more: there may be any number of records.
+        let isSizeSet = settings.properties.contains { $0.name == Self.queueProperty }
+        if !isSizeSet { properties[Self.queueProperty] = "32768" }
         let tally = tally
         do throws(KafkaError) {
             producer = try KafkaProducer(properties: properties)
@@ -94,6 +99,9 @@ final class RecordProducer {
 
     private func produce(_ produce: () throws(KafkaError) -> Void) throws(ToolError) {
         tally.sent += 1
+        if try hasRoom(for: produce) { return }
+        // Most often the next acknowledgement makes room.
+        producer.poll(timeoutMilliseconds: 100)
         if try hasRoom(for: produce) { return }
         try WaitNotice.during("the brokers at \(brokers) to take records") { () throws(ToolError) in
             while try !hasRoom(for: produce) { producer.poll(timeoutMilliseconds: 100) }

@@ -34,76 +34,124 @@ struct RequestBatcher {
         var format = RecordFormat.protobuf
     }
 
-    private let template: Template
-    /// Token indices that wait, by shard.
-    private var waiting: [[Int]]
+    /// Most tokens that wait in all shards together, for a bundle that is spread over very many keys.
+    static let mostWaiting = 1 << 19
 
-    init(_ template: Template) {
+    private let template: Template
+    private let mostWaiting: Int
+    /// Tokens that wait, by shard.
+    private var waiting: [TokenList]
+    private var waitingCount = 0
+    /// The fields before and behind the tokens in the binary form.
+    private let head: [UInt8]
+    private let tail: [UInt8]
+
+    init(_ template: Template, mostWaiting: Int = RequestBatcher.mostWaiting) throws {
         precondition(template.spread >= 1 && template.tokensPerRecord >= 1, "checked by the caller")
         self.template = template
-        waiting = Array(repeating: [], count: Int(template.spread))
+        self.mostWaiting = mostWaiting
+        waiting = Array(repeating: TokenList(), count: Int(template.spread))
+        head = try Self.head(of: template).serializedBytes()
+        tail = try Self.tail(of: template).serializedBytes()
+    }
+
+    /// Adds a token; calls `emit` with the record that it fills, and with all if too many tokens wait.
+    mutating func add(_ token: UnsafeRawBufferPointer, _ emit: (OutgoingRecord) throws -> Void) throws {
+        let shard = Int(RecordKey.shard(of: token, spread: template.spread))
+        waiting[shard].append(token)
+        waitingCount += 1
+        if waiting[shard].count == template.tokensPerRecord { try emit(takeRecord(shard)) }
+        if waitingCount >= mostWaiting { try flush(emit) }
+    }
+
+    /// Calls `emit` with the records of all tokens that wait.
+    mutating func flush(_ emit: (OutgoingRecord) throws -> Void) throws {
+        guard waitingCount > 0 else { return }
+        for shard in waiting.indices where !waiting[shard].isEmpty { try emit(takeRecord(shard)) }
     }
 
     /// Calls `emit` with every record for `tokens`, in order.
     mutating func forEachRecord(of tokens: TokenList, _ emit: (OutgoingRecord) throws -> Void) throws {
         for index in 0..<tokens.count {
-            let shard = Int(tokens.withToken(at: index) { RecordKey.shard(of: $0, spread: template.spread) })
-            waiting[shard].append(index)
-            if waiting[shard].count == template.tokensPerRecord { try emit(takeRecord(shard, of: tokens)) }
+            try tokens.withToken(at: index) { try add($0, emit) }
         }
-        for shard in waiting.indices where !waiting[shard].isEmpty { try emit(takeRecord(shard, of: tokens)) }
+        try flush(emit)
     }
 
-    private mutating func takeRecord(_ shard: Int, of tokens: TokenList) throws -> OutgoingRecord {
-        let indices = waiting[shard]
-        waiting[shard].removeAll(keepingCapacity: true)
-        let request = request(for: indices, of: tokens)
+    private mutating func takeRecord(_ shard: Int) throws -> OutgoingRecord {
+        let count = waiting[shard].count
+        defer {
+            waiting[shard].removeAll()
+            waitingCount -= count
+        }
         let key = try RecordKey(bundleID: template.bundleID, shard: template.spread > 1 ? UInt32(shard) : nil)
-        let type: RecordContentType = template.format == .json ? .json : .protobuf
+        let isJSON = template.format == .json
         return OutgoingRecord(
             key: key.description,
-            value: type == .json ? try request.jsonUTF8Bytes() : try request.serializedBytes(),
-            headers: type == .json ? [(RecordContentType.headerName, Array(type.headerValue.utf8))] : [],
-            tokenCount: indices.count
+            value: try isJSON ? request(for: waiting[shard]).jsonUTF8Bytes() : binary(waiting[shard]),
+            headers: isJSON ? [(RecordContentType.headerName, Array(RecordContentType.json.headerValue.utf8))] : [],
+            tokenCount: count
         )
     }
 
-    private func request(for indices: [Int], of tokens: TokenList) -> PushSendRequest {
-        var request = PushSendRequest()
-        request.requestID = template.requestID
-        request.environment = template.environment
-        if let expiration = template.expiration { request.expiration = Int64(expiration) }
-        if let priority = template.priority { request.priority = priority }
-        request.coalescingKey = template.coalescingKey
-        request.pushType = template.pushType
-        request.collapseID = template.collapseID
-        request.report = template.report?.message ?? .unspecified
-        if template.isBroadcast {
-            request.channel = tokens.withToken(at: indices[0]) { String(decoding: $0, as: UTF8.self) }
+    private func binary(_ tokens: TokenList) throws -> [UInt8] {
+        guard !template.isBroadcast, let packed = tokens.packed else {
+            return try request(for: tokens).serializedBytes()
         }
-        switch template.format {
-        case .json:
-            request.payloadJson = String(decoding: template.payload, as: UTF8.self)
-            guard !template.isBroadcast else { break }
-            request.tokens = indices.map { index in
-                tokens.withToken(at: index) { bytes in .with { $0.hex = Hex.encode(bytes) } }
-            }
-        case .protobuf:
-            request.payload = Data(template.payload)
-            guard !template.isBroadcast else { break }
-            let arePackable = indices.allSatisfy { index in
-                tokens.withToken(at: index) { $0.count == SendRequestView.packedTokenBytes }
-            }
-            if arePackable {
-                var packed = Data(capacity: indices.count * SendRequestView.packedTokenBytes)
-                for index in indices { tokens.withToken(at: index) { packed.append(contentsOf: $0) } }
-                request.packedTokens = packed
-            } else {
-                request.tokens = indices.map { index in
-                    tokens.withToken(at: index) { bytes in .with { $0.raw = Data(bytes) } }
+        var value: [UInt8] = []
+        value.reserveCapacity(head.count + packed.count + tail.count + 6)
+        value += head
+        value.append(Self.packedTokensTag)
+        var length = packed.count
+        while length >= 0x80 {
+            value.append(UInt8(truncatingIfNeeded: length) | 0x80)
+            length >>= 7
+        }
+        value.append(UInt8(length))
+        value += packed
+        value += tail
+        return value
+    }
+
+    /// Of the field `packed_tokens`, 6, which has a length.
+    private static let packedTokensTag: UInt8 = 6 << 3 | 2
+
+    private func request(for tokens: TokenList) throws -> PushSendRequest {
+        var request = Self.head(of: template)
+        try request.merge(serializedBytes: tail)
+        if template.isBroadcast {
+            request.channel = tokens.withToken(at: 0) { String(decoding: $0, as: UTF8.self) }
+        } else {
+            request.tokens = (0..<tokens.count).map { index in
+                tokens.withToken(at: index) { bytes in
+                    .with { $0.value = template.format == .json ? .hex(Hex.encode(bytes)) : .raw(Data(bytes)) }
                 }
             }
         }
         return request
+    }
+
+    /// The fields with numbers below those of the tokens.
+    private static func head(of template: Template) -> PushSendRequest {
+        .with {
+            $0.requestID = template.requestID
+            $0.environment = template.environment
+            switch template.format {
+            case .json: $0.payloadJson = String(decoding: template.payload, as: UTF8.self)
+            case .protobuf: $0.payload = Data(template.payload)
+            }
+        }
+    }
+
+    /// The fields with numbers above those of the tokens.
+    private static func tail(of template: Template) -> PushSendRequest {
+        .with {
+            if let expiration = template.expiration { $0.expiration = Int64(expiration) }
+            if let priority = template.priority { $0.priority = priority }
+            $0.coalescingKey = template.coalescingKey
+            $0.pushType = template.pushType
+            $0.collapseID = template.collapseID
+            $0.report = template.report?.message ?? .unspecified
+        }
     }
 }

@@ -29,6 +29,20 @@ enum CommaSeparatedLine {
         }
     }
 
+    /// One field, without quotes; of a line that has fewer, nothing.
+    static func field(_ index: Int, of line: UnsafeRawBufferPointer) throws(RegistrationLine.Fault) -> Field {
+        guard !line.contains(quote) else {
+            let fields = try fields(of: line)
+            return index < fields.count ? fields[index] : line[line.endIndex...]
+        }
+        var rest = line[...]
+        for _ in 0..<index {
+            guard let end = rest.firstIndex(of: comma) else { return line[line.endIndex...] }
+            rest = rest[(end + 1)...]
+        }
+        return trimmed(rest[..<(rest.firstIndex(of: comma) ?? rest.endIndex)])
+    }
+
     /// - Parameters:
     ///   - text: behind the opening quotation mark.
     ///   - rest: set to what follows the field: nothing, or a comma.

@@ -40,6 +40,18 @@ struct RegistrationColumns: Equatable, Sendable {
         self.fields = fields
     }
 
+    /// The column of the tokens in a header line, whatever the others are called. Nil: the line is none.
+    ///
+    /// - Throws: a header line that names two.
+    static func tokenColumn(header line: UnsafeRawBufferPointer) throws(RegistrationLine.Fault) -> Int? {
+        // A line that cannot be split is told with the others.
+        guard let names = try? CommaSeparatedLine.fields(of: line).map({ String(decoding: $0, as: UTF8.self) })
+        else { return nil }
+        let places = names.indices.filter { letters(of: names[$0]) == Field.token.letters }
+        guard places.count < 2 else { throw .init(message: "the header names \"\(Field.token.rawValue)\" twice") }
+        return places.first
+    }
+
     /// For messages.
     var names: String { fields.map(\.rawValue).joined(separator: ", ") }
 

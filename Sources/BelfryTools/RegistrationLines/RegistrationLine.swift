@@ -54,7 +54,7 @@ struct RegistrationLine: Equatable, Sendable {
         self.token = token
     }
 
-    private static func token(
+    static func token(
         _ digits: UnsafeRawBufferPointer,
         _ lengths: ClosedRange<Int>
     ) throws(Fault) -> [UInt8] {

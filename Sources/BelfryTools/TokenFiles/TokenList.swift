@@ -1,14 +1,13 @@
 import APNsProtocol
 import BelfrySupport
+import PushSchemas
 
-/// Device tokens, packed: millions fit into memory, since all are checked before the first is published.
+/// Device tokens in memory, packed.
 struct TokenList: Equatable, Sendable {
-    /// Faulty lines that an error tells one by one.
-    static let toldFaults = 10
-
     private var bytes: [UInt8] = []
     /// End of each token in `bytes`.
     private var ends: [Int] = []
+    private var arePackable = true
 
     init() {}
 
@@ -22,32 +21,24 @@ struct TokenList: Equatable, Sendable {
     }
 
     mutating func append(_ token: [UInt8]) {
-        bytes += token
-        ends.append(bytes.count)
+        token.withUnsafeBytes { append($0) }
     }
 
-    /// Parses one hexadecimal token a line; blank lines and lines beginning with `#` are skipped.
-    ///
-    /// - Parameters:
-    ///   - name: what messages call the text, a file name for instance.
-    ///   - lengths: the lengths in bytes that the gateway takes.
-    /// - Throws: `ToolError.invalidInput` with the number of each faulty line.
-    init(lines text: String, name: String, lengths: ClosedRange<Int>) throws(ToolError) {
-        var faults: [String] = []
-        var faultCount = 0
-        for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
-            let digits = String(line).trimmed
-            if digits.isEmpty || digits.hasPrefix("#") { continue }
-            do throws(TokenFault) {
-                append(try Self.token(digits, lengths: lengths))
-            } catch {
-                faultCount += 1
-                if faultCount <= Self.toldFaults { faults.append("\(name):\(index + 1): \(error.message)") }
-            }
-        }
-        if faultCount > Self.toldFaults { faults.append("… and \(faultCount - Self.toldFaults) more") }
-        guard faults.isEmpty else { throw .invalidInput(faults) }
+    mutating func append(_ token: UnsafeRawBufferPointer) {
+        bytes.append(contentsOf: token)
+        ends.append(bytes.count)
+        if token.count != SendRequestView.packedTokenBytes { arePackable = false }
     }
+
+    /// Keeps the memory for others.
+    mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+        ends.removeAll(keepingCapacity: true)
+        arePackable = true
+    }
+
+    /// All tokens end to end; nil: some have another length than packed tokens.
+    var packed: [UInt8]? { arePackable ? bytes : nil }
 
     /// The tokens given one by one.
     init(_ texts: [String], lengths: ClosedRange<Int>) throws(ToolError) {

@@ -1,0 +1,20 @@
+import BelfrySupport
+
+/// Source of a tool's tokens.
+public enum TokenInput: Equatable, Sendable {
+    /// Hexadecimal texts, given one by one.
+    case listed([String])
+    /// A file of any size; `-` is standard input.
+    case file(String, TokenFormat)
+
+    /// All tokens in memory.
+    func tokens(lengths: ClosedRange<Int>) throws(ToolError) -> TokenList {
+        let tokens =
+            switch self {
+            case .listed(let texts): try TokenList(texts, lengths: lengths)
+            case .file(let path, let format): try TokenFile(path: path, format, lengths: lengths).list()
+            }
+        guard !tokens.isEmpty else { throw .invalidInput(["no token was given"]) }
+        return tokens
+    }
+}
