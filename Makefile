@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help deps program build test demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation bench-http2 \
-    chaos simulate fuzz lint schema-check generate clean
+    chaos simulate fuzz lint schema-check deploy-check generate clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
 JOBS ?= 2
@@ -122,6 +122,9 @@ lint: deps ## check format, scripts, YAML, Dockerfile, compose file and house ru
 
 schema-check: deps ## check messages, compatibility, AsyncAPI document and examples of Schemas
 	@.ci/schema-check
+
+deploy-check: deps ## check alert rules, their cases and runbook, and the YAML of Deploy
+	@.ci/deploy-check
 
 generate: ## generate the Protobuf code in Sources from Schemas (needs protoc)
 	@Schemas/generate.sh
