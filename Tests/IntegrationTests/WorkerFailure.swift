@@ -1,6 +1,6 @@
 import Glibc
-import KafkaTestSupport
 import LocalPipeline
+import PushSchemas
 import Testing
 import Workbench
 

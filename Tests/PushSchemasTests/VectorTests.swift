@@ -1,5 +1,4 @@
 import Foundation
-import KafkaTestSupport
 import PushSchemas
 import SwiftProtobuf
 import Testing

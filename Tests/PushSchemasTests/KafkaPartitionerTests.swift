@@ -1,7 +1,5 @@
-import KafkaTestSupport
+import PushSchemas
 import Testing
-
-@testable import KafkaClient
 
 @Suite("Partitioner")
 struct KafkaPartitionerTests {
@@ -29,26 +27,5 @@ struct KafkaPartitionerTests {
     @Test("An empty key has a partition too")
     func empty() {
         #expect((0..<7).contains(KafkaPartitioner.murmur2Partition(key: "", count: 7)))
-    }
-
-    @Test("A producer puts every key where the partitioner says", arguments: BrokerKind.allCases)
-    func agreement(kind: BrokerKind) throws {
-        let broker = try TestBroker(kind, partitions: 7)
-        defer { broker.close() }
-        let producer = try broker.producer()
-        defer { producer.close() }
-        let keys = (0..<500).map { "com.example.app\($0)#\($0 % 13)" }
-        var partitions: [UInt64: Int32] = [:]
-        producer.onDelivery = { opaque, error, partition, _ in
-            #expect(error == nil)
-            partitions[opaque] = partition
-        }
-        for (index, key) in keys.enumerated() {
-            try producer.produce(topic: broker.topic, key: Array(key.utf8), value: nil, opaque: UInt64(index))
-        }
-        try producer.flush(timeoutMilliseconds: 30_000)
-        for (index, key) in keys.enumerated() {
-            #expect(partitions[UInt64(index)] == KafkaPartitioner.murmur2Partition(key: key, count: 7))
-        }
     }
 }

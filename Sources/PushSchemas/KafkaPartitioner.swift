@@ -1,4 +1,4 @@
-/// Kafka's default partitioner for messages with a key, as in the Java client.
+/// Kafka's default partitioner for messages with a key, as in the Java client: all publishers must use it.
 public enum KafkaPartitioner {
     private static let multiplier: UInt32 = 0x5bd1_e995
     private static let rotation: UInt32 = 24
