@@ -124,6 +124,28 @@ struct PublishCommand: AsyncParsableCommand {
     @Option(help: "How records are written: protobuf or json.")
     var format = RecordFormat.protobuf
 
+    @Option(help: ArgumentHelp("Most tokens a second; none: as fast as the brokers take them.", valueName: "n"))
+    var rate: Int?
+
+    @Flag(help: "Check everything and tell what would be published, but publish nothing.")
+    var dryRun = false
+
+    @Flag(
+        help: """
+            Wait for the outcomes of all tokens and print their numbers; the exit code is 1 if one failed. Asks for \
+            --report summary, unless it is all.
+            """
+    )
+    var wait = false
+
+    @Option(
+        help: ArgumentHelp(
+            "A file that remembers what of --token-file is acknowledged: the same command goes on.",
+            valueName: "file"
+        )
+    )
+    var checkpoint: String?
+
     @OptionGroup var kafka: KafkaOptions
     @OptionGroup var output: OutputOptions
 
@@ -148,6 +170,16 @@ struct PublishCommand: AsyncParsableCommand {
         if (payload == nil) == (payloadFile == nil) {
             throw ValidationError("one of --payload and --payload-file must be given")
         }
+        if let rate, rate < 1 { throw ValidationError("--rate must be at least 1") }
+        if wait, report == .failures {
+            throw ValidationError("--wait needs every outcome: --report must be summary or all")
+        }
+        if checkpoint != nil, tokens.tokenFile ?? "-" == "-" {
+            throw ValidationError("--checkpoint needs --token-file, and a file that can be read again")
+        }
+        if dryRun, wait || checkpoint != nil {
+            throw ValidationError("--dry-run publishes nothing: --wait and --checkpoint cannot be given with it")
+        }
     }
 
     func run() async throws {
@@ -169,9 +201,73 @@ struct PublishCommand: AsyncParsableCommand {
         order.channel = channel
         order.tokensPerRecord = tokensPerRecord
         order.format = format
-        order.report = report
-        let report = try Publisher.publish(order, through: configuration.kafka)
-        output.print(json: report.json, text: report.text)
+        order.report = report ?? (wait ? .summary : nil)
+        var publication = Publication(order)
+        publication.rate = rate
+        publication.checkpoint = checkpoint
+        publication.awaitsOutcomes = wait
+        publication.typed = "\(requestID ?? "") \(expiration ?? 0) \(ttl?.duration ?? .zero)"
+        if dryRun { return try foretell(publication, through: configuration.kafka) }
+        if checkpoint != nil, configuration.worker.dedupeWindow == .zero { Diagnostics.tell(Self.withoutDedupe) }
+        let completion = try publish(publication, through: configuration.kafka)
+        output.print(json: completion.report.json, text: completion.report.text)
+        if let wait = completion.wait { try awaitOutcomes(wait) }
+    }
+
+    private static let withoutDedupe = """
+        worker.dedupe-window is off, or not in the configuration that was given: if this is interrupted, some tokens may \
+        be sent to twice
+        """
+
+    private static let resumption = "the same command goes on where this one stopped"
+
+    private func publish(
+        _ publication: Publication,
+        through settings: KafkaSettings
+    ) throws -> Publication.Completion {
+        let progress = ProgressLine()
+        var publication = publication
+        publication.onCheck = { progress.show(Self.checkText($0, of: $1)) }
+        publication.onProgress = { progress.show($0.text) }
+        let interruption = checkpoint == nil ? nil : Interruption(says: "interrupted: \(Self.resumption)")
+        let result = Result { try publication.run(through: settings) }
+        interruption?.end()
+        progress.end()
+        if checkpoint != nil, case .failure(ToolError.notDelivered) = result { Diagnostics.tell(Self.resumption) }
+        return try result.get()
+    }
+
+    private static func checkText(_ bytes: Int64, of size: Int64?) -> String {
+        guard let size, size > 0 else { return "\(bytes >> 20) MiB of tokens checked" }
+        return "\(ProgressLine.bar(Double(bytes) / Double(size))) of the tokens checked"
+    }
+
+    private func awaitOutcomes(_ wait: OutcomeWait) throws {
+        defer { wait.close() }
+        let progress = ProgressLine()
+        let stop = StopRequest()
+        let result = wait.wait(
+            isStopped: { stop.isMade },
+            onProgress: { done, total in
+                let share = Double(done) / Double(total)
+                progress.show("\(ProgressLine.bar(share)) \(done) of \(counted(total, "outcome"))")
+            }
+        )
+        stop.end()
+        progress.end()
+        StandardStream.output.write(result.lines(asJSON: output.json))
+        if result.missing > 0 { Diagnostics.tell("interrupted: \(counted(result.missing, "token")) without outcome") }
+        if result.missing > 0 || result.failed > 0 { throw ExitCode(ExitStatus.failed.rawValue) }
+    }
+
+    private func foretell(_ publication: Publication, through settings: KafkaSettings) throws {
+        let progress = ProgressLine()
+        var publication = publication
+        publication.onCheck = { progress.show(Self.checkText($0, of: $1)) }
+        let forecast = try publication.forecast(through: settings)
+        progress.end()
+        output.print(json: forecast.json, text: forecast.text)
+        guard forecast.faults.isEmpty else { throw ToolError.invalidInput(forecast.faults) }
     }
 
     private func expirationOfTTL() throws -> UInt32? {

@@ -15,7 +15,7 @@ struct TokenInputTests {
         let empty = ToolError.invalidInput(["no token was given"])
         #expect(throws: empty) { try TokenInput.listed([]).tokens(lengths: 32...32) }
         #expect(throws: empty) { try TokenInput.file("/dev/null", .lines).tokens(lengths: 32...32) }
-        #expect(throws: empty) { try CheckedTokens(.file("/dev/null", .packed), lengths: 32...32) }
+        #expect(throws: empty) { try CheckedTokens(.file("/dev/null", .packed), lengths: 32...32).requireGood() }
     }
 
     @Test("A token given by itself is named in the message")

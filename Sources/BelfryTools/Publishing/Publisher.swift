@@ -11,6 +11,8 @@ public struct PublishReport: Equatable, Sendable {
     public let requestID: String?
     /// The one token stands for a channel.
     public var isBroadcast = false
+    /// Of the tokens, those that earlier runs published; the records are without theirs.
+    public var earlierTokens = 0
 
     /// One JSON object on one line, without its end.
     public var json: String {
@@ -19,14 +21,16 @@ public struct PublishReport: Equatable, Sendable {
         line.append("records", records)
         line.append("tokens", tokens)
         if let requestID { line.append("request_id", requestID) }
+        if earlierTokens > 0 { line.append("earlier_tokens", earlierTokens) }
         return line.text
     }
 
     /// A sentence.
     public var text: String {
         let id = requestID.map { ", request id \($0)" } ?? ""
-        let content = isBroadcast ? "a broadcast" : counted(tokens, "token")
-        return "published \(content) in \(counted(records, "record")) to \(topic)\(id)"
+        let content = isBroadcast ? "a broadcast" : counted(tokens - earlierTokens, "token")
+        let earlier = earlierTokens > 0 ? " behind \(counted(earlierTokens, "token")) of an earlier run" : ""
+        return "published \(content) in \(counted(records, "record")) to \(topic)\(id)\(earlier)"
     }
 }
 
@@ -34,29 +38,13 @@ public struct PublishReport: Equatable, Sendable {
 ///
 /// Blocks the calling thread.
 public enum Publisher {
-    /// Publishes to push.requests.
+    /// Publishes to push.requests at once, and waits for nothing but the acknowledgements.
     public static func publish(
         _ order: PublishOrder,
         through settings: KafkaSettings,
         names: TopicNames = TopicNames()
     ) throws -> PublishReport {
-        let (template, tokens) = try order.checked { lengths throws(ToolError) in
-            try CheckedTokens(order.tokens, lengths: lengths)
-        } broadcast: {
-            .list($0)
-        }
-        var batcher = try RequestBatcher(template)
-        let records = try deliver(to: names.requests, through: settings) { send in
-            try tokens.forEachToken { try batcher.add($0, send) }
-            try batcher.flush(send)
-        }
-        return PublishReport(
-            topic: names.requests,
-            records: records,
-            tokens: tokens.count,
-            requestID: order.requestID,
-            isBroadcast: order.channel != nil
-        )
+        try Publication(order, names: names).run(through: settings).report
     }
 
     /// Publishes to push.registrations.

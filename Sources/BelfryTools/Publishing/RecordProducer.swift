@@ -35,12 +35,12 @@ final class RecordProducer {
         } catch {
             throw ToolError(error)
         }
-        producer.onDelivery = { number, error, _, _ in tally.count(number, error) }
+        producer.onDelivery = { tally.count($0, $1, $2, $3) }
         producer.onLog = { KafkaWords.tell($0, tell: tell) }
     }
 
-    /// Called with the number of each record that Kafka has acknowledged.
-    var onAcknowledged: ((UInt64) -> Void)? {
+    /// Called with the number of each record that Kafka has acknowledged, and its place; −1: nobody knows that.
+    var onAcknowledged: ((_ number: UInt64, _ partition: Int32, _ offset: Int64) -> Void)? {
         get { tally.onAcknowledged }
         set { tally.onAcknowledged = newValue }
     }
@@ -48,6 +48,15 @@ final class RecordProducer {
     /// The first record that Kafka did not take, and why; nil: none so far.
     var failure: ToolError? {
         tally.reason.map { .notDelivered(failed: tally.failed, of: tally.sent, reason: $0) }
+    }
+
+    /// Takes acknowledgements for a while; at least those that are there.
+    func poll(for time: Duration) {
+        let end = ContinuousClock.now + time
+        repeat {
+            let left = ContinuousClock.now.duration(to: end) / .milliseconds(1)
+            producer.poll(timeoutMilliseconds: Int32(min(1000, max(0, left.rounded(.up)))))
+        } while ContinuousClock.now < end
     }
 
     /// Hands one record over; waits while the producer's queue is full.
@@ -159,12 +168,12 @@ final class RecordProducer {
         private(set) var acknowledged = 0
         private(set) var failed = 0
         private(set) var reason: String?
-        var onAcknowledged: ((UInt64) -> Void)?
+        var onAcknowledged: ((_ number: UInt64, _ partition: Int32, _ offset: Int64) -> Void)?
 
-        func count(_ number: UInt64, _ error: KafkaError?) {
+        func count(_ number: UInt64, _ error: KafkaError?, _ partition: Int32, _ offset: Int64) {
             guard let error else {
                 acknowledged += 1
-                onAcknowledged?(number)
+                onAcknowledged?(number, partition, offset)
                 return
             }
             failed += 1

@@ -143,7 +143,7 @@ public struct RegistrationFile {
     ) throws -> RegistrationCheckpoint {
         let batcher = RegistrationBatcher(template)
         let ledger = Ledger()
-        producer.onAcknowledged = { ledger.places.acknowledged($0) }
+        producer.onAcknowledged = { number, _, _ in ledger.places.acknowledged(number) }
         var place = begin
         var told = 0
         while true {

@@ -1,12 +1,12 @@
 import BelfrySupport
 
-/// Tokens that were checked, and are gone through once more when they are published.
+/// Tokens that were read once, and are gone through again when they are published.
 enum CheckedTokens {
     case list(TokenList)
     case file(TokenFile)
 
     /// - Parameter progress: see ``TokenFile/check(_:)``.
-    /// - Throws: `ToolError.invalidInput` for what is no token, and if there is none.
+    /// - Throws: `ToolError.invalidInput` for what cannot be read. Of a file, what is no token is among the faults.
     init(
         _ input: TokenInput,
         lengths: ClosedRange<Int>,
@@ -18,9 +18,22 @@ enum CheckedTokens {
         }
         let file = try TokenFile(path: path, format, lengths: lengths)
         try file.check(progress)
-        guard file.faults.isEmpty else { throw .invalidInput(file.faults.lines) }
-        guard file.place.tokens > 0 else { throw .invalidInput(["no token was given"]) }
         self = .file(file)
+    }
+
+    /// The mistakes in them, for people.
+    var faults: [String] {
+        switch self {
+        case .list: []
+        case .file(let file) where file.faults.isEmpty && file.place.tokens == 0: TokenInput.nothing
+        case .file(let file): file.faults.lines
+        }
+    }
+
+    /// Throws `ToolError.invalidInput` for what is no token, and if there is none.
+    func requireGood() throws(ToolError) {
+        let faults = faults
+        guard faults.isEmpty else { throw .invalidInput(faults) }
     }
 
     var count: Int {

@@ -7,6 +7,9 @@ public enum TokenInput: Equatable, Sendable {
     /// A file of any size; `-` is standard input.
     case file(String, TokenFormat)
 
+    /// The fault of having none.
+    static let nothing = ["no token was given"]
+
     /// All tokens in memory.
     func tokens(lengths: ClosedRange<Int>) throws(ToolError) -> TokenList {
         let tokens =
@@ -14,7 +17,7 @@ public enum TokenInput: Equatable, Sendable {
             case .listed(let texts): try TokenList(texts, lengths: lengths)
             case .file(let path, let format): try TokenFile(path: path, format, lengths: lengths).list()
             }
-        guard !tokens.isEmpty else { throw .invalidInput(["no token was given"]) }
+        guard !tokens.isEmpty else { throw .invalidInput(Self.nothing) }
         return tokens
     }
 }

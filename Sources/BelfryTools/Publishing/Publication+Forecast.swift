@@ -1,0 +1,48 @@
+import BelfrySupport
+import KafkaClient
+import PushTopics
+
+extension Publication {
+    /// Checks everything as ``run(through:)`` does and counts what it would publish.
+    ///
+    /// - Throws: what is no mistake in the order, such as a file that cannot be kept.
+    public func forecast(through settings: KafkaSettings) throws -> PublishForecast {
+        var forecast = PublishForecast(topic: topic, partitions: partitionCount(settings))
+        var found: CheckedTokens?
+        do {
+            let checked = try order.checked { lengths throws(ToolError) in
+                let tokens = try CheckedTokens(order.tokens, lengths: lengths, onCheck)
+                found = tokens
+                return tokens
+            } broadcast: {
+                .list($0)
+            }
+            var template = checked.template
+            if let rate { template.tokensPerRecord = min(template.tokensPerRecord, rate) }
+            var batcher = try RequestBatcher(template)
+            try checked.tokens.forEachToken { try batcher.add($0) { forecast.add($0) } }
+            try batcher.flush { forecast.add($0) }
+        } catch ToolError.invalidInput(let lines) {
+            forecast.faults = lines
+        }
+        if let found { forecast.faults += found.faults }
+        return forecast
+    }
+
+    private func partitionCount(_ settings: KafkaSettings) -> Result<Int, ToolError> {
+        Result { () throws(ToolError) in
+            do throws(KafkaError) {
+                let admin = try KafkaAdmin(forCommand: settings, clientID: "belfry-publish") { _ in }
+                defer { admin.close() }
+                return try WaitNotice.during("the brokers at \(settings.brokers)") { () throws(KafkaError) in
+                    try admin.partitionCount(of: topic, timeoutMilliseconds: Self.patienceMilliseconds)
+                }
+            } catch {
+                throw ToolError(error)
+            }
+        }
+    }
+
+    /// A dry run is of use without brokers, too.
+    private static let patienceMilliseconds: Int32 = 5_000
+}

@@ -1,0 +1,72 @@
+import BelfrySupport
+import Foundation
+import PushSchemas
+
+/// Progress of a publication: all tokens of the file before a place are acknowledged.
+struct PublishCheckpoint: Codable, Equatable, Sendable {
+    /// Identity of the begun work.
+    struct Source: Codable, Equatable, Sendable {
+        var file: TokenFile.Identity
+        /// The order and the brokers, as text.
+        var order: String
+    }
+
+    var source: Source
+    /// One request goes on: its id and its expiration are those of the first run.
+    var requestID: String
+    /// UNIX seconds.
+    var expiration: UInt32?
+    var place = TokenPlace()
+
+    /// The text of an order, by which it is known again.
+    ///
+    /// - Parameter fixed: how id and expiration were given, as far as they are the same each time.
+    static func text(
+        of template: RequestBatcher.Template,
+        _ format: TokenFormat,
+        fixed: String,
+        brokers: String
+    ) -> String {
+        var template = template
+        let payload = String(decoding: template.payload, as: UTF8.self)
+        (template.payload, template.requestID, template.expiration) = ([], "", nil)
+        let hosts = brokers.split(separator: ",").map { String($0.filter { $0 != " " }) }
+        return "\(template) \(payload) \(format) \(fixed) \(hosts.sorted())"
+    }
+
+    /// Nil: there is none yet.
+    ///
+    /// - Throws: the file is of other work, or none of ours: neither is overwritten.
+    static func read(_ path: String, of source: Source) throws(ToolError) -> PublishCheckpoint? {
+        guard let data = FileManager.default.contents(atPath: path) else { return nil }
+        guard let found = try? JSONDecoder().decode(PublishCheckpoint.self, from: data),
+            (0...found.source.file.size).contains(found.place.offset)
+        else { throw .refused("\(path): is no checkpoint of publish; name another file") }
+        guard found.source.file == source.file else {
+            throw .refused(
+                "\(path): is the checkpoint of another file of tokens, or this one has changed since; name another "
+                    + "checkpoint, or remove this one"
+            )
+        }
+        guard found.source.order == source.order else {
+            throw .refused(
+                "\(path): is the checkpoint of a publication with another payload, other options or brokers, which was "
+                    + "interrupted; finish that one, name another file, or remove this one"
+            )
+        }
+        return found
+    }
+
+    /// Takes the place of the one there, in one step.
+    func write(_ path: String) throws(ToolError) {
+        do {
+            try JSONEncoder().encode(self).write(to: URL(fileURLWithPath: path), options: .atomic)
+        } catch {
+            throw .notFound("\(path): cannot be written: \(error.localizedDescription)")
+        }
+    }
+
+    static func remove(_ path: String) {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+}

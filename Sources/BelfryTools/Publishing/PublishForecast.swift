@@ -1,0 +1,66 @@
+import BelfrySupport
+import PushSchemas
+
+/// The result of a dry run: all that would be published, and the mistakes.
+public struct PublishForecast: Equatable, Sendable {
+    /// The Kafka topic.
+    public let topic: String
+    public internal(set) var tokens = 0
+    public internal(set) var records = 0
+    /// Of keys and values.
+    public internal(set) var bytes = 0
+    /// Tokens by partition.
+    public internal(set) var partitions: [Int] = []
+    /// The reason that nobody knows the partitions; nil: they are known.
+    public internal(set) var partitionsUnknown: String?
+    /// For people, one line for each; of the lines of a file the first.
+    public internal(set) var faults: [String] = []
+
+    init(topic: String, partitions: Result<Int, ToolError>) {
+        self.topic = topic
+        switch partitions {
+        case .success(let count): self.partitions = Array(repeating: 0, count: count)
+        case .failure(let error): partitionsUnknown = "\(error)"
+        }
+    }
+
+    mutating func add(_ record: OutgoingRecord) {
+        records += 1
+        tokens += record.tokenCount
+        bytes += record.key.utf8.count + record.value.count
+        guard !partitions.isEmpty else { return }
+        let partition = KafkaPartitioner.murmur2Partition(key: record.key, count: Int32(partitions.count))
+        partitions[Int(partition)] += record.tokenCount
+    }
+
+    /// One JSON object on one line, without its end.
+    public var json: String {
+        var line = JSONLine()
+        line.append("topic", topic)
+        line.append("tokens", tokens)
+        line.append("records", records)
+        line.append("bytes", bytes)
+        if let partitionsUnknown {
+            line.append("partitions_unknown", partitionsUnknown)
+        } else {
+            var shares = JSONLine()
+            for (partition, tokens) in partitions.enumerated() where tokens > 0 {
+                shares.append("\(partition)", tokens)
+            }
+            line.append("tokens_by_partition", shares)
+        }
+        line.append("faults", faults)
+        return line.text
+    }
+
+    /// Sentences; the faults are not among them.
+    public var text: String {
+        let size = "\(counted(records, "record")), \(counted(bytes, "byte"))"
+        var lines = ["dry run: \(counted(tokens, "token")) in \(size), for \(topic); nothing was published"]
+        if let partitionsUnknown { lines.append("partitions: not known: \(partitionsUnknown)") }
+        for (partition, tokens) in partitions.enumerated() where tokens > 0 {
+            lines.append("partition \(partition): \(counted(tokens, "token"))")
+        }
+        return lines.joined(separator: "\n")
+    }
+}
