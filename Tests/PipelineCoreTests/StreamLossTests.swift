@@ -192,6 +192,38 @@ import Testing
         #expect(probe.send() == [2, 3, 4])
     }
 
+    @Test("A topic whose suspects have ended a connection has connections of its own for ten minutes")
+    func convicted() {
+        let probe = StreamProbe(loneCloses: 3)
+        probe.publish()
+        for _ in 1...2 {
+            probe.send()
+            probe.lose(others: 5)
+        }
+        for expected in [StreamVerdict.Result.resent, .resent, .poison] {
+            probe.send()
+            #expect(probe.lose().map(\.result) == [expected])
+        }
+        #expect(probe.isDrained && probe.needsOwnConnections)
+        probe.pass(.seconds(599))
+        #expect(probe.needsOwnConnections)
+        probe.pass(.seconds(1))
+        #expect(!probe.needsOwnConnections)
+    }
+
+    @Test("A topic whose suspects were all answered shares connections again")
+    func acquitted() {
+        let probe = StreamProbe()
+        probe.publish(2)
+        for _ in 1...3 {
+            probe.send(2)
+            probe.lose(others: 5)
+        }
+        #expect(probe.needsOwnConnections)
+        while let ordinal = probe.send().first { probe.answer(ordinal) }
+        #expect(probe.isDrained && !probe.needsOwnConnections)
+    }
+
     @Test("Suspects wait for what is in flight elsewhere")
     func waitForOthers() {
         let probe = StreamProbe()

@@ -207,6 +207,7 @@ import Testing
                 == StreamLoss(
                     connection: number,
                     openedAt: opened,
+                    endedAt: probe.now,
                     isSilent: true,
                     isUnread: false,
                     inFlight: 2

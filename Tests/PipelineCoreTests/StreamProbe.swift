@@ -62,7 +62,7 @@ final class StreamProbe {
     var capacity: Int { queue.capacity }
     var settledEnd: UInt64 { queue.settledEnd }
     var wakesAt: MonotonicTime? { queue.wakesAt }
-    var needsOwnConnections: Bool { queue.needsOwnConnections }
+    var needsOwnConnections: Bool { queue.needsOwnConnections(now: now) }
     var barrier: UInt64 { queue.barrier }
     var isResting: Bool { queue.isResting }
     var admission: Admission { queue.admission }
@@ -174,6 +174,7 @@ final class StreamProbe {
         let loss = StreamLoss(
             connection: connection,
             openedAt: MonotonicTime(nanoseconds: 0),
+            endedAt: now,
             isSilent: isSilent,
             isUnread: isUnread,
             inFlight: mine.count + others

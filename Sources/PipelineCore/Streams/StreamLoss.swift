@@ -3,6 +3,7 @@ public struct StreamLoss: Equatable, Sendable {
     /// The connection's number.
     public var connection: UInt32
     public var openedAt: MonotonicTime
+    public var endedAt: MonotonicTime
     /// The peer ended it without saying why, so one of the requests may be the reason.
     public var isSilent: Bool
     /// The peer refused our certificate, or speaks another protocol: it has read none of the requests.
@@ -10,9 +11,17 @@ public struct StreamLoss: Equatable, Sendable {
     /// Requests that were in flight, of all queues.
     public var inFlight: Int
 
-    public init(connection: UInt32, openedAt: MonotonicTime, isSilent: Bool, isUnread: Bool, inFlight: Int) {
+    public init(
+        connection: UInt32,
+        openedAt: MonotonicTime,
+        endedAt: MonotonicTime,
+        isSilent: Bool,
+        isUnread: Bool,
+        inFlight: Int
+    ) {
         self.connection = connection
         self.openedAt = openedAt
+        self.endedAt = endedAt
         self.isSilent = isSilent
         self.isUnread = isUnread
         self.inFlight = inFlight

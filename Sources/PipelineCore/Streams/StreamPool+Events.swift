@@ -130,6 +130,7 @@ extension StreamPool {
         return StreamLoss(
             connection: number,
             openedAt: connection.openedAt,
+            endedAt: now,
             isSilent: end == .failed && connection.phase != .connecting && !connection.isDismissed,
             isUnread: end == .certificateRefused || end == .foreignProtocol,
             inFlight: connection.openStreams

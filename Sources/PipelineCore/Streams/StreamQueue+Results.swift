@@ -92,7 +92,11 @@ extension StreamQueue {
         guard inFlightCount > 0 else { return [] }
         let slots = slotsInFlight(on: loss.connection)
         for slot in slots { land(slot) }
-        if loss.isSilent, limits.unknownFate == .resend { suspect(slots) }
+        if loss.isSilent, limits.unknownFate == .resend {
+            let wereAlone = !slots.isEmpty && slots.count == loss.inFlight
+            if wereAlone, slots.allSatisfy({ slab.entries[$0].isSuspected }) { suspicion.convict(now: loss.endedAt) }
+            suspect(slots)
+        }
         return slots.map { slot in
             if limits.unknownFate == .resend, loss.isSilent, loss.inFlight == 1, countLoneClose(slot) {
                 return settle(slot, .poison)

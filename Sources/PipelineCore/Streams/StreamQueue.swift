@@ -76,9 +76,11 @@ public struct StreamQueue: ~Copyable {
     /// not stand still then.
     public var isResting: Bool { inFlightCount == 0 && waiting.isEmpty && again.isEmpty && suspects.isEmpty }
 
-    /// The topic is to have connections of its own: many of its requests are rejected, or end connections; or the
-    /// service refuses the topic, so that each probe needs a new connection.
-    public var needsOwnConnections: Bool { rejections.isHigh || isolates || isTopicRefused }
+    /// The topic is to have connections of its own: many of its requests are rejected, or some end connections, or did
+    /// so lately; or the service refuses the topic, so that each probe needs a new connection.
+    public func needsOwnConnections(now: MonotonicTime) -> Bool {
+        rejections.isHigh || isolates || isTopicRefused || now < suspicion.convictedUntil
+    }
 
     /// Slots there are: the memory of the queue.
     var capacity: Int { slab.capacity }

@@ -3,10 +3,19 @@
 /// A notification that ends every connection is in flight among many others each time. Those that were in flight at
 /// several such ends in a row are suspects: they go apart from all others, in groups, and a group that ends its
 /// connection is halved. So the culprit gets alone; an answer acquits any other, and makes the groups grow. [ours]
+///
+/// Topics of a team share connections, and a topic with one culprit mostly has more: each would end the connection of
+/// all others twice before it is a suspect. So a topic whose suspects have ended a connection on which nothing else was
+/// has connections of its own for a while.
 struct StreamSuspicion {
     /// Silent ends in a row that make a suspect.
     static let closes: UInt8 = 2
 
+    /// The time for which a topic stays apart after its suspects have ended a connection.
+    static let quarantine = Duration.seconds(600)
+
+    /// The topic stays apart until then.
+    private(set) var convictedUntil = MonotonicTime(nanoseconds: 0)
     /// Suspects with connections.
     var inFlight = 0
     /// Most suspects in flight together.
@@ -15,6 +24,11 @@ struct StreamSuspicion {
     /// A connection ended silently with so many suspects in flight, 1 or more.
     mutating func ended(suspects: Int) {
         groupSize = max(1, suspects / 2)
+    }
+
+    /// Suspects have ended a connection on which nothing else was.
+    mutating func convict(now: MonotonicTime) {
+        convictedUntil = now + Self.quarantine
     }
 
     /// A suspect was answered.

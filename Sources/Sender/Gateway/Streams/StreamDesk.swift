@@ -108,7 +108,7 @@ final class StreamDesk {
         }
         var identity = StreamParty.Identity(environment: topic.environment, credential: credential, bundleID: nil)
         // A certificate is one topic's already.
-        if case .key = credential, lane.queue.needsOwnConnections { identity.bundleID = topic.bundleID }
+        if case .key = credential, lane.queue.needsOwnConnections(now: now) { identity.bundleID = topic.bundleID }
         guard lane.party?.identity != identity else { return }
         let party = byIdentity[identity] ?? makeParty(identity)
         lane.party?.leave(lane)

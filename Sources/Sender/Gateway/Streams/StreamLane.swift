@@ -248,7 +248,10 @@ final class StreamLane: TopicTransport {
 
     /// A connection has ended.
     func lost(_ loss: StreamLoss) {
-        for verdict in queue.lost(loss) { settle(verdict, nil) }
+        let verdicts = queue.lost(loss)
+        for verdict in verdicts { settle(verdict, nil) }
+        // Suspects are not to go over connections of others, not even until the next tick.
+        if !verdicts.isEmpty { desk.assign(self) }
         listIfWaiting()
     }
 
