@@ -1,7 +1,10 @@
 /// The pace of a command that may do only so much a second. Pure.
 ///
-/// Time that passed unused is not made up for: after a wait it does not hurry.
+/// Time that passed unused is not made up for, but for a moment: after a wait it does not hurry.
 struct Pace {
+    /// Timers are late by a millisecond; without making up for that a high rate would never be reached.
+    static let slack = Duration.milliseconds(10)
+
     private let perSecond: Int
     /// The moment from which on more may be done; nil: nothing was done yet.
     private var free: ContinuousClock.Instant?
@@ -14,9 +17,9 @@ struct Pace {
 
     /// Takes up so much, and returns the time to wait before it is done.
     mutating func delay(of count: Int, now: ContinuousClock.Instant) -> Duration {
-        let start = max(now, free ?? now)
+        let start = max(now - Self.slack, free ?? now)
         free = start + .seconds(1) * count / perSecond
-        return now.duration(to: start)
+        return max(.zero, now.duration(to: start))
     }
 }
 
