@@ -228,7 +228,7 @@ let package = Package(
         .testTarget(name: "PipelineCoreTests", dependencies: ["APNsProtocol", "PipelineCore", "TestSupport"]),
         .testTarget(
             name: "PushSchemasTests",
-            dependencies: ["KafkaTestSupport", "PushSchemas", "TestSupport", protobuf]
+            dependencies: ["PushSchemas", "TestSupport", protobuf]
         ),
         .testTarget(
             name: "PayloadRenderingTests",

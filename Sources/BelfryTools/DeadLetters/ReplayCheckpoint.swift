@@ -2,7 +2,7 @@ import BelfrySupport
 import Foundation
 
 /// Progress of a replay: in each partition everything below an offset is acknowledged, or was not meant.
-struct ReplayCheckpoint: Codable, Equatable {
+struct ReplayCheckpoint: Checkpoint, Equatable {
     /// The order, as text: letters that were meant, and brokers. Another order has no part in it.
     var order: String
     /// UNIX milliseconds of the earliest letter that is meant; nil: any. A time that is typed as "6h" is another one
@@ -13,9 +13,8 @@ struct ReplayCheckpoint: Codable, Equatable {
 
     /// The text of an order, by which it is known again.
     static func order(_ filter: DeadLetterFilter, brokers: String) -> String {
-        let hosts = brokers.split(separator: ",").map { String($0.filter { $0 != " " }) }
         let since = filter.sinceText ?? filter.since.map(String.init) ?? ""
-        return "\(hosts.sorted()) \(filter.reasons.sorted()) \(filter.bundleIDs.sorted()) \(since)"
+        return "\(hosts(brokers)) \(filter.reasons.sorted()) \(filter.bundleIDs.sorted()) \(since)"
     }
 
     /// Nil: there is none yet.
@@ -33,18 +32,5 @@ struct ReplayCheckpoint: Codable, Equatable {
             )
         }
         return found
-    }
-
-    /// Takes the place of the one there, in one step.
-    func write(_ path: String) throws(ToolError) {
-        do {
-            try JSONEncoder().encode(self).write(to: URL(fileURLWithPath: path), options: .atomic)
-        } catch {
-            throw .notFound("\(path): cannot be written: \(error.localizedDescription)")
-        }
-    }
-
-    static func remove(_ path: String) {
-        try? FileManager.default.removeItem(atPath: path)
     }
 }

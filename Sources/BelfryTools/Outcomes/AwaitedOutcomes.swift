@@ -68,7 +68,7 @@ struct AwaitedOutcomes {
         let outcome = Self.isOfWholeRecord(outcome) ? Self.summary(outcome.kind, tokens: tokens) : outcome
         if outcome.kind == .summary {
             counts.count(outcome)
-            for part in outcome.counts where Self.isFailure(part.kind) { failed += Int(part.tokens) }
+            for part in outcome.counts where part.kind.isFailure { failed += Int(part.tokens) }
             missing -= min(missing, tokens - Self.bits(seen))
             return .done
         }
@@ -79,7 +79,7 @@ struct AwaitedOutcomes {
         guard seen[word] & bit == 0 else { return .open(tokens: tokens, seen: seen) }
         seen[word] |= bit
         counts.count(outcome)
-        if Self.isFailure(outcome.kind) { failed += 1 }
+        if outcome.kind.isFailure { failed += 1 }
         missing -= 1
         return Self.bits(seen) == tokens ? .done : .open(tokens: tokens, seen: seen)
     }
@@ -102,7 +102,4 @@ struct AwaitedOutcomes {
     }
 
     private static func tokens(of summary: PushOutcome) -> Int { summary.counts.reduce(0) { $0 + Int($1.tokens) } }
-
-    /// A kind of a later version counts as a failure: nobody knows.
-    private static func isFailure(_ kind: PushOutcomeKind) -> Bool { OutcomeKind(kind)?.isFailure ?? true }
 }

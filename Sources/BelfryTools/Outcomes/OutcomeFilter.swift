@@ -23,8 +23,7 @@ public struct OutcomeFilter: Sendable {
         bundleIDs.isEmpty && tokens.isEmpty && requestIDs.isEmpty && kinds.isEmpty && !onlyFailures && since == nil
     }
 
-    /// The outcome is one of those, or a summary with some of them. A kind of a later version counts as a failure:
-    /// nobody knows.
+    /// The outcome is one of those, or a summary with some of them.
     func admits(_ outcome: PushOutcome) -> Bool {
         (bundleIDs.isEmpty || bundleIDs.contains(outcome.bundleID))
             && (tokens.isEmpty || tokens.contains([UInt8](outcome.token)))
@@ -36,7 +35,11 @@ public struct OutcomeFilter: Sendable {
 
     /// The kind is one of those.
     func admits(_ message: PushOutcomeKind) -> Bool {
-        let kind = OutcomeKind(message)
-        return (kinds.isEmpty || kind.map(kinds.contains) ?? false) && (!onlyFailures || kind?.isFailure ?? true)
+        (kinds.isEmpty || OutcomeKind(message).map(kinds.contains) ?? false) && (!onlyFailures || message.isFailure)
     }
+}
+
+extension PushOutcomeKind {
+    /// The notification did not arrive, or nobody knows: so it is with a kind of a later version.
+    var isFailure: Bool { OutcomeKind(self)?.isFailure ?? true }
 }

@@ -3,7 +3,7 @@ import Foundation
 import PushSchemas
 
 /// Progress of a publication: all tokens of the file before a place are acknowledged.
-struct PublishCheckpoint: Codable, Equatable, Sendable {
+struct PublishCheckpoint: Checkpoint, Equatable, Sendable {
     /// Identity of the begun work.
     struct Source: Codable, Equatable, Sendable {
         var file: TokenFile.Identity
@@ -30,8 +30,7 @@ struct PublishCheckpoint: Codable, Equatable, Sendable {
         var template = template
         let payload = String(decoding: template.payload, as: UTF8.self)
         (template.payload, template.requestID, template.expiration) = ([], "", nil)
-        let hosts = brokers.split(separator: ",").map { String($0.filter { $0 != " " }) }
-        return "\(template) \(payload) \(format) \(fixed) \(hosts.sorted())"
+        return "\(template) \(payload) \(format) \(fixed) \(hosts(brokers))"
     }
 
     /// Nil: there is none yet.
@@ -55,18 +54,5 @@ struct PublishCheckpoint: Codable, Equatable, Sendable {
             )
         }
         return found
-    }
-
-    /// Takes the place of the one there, in one step.
-    func write(_ path: String) throws(ToolError) {
-        do {
-            try JSONEncoder().encode(self).write(to: URL(fileURLWithPath: path), options: .atomic)
-        } catch {
-            throw .notFound("\(path): cannot be written: \(error.localizedDescription)")
-        }
-    }
-
-    static func remove(_ path: String) {
-        try? FileManager.default.removeItem(atPath: path)
     }
 }

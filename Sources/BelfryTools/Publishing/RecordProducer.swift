@@ -131,13 +131,7 @@ final class RecordProducer {
     /// Waits for the acknowledgement of everything sent, then closes. Throws `ToolError.notDelivered`.
     func finish() throws(ToolError) {
         defer { producer.close() }
-        WaitNotice.during("the brokers at \(brokers) to acknowledge records") {
-            _ = try? producer.flush(timeoutMilliseconds: Self.timeoutMilliseconds + 1000)
-        }
-        let missing = tally.sent - tally.acknowledged
-        guard missing == 0 else {
-            throw .notDelivered(failed: missing, of: tally.sent, reason: tally.reason ?? "no answer from the brokers")
-        }
+        try settle()
     }
 
     /// Closes without waiting; what was not acknowledged may or may not be published.

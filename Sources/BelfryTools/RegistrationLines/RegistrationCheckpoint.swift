@@ -4,7 +4,7 @@ import Foundation
 import PushSchemas
 
 /// Progress of publishing a file of registrations: everything before `offset` is acknowledged. Stands beside the file.
-struct RegistrationCheckpoint: Codable, Equatable, Sendable {
+struct RegistrationCheckpoint: Checkpoint, Equatable, Sendable {
     /// Identity of the begun work. Another file, or the same one after a change, is begun anew; and so is another
     /// order.
     struct Source: Codable, Equatable, Sendable {
@@ -40,17 +40,6 @@ struct RegistrationCheckpoint: Codable, Equatable, Sendable {
         return found
     }
 
-    /// Takes the place of the one there, in one step.
-    func write(beside file: String) throws(ToolError) {
-        let path = Self.path(of: file)
-        do {
-            try JSONEncoder().encode(self).write(to: URL(fileURLWithPath: path), options: .atomic)
-        } catch {
-            throw .notFound("\(path): cannot be written: \(error.localizedDescription)")
-        }
-    }
-
-    static func remove(beside file: String) {
-        try? FileManager.default.removeItem(atPath: path(of: file))
-    }
+    func write(beside file: String) throws(ToolError) { try write(Self.path(of: file)) }
+    static func remove(beside file: String) { remove(path(of: file)) }
 }
