@@ -115,18 +115,24 @@ extension IntegrationTests {
             #expect(Set(others).subtracting(commands.map(\.name)).sorted() == [])
         }
 
-        @Test("A publish that gets its tokens through a pipe says that it waits for them")
-        func pipe() throws {
+        @Test(
+            "A publish that gets its tokens through a pipe says that it waits for them",
+            arguments: [("lines", "tokens, one a line,"), ("packed", "packed tokens")]
+        )
+        func pipe(format: String, content: String) throws {
             try withDirectory { directory in
                 let process = try ChildProcess(
                     "publish",
                     executable: try belfryExecutable(),
-                    arguments: ["publish", "--brokers", Self.nobody, "--topic", news, "--payload", #"{"aps":{}}"#],
+                    arguments: [
+                        "publish", "--brokers", Self.nobody, "--topic", news, "--payload", #"{"aps":{}}"#,
+                        "--token-format", format,
+                    ],
                     logFile: directory + "/publish.log",
                     takesInput: true
                 )
                 defer { process.kill() }
-                let notice = "belfry: waiting for tokens, one a line, from standard input"
+                let notice = "belfry: waiting for \(content) from standard input"
                 try process.waitForLogLine(with: notice, within: patience)
             }
         }

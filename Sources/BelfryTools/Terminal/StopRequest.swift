@@ -9,12 +9,14 @@ package final class StopRequest {
     }
 
     private let flag = Flag()
+    /// Not a global one: those have a thread for each processor, and the work may hold the only one.
+    private let queue = DispatchQueue(label: "belfry.stop-request")
     private let sources: [any DispatchSourceSignal]
 
     package init() {
-        sources = [SIGTERM, SIGINT].map { [flag] number in
+        sources = [SIGTERM, SIGINT].map { [flag, queue] number in
             signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler { flag.value.store(true, ordering: .relaxed) }
             source.activate()
             return source

@@ -50,7 +50,10 @@ package final class WaitNotice: Sendable {
         return try body()
     }
 
+    /// Not a global queue: those have a thread for each processor, and the waiting one may be the only one.
+    private static let queue = DispatchQueue(label: "belfry.wait-notice")
+
     private static let afterPatience: Timer = { tell in
-        DispatchQueue.global().asyncAfter(deadline: .now() + patience, execute: DispatchWorkItem(block: tell))
+        queue.asyncAfter(deadline: .now() + patience, execute: DispatchWorkItem(block: tell))
     }
 }

@@ -64,7 +64,7 @@ final class TokenFile {
         func keep(_ token: UnsafeRawBufferPointer) throws { try spool?.append(token) }
         var piece = [UInt8](repeating: 0, count: Self.pieceBytes)
         var read: Int64 = 0
-        let notice = isStandardInput ? InputText.beginReadingStandardInput("tokens") : nil
+        let notice = isStandardInput ? InputText.beginReadingStandardInput(form.content) : nil
         defer { notice?.end() }
         while true {
             let count = identity == nil ? try input.read(into: &piece) : try input.read(into: &piece, at: read)

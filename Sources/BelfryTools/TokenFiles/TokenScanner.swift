@@ -12,6 +12,9 @@ struct TokenScanner {
         case format(TokenFormat)
         /// Each token behind a byte that is its length: our own, for what can be read only once.
         case prefixed
+
+        /// For people who have to provide it.
+        var content: String { self == .format(.lines) ? "tokens, one a line," : "packed tokens" }
     }
 
     /// The place behind the last whole line or token.
