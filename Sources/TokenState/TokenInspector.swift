@@ -59,6 +59,9 @@ public final class TokenInspector {
         return counts
     }
 
+    /// Asks a server for an answer; returns how many servers hold tokens.
+    package func countMasters() throws -> Int { try masters().count }
+
     /// The state of one token, given as hexadecimal digits.
     ///
     /// - Throws: `ToolError.invalidInput` for a text that is no token, `.notFound` for an unknown token.

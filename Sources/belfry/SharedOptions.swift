@@ -30,6 +30,11 @@ struct ConfigurationOptions: ParsableArguments {
         }
         return configuration
     }
+
+    /// Reads the configuration for those who look at it; it may be wrong.
+    func inspect(requiresEnvironments: Bool) throws(ConfigurationError) -> ConfigurationInspection {
+        try BelfryConfiguration.inspect(path: path, requiresEnvironments: requiresEnvironments)
+    }
 }
 
 /// Options for reaching Kafka: by the configuration, or by addresses alone.

@@ -95,6 +95,9 @@ extension IntegrationTests {
             Command("certificates check DIR/server", names: "DIR/server: holds no push certificate", exits: [1]),
             Command("certificates check --config DIR/none.yaml", names: "none.yaml"),
             Command("certificates check --config DIR/bare.yaml", names: "holds no push certificate"),
+            Command("config show --config DIR/none.yaml", names: "none.yaml"),
+            Command("config check --config DIR/broken.yaml", names: "1 fault", exits: [1]),
+            Command("config check --config DIR/bare.yaml", names: "1 fault", exits: [1]),
             // Trying out.
             Command("demo --notifications 1", names: "--notifications"),
             Command("demo --transport carrier-pigeon", names: "carrier-pigeon"),

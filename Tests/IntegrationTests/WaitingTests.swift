@@ -47,6 +47,7 @@ extension IntegrationTests {
             Command("tokens list \(app)", waitsFor: redis),
             Command("tokens export \(app)", waitsFor: redis),
             Command("tokens forget \(app) --token \(token)"),
+            Command("config check --connect"),
             Command("channels create \(channels)", waitsFor: service),
             Command("channels list \(channels)", waitsFor: service),
             Command("channels delete --channel dHN0LXNyY2gtY2hubA== \(channels)", waitsFor: service),
@@ -56,8 +57,8 @@ extension IntegrationTests {
 
         /// Commands that ask no server, or are one.
         private static let waitingForNothing = [
-            "dead-letters explain", "certificates check", "broker", "sandbox serve", "sandbox certificates",
-            "sandbox tokens", "sandbox accepted", "sandbox revoke",
+            "dead-letters explain", "certificates check", "config show", "broker", "sandbox serve",
+            "sandbox certificates", "sandbox tokens", "sandbox accepted", "sandbox revoke",
         ]
 
         /// Commands that tell their wait in another way: roles in their log, the device below.

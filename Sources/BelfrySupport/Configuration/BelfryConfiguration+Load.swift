@@ -13,6 +13,17 @@ extension BelfryConfiguration {
         variables: [String: String] = ProcessInfo.processInfo.environment,
         requiresEnvironments: Bool = true
     ) throws(ConfigurationError) -> BelfryConfiguration {
+        try inspect(path: path, variables: variables, requiresEnvironments: requiresEnvironments).sound()
+    }
+
+    /// Reads the configuration as ``load(path:variables:requiresEnvironments:)`` does, for those who look at it.
+    ///
+    /// - Throws: `ConfigurationError` if the file as a whole cannot be read.
+    public static func inspect(
+        path: String?,
+        variables: [String: String] = ProcessInfo.processInfo.environment,
+        requiresEnvironments: Bool = true
+    ) throws(ConfigurationError) -> ConfigurationInspection {
         var yaml: String?
         var directory: String?
         if let path {
@@ -25,7 +36,7 @@ extension BelfryConfiguration {
             yaml = text
             directory = URL(fileURLWithPath: path).deletingLastPathComponent().path
         }
-        return try load(
+        return try inspect(
             yaml: yaml,
             file: path,
             directory: directory,
@@ -43,6 +54,25 @@ extension BelfryConfiguration {
         requiresEnvironments: Bool = true,
         readFile: @escaping (String) -> String? = { try? String(contentsOfFile: $0, encoding: .utf8) }
     ) throws(ConfigurationError) -> BelfryConfiguration {
+        try inspect(
+            yaml: yaml,
+            file: file,
+            directory: directory,
+            variables: variables,
+            requiresEnvironments: requiresEnvironments,
+            readFile: readFile
+        ).sound()
+    }
+
+    /// Reads from a text, as `load` does.
+    static func inspect(
+        yaml: String?,
+        file: String?,
+        directory: String?,
+        variables: [String: String],
+        requiresEnvironments: Bool = true,
+        readFile: @escaping (String) -> String? = { try? String(contentsOfFile: $0, encoding: .utf8) }
+    ) throws(ConfigurationError) -> ConfigurationInspection {
         var root: ConfigurationNode?
         if let yaml, let file { root = try ConfigurationNode.parse(yaml: yaml, file: file) }
         let reader = ConfigurationReader(file: file, variables: variables, readFile: readFile)
@@ -56,9 +86,8 @@ extension BelfryConfiguration {
         if requiresEnvironments, configuration.environments.isEmpty, !section.has("environments") {
             section.reportMissing("environments", allowed: "at least one environment with its gateways")
         }
-        guard reader.problems.isEmpty else { throw ConfigurationError(reader.problems) }
         configuration.unusedVariables = reader.unusedVariables
-        return configuration
+        return ConfigurationInspection(configuration, reader)
     }
 
     private static func unusable(_ path: String, found: String, allowed: String) -> ConfigurationError {

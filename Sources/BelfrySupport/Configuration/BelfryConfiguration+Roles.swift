@@ -75,7 +75,11 @@ extension WorkerSettings {
         }
         peerTimeout = section.duration("peer-timeout", in: .seconds(1)...(.seconds(300)), default: peerTimeout)
         requestTimeout = section.duration("request-timeout", in: .seconds(1)...(.seconds(300)), default: requestTimeout)
-        if let patience = section.optionalDuration("commit-patience", in: .seconds(1)...(.seconds(300))) {
+        if let patience = section.optionalDuration(
+            "commit-patience",
+            in: .seconds(1)...(.seconds(300)),
+            default: commitPatience
+        ) {
             commitPatience = patience
             if patience >= session {
                 section.report(

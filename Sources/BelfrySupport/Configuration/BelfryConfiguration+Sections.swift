@@ -12,7 +12,7 @@ extension BelfryConfiguration {
         environments = Self.environments(in: root.section("environments"), resolve: resolve)
         let certificates = root.section("certificates")
         self.certificates.directory = resolve(
-            certificates.string("directory", default: self.certificates.directory)
+            certificates.string("directory", default: self.certificates.directory, resolve: resolve)
         )
         let namesCertificates = certificates.text("directory") != nil
         certificates.reportUnknownKeys()
@@ -78,7 +78,13 @@ extension RecordKey {
 extension KafkaSettings {
     fileprivate init(reading section: ConfigurationSection) {
         self.init()
-        brokers = section.value("brokers", default: brokers, allowed: Self.brokersRule, parse: Self.addresses)
+        brokers = section.value(
+            "brokers",
+            default: brokers,
+            allowed: Self.brokersRule,
+            shown: { $0 },
+            parse: Self.addresses
+        )
         let named = section.section("properties")
         // BELFRY_KAFKA_PROPERTIES_SASL_PASSWORD: librdkafka's names have dots where a variable cannot.
         let known = Set(named.names.map(ConfigurationReader.variableSegment))
@@ -90,8 +96,10 @@ extension KafkaSettings {
                 named.report(name, origin, found: promise.found(text), allowed: promise.rule)
                 return nil
             }
+            named.note(name, text, from: origin, isSecret: Self.mayBeSecret(name))
             return Property(name: name, value: text)
         }
+        if properties.isEmpty { section.note("properties", nil, from: nil) }
         commitMetadataBytes = section.integer(
             "commit-metadata",
             in: Self.commitMetadataRange,
@@ -106,6 +114,13 @@ extension KafkaSettings {
             throw .invalidInput(["brokers: found \"\(text)\"; allowed: \(brokersRule)"])
         }
         return brokers
+    }
+
+    /// A property whose value is for nobody's eyes, as its name suggests. A file's place is none.
+    private static func mayBeSecret(_ name: String) -> Bool {
+        !name.hasSuffix(".location")
+            && ["password", "secret", "key", "jaas", "token", "oauth", "credential", "kinit"]
+                .contains { name.lowercased().contains($0) }
     }
 
     private static let brokersRule = "host:port, comma-separated"
@@ -146,10 +161,10 @@ extension EnvironmentSettings {
                 allowed: "a host beside transport: http2; the binary interface knows no channels"
             )
         }
-        let trust = section.string("trust", default: "")
+        let trust = section.string("trust", default: "", resolve: resolve)
         trustFile = trust.isEmpty ? nil : resolve(trust)
         minimumTLS = section.choice("tls-minimum", default: minimumTLS)
-        let revocations = section.string("gateway-crl", default: "")
+        let revocations = section.string("gateway-crl", default: "", resolve: resolve)
         revocationFile = revocations.isEmpty ? nil : resolve(revocations)
         if revocationFile != nil, trustFile == nil {
             section.report(
@@ -176,7 +191,7 @@ extension EnvironmentSettings {
 extension KeySettings {
     fileprivate init(reading section: ConfigurationSection, resolve: (String) -> String) {
         self.init()
-        let directory = section.string("directory", default: "")
+        let directory = section.string("directory", default: "", resolve: resolve)
         self.directory = directory.isEmpty ? nil : resolve(directory)
         team = section.providerID("team")
         if self.directory == nil, team != nil { section.reportKeyless("team") }

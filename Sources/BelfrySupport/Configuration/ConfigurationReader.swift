@@ -9,11 +9,14 @@ final class ConfigurationReader {
     static let fileSuffix = "_FILE"
 
     private(set) var problems: [ConfigurationProblem] = []
+    /// The values in force, in the order in which they were asked for first.
+    private(set) var settings: [ConfigurationSetting] = []
 
     let file: String?
     private let variables: [String: String]
     private let readFile: (String) -> String?
     private var usedVariables: Set<String> = []
+    private var notedKeys: Set<String> = []
 
     /// - Parameters:
     ///   - file: the name of the configuration file, for messages; nil: there is none.
@@ -28,6 +31,10 @@ final class ConfigurationReader {
     func report(_ problem: ConfigurationProblem) {
         // A value that is asked for twice is wrong twice; it is told once.
         if !problems.contains(problem) { problems.append(problem) }
+    }
+
+    func note(_ setting: ConfigurationSetting) {
+        if notedKeys.insert(setting.key).inserted { settings.append(setting) }
     }
 
     /// The value that the environment has for the key at `path`.

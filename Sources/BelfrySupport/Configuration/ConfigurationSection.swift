@@ -94,6 +94,16 @@ final class ConfigurationSection {
         )
     }
 
+    /// Notes the value that is in force for `key`.
+    ///
+    /// - Parameters:
+    ///   - value: nil: nothing is set, and nothing stands in.
+    ///   - origin: nil: it is the default.
+    func note(_ key: String, _ value: String?, from origin: ConfigurationOrigin?, isSecret: Bool = false) {
+        let name = (path + [key]).joined(separator: ".")
+        reader.note(ConfigurationSetting(key: name, value: isSecret ? .hidden : .shown(value), origin: origin))
+    }
+
     /// Reports the value of `key` as missing.
     func reportMissing(_ key: String, allowed: String) {
         report(key, .absent(file: reader.file), found: "nothing", allowed: allowed)
@@ -107,7 +117,7 @@ final class ConfigurationSection {
             report(
                 name,
                 origin(atLine: entry.line),
-                found: "an unknown key",
+                found: ConfigurationProblem.unknownKey,
                 allowed: known.sorted().joined(separator: ", ")
             )
         }

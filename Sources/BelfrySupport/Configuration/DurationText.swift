@@ -13,6 +13,11 @@ package enum DurationText {
         return overflows ? nil : .milliseconds(milliseconds)
     }
 
+    /// As `format`, and `0s` for no time at all.
+    static func shown(_ duration: Duration) -> String {
+        duration == .zero ? "0s" : format(duration)
+    }
+
     /// The shortest text that `parse` reads as `duration`, which is a whole number of milliseconds.
     static func format(_ duration: Duration) -> String {
         let milliseconds = duration.components.seconds * 1000 + duration.components.attoseconds / 1_000_000_000_000_000

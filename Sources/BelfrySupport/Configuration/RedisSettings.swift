@@ -71,7 +71,8 @@ public enum RedisAbsencePolicy: String, Sendable, CaseIterable {
 extension RedisSettings {
     init(reading section: ConfigurationSection, resolve: (String) -> String) {
         self.init()
-        if let (text, origin) = section.text("url") {
+        let url = section.text("url")
+        if let (text, origin) = url {
             do throws(RedisEndpointError) {
                 endpoints = try RedisEndpoint.list(urls: text)
             } catch {
@@ -85,6 +86,8 @@ extension RedisSettings {
                 )
             }
         }
+        // Without passwords.
+        section.note("url", endpoints.map(\.description).joined(separator: ", "), from: url?.origin)
         cluster = section.choice("cluster", default: cluster)
         let isCluster = cluster == .yes || endpoints.count > 1
         if isCluster, let endpoint = endpoints.first(where: { $0.database != 0 }) {
@@ -119,7 +122,7 @@ extension RedisTLSSettings {
     fileprivate init(reading section: ConfigurationSection, usesTLS: Bool, resolve: (String) -> String) {
         self.init()
         func file(_ key: String) -> String? {
-            let path = section.string(key, default: "")
+            let path = section.string(key, default: "", resolve: resolve)
             return path.isEmpty ? nil : resolve(path)
         }
         trustFile = file("trust")

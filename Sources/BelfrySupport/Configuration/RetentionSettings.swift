@@ -28,7 +28,9 @@ extension RetentionSettings {
 
     /// Zero, or long enough that a mistyped unit does not empty the token state.
     private static func age(_ key: String, in section: ConfigurationSection, default standard: Duration) -> Duration {
-        section.value(key, default: standard, allowed: "0s (keep), or a duration of 1h...36500d") { text in
+        section.value(key, default: standard, allowed: "0s (keep), or a duration of 1h...36500d") {
+            DurationText.shown($0)
+        } parse: { text in
             DurationText.parse(text).flatMap {
                 $0 == .zero || ($0 >= .seconds(3600) && $0 <= .seconds(36_500 * 86_400)) ? $0 : nil
             }

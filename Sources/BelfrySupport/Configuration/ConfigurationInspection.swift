@@ -1,0 +1,39 @@
+/// A configuration as it was read: what is in force, and what is wrong with it.
+public struct ConfigurationInspection: Sendable {
+    /// Values that are wrong have their defaults in it.
+    public let configuration: BelfryConfiguration
+    /// Every key with its value, in the order of the sections. Keys of single topics that are not set are left out: the
+    /// worker's and the environments' values hold.
+    public let settings: [ConfigurationSetting]
+    /// In the order of the keys.
+    public let problems: [ConfigurationProblem]
+
+    init(_ configuration: BelfryConfiguration, _ reader: ConfigurationReader) {
+        self.configuration = configuration
+        settings = reader.settings.filter { $0.origin != nil || !$0.key.hasPrefix("topics.") }
+        problems = reader.problems
+    }
+
+    /// The configuration. Throws `ConfigurationError` if anything is wrong with it.
+    func sound() throws(ConfigurationError) -> BelfryConfiguration {
+        guard problems.isEmpty else { throw ConfigurationError(problems) }
+        return configuration
+    }
+}
+
+/// The value of a key that is in force, and its origin.
+public struct ConfigurationSetting: Sendable, Equatable {
+    /// A value as people may see it.
+    public enum Value: Sendable, Equatable {
+        /// Nil: nothing is set, and nothing stands in.
+        case shown(String?)
+        /// There is one, and it may be a secret.
+        case hidden
+    }
+
+    /// The key's path, for instance `worker.shards`.
+    public let key: String
+    public let value: Value
+    /// Nil: it is the default.
+    public let origin: ConfigurationOrigin?
+}

@@ -1,0 +1,168 @@
+import BelfrySupport
+import Dispatch
+import KafkaClient
+import Logging
+import NIOCore
+import ProviderCredentials
+import PushTopics
+import TLSTransport
+import TokenState
+
+/// Carries out `belfry config check --connect`: tries every server that a configuration names, all at once.
+///
+/// The feedback service is left alone: to connect to it empties its lists.
+public struct ConfigurationTrial: Sendable {
+    private static let patience = Duration.seconds(10)
+
+    private let configuration: BelfryConfiguration
+
+    public init(_ configuration: BelfryConfiguration) {
+        self.configuration = configuration
+    }
+
+    /// The result of each server, in the order of the keys. Says on standard error what it waits for.
+    public func findings() async -> [ConfigurationFinding] {
+        async let kafka = Self.blocking { Self.tryKafka(configuration.kafka) }
+        async let redis = tryRedis()
+        async let gateways = tryGateways()
+        return await kafka + redis + gateways
+    }
+
+    // MARK: Kafka
+
+    private static func tryKafka(_ settings: KafkaSettings) -> [ConfigurationFinding] {
+        do throws(KafkaError) {
+            let partitions = try WaitNotice.during("the brokers at \(settings.brokers)") { () throws(KafkaError) in
+                let admin = try KafkaAdmin(forCommand: settings, clientID: "belfry-config")
+                defer { admin.close() }
+                return try admin.partitionCounts(timeoutMilliseconds: Int32(patience.components.seconds) * 1000)
+            }
+            return kafkaFindings(brokers: settings.brokers, partitions: partitions)
+        } catch {
+            return [
+                ConfigurationFinding(
+                    fault: "\(error)",
+                    of: "kafka.brokers",
+                    cure: "name brokers that answer; see kafka.properties for how they are spoken to"
+                )
+            ]
+        }
+    }
+
+    /// - Parameter partitions: of every Kafka topic that is there.
+    static func kafkaFindings(brokers: String, partitions: [String: Int]) -> [ConfigurationFinding] {
+        let wanted = TopicLayout(partitions: 1).topics.map(\.name)
+        let missing = wanted.filter { partitions[$0] == nil }
+        guard missing.isEmpty else {
+            return [
+                ConfigurationFinding(
+                    fault: "the brokers at \(brokers) answer, and lack \(missing.joined(separator: ", "))",
+                    of: "kafka.brokers",
+                    cure: "belfry topics create"
+                )
+            ]
+        }
+        let found = "the brokers at \(brokers) answer, and have all of \(counted(wanted.count, "Kafka topic"))"
+        return [ConfigurationFinding(good: found, of: "kafka.brokers")]
+    }
+
+    // MARK: Redis
+
+    private func tryRedis() async -> [ConfigurationFinding] {
+        let settings = configuration.redis
+        let servers = "Redis at \(settings.endpoints.map(\.address).joined(separator: ", "))"
+        let notice = WaitNotice(servers)
+        defer { notice.end() }
+        let answer = await Self.blocking { Self.countMasters(settings) }
+        switch answer {
+        case .failure(let error):
+            return [
+                ConfigurationFinding(
+                    fault: "\(error.reason)",
+                    of: "redis.url",
+                    cure: "name a server that answers, with the user and password that it knows"
+                )
+            ]
+        case .success(let masters):
+            let found = "\(servers) answers, \(counted(masters, "master"))"
+            return await [ConfigurationFinding(good: found, of: "redis.url")] + Self.tryDurability(settings)
+        }
+    }
+
+    private struct Silence: Error {
+        let reason: String
+    }
+
+    private static func countMasters(_ settings: RedisSettings) -> Result<Int, Silence> {
+        do {
+            let inspector = try TokenInspector(settings)
+            defer { inspector.close() }
+            return .success(try inspector.countMasters())
+        } catch {
+            return .failure(Silence(reason: "\(error)"))
+        }
+    }
+
+    private static func tryDurability(_ settings: RedisSettings) async -> [ConfigurationFinding] {
+        let key = "redis.durability"
+        var strict = settings
+        strict.durability = .refuse
+        let silent = Logger(label: "belfry.config") { _ in SwiftLogNoOpLogHandler() }
+        do {
+            try await RedisDurabilityCheck(strict, patience: patience, logger: silent).run {}
+            return [ConfigurationFinding(good: "nothing is known that loses acknowledged writes", of: key)]
+        } catch {
+            guard settings.durability == .refuse else { return [ConfigurationFinding(note: "\(error)", of: key)] }
+            let cure = "change these settings of Redis, or let redis.durability be warn"
+            return [ConfigurationFinding(fault: "\(error)", of: key, cure: cure)]
+        }
+    }
+
+    // MARK: Gateways
+
+    private func tryGateways() async -> [ConfigurationFinding] {
+        let directory = try? CertificateDirectory(configuration.certificates)
+        var trials: [GatewayTrial] = []
+        var findings: [ConfigurationFinding] = []
+        for environment in configuration.environments {
+            let key = "environments.\(environment.name)"
+            // Roots that cannot be read are told with the files.
+            guard let directory, let store = try? CertificateStore(directory, environments: [environment]) else {
+                continue
+            }
+            let contexts = store.contexts(environment: environment.name)
+            let context =
+                contexts.min { $0.key < $1.key }?.value
+                ?? store.contextWithoutCertificate(environment: environment.name)
+            guard let context else {
+                findings.append(ConfigurationFinding(note: "gateways not tried: no certificate is for them", of: key))
+                continue
+            }
+            trials += environment.gateways.map {
+                GatewayTrial(key: "\(key).gateways", address: $0, transport: environment.transport, context: context)
+            }
+            if environment.transport == .http2, let host = environment.channels {
+                trials.append(GatewayTrial(key: "\(key).channels", address: host, transport: .http2, context: context))
+            }
+        }
+        return findings + (await Self.all(trials))
+    }
+
+    private static func all(_ trials: [GatewayTrial]) async -> [ConfigurationFinding] {
+        await withTaskGroup(of: (Int, ConfigurationFinding).self) { group in
+            for (index, trial) in trials.enumerated() {
+                group.addTask { (index, await trial.finding(patience: TimeAmount(patience))) }
+            }
+            var findings: [(Int, ConfigurationFinding)] = []
+            for await finding in group { findings.append(finding) }
+            return findings.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+    }
+
+    /// Runs what blocks on a thread that may.
+    private static func blocking<R: Sendable>(_ work: @escaping @Sendable () -> R) async -> R {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(returning: work()) }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import PushTopics
+import Testing
+
+@testable import BelfrySupport
+@testable import BelfryTools
+
+/// The reports of `belfry config`.
+@Suite struct ConfigurationReportTests {
+    private func inspect(_ yaml: String, _ variables: [String: String] = [:]) throws -> ConfigurationInspection {
+        try BelfryConfiguration.inspect(yaml: yaml, file: "belfry.yaml", directory: "/none", variables: variables)
+    }
+
+    private func findings(_ yaml: String, _ variables: [String: String] = [:]) throws -> [ConfigurationFinding] {
+        ConfigurationCheck.findings(of: try inspect(yaml, variables), now: 1_700_000_000)
+    }
+
+    @Test("Every key of the table in Deploy/README.md is shown, and no other")
+    func complete() throws {
+        let topic =
+            "unknown-fate: resend, spread: 2, payload-limit: 300, coalescing-window: 1s, team: TEAM123456, key: KEY"
+        let inspection = try inspect(
+            "environments: {e: {gateways: a}}\nkeys: {directory: keys}\ntopics: {t: {\(topic)}}\n"
+        )
+        #expect(inspection.problems == [])
+        let shown = Set(
+            inspection.settings.map {
+                $0.key.replacing("environments.e.", with: "environments.<>.").replacing("topics.t.", with: "topics.<>.")
+            }
+        )
+        let documented = try Document(path: "Deploy/README.md").configurationKeys
+        #expect(documented.subtracting(shown).sorted() == [], "documented, but not shown")
+        #expect(shown.subtracting(documented).sorted() == [], "shown, but not documented")
+    }
+
+    @Test("A line tells key, value and origin, in words and in JSON")
+    func lines() throws {
+        let inspection = try inspect(
+            "environments: {e: {gateways: a}}\nkafka: {properties: {sasl.password: x}}",
+            ["BELFRY_WORKER_SHARDS": "3"]
+        )
+        let lines = SettingsReport(inspection.settings).lines
+        let expected = [
+            (
+                "environments.e.gateways: a:2195 (belfry.yaml:1)",
+                #"{"key":"environments.e.gateways","value":"a:2195","source":"file","file":"belfry.yaml","line":1}"#
+            ),
+            (
+                "worker.shards: 3 (BELFRY_WORKER_SHARDS)",
+                #"{"key":"worker.shards","value":"3","source":"variable","variable":"BELFRY_WORKER_SHARDS"}"#
+            ),
+            ("worker.batch: 512 (default)", #"{"key":"worker.batch","value":"512","source":"default"}"#),
+            ("operations.listen: not set (default)", #"{"key":"operations.listen","source":"default"}"#),
+            (
+                "kafka.properties.sasl.password: a value that is not shown (belfry.yaml:2)",
+                #"{"key":"kafka.properties.sasl.password","hidden":true,"source":"file","file":"belfry.yaml","line":2}"#
+            ),
+        ]
+        for (text, json) in expected {
+            let line = lines.first { $0.text == text }
+            #expect(line?.json == json, "\(text)")
+        }
+    }
+
+    @Test("A fault names key, place, what was found, what is allowed, and the cure")
+    func cures() throws {
+        let found = try findings(
+            "worker: {shard: 3, batch: 0, zzzzzzz: 1}\nenvironments: {e: {gateways: []}}",
+            ["BELFRY_OUTCOMES": "some"]
+        ).map(\.text)
+        let expected = [
+            "FAULT: environments.e.gateways (belfry.yaml): found nothing; allowed: a list of addresses, each host or "
+                + "host:port (port 2195 if none is given); cure: set environments.e.gateways in belfry.yaml",
+            "FAULT: worker.batch (belfry.yaml:1): found \"0\"; allowed: a whole number, 1...10000; "
+                + "cure: change line 1 of belfry.yaml",
+            "FAULT: outcomes (BELFRY_OUTCOMES): found \"some\"; allowed: failures, all, none; "
+                + "cure: change the variable BELFRY_OUTCOMES, or unset it",
+        ]
+        for text in expected { #expect(found.contains(text), "\(found)") }
+        #expect(found.contains { $0.hasSuffix("cure: write shards for shard") })
+        #expect(found.contains { $0.hasSuffix("cure: remove the key zzzzzzz, or put it where it belongs") })
+        #expect(found.count { $0.hasPrefix("FAULT: ") } >= 6, "files are judged, too")
+    }
+
+    @Test("Every file that is named is looked at: roots, revocations, certificates, keys, those of Redis and of Kafka")
+    func files() throws {
+        let found = try findings(
+            """
+            environments:
+              a: {gateways: g, trust: ca.pem}
+              b: {gateways: g, trust: ca.pem, transport: http2}
+            certificates: {directory: certificates}
+            keys: {directory: keys, team: TEAM123456}
+            redis: {url: 'rediss://r', tls: {certificate: client.pem, key: client.key}}
+            kafka: {properties: {no.such.property: 1}}
+            """
+        )
+        #expect(found.allSatisfy { $0.verdict == .fault && $0.cure != nil })
+        #expect(
+            found.map(\.key) == [
+                "redis.tls.certificate", "kafka.properties", "environments.a.trust", "environments.b.trust",
+                "certificates.directory", "keys.directory", "environments.a", "environments.b",
+            ]
+        )
+        #expect(found[0].found.contains("/none/client.pem") && found[1].found.contains("no.such.property"))
+        #expect(ConfigurationCheck.complaint(about: found) == "the configuration has 8 faults")
+    }
+
+    @Test("A file whose key is wrong itself is not judged as well")
+    func onlyOnce() throws {
+        let found = try findings("environments: {e: {gateways: a, gateway-crl: crl.pem}}\nkafka: {brokers: x}")
+        #expect(found.count { $0.key == "environments.e.gateway-crl" } == 1)
+        #expect(found.count { $0.key.hasPrefix("kafka") } == 1)
+    }
+
+    @Test("Variables that name no key are noted, and are no fault")
+    func variables() throws {
+        let found = try findings("worker: {}", ["BELFRY_WORKER_SHARD": "1"])
+        #expect(found.contains { $0.verdict == .note && $0.found.hasSuffix(": BELFRY_WORKER_SHARD") })
+    }
+
+    @Test("A configuration that cannot be read is one fault")
+    func unreadable() throws {
+        let error = #expect(throws: ConfigurationError.self) {
+            try BelfryConfiguration.inspect(path: "/none/belfry.yaml", variables: [:])
+        }
+        let found = ConfigurationCheck.findings(of: try #require(error))
+        #expect(
+            found.map(\.text) == [
+                "FAULT: (/none/belfry.yaml): found no file that can be read; allowed: a readable YAML file; "
+                    + "cure: name a file that is there: --config FILE"
+            ]
+        )
+    }
+
+    @Test("Brokers without a Kafka topic of the contract are a fault, with the command that makes it")
+    func topics() throws {
+        var partitions = Dictionary(uniqueKeysWithValues: TopicLayout(partitions: 3).topics.map { ($0.name, 3) })
+        let good = ConfigurationTrial.kafkaFindings(brokers: "k:1", partitions: partitions)
+        #expect(good.map(\.verdict) == [.good])
+        partitions["push.outcomes"] = nil
+        let bad = ConfigurationTrial.kafkaFindings(brokers: "k:1", partitions: partitions)
+        #expect(bad.map(\.verdict) == [.fault] && bad[0].cure == "belfry topics create")
+        #expect(bad[0].found.contains("push.outcomes"))
+    }
+
+    @Test("Names are near when few letters differ")
+    func distance() {
+        #expect(ConfigurationFinding.editDistance("shard", "shards") == 1)
+        #expect(ConfigurationFinding.editDistance("intervall", "interval") == 1)
+        #expect(ConfigurationFinding.editDistance("", "abc") == 3)
+        #expect(ConfigurationFinding.editDistance("abc", "abc") == 0)
+    }
+}
