@@ -192,6 +192,40 @@ import Testing
         #expect(probe.send() == [2, 3, 4])
     }
 
+    @Test("The topics on a shared connection that ends silently go apart for a minute at once, if they are few")
+    func secluded() {
+        let probe = StreamProbe()
+        probe.publish(2)
+        probe.send(1)
+        for (sharers, isSilent) in [(9, true), (0, true), (2, false)] {
+            probe.lose(isSilent: isSilent, others: 5, sharers: sharers)
+            #expect(!probe.needsOwnConnections, "\(sharers) topics, silent: \(isSilent)")
+            probe.answer(probe.send(1)[0])
+            probe.publish(1)
+            probe.send(1)
+        }
+        probe.lose(3, others: 5, sharers: 8)
+        #expect(!probe.needsOwnConnections, "nothing of the topic was on it")
+        probe.lose(others: 5, sharers: 8)
+        #expect(probe.needsOwnConnections)
+        while let ordinal = probe.send(1).first { probe.answer(ordinal) }
+        probe.pass(.seconds(59))
+        #expect(probe.isDrained && probe.needsOwnConnections)
+        probe.pass(.seconds(1))
+        #expect(!probe.needsOwnConnections)
+    }
+
+    @Test("By any policy for unknown fates, what shares a connection that ends silently goes apart")
+    func secludedByAnyPolicy() {
+        for policy in UnknownFatePolicy.allCases {
+            let probe = StreamProbe(unknownFate: policy)
+            probe.publish(1)
+            probe.send()
+            probe.lose(others: 1, sharers: 2)
+            #expect(probe.needsOwnConnections)
+        }
+    }
+
     @Test("A topic whose suspects have ended a connection has connections of its own for ten minutes")
     func convicted() {
         let probe = StreamProbe(loneCloses: 3)

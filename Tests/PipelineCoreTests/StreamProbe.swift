@@ -161,13 +161,16 @@ final class StreamProbe {
 
     /// The connection ends.
     ///
-    /// - Parameter others: requests of other queues in flight on it.
+    /// - Parameters:
+    ///   - others: requests of other queues in flight on it.
+    ///   - sharers: queues with requests on it, if several use it.
     @discardableResult
     func lose(
         _ connection: UInt32 = 1,
         isSilent: Bool = true,
         isUnread: Bool = false,
-        others: Int = 0
+        others: Int = 0,
+        sharers: Int = 0
     ) -> [Verdict] {
         let mine = queue.slotsInFlight(on: connection)
         let references = Dictionary(uniqueKeysWithValues: mine.map { ($0, queue.reference(at: $0).token) })
@@ -177,7 +180,8 @@ final class StreamProbe {
             endedAt: now,
             isSilent: isSilent,
             isUnread: isUnread,
-            inFlight: mine.count + others
+            inFlight: mine.count + others,
+            sharers: sharers
         )
         return queue.lost(loss).map { take($0, references[$0.slot]) }
     }

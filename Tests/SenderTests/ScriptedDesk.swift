@@ -165,6 +165,8 @@ final class ScriptedStreams: StreamConnection {
     /// Of the requests, in order.
     private(set) var bodies: [ByteBuffer] = []
     private var unwritten = 0
+    /// Marks of the requests that are not answered, by stream.
+    private var tags: [Int32: UInt64] = [:]
 
     init(number: UInt32, party: StreamParty) {
         self.number = number
@@ -176,7 +178,9 @@ final class ScriptedStreams: StreamConnection {
         unwritten += 1
         requestCount += 1
         bodies.append(request.content.body)
-        return Int32(2 * requestCount - 1)
+        let stream = Int32(2 * requestCount - 1)
+        tags[stream] = tag
+        return stream
     }
 
     func reset(stream: Int32) {}
@@ -189,6 +193,16 @@ final class ScriptedStreams: StreamConnection {
 
     func close() { isClosed = true }
     func abort() { isClosed = true }
+
+    /// Accepts all requests that are not answered.
+    func acceptAll() {
+        for (stream, tag) in tags.sorted(by: { $0.key < $1.key }) {
+            party.answered(number: number, stream: stream, tag: tag, nil)
+            party.streamClosed(number: number, tag: tag, isRefused: false)
+        }
+        tags = [:]
+        party.connectionReadCompletely(number: number)
+    }
 
     /// Ends the connection without a word.
     func end() { party.connectionEnded(attempt: Int(number), error: nil) }

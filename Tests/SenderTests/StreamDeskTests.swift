@@ -78,16 +78,52 @@ struct StreamDeskTests {
         #expect(desk.asked == [.init(bundleID: Self.sport, purpose: .first)])
     }
 
-    @Test("The end of a shared connection is counted once, and fails the topics that had requests on it")
+    @Test("The end of a shared connection is counted once, and fails the topics on it; the last one fails all topics")
     func failure() throws {
         let (desk, news, sport) = makeDesk()
+        let idle = desk.makeLane("com.example.idle", .key(keys.ids[0]))
         let first = try connect(desk, news)
         let second = try connect(desk, sport)
         #expect(first.requestCount == 1 && second.requestCount == 1)
         second.end()
         #expect(desk.disconnected.count == 1 && desk.failed == [Self.sport])
         first.end()
-        #expect(desk.disconnected.count == 2 && desk.failed == [Self.sport, Self.news, Self.sport])
+        // By now the other topic has connections of its own.
+        #expect(desk.disconnected.count == 2 && desk.failed == [Self.sport, Self.news, idle.topic.bundleID])
+    }
+
+    @Test("The topics on a shared connection that ends silently go on at once, each over one of its own, for a minute")
+    func secluded() throws {
+        let (desk, news, sport) = makeDesk()
+        let idle = desk.makeLane("com.example.idle", .key(keys.ids[0]))
+        let shared = try connect(desk, news)
+        shared.acceptAll()
+        for lane in [news, sport] {
+            try desk.append(1, to: lane)
+            lane.pump(now: desk.now)
+        }
+        #expect(shared.requestCount == 3)
+        shared.end()
+        desk.pass(.milliseconds(20))
+        let own = desk.open()
+        #expect(own.map(\.requestCount) == [1, 1])
+        #expect(Set([news, sport, idle].compactMap { $0.party?.identity }).count == 3)
+        for connection in own { connection.acceptAll() }
+        desk.pass(.seconds(60))
+        for lane in [news, sport] { lane.tick(now: desk.now) }
+        #expect(Set([news, sport, idle].compactMap { $0.party?.identity }).count == 1)
+    }
+
+    @Test("A topic that alone uses a connection waits before it connects again after a silent end")
+    func notSecluded() throws {
+        let desk = ScriptedDesk(keys: keys)
+        let news = desk.makeLane(Self.news, .key(keys.ids[0]))
+        let connection = try connect(desk, news)
+        connection.end()
+        desk.pass(.milliseconds(20))
+        #expect(desk.open().isEmpty)
+        desk.pass(.seconds(1))
+        #expect(desk.open().map(\.requestCount) == [1])
     }
 
     @Test("Shards begin at different addresses, so that together they use all, and so do the parties of a shard")

@@ -10,6 +10,8 @@ public struct StreamLoss: Equatable, Sendable {
     public var isUnread: Bool
     /// Requests that were in flight, of all queues.
     public var inFlight: Int
+    /// Queues with requests in flight on a connection that several use; 0: one alone uses it.
+    public var sharers: Int
 
     public init(
         connection: UInt32,
@@ -17,7 +19,8 @@ public struct StreamLoss: Equatable, Sendable {
         endedAt: MonotonicTime,
         isSilent: Bool,
         isUnread: Bool,
-        inFlight: Int
+        inFlight: Int,
+        sharers: Int = 0
     ) {
         self.connection = connection
         self.openedAt = openedAt
@@ -25,5 +28,6 @@ public struct StreamLoss: Equatable, Sendable {
         self.isSilent = isSilent
         self.isUnread = isUnread
         self.inFlight = inFlight
+        self.sharers = sharers
     }
 }

@@ -105,7 +105,8 @@ extension StreamPool {
     /// A connection, or the attempt to make one, has ended.
     ///
     /// - Parameter random: 64 random bits.
-    /// - Returns: for the queues with requests on it; nil if the pool had let go of it before.
+    /// - Returns: for the queues with requests on it, whose number the pool does not know; nil if it had let go of the
+    ///   connection before.
     public mutating func ended(
         _ number: UInt32,
         _ end: ConnectionEnd,

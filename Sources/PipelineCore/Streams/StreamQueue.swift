@@ -76,10 +76,10 @@ public struct StreamQueue: ~Copyable {
     /// not stand still then.
     public var isResting: Bool { inFlightCount == 0 && waiting.isEmpty && again.isEmpty && suspects.isEmpty }
 
-    /// The topic is to have connections of its own: many of its requests are rejected, or some end connections, or did
-    /// so lately; or the service refuses the topic, so that each probe needs a new connection.
+    /// The topic is to have connections of its own: many of its requests are rejected, or some end connections, or may
+    /// have done so lately; or the service refuses the topic, so that each probe needs a new connection.
     public func needsOwnConnections(now: MonotonicTime) -> Bool {
-        rejections.isHigh || isolates || isTopicRefused || now < suspicion.convictedUntil
+        rejections.isHigh || isolates || isTopicRefused || now < suspicion.apartUntil
     }
 
     /// Slots there are: the memory of the queue.

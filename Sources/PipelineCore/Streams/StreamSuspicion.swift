@@ -5,17 +5,24 @@
 /// connection is halved. So the culprit gets alone; an answer acquits any other, and makes the groups grow. [ours]
 ///
 /// Topics of a team share connections, and a topic with one culprit mostly has more: each would end the connection of
-/// all others twice before it is a suspect. So a topic whose suspects have ended a connection on which nothing else was
-/// has connections of its own for a while.
+/// all others twice before it is a suspect. So the topics with requests on a shared connection that ended silently have
+/// connections of their own for a while, if they were few; and one whose suspects have ended a connection on which
+/// nothing else was, for longer.
 struct StreamSuspicion {
     /// Silent ends in a row that make a suspect.
     static let closes: UInt8 = 2
 
-    /// The time for which a topic stays apart after its suspects have ended a connection.
+    /// Most topics that go apart after one silent end: with more it would be a storm of connections. [ours]
+    static let mostSecluded = 8
+
+    /// The time for which a topic stays apart after a silent end of a connection that it shared. [ours]
+    static let seclusion = Duration.seconds(60)
+
+    /// The time for which a topic stays apart after its suspects have ended a connection. [ours]
     static let quarantine = Duration.seconds(600)
 
     /// The topic stays apart until then.
-    private(set) var convictedUntil = MonotonicTime(nanoseconds: 0)
+    private(set) var apartUntil = MonotonicTime(nanoseconds: 0)
     /// Suspects with connections.
     var inFlight = 0
     /// Most suspects in flight together.
@@ -26,9 +33,17 @@ struct StreamSuspicion {
         groupSize = max(1, suspects / 2)
     }
 
+    /// A connection that topics share ended silently.
+    ///
+    /// - Parameter topics: those with requests on it, this one among them.
+    mutating func sharedConnectionEnded(topics: Int, now: MonotonicTime) {
+        guard topics <= Self.mostSecluded else { return }
+        apartUntil = max(apartUntil, now + Self.seclusion)
+    }
+
     /// Suspects have ended a connection on which nothing else was.
     mutating func convict(now: MonotonicTime) {
-        convictedUntil = now + Self.quarantine
+        apartUntil = max(apartUntil, now + Self.quarantine)
     }
 
     /// A suspect was answered.

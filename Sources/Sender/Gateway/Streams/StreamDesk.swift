@@ -246,7 +246,10 @@ final class StreamDesk {
 
     /// A connection ended: any lane may have had requests on it, whatever its party is by now.
     func lost(_ loss: StreamLoss) {
-        owners[loss.connection] = nil
+        var loss = loss
+        if owners.removeValue(forKey: loss.connection)?.isShared ?? false {
+            loss.sharers = lanes.count { $0.queue.hasRequests(on: loss.connection) }
+        }
         for lane in lanes { lane.lost(loss) }
     }
 

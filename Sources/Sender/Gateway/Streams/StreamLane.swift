@@ -250,7 +250,7 @@ final class StreamLane: TopicTransport {
     func lost(_ loss: StreamLoss) {
         let verdicts = queue.lost(loss)
         for verdict in verdicts { settle(verdict, nil) }
-        // Suspects are not to go over connections of others, not even until the next tick.
+        // Possible reasons are not to go over connections of others, not even until the next tick.
         if !verdicts.isEmpty { desk.assign(self) }
         listIfWaiting()
     }

@@ -17,7 +17,7 @@ final class StreamParty {
     struct Identity: Hashable {
         var environment: String
         var credential: TopicCredential
-        /// A topic with connections of its own, because many of its notifications are rejected; nil: they are shared.
+        /// A topic with connections of its own, see ``StreamQueue/needsOwnConnections(now:)``; nil: they are shared.
         var bundleID: String?
 
         /// Several topics may send over the connections.
@@ -54,6 +54,9 @@ final class StreamParty {
     }
 
     private var now: MonotonicTime { desk.now }
+
+    /// Several topics send over the connections.
+    var isShared: Bool { identity.isShared && members.count > 1 }
 
     // MARK: Topics
 
