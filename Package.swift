@@ -57,6 +57,8 @@ let package = Package(
         .target(name: "PushSchemas", dependencies: [protobuf]),
         // Structured notifications made into payloads.
         .target(name: "PayloadRendering", dependencies: ["APNsProtocol", "PushSchemas", protobuf]),
+        // The rules for requests: the worker's, the command's and the library's.
+        .target(name: "RequestRules", dependencies: ["APNsProtocol", "PayloadRendering", "PushSchemas"]),
 
         // One generator for all that must happen again with the same seed.
         .target(name: "SeededNumbers"),
@@ -117,7 +119,7 @@ let package = Package(
         // The worker.
         .target(
             name: "Sender",
-            dependencies: role + ["HTTP2Transport", "PayloadRendering", "TokenState"],
+            dependencies: role + ["HTTP2Transport", "PayloadRendering", "RequestRules", "TokenState"],
             exclude: ["README.md"]
         ),
         // Registrar and harvester.
@@ -127,7 +129,8 @@ let package = Package(
             name: "BelfryTools",
             dependencies: [
                 "APNsProtocol", "BelfrySupport", "HTTP2Transport", "KafkaClient", "PipelineCore", "ProviderCredentials",
-                "PushSchemas", "PushTopics", "SocketErrors", "TLSTransport", "TokenState", logging, lifecycle, protobuf,
+                "PushSchemas", "PushTopics", "RequestRules", "SocketErrors", "TLSTransport", "TokenState", logging,
+                lifecycle, protobuf,
             ] + nio
         ),
         // A whole pipeline as processes of one machine, for demo, chaos and integration tests.
@@ -234,6 +237,10 @@ let package = Package(
             name: "PayloadRenderingTests",
             dependencies: ["APNsProtocol", "PayloadRendering", "PushSchemas", "TestSupport", protobuf]
         ),
+        .testTarget(
+            name: "RequestRulesTests",
+            dependencies: ["APNsProtocol", "PayloadRendering", "PushSchemas", "RequestRules", "TestSupport"]
+        ),
         .testTarget(name: "SocketErrorsTests", dependencies: ["SocketErrors"] + nio),
         .testTarget(name: "WorkbenchTests", dependencies: ["Workbench"]),
         .testTarget(
@@ -288,8 +295,8 @@ let package = Package(
         .testTarget(
             name: "SenderTests",
             dependencies: role + [
-                "HTTP2Transport", "PipelineTestSupport", "PortTestSupport", "Sender", "TestSupport", "TokenState",
-                nioEmbedded,
+                "HTTP2Transport", "PipelineTestSupport", "PortTestSupport", "RequestRules", "Sender", "TestSupport",
+                "TokenState", nioEmbedded,
             ]
         ),
         .testTarget(

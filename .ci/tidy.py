@@ -23,6 +23,7 @@ NIO = {"NIOCore", "NIOPosix"}
 IMPORTS = {
     "APNsProtocol": set(),
     "PipelineCore": {"APNsProtocol"},
+    "RequestRules": {"APNsProtocol", "PayloadRendering", "PushSchemas"},
     "HTTP2Transport": {"CNghttp2", "NIOCore"},
     "KafkaClient": {"CRdKafka", "Dispatch", "Glibc", "Synchronization"} | NIO,
     "RedisClient": {"CHiredis", "COpenSSL", "Glibc", "SocketErrors", "Synchronization"} | NIO,

@@ -28,7 +28,7 @@ else
     names=(rules whole failures parts)
     # Targets whose tests compute and touch neither processes nor sockets nor clocks.
     rules='^(?:APNsProtocol|BenchmarkDriver|Chaos|Demo|Fuzz|LocalPipeline|PayloadRendering|PipelineCore|PushSchemas'
-    rules+='|Simulation|SocketErrors)Tests\.'
+    rules+='|RequestRules|Simulation|SocketErrors)Tests\.'
     # Targets of which most suites are like that, and their suites that wait. House rules see that all are told.
     mixed='BelfrySupport|HTTP2Transport|ProviderCredentials|Sender|Sandbox|TokenState'
     waiting='APIServer|AbandonedHandshake|BoundValues|Browser|CertificateStore|CoalesceScript|Conformance|Control'

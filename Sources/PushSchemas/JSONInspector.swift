@@ -63,7 +63,7 @@ struct JSONInspector {
         try scanner.readObject { scanner, key throws(Fault) in
             guard let name = inspector.name(key) else { return try scanner.skipValue(depth: depth + 1) }
             guard let field = shape.field(name) else {
-                throw Fault(finding: "'\(path)\(Self.printable(name))' is no field\(Self.cure(of: name, in: shape))")
+                throw Fault(finding: "'\(path)\(printable(name))' is no field\(Self.cure(of: name, in: shape))")
             }
             let kind = try scanner.kind()
             guard kind != .null else { return try scanner.readWord() }
@@ -118,7 +118,7 @@ struct JSONInspector {
             var inspector = self
             defer { self = inspector }
             try scanner.readObject { scanner, key throws(Fault) in
-                let path = "\(path).\(inspector.name(key).map(Self.printable) ?? "…")"
+                let path = "\(path).\(inspector.name(key).map(printable) ?? "…")"
                 guard try scanner.kind() != .null else { throw Fault(finding: "'\(path)' is null") }
                 try inspector.read(&scanner, element, path, field, depth: depth + 1)
             }
@@ -207,12 +207,6 @@ struct JSONInspector {
     private func name(_ text: Range<Int>) -> String? {
         guard !bytes[text].contains(UInt8(ascii: "\\")) else { return nil }
         return String(decoding: bytes[text], as: UTF8.self)
-    }
-
-    /// A publisher's name, short and harmless.
-    private static func printable(_ name: String) -> String {
-        let isHarmless = name.utf8.allSatisfy { (0x21..<0x7F).contains($0) && $0 != UInt8(ascii: "'") }
-        return isHarmless && (1...64).contains(name.utf8.count) ? name : "…"
     }
 
     /// Base64 of either alphabet, with or without padding.

@@ -181,9 +181,9 @@ struct OrderTests {
         #expect(faults[0].hasPrefix("topic: the bundle ID has a character other than"))
         #expect(faults[1] == "spread: found 0; allowed: 1...65536")
         #expect(faults[2] == "tokens per record: found 0; allowed: 1...10000")
-        #expect(faults[3] == "priority: found 7; allowed: 10, 5")
-        #expect(faults[4] == "coalescing key: found 256 bytes; allowed: at most 255")
-        #expect(faults[5].hasPrefix("payload: "))
+        #expect(faults[3] == "priority-invalid: 'priority' is 7; 10, 5 and 1 are allowed")
+        #expect(faults[4] == "coalescing-key-too-long: 'coalescing_key' has 256 bytes; 255 are allowed")
+        #expect(faults[5].hasPrefix("payload-invalid: payload: "))
         #expect(faults[5].contains("at byte 18"))
         #expect(faults[6] == "token \"00\": the token has 1 byte; allowed: 32...100")
     }
@@ -220,11 +220,12 @@ struct OrderTests {
         var order = order()
         order.transport = transport
         order.pushType = pushType
-        let list = allowed.map { "\($0)" }.joined(separator: ", ")
         for priority in [0, 1, 5, 7, 10] as [UInt32] {
             order.priority = priority
             let isAllowed = allowed.contains(priority)
-            #expect(faults(order) == (isAllowed ? [] : ["priority: found \(priority); allowed: \(list)"]))
+            let faults = faults(order)
+            #expect(faults.count == (isAllowed ? 0 : 1))
+            #expect(faults.allSatisfy { $0.hasPrefix("priority-invalid: 'priority' is \(priority); ") }, "\(faults)")
         }
         order.priority = nil
         #expect(faults(order).isEmpty)
@@ -237,8 +238,8 @@ struct OrderTests {
         order.collapseID = String(repeating: "x", count: 65)
         let found = faults(order)
         #expect(found.count == 2, "\(found)")
-        #expect(found[0].hasPrefix("push type: found \"Alert\"; allowed: alert, background, voip, "))
-        #expect(found[1].hasPrefix("collapse id: found 65 bytes; allowed: 1...64 "))
+        #expect(found[0].hasPrefix("push-type-invalid: 'push_type' is 'Alert'; allowed: alert, background, voip, "))
+        #expect(found[1].hasPrefix("collapse-id-invalid: 'collapse_id' has 65 bytes and cannot be a header's value; "))
         order.pushType = "alert"
         order.collapseID = "score"
         let template = try order.checked().template
@@ -295,14 +296,31 @@ struct OrderTests {
         order.collapseID = "c"
         #expect(
             faults(order) == [
-                #"channel: found "x"; allowed: base64, 4 to 100 characters"#,
-                "channel: the environment has the binary interface; needed: http2",
-                "expiration: found nothing; a broadcast needs one, be it 0",
-                "priority: found nothing; a broadcast needs one",
-                #"push type: found "alert"; allowed with a channel: liveactivity"#,
-                "collapse id: found one; a broadcast has none",
+                "channel-unsupported: 'channel' is set; the environment has the binary interface, which knows no channels",
+                "channel-invalid: 'channel' is 'x', no channel id; allowed: base64, 4 to 100 characters",
+                "push-type-invalid: 'push_type' is alert; allowed with 'channel': liveactivity",
+                "broadcast-incomplete: 'expiration' and 'priority' must be set with 'channel'",
+                "collapse-id-invalid: 'collapse_id' is set beside 'channel'; a broadcast has none",
             ]
         )
+    }
+
+    @Test("Over the binary interface push type and collapse id mean nothing, whatever they say")
+    func fieldsWithoutMeaning() {
+        var order = order()
+        order.transport = .binary
+        order.pushType = "nonsense"
+        order.collapseID = " x"
+        #expect(faults(order).isEmpty)
+    }
+
+    @Test("Bytes that are no text are no payload, in either form", arguments: RecordFormat.allCases)
+    func notText(format: RecordFormat) {
+        var order = order()
+        order.format = format
+        order.payload = Array(#"{"aps":{"alert":""#.utf8) + [0xFF] + Array(#""}}"#.utf8)
+        #expect(faults(order).count == 1)
+        #expect(faults(order).allSatisfy { $0.hasPrefix("payload-invalid: ") })
     }
 
     @Test("An empty topic is a mistake of its own")

@@ -1,5 +1,6 @@
 import APNsProtocol
 import PipelineCore
+import PushSchemas
 import PushTopics
 import Testing
 

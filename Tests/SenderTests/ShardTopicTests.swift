@@ -277,7 +277,7 @@ struct ShardTopicTests {
         let letters = bench.producer.messages(of: "push.dead-letters")
         #expect(letters.map { $0.header("token-indices") } == ["0-499,501-1000"])
         #expect(letters.map { $0.header("reason") } == ["token-length"])
-        #expect(letters.map { $0.header("detail") } == ["a token of 3 bytes; allowed: 32"])
+        #expect(letters.map { $0.header("detail") } == ["the token has 3 bytes; allowed: 32"])
         #expect(try bench.offsets(.deadLettered).isEmpty && bench.committed()?.offset == 1)
         #expect(try bench.laggards() == [Bench.hash(Bench.news): 0], "nothing is done before the broker has it")
         bench.producer.isSilent = false

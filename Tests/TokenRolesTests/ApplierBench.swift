@@ -2,6 +2,7 @@ import KafkaClient
 import NIOCore
 import NIOEmbedded
 import PortTestSupport
+import PushSchemas
 import PushTopics
 import TokenState
 

@@ -3,6 +3,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import PipelineCore
+import PushSchemas
 import PushTopics
 import RedisClient
 import Synchronization

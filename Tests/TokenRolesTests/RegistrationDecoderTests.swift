@@ -112,7 +112,7 @@ import TokenState
         let record = TestRecord(key: Self.key, value: try registration { $0.token.raw = Data(count: 1) })
         try withConsumed([record]) { messages in
             let error = #expect(throws: RecordRefusal.self) { try decoder.changes(for: messages[0]) }
-            #expect(error?.detail == "a token of 1 byte; allowed: 32")
+            #expect(error?.detail == "the token has 1 byte; allowed: 32")
         }
     }
 

@@ -3,20 +3,7 @@ import APNsProtocol
 /// One environment of the push service. A bundle has a certificate and tokens of its own in each.
 public struct EnvironmentSettings: Sendable, Equatable {
     /// The interface that is spoken.
-    public enum Transport: String, Sendable, CaseIterable {
-        /// The binary interface. [13]
-        case binary
-        /// The provider API over HTTP/2. [later]
-        case http2
-
-        /// The gateway's port. [10] [later]
-        public var gatewayPort: Int {
-            switch self {
-            case .binary: 2195
-            case .http2: 443
-            }
-        }
-    }
+    public typealias Transport = APNsTransport
 
     /// The oldest TLS version that is accepted.
     public enum TLSMinimum: String, Sendable, CaseIterable {

@@ -140,7 +140,10 @@ public struct Publication {
         var pace = rate.map { Pace(perSecond: $0) }
         var pulse = Pulse(every: checkpointInterval, from: beginning)
         var records = 0
+        let validator = order.validator
         func send(_ record: OutgoingRecord) throws {
+            let faults = record.faults(by: validator)
+            guard faults.isEmpty else { throw ToolError.invalidInput(faults.map(\.description)) }
             if let delay = pace?.delay(of: record.tokenCount, now: .now) { producer.poll(for: delay) }
             try producer.send(record, to: topic, number: ledger.sent(record.tokenCount))
             records += 1

@@ -1,6 +1,7 @@
 import APNsProtocol
 import BelfrySupport
 import PushSchemas
+import RequestRules
 
 /// An order to `belfry publish`.
 public struct PublishOrder: Equatable, Sendable {
@@ -62,38 +63,10 @@ public struct PublishOrder: Equatable, Sendable {
         broadcast: (TokenList) -> Tokens
     ) throws(ToolError) -> (template: RequestBatcher.Template, tokens: Tokens) {
         var faults = Self.faults(bundleID: bundleID, spread: spread)
-        let pushType = PushType(rawValue: pushType)
-        if pushType == nil, !self.pushType.isEmpty {
-            let allowed = PushType.allCases.map(\.rawValue).joined(separator: ", ")
-            faults.append("push type: found \"\(self.pushType)\"; allowed: \(allowed)")
-        }
         if !(1...10_000).contains(tokensPerRecord) {
             faults.append("tokens per record: found \(tokensPerRecord); allowed: 1...10000")
         }
-        let priorities = allowedPriorities(of: pushType)
-        if let priority, !priorities.contains(priority) {
-            let allowed = priorities.map { "\($0)" }.joined(separator: ", ")
-            faults.append("priority: found \(priority); allowed: \(allowed)")
-        }
-        if !collapseID.isEmpty, !Array(collapseID.utf8).withUnsafeBytes(CollapseID.isValid) {
-            faults.append(
-                "collapse id: found \(collapseID.utf8.count) bytes; allowed: 1...\(CollapseID.limitBytes) without "
-                    + "control characters, and without spaces at the ends"
-            )
-        }
-        if coalescingKey.utf8.count > SendRequestView.coalescingKeyBytes {
-            faults.append(
-                "coalescing key: found \(coalescingKey.utf8.count) bytes; allowed: at most "
-                    + "\(SendRequestView.coalescingKeyBytes)"
-            )
-        }
-        if let channel { faults += broadcastFaults(channel, pushType) }
-        var stripped: [UInt8] = []
-        do throws(PayloadError) {
-            stripped = try PayloadScanner.stripped(payload, limitBytes: payloadLimitBytes(of: pushType))
-        } catch {
-            faults.append(error.description)
-        }
+        faults += contentFaults()
         var tokens: Tokens?
         do throws(ToolError) {
             if let channel {
@@ -102,7 +75,7 @@ public struct PublishOrder: Equatable, Sendable {
                 list.append(Array(channel.utf8))
                 tokens = broadcast(list)
             } else {
-                tokens = try readTokens(32...max(32, tokenLimitBytes))
+                tokens = try readTokens(lengths)
             }
         } catch {
             // No room to keep tokens, for instance, is no mistake in the order.
@@ -110,48 +83,100 @@ public struct PublishOrder: Equatable, Sendable {
             faults.append(error.description)
         }
         guard faults.isEmpty, let tokens else { throw .invalidInput(faults) }
-        var template = RequestBatcher.Template(bundleID: bundleID, requestID: requestID, payload: stripped)
+        var template = template
+        do throws(PayloadError) {
+            template.payload = try PayloadScanner.stripped(payload, limitBytes: payload.count)
+        } catch {
+            throw .invalidInput(["\(RecordRefusal(error))"])
+        }
+        return (template, tokens)
+    }
+
+    private var lengths: ClosedRange<Int> { 32...max(32, tokenLimitBytes) }
+
+    /// The rules for the order's records. An interface that is not known is taken for the later one, which takes more.
+    var validator: RequestValidator {
+        RequestValidator(
+            transport: transport ?? .http2,
+            payload: payloadRule,
+            tokens: TokenRule(lengths: lengths, spread: UInt32(exactly: spread))
+        )
+    }
+
+    /// Fields that all records have in common, with the payload as it was given.
+    private var template: RequestBatcher.Template {
+        var template = RequestBatcher.Template(bundleID: bundleID, requestID: requestID, payload: payload)
         template.environment = environment
         template.expiration = expiration
         template.priority = priority
         template.coalescingKey = coalescingKey
-        template.pushType = self.pushType
+        template.pushType = pushType
         template.collapseID = collapseID
         template.isBroadcast = channel != nil
         template.report = report
-        template.spread = UInt32(spread)
-        template.tokensPerRecord = tokensPerRecord
+        template.spread = UInt32(clamping: max(1, spread))
+        template.tokensPerRecord = max(1, tokensPerRecord)
         template.format = format
-        return (template, tokens)
+        return template
     }
 
-    private func payloadLimitBytes(of pushType: PushType?) -> Int {
-        channel == nil ? payloadRule.limitBytes(of: pushType) : PayloadLimit.broadcast
-    }
+    // MARK: The content of all records
 
-    /// The mistakes in an order to broadcast, as the worker would find them.
-    private func broadcastFaults(_ channel: String, _ pushType: PushType?) -> [String] {
+    /// The mistakes that all records would have, in the words of their dead letters.
+    private func contentFaults() -> [String] {
+        var order = self
+        // Judged apart.
+        order.bundleID = "a"
+        order.spread = 1
+        // Text would hide bytes that are none.
+        order.format = .protobuf
         var faults: [String] = []
-        if !ChannelID.isValid(channel) {
-            faults.append("channel: found \"\(channel)\"; allowed: base64, 4 to \(ChannelID.limitBytes) characters")
+        // The rules tell the first mistake: the next one is told once that is mended.
+        while let fault = order.firstContentFault(), faults.last != "\(fault)" {
+            faults.append("\(fault)")
+            guard order.mend(fault.reason) else { break }
         }
-        if transport == .binary { faults.append("channel: the environment has the binary interface; needed: http2") }
-        if expiration == nil { faults.append("expiration: found nothing; a broadcast needs one, be it 0") }
-        if priority == nil { faults.append("priority: found nothing; a broadcast needs one") }
-        if let pushType, pushType != .liveactivity {
-            faults.append("push type: found \"\(pushType.rawValue)\"; allowed with a channel: liveactivity")
-        }
-        if !collapseID.isEmpty { faults.append("collapse id: found one; a broadcast has none") }
         return faults
     }
 
-    private func allowedPriorities(of pushType: PushType?) -> [UInt32] {
-        switch transport {
-        case .binary:
-            NotificationPriority.allCases.map { UInt32($0.rawValue) }
-        case .http2, nil:
-            ProviderPriority.allCases.filter { pushType?.allows($0) ?? true }.map { UInt32($0.rawValue) }
+    private func firstContentFault() -> RecordRefusal? {
+        // In the schema, 0 is that nothing is said; in an order that is no wish of anybody's.
+        if priority == 0 {
+            return RecordRefusal(
+                reason: RecordFault.priorityInvalid.rawValue,
+                detail: "'priority' is 0; 10, 5 and 1 are allowed"
+            )
         }
+        let token = channel.map { Array($0.utf8) } ?? [UInt8](repeating: 0, count: SendRequestView.packedTokenBytes)
+        var record: OutgoingRecord?
+        do {
+            var batcher = try RequestBatcher(template)
+            try token.withUnsafeBytes { try batcher.add($0) { record = $0 } }
+            try batcher.flush { record = $0 }
+        } catch {
+            return RecordRefusal(reason: RecordFault.valueUndecodable.rawValue, detail: "\(error)")
+        }
+        return record.flatMap { $0.faults(by: validator).first?.refusal }
+    }
+
+    /// Takes a mistake out of the order; false: there is no way.
+    private mutating func mend(_ reason: String) -> Bool {
+        switch reason {
+        case "priority-invalid": priority = channel == nil ? nil : 10
+        case "coalescing-key-too-long": coalescingKey = ""
+        case "push-type-invalid": pushType = ""
+        case "collapse-id-invalid": collapseID = ""
+        case "channel-unsupported": transport = .http2
+        case "channel-invalid": channel = "AAAA"
+        case "broadcast-incomplete":
+            expiration = expiration ?? 0
+            priority = priority ?? 10
+        case "payload-invalid", "payload-missing":
+            payload = Array(#"{"aps":{}}"#.utf8)
+            payloadRule = .byPushType
+        default: return false
+        }
+        return true
     }
 
     /// The expiration of a notification that is to be stored for so long.

@@ -1,5 +1,6 @@
 import APNsProtocol
 import BelfrySupport
+import PushSchemas
 import TokenState
 
 /// One line of a file of registrations: `token[,registered at[,locale[,time zone]]]`, or in the order of the file's
@@ -69,9 +70,7 @@ struct RegistrationLine: Equatable, Sendable {
         }
         if let fault { throw Fault(message: "the token \(fault)") }
         guard lengths.contains(token.count) else {
-            throw Fault(
-                message: "the token has \(counted(token.count, "byte")); allowed: \(lengths.allowedText)"
-            )
+            throw Fault(message: RecordRefusal.tokenLength(token.count, allowed: lengths).detail)
         }
         return token
     }

@@ -63,9 +63,7 @@ struct TokenList: Equatable, Sendable {
             throw TokenFault(message: "the token \(error)")
         }
         guard lengths.contains(token.count) else {
-            throw TokenFault(
-                message: "the token has \(counted(token.count, "byte")); allowed: \(lengths.allowedText)"
-            )
+            throw TokenFault(message: RecordRefusal.tokenLength(token.count, allowed: lengths).detail)
         }
         return token
     }

@@ -1,7 +1,7 @@
 import KafkaClient
 import PipelineCore
 import PushSchemas
-import PushTopics
+import RequestRules
 
 /// Decodes a consumed record, and finds its topic.
 ///
@@ -20,12 +20,7 @@ struct Classifier {
     /// Decodes a record's value, which must outlive the view.
     @inline(__always)
     func decode(_ message: KafkaMessageView) throws(RecordRefusal) -> SendRequestView {
-        guard message.value.count <= ShardLimits.recordBytes else {
-            throw RecordRefusal(
-                reason: "value-too-large",
-                detail: "the value has \(message.value.count) bytes; \(ShardLimits.recordBytes) are allowed"
-            )
-        }
+        guard message.value.count <= RequestValue.limitBytes else { throw RequestValue.tooLarge(message.value.count) }
         do throws(RecordError) {
             return try SendRequestView(decoding: message.value, as: message.contentType)
         } catch {

@@ -2,7 +2,7 @@ import APNsProtocol
 import KafkaClient
 import PipelineCore
 import PushSchemas
-import PushTopics
+import RequestRules
 
 /// Second stage: turns fed records into batches of validated notifications, or into dead letters with coordinates.
 ///
@@ -221,16 +221,10 @@ final class Intake {
         _ fed: Fed,
         into arena: PayloadArena
     ) throws(RecordRefusal) -> Content {
-        let isHTTP2 = fed.topic.transport == .http2
-        let pushType = isHTTP2 ? try ProviderFields.namedPushType(of: request) : nil
-        var limitBytes = fed.topic.payload.limitBytes(of: pushType)
-        if request.isBroadcast {
-            try BroadcastRule.check(request, fed.topic.transport, pushType)
-            limitBytes = PayloadLimit.broadcast
-        }
-        let rule = TermsRule(provider: isHTTP2 ? try provider(of: request, fed, pushType) : nil)
-        if request.isStructured, let structured = try StructuredContent(of: request, pushType) {
-            let payloads = try RenderedPayloads(structured, rule, limitBytes: limitBytes, into: arena)
+        let judged = try JudgedRequest.judge(request, over: fed.topic.transport, fed.topic.payload)
+        let ids = fed.topic.transport == .http2 ? ids(of: request, fed) : nil
+        if let structured = try judged.notification(of: request) {
+            let payloads = try RenderedPayloads(structured, judged, ids: ids, into: arena)
             let place = payloads.defaultPlace
             return Content(
                 payloadOffset: place.offset,
@@ -239,17 +233,17 @@ final class Intake {
                 rendered: payloads.asksForLanguages || request.hasOverrides ? payloads : nil
             )
         }
-        let payload = try strip(request.payload, limitBytes: limitBytes, into: arena)
-        let terms = try rule.terms(priority: request.priority, of: arena[payload.offset, payload.bytes])
-        return Content(payloadOffset: payload.offset, payloadBytes: payload.bytes, terms: terms)
+        let payload = try strip(request.payload, limitBytes: judged.limitBytes, into: arena)
+        let terms = try judged.terms.terms(priority: request.priority, of: arena[payload.offset, payload.bytes])
+        return Content(
+            payloadOffset: payload.offset,
+            payloadBytes: payload.bytes,
+            terms: ContentTerms(terms, ids: ids)
+        )
     }
 
-    private func provider(
-        of request: SendRequestView,
-        _ fed: Fed,
-        _ named: PushType?
-    ) throws(RecordRefusal) -> UnjudgedProviderFields {
-        let ids = requestsTopic.withUnsafeBytes { name in
+    private func ids(of request: SendRequestView, _ fed: Fed) -> NotificationIDs {
+        requestsTopic.withUnsafeBytes { name in
             NotificationIDs(
                 kafkaTopic: name,
                 partition: fed.message.partition,
@@ -257,7 +251,6 @@ final class Intake {
                 requestID: request.requestID
             )
         }
-        return try UnjudgedProviderFields(request, named: named, ids: ids)
     }
 
     private func takeTokens(of request: SendRequestView, _ fed: Fed, _ record: UInt32, into prepared: PreparedBatch) {
@@ -271,7 +264,7 @@ final class Intake {
             if mayBeDone, feed.isDone(record, token: position) { continue }
             let view = request.token(at: index)
             let checksum = CRC32.checksum(view.bytes)
-            if let fault = TokenFaults.fault(of: view, checksum: checksum, topic, shard: fed.shard) {
+            if let fault = topic.tokenRule.fault(of: view, checksum: checksum, shard: fed.shard) {
                 faults.add(fault, at: position)
             } else {
                 prepared.append(token: view.bytes, checksum: checksum, position: position)
@@ -293,7 +286,7 @@ final class Intake {
         if mayBeDone(fed.feed), fed.feed.isDone(record, token: 0) { return }
         let channel = request.token(at: 0).bytes
         let checksum = CRC32.checksum(channel)
-        if let fault = TokenFaults.shardFault(of: "channel", checksum: checksum, fed.topic, shard: fed.shard) {
+        if let fault = fed.topic.tokenRule.shardFault(of: "channel", checksum: checksum, shard: fed.shard) {
             return outcomes.deadLetter(record: record, of: fed.feed, tokens: 1, fault)
         }
         prepared.append(token: channel, checksum: checksum, position: 0)
@@ -341,7 +334,7 @@ final class Intake {
             )
             return (arena.commit(bytes), bytes)
         } catch {
-            throw RecordRefusal(reason: "payload-invalid", detail: "\(error)")
+            throw RecordRefusal(error)
         }
     }
 }

@@ -1,6 +1,7 @@
 import PayloadRendering
+import PipelineCore
 import PushSchemas
-import PushTopics
+import RequestRules
 
 /// The payloads of one record with a structured notification, in the arena of its batch.
 ///
@@ -22,8 +23,9 @@ final class RenderedPayloads {
     }
 
     private let content: StructuredContent
-    private let rule: TermsRule
-    private let limitBytes: Int
+    private let judged: JudgedRequest
+    /// Nil over the binary interface.
+    private let ids: NotificationIDs?
     /// First those of the languages, by number.
     private var places: [Place] = []
     /// By position: index of the payload, once it is known; before that, number of the language.
@@ -36,13 +38,13 @@ final class RenderedPayloads {
     /// - Throws: `payload-invalid`: one of them is too long. `priority-invalid`.
     init(
         _ content: StructuredContent,
-        _ rule: TermsRule,
-        limitBytes: Int,
+        _ judged: JudgedRequest,
+        ids: NotificationIDs?,
         into arena: PayloadArena
     ) throws(RecordRefusal) {
         self.content = content
-        self.rule = rule
-        self.limitBytes = limitBytes
+        self.judged = judged
+        self.ids = ids
         for language in content.template.languageNumbers {
             places.append(try render(Variant(language: language, overrides: TokenOverrides()), into: arena))
         }
@@ -151,20 +153,14 @@ final class RenderedPayloads {
     }
 
     private func render(_ variant: Variant, into arena: PayloadArena) throws(RecordRefusal) -> Place {
-        let payload: [UInt8]
-        do throws(NotificationFault) {
-            payload = try content.template.payload(
-                language: variant.language,
-                overrides: variant.overrides,
-                limitBytes: limitBytes
-            )
-        } catch {
-            throw RecordRefusal(error)
-        }
-        let priority = content.priority(language: variant.language, overrides: variant.overrides).priority
+        let (payload, terms) = try content.payload(
+            language: variant.language,
+            overrides: variant.overrides,
+            judged.terms,
+            limitBytes: judged.limitBytes
+        )
         arena.reserve(payload.count).copyBytes(from: payload)
         let offset = arena.commit(payload.count)
-        let terms = try rule.terms(priority: priority, of: arena[offset, payload.count])
-        return Place(offset: offset, bytes: payload.count, terms: terms)
+        return Place(offset: offset, bytes: payload.count, terms: ContentTerms(terms, ids: ids))
     }
 }

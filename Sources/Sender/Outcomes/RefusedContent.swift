@@ -1,4 +1,5 @@
 import PipelineCore
+import PushSchemas
 import PushTopics
 
 /// Notifications that the gateway refused because of their content, collected by record, status and reason.

@@ -2,6 +2,7 @@ import BelfrySupport
 import KafkaClient
 import PushSchemas
 import PushTopics
+import RequestRules
 
 /// A consumed record, decoded again for an outcome or a dead letter.
 ///
@@ -30,7 +31,7 @@ final class RereadRecord {
         message = batch[index]
         bundleID = (try? RecordKey(parsing: message.key))?.bundleID ?? ""
         request =
-            message.value.count <= ShardLimits.recordBytes
+            message.value.count <= RequestValue.limitBytes
             ? try? SendRequestView(decoding: message.value, as: message.contentType) : nil
         traceHeaders = TraceContext.headerNames.compactMap { name in
             batch[index].header(name).map { (name, Array($0)) }
@@ -66,7 +67,7 @@ final class RereadRecord {
 
     private func judge(over transport: EnvironmentSettings.Transport?) -> String {
         guard let request, request.isStructured else { return "" }
-        let pushType = transport == .http2 ? try? ProviderFields.namedPushType(of: request) : nil
+        let pushType = transport == .http2 ? try? ProviderTerms.namedPushType(of: request) : nil
         content = try? StructuredContent(of: request, pushType)
         return content?.warning(for: nil) ?? ""
     }

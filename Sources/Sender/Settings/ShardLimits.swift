@@ -18,8 +18,6 @@ enum ShardLimits {
     static let requestsPerWrite = 64
     /// Most unacknowledged publications before the intake stops.
     static let publications = 50_000
-    /// Largest value of a record that is decoded; Kafka's default limit of a message.
-    static let recordBytes = 1 << 20
     /// Records read at once for lagging topics.
     static let catchUpRecords = 512
     /// Partitions read at once for lagging topics.

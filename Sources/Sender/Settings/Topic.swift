@@ -1,6 +1,7 @@
 import APNsProtocol
 import BelfrySupport
 import PipelineCore
+import RequestRules
 import TokenState
 
 /// One bundle in one environment, as known to every stage of a shard. Immutable.
@@ -19,10 +20,7 @@ final class Topic {
     let coalescingWindow: Duration
     let transport: EnvironmentSettings.Transport
     let payload: PayloadSizeRule
-    /// Lengths of tokens that the gateway accepts.
-    let tokenBytes: ClosedRange<Int>
-    /// Number of keys that the bundle is spread over; 1: not spread, nil: not known, so shards are not checked.
-    let spread: UInt32?
+    let tokenRule: TokenRule
     let limits: LaneLimits
     /// Names the topic in the connection budget of the process.
     let budgetNumber: UInt64
@@ -45,9 +43,8 @@ final class Topic {
         self.bundleID = bundleID
         self.transport = transport
         payload = settings.payload
-        spread = settings.spread
         coalescingWindow = settings.coalescingWindow
-        self.tokenBytes = tokenBytes
+        tokenRule = TokenRule(lengths: tokenBytes, spread: settings.spread)
         self.limits = limits
         self.health = health
         self.deadTokens = deadTokens

@@ -2,6 +2,7 @@ import BelfrySupport
 import KafkaClient
 import NIOCore
 import PipelineCore
+import PushSchemas
 import PushTopics
 import RedisClient
 import TokenState

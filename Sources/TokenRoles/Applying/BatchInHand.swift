@@ -1,4 +1,5 @@
 import KafkaClient
+import PushSchemas
 import PushTopics
 import TokenState
 

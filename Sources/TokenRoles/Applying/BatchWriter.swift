@@ -1,6 +1,7 @@
 import KafkaClient
 import Logging
 import NIOCore
+import PushSchemas
 import PushTopics
 import RedisClient
 import TokenState

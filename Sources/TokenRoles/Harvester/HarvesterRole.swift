@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import PipelineCore
 import ProviderCredentials
+import PushSchemas
 import PushTopics
 import RedisClient
 import TokenState

@@ -2,6 +2,7 @@ import BelfrySupport
 import Foundation
 import KafkaClient
 import NIOCore
+import PushSchemas
 import PushTopics
 import RedisClient
 import TokenState

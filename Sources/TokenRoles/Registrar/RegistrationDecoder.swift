@@ -48,10 +48,7 @@ struct RegistrationDecoder {
     private func bytes(of token: PushDeviceToken) throws(RecordRefusal) -> [UInt8] {
         let token = try RecordRefusal.of { () throws(RecordError) in try token.bytes() }
         guard tokenBytes.contains(token.count) else {
-            throw RecordRefusal(
-                reason: "token-length",
-                detail: "a token of \(counted(token.count, "byte")); allowed: \(tokenBytes.allowedText)"
-            )
+            throw .tokenLength(token.count, allowed: tokenBytes)
         }
         return token
     }

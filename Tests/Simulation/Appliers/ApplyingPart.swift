@@ -1,5 +1,6 @@
 import BelfrySupport
 import PipelineCore
+import PushSchemas
 import PushTopics
 import TokenState
 

@@ -1,0 +1,95 @@
+import APNsProtocol
+import PayloadRendering
+import PushSchemas
+
+/// The structured notification of a request, judged.
+package struct StructuredContent: Sendable {
+    package let template: NotificationTemplate
+    /// Of the request; nil: not said.
+    private let priority: UInt8?
+    /// The push type takes the priority as it is said, whatever the device notices.
+    private let keepsPriority: Bool
+
+    /// Nil: the request has a payload.
+    ///
+    /// - Parameter named: the push type that the request names over HTTP/2; nil: none, or the binary interface.
+    /// - Throws: `notification-invalid`.
+    package init?(of request: SendRequestView, _ named: PushType?) throws(RecordRefusal) {
+        guard let message = request.notification else { return nil }
+        priority = request.priority
+        keepsPriority =
+            switch named {
+            case nil, .alert, .background: false
+            default: true
+            }
+        do throws(NotificationFault) {
+            template = try NotificationTemplate(message)
+            if !keepsPriority, priority == 10 {
+                try template.check(priority, overridesBadge: Self.overridesBadge(request))
+            }
+        } catch {
+            throw RecordRefusal(error)
+        }
+    }
+
+    private static func overridesBadge(_ request: SendRequestView) -> Bool {
+        request.hasOverrides && (0..<request.tokenCount).contains { request.token(at: $0).overrides?.badge != nil }
+    }
+
+    /// The priority of the request, as one of its payloads allows it.
+    package func priority(
+        language: Int = 0,
+        overrides: TokenOverrides = TokenOverrides()
+    ) -> NotificationTemplate.FittedPriority {
+        guard !keepsPriority else { return NotificationTemplate.FittedPriority(priority: priority) }
+        return template.fitted(priority, language: language, overrides: overrides)
+    }
+
+    /// Makes one of the payloads, and judges it.
+    ///
+    /// - Parameters:
+    ///   - language: of the template's numbers.
+    ///   - limitBytes: of the longest payload.
+    /// - Throws: `payload-invalid`: it is too long. `priority-invalid`.
+    package func payload(
+        language: Int,
+        overrides: TokenOverrides,
+        _ rule: TermsRule,
+        limitBytes: Int
+    ) throws(RecordRefusal) -> (bytes: [UInt8], terms: PayloadTerms) {
+        let bytes: [UInt8]
+        do throws(NotificationFault) {
+            bytes = try template.payload(language: language, overrides: overrides, limitBytes: limitBytes)
+        } catch {
+            throw RecordRefusal(error)
+        }
+        let priority = priority(language: language, overrides: overrides).priority
+        let terms = try bytes.span.withUnsafeBytes { bytes throws(RecordRefusal) in
+            try rule.terms(priority: priority, of: bytes)
+        }
+        return (bytes, terms)
+    }
+
+    /// Says what was changed for a token, for the publisher to know; empty: nothing.
+    ///
+    /// - Parameter overrides: the token's own values; nil: none.
+    package func warning(for overrides: TokenOverrides?) -> String {
+        let overrides = overrides ?? TokenOverrides()
+        guard overrides.locale.isEmpty else {
+            return priority(language: template.languages.number(of: overrides.locale), overrides: overrides).warning
+        }
+        // The language that the device was registered with is not known any more.
+        let warnings = template.languageNumbers.map { priority(language: $0, overrides: overrides).warning }
+        guard let warning = warnings.first(where: { !$0.isEmpty }) else { return "" }
+        return warnings.contains("") ? "in some languages " + warning : warning
+    }
+}
+
+extension RecordRefusal {
+    init(_ fault: NotificationFault) {
+        self =
+            fault.isTooLong
+            ? RecordRefusal(reason: "payload-invalid", detail: "\(fault)")
+            : RecordRefusal(reason: "notification-invalid", detail: "\(fault)")
+    }
+}
