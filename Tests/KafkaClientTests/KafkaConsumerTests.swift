@@ -258,9 +258,11 @@ struct KafkaConsumerTests {
             }
         }
         var received = Received()
+        // Not any error: if the broker is quick, the missing positions are told, too, and the one of 5000 comes later.
+        // Found beside a restart, it would stop the partition behind that.
         serve(
             consumer,
-            until: { !received.errors.isEmpty && received.numbers.count >= 17 },
+            until: { received.errorOffsets[1]?.contains(5000) == true && received.numbers.count >= 17 },
             take: { received.take($0) }
         )
         #expect(received.offsets == [0: Array(3..<20)])

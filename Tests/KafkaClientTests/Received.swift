@@ -5,6 +5,8 @@ import Testing
 struct Received {
     private(set) var numbers: [Int] = []
     private(set) var errors: [KafkaError] = []
+    /// The offset that each error names, per partition.
+    private(set) var errorOffsets: [Int32: [Int64]] = [:]
     /// Per partition, in the order of arrival.
     private(set) var offsets: [Int32: [Int64]] = [:]
 
@@ -18,6 +20,7 @@ struct Received {
     mutating func take(_ message: KafkaMessageView) {
         if let error = message.error {
             errors.append(error)
+            errorOffsets[message.partition, default: []].append(message.offset)
             return
         }
         numbers.append(Int(String(decoding: message.value, as: UTF8.self)) ?? -1)
