@@ -123,7 +123,7 @@ lint: deps ## check format, scripts, YAML, Dockerfile, compose file and house ru
 schema-check: deps ## check messages, compatibility, AsyncAPI document and examples of Schemas
 	@.ci/schema-check
 
-deploy-check: deps ## check alert rules, their cases and runbook, and the YAML of Deploy
+deploy-check: deps ## check what lies in Deploy: alerts and runbook, Kubernetes, Helm, KEDA, systemd
 	@.ci/deploy-check
 
 generate: ## generate the Protobuf code in Sources from Schemas (needs protoc)

@@ -17,6 +17,8 @@ packages=(
     chromium chromium-driver fonts-dejavu-core
     # promtool, which knows whether metrics and alert rules are well-formed.
     prometheus
+    # systemd-analyze, which knows whether units are.
+    systemd
     # For .venv.
     python3 python3-venv
     # For .ci/lint.

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Renders Deploy/kubernetes and the chart in Deploy/helm, and holds them against each other and against house rules.
+
+Prints a line for each difference; exit code 1 if there is one. What was rendered is left in the directory that is the
+argument: objects that Kubernetes' own schemas know in `objects.yaml`, those of KEDA in `keda-*.yaml`, and their queries
+as rules for Prometheus in `rules.yaml`.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+import deploy_check
+
+DEPLOY = Path(__file__).resolve().parent.parent / "Deploy"
+# Each kustomization with the chart's values that stand for it, beside the chart's own, and its namespace.
+VARIANTS = {
+    "base": (None, "belfry"),
+    "production": ("values-production.yaml", "belfry"),
+    "development": ("values-development.yaml", "belfry-development"),
+}
+ROLES = {"worker", "registrar", "harvester"}
+RELEASE = "belfry"
+CONFIGURATION = "belfry.yaml"
+PORT = 9464
+
+# The end of the configuration's name changes with its content; kustomize and the chart make it in ways of their own.
+GENERATED = re.compile(rf"^({RELEASE}-config)-[0-9a-z]{{10}}$")
+
+
+def plain(value):
+    """The value without what two tools may write differently."""
+    if isinstance(value, dict):
+        return {
+            key: yaml.safe_load(inner) if key == CONFIGURATION else plain(inner) for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [plain(inner) for inner in value]
+    return GENERATED.sub(r"\1", value) if isinstance(value, str) else value
+
+
+def by_name(objects):
+    return {f"{one['kind']} {plain(one['metadata']['name'])}": one for one in objects}
+
+
+def paths(left, right, place=""):
+    """The places at which two plain values differ."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        for key in sorted(left.keys() | right.keys()):
+            if key not in left or key not in right:
+                yield f"{place}.{key}"
+            else:
+                yield from paths(left[key], right[key], f"{place}.{key}")
+    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+        for index, (one, other) in enumerate(zip(left, right)):
+            yield from paths(one, other, f"{place}[{index}]")
+    elif left != right:
+        yield place
+
+
+def render_differences(kustomized, charted):
+    """The chart renders to the same objects."""
+    left, right = by_name(kustomized), by_name(charted)
+    for name in sorted(left.keys() - right.keys()):
+        yield f"{name}: the chart lacks it"
+    for name in sorted(right.keys() - left.keys()):
+        yield f"{name}: the chart alone has it"
+    for name in sorted(left.keys() & right.keys()):
+        for place in paths(plain(left[name]), plain(right[name])):
+            yield f"{name}{place}: the chart has it otherwise"
+
+
+def pod_faults(name, pod):
+    """House rules for the pods of a role."""
+    (container,) = pod["containers"]
+    own, security = pod["securityContext"], container["securityContext"]
+    rules = {
+        "runs as root": own.get("runAsNonRoot") is True and own.get("runAsUser", 0) > 0,
+        "has no seccomp profile": own.get("seccompProfile") == {"type": "RuntimeDefault"},
+        "may gain rights": security.get("allowPrivilegeEscalation") is False,
+        "writes to its image": security.get("readOnlyRootFilesystem") is True,
+        "keeps capabilities": security.get("capabilities") == {"drop": ["ALL"]},
+        "may ask Kubernetes": pod.get("automountServiceAccountToken") is False,
+        "gets variables of other services": pod.get("enableServiceLinks") is False,
+        "has no limit of memory": "memory" in container["resources"].get("limits", {}),
+        "requests no CPU": "cpu" in container["resources"].get("requests", {}),
+        "mounts something that it can write to": all(m.get("readOnly") for m in container["volumeMounts"]),
+        "has a secret in its environment": all("value" in v for v in container["env"]),
+        "has an image without a version": re.search(r":[0-9][^:/]*$", container["image"]),
+        "is asked for its readiness in another way": probe(container, "readinessProbe") == ("/readyz", "operations"),
+        "is asked for its life in another way": probe(container, "livenessProbe") == ("/livez", "operations"),
+        f"has another port than {PORT}": container["ports"] == [{"name": "operations", "containerPort": PORT}],
+        "has a limit of CPU, which looks like a slow server": "cpu" not in container["resources"]["limits"],
+    }
+    return [f"{name}: {fault}" for fault, holds in rules.items() if not holds]
+
+
+def probe(container, kind):
+    request = container.get(kind, {}).get("httpGet", {})
+    return request.get("path"), request.get("port")
+
+
+def object_faults(objects):
+    """House rules for all objects of an installation."""
+    named = by_name(objects)
+    for role in sorted(ROLES):
+        for kind in ("Deployment", "PodDisruptionBudget", "Service"):
+            if f"{kind} {RELEASE}-{role}" not in named:
+                yield f"{role}: there is no {kind}"
+    for name, one in named.items():
+        if one["kind"] != "Deployment":
+            continue
+        labels = one["spec"]["template"]["metadata"]["labels"]
+        yield from pod_faults(name, one["spec"]["template"]["spec"])
+        for kind in ("PodDisruptionBudget", "Service"):
+            selector = named.get(f"{kind} {one['metadata']['name']}", {}).get("spec", {}).get("selector", {})
+            if selector.get("matchLabels", selector) != labels:
+                yield f"{name}: its {kind} selects other pods"
+        scaled = f"ScaledObject {one['metadata']['name']}" in named
+        if scaled == ("replicas" in one["spec"]):
+            yield f"{name}: either KEDA or the Deployment says how many there are"
+    if not any(one["kind"] == "NetworkPolicy" and selects_all(one) for one in objects):
+        yield "no NetworkPolicy closes all pods in both directions"
+
+
+def selects_all(policy):
+    spec = policy["spec"]
+    return spec["policyTypes"] == ["Ingress", "Egress"] and set(spec["podSelector"]["matchLabels"]) == {
+        "app.kubernetes.io/name", "app.kubernetes.io/instance",
+    }
+
+
+def queries(objects):
+    """KEDA's queries to Prometheus."""
+    triggers = [one for each in objects if each["kind"] == "ScaledObject" for one in each["spec"]["triggers"]]
+    return [one["metadata"]["query"] for one in triggers if "query" in one["metadata"]]
+
+
+def query_faults(objects, known):
+    """KEDA asks for metrics that are there."""
+    for query in queries(objects):
+        for metric in sorted(deploy_check.metrics(query) - known):
+            yield f"KEDA asks for {metric}, which no table has"
+
+
+def rules(asked):
+    """Queries as a file that promtool can check."""
+    made = [{"record": f"keda:query_{index}", "expr": query} for index, query in enumerate(asked)]
+    return {"groups": [{"name": "keda", "rules": made}]}
+
+
+def kustomized(variant):
+    folder = DEPLOY / "kubernetes" / variant
+    text = subprocess.run(["kubectl", "kustomize", folder], check=True, capture_output=True, text=True).stdout
+    return [one for one in yaml.safe_load_all(text) if one]
+
+
+def charted(values, namespace):
+    # Helm's own code as a library.
+    import helm_python
+
+    with helm_python.Chart.load(str(DEPLOY / "helm")) as chart:
+        own = yaml.safe_load((DEPLOY / "helm" / values).read_text()) if values else {}
+        chart.validate_schema(own)
+        rendered = chart.render(own, name=RELEASE, namespace=namespace)
+    return [one for text in rendered.values() for one in yaml.safe_load_all(text) if one]
+
+
+def lint():
+    import helm_python
+
+    found = helm_python.lint(str(DEPLOY / "helm"))
+    # An icon is for shops.
+    wanted = [one["error"] for one in found["messages"] if one["severity"] > 1 or "icon" not in one["error"]]
+    return [f"Deploy/helm: {error}" for error in wanted + found["errors"]]
+
+
+def main(scratch):
+    known = deploy_check.documented_metrics((DEPLOY / "README.md").read_text())
+    found, native, asked = lint(), [], []
+    for variant, (values, namespace) in VARIANTS.items():
+        objects = kustomized(variant)
+        for finding in [
+            *render_differences(objects, charted(values, namespace)), *object_faults(objects),
+            *query_faults(objects, known),
+        ]:
+            found.append(f"Deploy/kubernetes/{variant}: {finding}")
+        asked += queries(objects)
+        for one in objects:
+            if one["apiVersion"].startswith("keda.sh/"):
+                (scratch / f"keda-{variant}.yaml").write_text(yaml.safe_dump(one))
+            else:
+                native.append(one)
+    (scratch / "objects.yaml").write_text(yaml.safe_dump_all(native))
+    (scratch / "rules.yaml").write_text(yaml.safe_dump(rules(asked)))
+    if not asked:
+        found.append("Deploy/kubernetes: KEDA asks Prometheus nothing")
+    for finding in found:
+        print(finding)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
