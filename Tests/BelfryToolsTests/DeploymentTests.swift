@@ -93,6 +93,15 @@ import Yams
         #expect(try unit("belfry@.service")["TimeoutStopSec"] == "\(harvester)s")
     }
 
+    @Test("Kustomize and chart start the image of this version")
+    func version() throws {
+        let version = BelfryVersion.text
+        #expect(try Repository.text(of: "Deploy/kubernetes/base/kustomization.yaml").contains("newTag: \(version)}"))
+        #expect(try Repository.text(of: "Deploy/helm/values.yaml").contains("\n  tag: \(version)\n"))
+        let chart = try #require(Yams.load(yaml: Repository.text(of: "Deploy/helm/Chart.yaml")) as? Object)
+        #expect(chart["version"] as? String == version && chart["appVersion"] as? String == version)
+    }
+
     @Test("A unit starts again after a failure, and not with a configuration that is wrong")
     func restarts() throws {
         let service = try unit("belfry@.service")

@@ -33,6 +33,7 @@ extension IntegrationTests {
                 let session = try Session(pipeline, try Self.commands())
                 defer { session.shell.kill() }
                 try session.moveCursors()
+                try session.lookAtConfiguration()
                 try session.showCertificatesAndTopics()
                 try session.manageChannels()
                 // Tokens as an older version left them: the installation stays with layout 2 until it is changed.
@@ -119,6 +120,16 @@ private final class Session {
         let shown = try type("belfry offsets show", again: true)
         #expect(shown.contains("push.requests[3]: committed 3, log 0...3"))
         #expect(shown.contains("  \(news): cursor 1, 2 records to the end, 0 done runs"))
+    }
+
+    func lookAtConfiguration() throws {
+        let checks = try [type("belfry config check"), type("belfry config check")]
+        #expect(checks.joined().allSatisfy { $0.hasPrefix("good: ") || $0.hasPrefix("note: ") }, "\(checks)")
+        // The second one tries the servers.
+        for server in ["kafka.brokers", "redis.url", "environments.sandbox.gateways"] {
+            #expect(checks[1].contains { $0.hasPrefix("good: \(server): ") }, "\(checks[1])")
+        }
+        #expect(try type("belfry config show").contains { $0.hasPrefix("worker.shards: ") })
     }
 
     func showCertificatesAndTopics() throws {
