@@ -207,12 +207,12 @@ package final class WorkerRole: Role {
     }
 
     /// A worker is ready when every shard has joined the group and has its token state.
-    package static func obstacles(_ reports: [ShardReport]) -> [String] {
-        var obstacles: [String] = []
+    package static func obstacles(_ reports: [ShardReport]) -> [Readiness.Obstacle] {
+        var obstacles: [Readiness.Obstacle] = []
         for (number, report) in reports.enumerated() {
-            if report.isDraining { obstacles.append("shard \(number) drains") }
-            if !report.hasJoined { obstacles.append("shard \(number) waits for its partitions") }
-            if report.isTokenStateReady == false { obstacles.append("shard \(number) waits for Redis") }
+            if report.isDraining { obstacles.append(.init(.process, "shard \(number) drains")) }
+            if !report.hasJoined { obstacles.append(.init(.kafka, "shard \(number) waits for its partitions")) }
+            if report.isTokenStateReady == false { obstacles.append(.init(.redis, "shard \(number) waits for Redis")) }
         }
         return obstacles
     }

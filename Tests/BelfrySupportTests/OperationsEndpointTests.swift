@@ -22,7 +22,7 @@ struct OperationsEndpointTests {
 
         func readiness() async -> Readiness {
             if isStuck { Issue.record("an event loop was asked") }
-            return Readiness(obstacles: ["waits for Kafka"])
+            return Readiness([.init(.kafka, "waits for Kafka")])
         }
 
         func status(now: Double) async -> RoleStatus {
@@ -122,6 +122,7 @@ struct OperationsEndpointTests {
             let metrics = try await get("metrics")
             #expect(metrics.status == 200)
             #expect(metrics.text.contains("belfry_event_loop_silence_seconds{loop=\"shard-0\"}"))
+            #expect(metrics.text.contains("\nbelfry_ready{dependency=\"process\"} 0\n"))
             let status = try JSONDecoder().decode(RoleStatus.self, from: Data(try await get("status").text.utf8))
             #expect(status.obstacles.first?.hasPrefix("event loop shard-0 stands still for ") == true)
         }

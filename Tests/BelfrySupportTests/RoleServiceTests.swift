@@ -105,7 +105,9 @@ struct RoleServiceTests {
             return [parts]
         }
 
-        static func obstacles(_ reports: [String]) -> [String] { reports.map { "\($0) waits" } }
+        static func obstacles(_ reports: [String]) -> [Readiness.Obstacle] {
+            reports.map { .init(.redis, "\($0) waits") }
+        }
     }
 
     private static let isAbsent = #"loops [], parts [], obstacles ["the twins is starting or stopping"]"#

@@ -34,7 +34,7 @@ import Testing
     func roles() throws {
         let document = try Document(path: "Deploy/README.md")
         let everyRole =
-            RoleHealth().metrics(now: .init(nanoseconds: 0))
+            RoleHealth().metrics(now: .init(nanoseconds: 0)) + Readiness.table.families(of: [])
             + ProcessMetrics.table.families(of: [.init(figures: nil, role: "worker")])
         let roles = [
             ("Every role", everyRole), ("Worker", WorkerMetrics.table.families(of: [])),

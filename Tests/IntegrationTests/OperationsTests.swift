@@ -34,6 +34,8 @@ extension IntegrationTests {
                 try await wait(for: "readiness to go", kafka) { try await operations.readiness().status == 503 }
                 let (_, away) = try await operations.readiness()
                 #expect(away.obstacles.allSatisfy { $0.hasSuffix("waits for Redis") } && !away.obstacles.isEmpty)
+                let ready = try await operations.metrics().filter { $0.key.hasPrefix("belfry_ready{") }
+                #expect(ready["belfry_ready{dependency=\"redis\"}"] == 0 && ready.values.reduce(0, +) == 2)
                 try pipeline.startRedis()
                 try await wait(for: "readiness to come back", kafka) { try await operations.readiness().status == 200 }
             }

@@ -228,5 +228,7 @@ import Testing
             WorkerRole.readiness([waiting, away, without, leaving]).obstacles
                 == ["shard 0 waits for its partitions", "shard 1 waits for Redis", "shard 3 drains"]
         )
+        let dependencies = WorkerRole.obstacles([waiting, away, without, leaving]).map(\.dependency)
+        #expect(dependencies == [.kafka, .redis, .process])
     }
 }

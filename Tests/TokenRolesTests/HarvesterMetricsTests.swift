@@ -132,6 +132,7 @@ import Testing
         var outside = report()
         outside.isInGroup = false
         #expect(HarvesterRole.readiness([outside]).obstacles == ["the harvester waits for its partitions"])
+        #expect(HarvesterRole.obstacles([outside, away]).map(\.dependency) == [.kafka, .redis])
     }
 
     @Test("All in-sync replicas acknowledge feedback, whatever the operator's properties say")

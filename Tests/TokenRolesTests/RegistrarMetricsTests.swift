@@ -82,5 +82,10 @@ import Testing
             RegistrarRole.readiness([report { $0.isInGroup = false }]).obstacles
                 == ["the registrar waits for its partitions"]
         )
+        let neither = report {
+            $0.isInGroup = false
+            $0.isRedisReady = false
+        }
+        #expect(RegistrarRole.obstacles([neither]).map(\.dependency) == [.kafka, .redis])
     }
 }

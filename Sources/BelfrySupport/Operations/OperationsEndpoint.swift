@@ -67,7 +67,10 @@ public struct OperationsEndpoint: Service {
         router.get("metrics") { _, _ in
             let now = MonotonicTime(.now())
             // An event loop that stands still would never answer.
-            let own = source.health.isStuck(now: now) ? [] : await source.metrics()
+            let own =
+                source.health.isStuck(now: now)
+                ? Readiness.table.families(of: [source.health.readiness(now: now)].compactMap(\.self))
+                : await source.metrics()
             return Self.answer(
                 .ok,
                 MetricsText.contentType,
@@ -78,9 +81,8 @@ public struct OperationsEndpoint: Service {
             Self.answer(.ok, "application/json", try await status())
         }
         router.get("readyz") { _, _ in
-            let liveness = source.health.liveness(now: MonotonicTime(.now()))
-            let readiness =
-                liveness.isAlive ? await source.readiness() : Readiness(obstacles: liveness.troubles)
+            let unwell = source.health.readiness(now: MonotonicTime(.now()))
+            let readiness = if let unwell { unwell } else { await source.readiness() }
             var line = JSONLine()
             line.append("ready", readiness.isReady)
             line.append("obstacles", readiness.obstacles)

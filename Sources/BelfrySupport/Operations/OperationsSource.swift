@@ -11,15 +11,3 @@ public protocol OperationsSource: Sendable {
     /// - Parameter now: UNIX seconds.
     func status(now: Double) async -> RoleStatus
 }
-
-/// Tells that a role does its work, or what it waits for.
-public struct Readiness: Sendable, Equatable {
-    /// Obstacles that keep it from its work, in words for people. Empty: it is ready.
-    public var obstacles: [String]
-
-    public init(obstacles: [String] = []) {
-        self.obstacles = obstacles
-    }
-
-    public var isReady: Bool { obstacles.isEmpty }
-}

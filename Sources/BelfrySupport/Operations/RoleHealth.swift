@@ -94,6 +94,12 @@ public final class RoleHealth: Sendable {
         return liveness
     }
 
+    /// The readiness of a role that has to be started again; nil: it can go on, and its parts know.
+    func readiness(now: MonotonicTime) -> Readiness? {
+        let liveness = liveness(now: now)
+        return liveness.isAlive ? nil : Readiness(process: liveness.troubles)
+    }
+
     private static let table: [Metric<[LoopWatch.Silence]>] = [
         .gauge(
             "belfry_event_loop_silence_seconds",

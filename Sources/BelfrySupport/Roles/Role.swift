@@ -59,10 +59,10 @@ package protocol Role: Sendable {
     ///   - status: names the time.
     func describe(_ reports: [Report], in status: inout RoleStatus)
 
-    /// Obstacles that keep the role from its work, in words for people. From any thread.
+    /// Obstacles that keep the role from its work. From any thread.
     ///
     /// - Parameter reports: of all parts, in their order.
-    static func obstacles(_ reports: [Report]) -> [String]
+    static func obstacles(_ reports: [Report]) -> [Readiness.Obstacle]
 }
 
 extension Role {
@@ -74,7 +74,7 @@ extension Role {
 
     /// A role without reports is not ready.
     static func readiness(_ reports: [Report]) -> Readiness {
-        Readiness(obstacles: reports.isEmpty ? ["the \(name) is starting or stopping"] : obstacles(reports))
+        reports.isEmpty ? Readiness(process: ["the \(name) is starting or stopping"]) : Readiness(obstacles(reports))
     }
 }
 

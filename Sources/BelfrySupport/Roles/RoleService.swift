@@ -1,5 +1,6 @@
 import Logging
 import NIOCore
+import PipelineCore
 import ServiceLifecycle
 
 /// Runs a role from its start to its stop, and tells operators how it fares.
@@ -91,7 +92,9 @@ package struct RoleService<R: Role>: Service, OperationsSource {
     // MARK: Telling
 
     package func metrics() async -> [MetricFamily] {
-        role.metrics(await reports())
+        let reports = await reports()
+        let readiness = health.readiness(now: MonotonicTime(.now())) ?? R.readiness(reports)
+        return role.metrics(reports) + Readiness.table.families(of: [readiness])
     }
 
     package var name: String { R.name }
