@@ -42,6 +42,18 @@ import Testing
         #expect(probe.wanted == .reconnect, "an answer in between: the first failure again")
     }
 
+    @Test("After a silent end for which the topics on it go apart, the others need not wait")
+    func separated() {
+        for (sharers, end, waits) in [
+            (0, .failed, true), (9, .failed, true), (1, .failed, false), (8, .failed, false), (1, .peerDead, true),
+        ] as [(Int, ConnectionEnd, Bool)] {
+            let probe = PoolProbe()
+            probe.wait()
+            probe.end(probe.open(), end, sharers: sharers)
+            #expect((probe.wanted == nil) == waits, "\(sharers) topics, \(end)")
+        }
+    }
+
     @Test("Connections that end before they are of any use count as failures, however they end")
     func useless() {
         for isGoodbye in [false, true] {

@@ -13,6 +13,9 @@ public struct StreamLoss: Equatable, Sendable {
     /// Queues with requests in flight on a connection that several use; 0: one alone uses it.
     public var sharers: Int
 
+    /// The queues with requests in flight are to have connections of their own for a while.
+    var separates: Bool { isSilent && (1...StreamSuspicion.mostSecluded).contains(sharers) }
+
     public init(
         connection: UInt32,
         openedAt: MonotonicTime,

@@ -104,38 +104,43 @@ extension StreamPool {
 
     /// A connection, or the attempt to make one, has ended.
     ///
-    /// - Parameter random: 64 random bits.
-    /// - Returns: for the queues with requests on it, whose number the pool does not know; nil if it had let go of the
-    ///   connection before.
+    /// - Parameters:
+    ///   - sharers: see ``StreamLoss/sharers``.
+    ///   - random: 64 random bits.
+    /// - Returns: for the queues with requests on it; nil if the pool had let go of it before.
     public mutating func ended(
         _ number: UInt32,
         _ end: ConnectionEnd,
+        sharers: Int = 0,
         now: MonotonicTime,
         random: @autoclosure () -> UInt64
     ) -> StreamLoss? {
         guard let index = index(of: number) else { return nil }
         let connection = connections.remove(at: index)
         shrinking.closed(connection.openStreams)
+        let loss = StreamLoss(
+            connection: number,
+            openedAt: connection.openedAt,
+            endedAt: now,
+            isSilent: end == .failed && connection.phase != .connecting && !connection.isDismissed,
+            isUnread: end == .certificateRefused || end == .foreignProtocol,
+            inFlight: connection.openStreams,
+            sharers: sharers
+        )
         switch end {
         case .closedHere:
             break
         case .certificateRefused:
             countFailure(.credential, now: now, random: random())
         case .failed, .peerDead:
-            // The reason to drain was a failure or none.
-            guard connection.phase != .draining else { break }
+            // The reason to drain was a failure or none. If the queues that may be the reason go apart, the others need
+            // not wait: each such end leaves fewer of them here.
+            guard connection.phase != .draining, !loss.separates else { break }
             countFailure(connection.phase == .connecting ? .gateway : .other, now: now, random: random())
         case .foreignProtocol:
             countFailure(.gateway, now: now, random: random())
         }
-        return StreamLoss(
-            connection: number,
-            openedAt: connection.openedAt,
-            endedAt: now,
-            isSilent: end == .failed && connection.phase != .connecting && !connection.isDismissed,
-            isUnread: end == .certificateRefused || end == .foreignProtocol,
-            inFlight: connection.openStreams
-        )
+        return loss
     }
 
     // MARK: From outside

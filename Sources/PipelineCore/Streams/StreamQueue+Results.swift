@@ -92,9 +92,7 @@ extension StreamQueue {
         guard inFlightCount > 0 else { return [] }
         let slots = slotsInFlight(on: loss.connection)
         for slot in slots { land(slot) }
-        if loss.isSilent, loss.sharers > 0, !slots.isEmpty {
-            suspicion.sharedConnectionEnded(topics: loss.sharers, now: loss.endedAt)
-        }
+        if loss.separates, !slots.isEmpty { suspicion.seclude(now: loss.endedAt) }
         if loss.isSilent, limits.unknownFate == .resend {
             let wereAlone = !slots.isEmpty && slots.count == loss.inFlight
             if wereAlone, slots.allSatisfy({ slab.entries[$0].isSuspected }) { suspicion.convict(now: loss.endedAt) }

@@ -33,11 +33,8 @@ struct StreamSuspicion {
         groupSize = max(1, suspects / 2)
     }
 
-    /// A connection that topics share ended silently.
-    ///
-    /// - Parameter topics: those with requests on it, this one among them.
-    mutating func sharedConnectionEnded(topics: Int, now: MonotonicTime) {
-        guard topics <= Self.mostSecluded else { return }
+    /// A connection that the topic shared ended silently, with requests of it and of few others.
+    mutating func seclude(now: MonotonicTime) {
         apartUntil = max(apartUntil, now + Self.seclusion)
     }
 

@@ -246,12 +246,12 @@ final class StreamDesk {
 
     /// A connection ended: any lane may have had requests on it, whatever its party is by now.
     func lost(_ loss: StreamLoss) {
-        var loss = loss
-        if owners.removeValue(forKey: loss.connection)?.isShared ?? false {
-            loss.sharers = lanes.count { $0.queue.hasRequests(on: loss.connection) }
-        }
+        owners[loss.connection] = nil
         for lane in lanes { lane.lost(loss) }
     }
+
+    /// Topics with requests in flight on a connection.
+    func topicCount(on connection: UInt32) -> Int { lanes.count { $0.queue.hasRequests(on: connection) } }
 
     /// A request was not answered in time.
     ///

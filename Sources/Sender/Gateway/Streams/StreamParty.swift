@@ -56,7 +56,7 @@ final class StreamParty {
     private var now: MonotonicTime { desk.now }
 
     /// Several topics send over the connections.
-    var isShared: Bool { identity.isShared && members.count > 1 }
+    private var isShared: Bool { identity.isShared && members.count > 1 }
 
     // MARK: Topics
 
@@ -214,7 +214,8 @@ final class StreamParty {
     private func lose(_ number: UInt32, _ end: ConnectionEnd) {
         tokens?.forget(connection: number)
         let random = desk.random()
-        if let loss = pool.ended(number, end, now: now, random: random) { desk.lost(loss) }
+        let sharers = isShared ? desk.topicCount(on: number) : 0
+        if let loss = pool.ended(number, end, sharers: sharers, now: now, random: random) { desk.lost(loss) }
     }
 
     /// Lets time pass. Connections that no topic sends over take no more, and end when all is answered.
