@@ -124,7 +124,7 @@ extension IntegrationTests {
         func failing() throws {
             let directory = try Self.directory()
             defer { try? FileManager.default.removeItem(atPath: directory) }
-            // A command that asks a server that is not there gives up after seconds: all of these begin before the others.
+            // A command that asks a server that is not there gives up after seconds: those begin before the others.
             let patient = try Self.commands.filter(\.asksNobody).map { command in
                 (command, try Self.start(command.words, in: directory))
             }
