@@ -46,6 +46,7 @@ import Testing
             ("kafka.brokers", "127.0.0.1:9092", nil),
             ("environments.sandbox.gateways", "a:443, b:7", .file("belfry.yaml", line: 2)),
             ("environments.sandbox.token-limit", "100", nil),
+            ("environments.sandbox.payload-limit", nil, nil),
             ("topics.a.b.spread", "16", .file("belfry.yaml", line: 7)),
         ]
         for (key, value, origin) in expected {

@@ -174,6 +174,8 @@ extension EnvironmentSettings {
                 allowed: "a list beside trust, which holds the certificate of the authority that signs it"
             )
         }
+        // No limit of ours counts there.
+        if transport == .http2 { section.note("payload-limit", nil, from: nil) }
         payloadLimitBytes = section.integer("payload-limit", in: 256...2048, default: payloadLimitBytes)
         if transport == .http2, section.text("payload-limit") != nil {
             section.report(
