@@ -62,8 +62,8 @@ final class PoolProbe {
     }
 
     @discardableResult
-    func end(_ number: UInt32, _ end: ConnectionEnd = .failed, sharers: Int = 0) -> StreamLoss? {
-        pool.ended(number, end, sharers: sharers, now: now, random: 0)
+    func end(_ number: UInt32, _ end: ConnectionEnd = .failed) -> StreamLoss? {
+        pool.ended(number, end, now: now, random: 0)
     }
 
     func goAway(_ number: UInt32, _ reason: ProviderReason? = nil, isError: Bool = false) -> ProviderVerdict.Extent? {

@@ -42,15 +42,22 @@ import Testing
         #expect(probe.wanted == .reconnect, "an answer in between: the first failure again")
     }
 
-    @Test("After a silent end for which the topics on it go apart, the others need not wait")
+    @Test("After a silent end for which the topics on it go apart, the others wait shortly, however many failures")
     func separated() {
-        for (sharers, end, waits) in [
+        for (sharers, end, waitsLong) in [
             (0, .failed, true), (9, .failed, true), (1, .failed, false), (8, .failed, false), (1, .peerDead, true),
         ] as [(Int, ConnectionEnd, Bool)] {
             let probe = PoolProbe()
             probe.wait()
-            probe.end(probe.open(), end, sharers: sharers)
-            #expect((probe.wanted == nil) == waits, "\(sharers) topics, \(end)")
+            for _ in 1...3 {
+                probe.end(probe.pool.connecting(now: probe.now))
+                probe.pass(.seconds(60))
+            }
+            _ = probe.pool.ended(probe.open(), end, sharers: sharers, now: probe.now, random: .max)
+            probe.pass(.milliseconds(999))
+            #expect(probe.wanted == nil)
+            probe.pass(.milliseconds(1001))
+            #expect((probe.wanted == nil) == waitsLong, "\(sharers) topics, \(end)")
         }
     }
 

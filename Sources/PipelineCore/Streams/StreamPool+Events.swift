@@ -133,13 +133,23 @@ extension StreamPool {
         case .certificateRefused:
             countFailure(.credential, now: now, random: random())
         case .failed, .peerDead:
-            // The reason to drain was a failure or none. If the queues that may be the reason go apart, the others need
-            // not wait: each such end leaves fewer of them here.
-            guard connection.phase != .draining, !loss.separates else { break }
+            // The reason to drain was a failure or none.
+            guard connection.phase != .draining else { break }
+            // Each such end leaves fewer queues here.
+            guard !loss.separates else { return waitShortly(after: loss, random: random()) }
             countFailure(connection.phase == .connecting ? .gateway : .other, now: now, random: random())
         case .foreignProtocol:
             countFailure(.gateway, now: now, random: random())
         }
+        return loss
+    }
+
+    /// The queues that may be the reason for an end go apart, so the others wait as shortly as the rules allow.
+    private mutating func waitShortly(after loss: StreamLoss, random: UInt64) -> StreamLoss {
+        let floor = limits.backoff.floor
+        waitCause = .other
+        let backoff = Backoff(base: floor * 2, cap: floor * 2, floor: floor)
+        connectsFrom = loss.endedAt + backoff.delay(failures: 1, random: random)
         return loss
     }
 
