@@ -25,7 +25,9 @@ let package = Package(
     name: "belfry",
     platforms: [.macOS(.v26)],
     products: [
-        .executable(name: "belfry", targets: ["belfry"])
+        .executable(name: "belfry", targets: ["belfry"]),
+        // Publishing, and the messages that it takes.
+        .library(name: "BelfryProducer", targets: ["BelfryProducer", "PushSchemas"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser.git", exact: "1.8.2"),
@@ -78,6 +80,12 @@ let package = Package(
             dependencies: ["CNghttp2", .product(name: "NIOCore", package: "swift-nio")]
         ),
 
+        // Publishing for other packages, too: nothing it needs has unsafe flags.
+        .target(
+            name: "BelfryProducer",
+            dependencies: ["APNsProtocol", "KafkaClient", "PushSchemas", "RequestRules", protobuf] + nio
+        ),
+
         // The push service and the pipeline.
         .target(
             name: "Sandbox",
@@ -128,9 +136,9 @@ let package = Package(
         .target(
             name: "BelfryTools",
             dependencies: [
-                "APNsProtocol", "BelfrySupport", "HTTP2Transport", "KafkaClient", "PipelineCore", "ProviderCredentials",
-                "PushSchemas", "PushTopics", "RequestRules", "SocketErrors", "TLSTransport", "TokenState", logging,
-                lifecycle, protobuf,
+                "APNsProtocol", "BelfryProducer", "BelfrySupport", "HTTP2Transport", "KafkaClient", "PipelineCore",
+                "ProviderCredentials", "PushSchemas", "PushTopics", "RequestRules", "SocketErrors", "TLSTransport",
+                "TokenState", logging, lifecycle, protobuf,
             ] + nio
         ),
         // A whole pipeline as processes of one machine, for demo, chaos and integration tests.
@@ -262,6 +270,10 @@ let package = Package(
                 "APNsProtocol", "HTTP2Transport", "Sandbox", "TLSTransport", "TestSupport", logging, nioEmbedded,
             ] + nio
         ),
+        .testTarget(
+            name: "BelfryProducerTests",
+            dependencies: ["BelfryProducer", "KafkaClient", "PushSchemas", "RequestRules", "TestSupport", protobuf]
+        ),
         .testTarget(name: "FuzzTests", dependencies: ["belfry-fuzz"]),
         // The pipeline, each target beside its tests; BelfryTools tells two of them the exit code of an error.
         .testTarget(
@@ -309,8 +321,9 @@ let package = Package(
         .testTarget(
             name: "BelfryToolsTests",
             dependencies: [
-                "APNsProtocol", "BelfrySupport", "BelfryTools", "KafkaClient", "PipelineCore", "PipelineTestSupport",
-                "PushSchemas", "PushTopics", "Sender", "TestSupport", "TokenRoles", "TokenState", logging, protobuf,
+                "APNsProtocol", "BelfryProducer", "BelfrySupport", "BelfryTools", "KafkaClient", "PipelineCore",
+                "PipelineTestSupport", "PushSchemas", "PushTopics", "Sender", "TestSupport", "TokenRoles",
+                "TokenState", logging, protobuf,
                 .product(name: "Yams", package: "Yams"),
             ]
         ),

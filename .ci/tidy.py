@@ -23,6 +23,9 @@ NIO = {"NIOCore", "NIOPosix"}
 IMPORTS = {
     "APNsProtocol": set(),
     "PipelineCore": {"APNsProtocol"},
+    "BelfryProducer": {
+        "APNsProtocol", "Foundation", "KafkaClient", "PushSchemas", "RequestRules", "SwiftProtobuf", "Synchronization"
+    } | NIO,
     "RequestRules": {"APNsProtocol", "PayloadRendering", "PushSchemas"},
     "HTTP2Transport": {"CNghttp2", "NIOCore"},
     "KafkaClient": {"CRdKafka", "Dispatch", "Glibc", "Synchronization"} | NIO,

@@ -1,4 +1,5 @@
 import APNsProtocol
+import BelfryProducer
 import BelfrySupport
 import Foundation
 import PushSchemas

@@ -1,3 +1,4 @@
+import BelfryProducer
 import BelfrySupport
 import Foundation
 import PipelineCore

@@ -1,4 +1,5 @@
 import APNsProtocol
+import BelfryProducer
 import BelfrySupport
 import PushSchemas
 import RequestRules

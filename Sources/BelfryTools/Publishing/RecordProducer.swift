@@ -1,3 +1,4 @@
+import BelfryProducer
 import BelfrySupport
 import KafkaClient
 import PushTopics

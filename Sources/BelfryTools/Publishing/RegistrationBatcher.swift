@@ -1,4 +1,5 @@
 import APNsProtocol
+import BelfryProducer
 import Foundation
 import PushSchemas
 import SwiftProtobuf

@@ -1,3 +1,4 @@
+import BelfryProducer
 import BelfrySupport
 
 /// Tokens that were read once, and are gone through again when they are published.

@@ -1,3 +1,4 @@
+import BelfryProducer
 import BelfrySupport
 
 /// Source of a tool's tokens.

@@ -49,13 +49,8 @@ extension KafkaSettings {
     /// Properties of a role's producer. Every message is acknowledged by all in-sync replicas, in order, once, and
     /// retried for as long as necessary.
     package func producerProperties(clientID: String) -> KafkaProperties {
-        var all = common(clientID: clientID)
-        all["enable.idempotence"] = "true"
-        all["acks"] = "all"
+        var all = common(clientID: clientID).merging(.reliableProducer)
         all["message.timeout.ms"] = "0"
-        all["message.max.bytes"] = "8388608"
-        all["linger.ms"] = "5"
-        all["partitioner"] = "murmur2_random"
         all["queue.buffering.max.messages"] = "200000"
         // Dead letters carry whole records: limited by count alone they could take gigabytes.
         all["queue.buffering.max.kbytes"] = "131072"

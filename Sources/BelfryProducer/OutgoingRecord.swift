@@ -2,16 +2,23 @@ import PushSchemas
 import RequestRules
 
 /// A record that is about to be published.
-struct OutgoingRecord: Equatable, Sendable {
-    let key: String
-    let value: [UInt8]
+package struct OutgoingRecord: Equatable, Sendable {
+    package let key: String
+    package let value: [UInt8]
     /// Empty for the default form, which needs none.
-    let headers: [(name: String, value: [UInt8])]
+    package let headers: [(name: String, value: [UInt8])]
     /// Number of tokens in the record.
-    let tokenCount: Int
+    package let tokenCount: Int
+
+    package init(key: String, value: [UInt8], headers: [(name: String, value: [UInt8])], tokenCount: Int) {
+        self.key = key
+        self.value = value
+        self.headers = headers
+        self.tokenCount = tokenCount
+    }
 
     /// The mistakes that the worker would find in it, a request.
-    func faults(by validator: RequestValidator) -> [RequestFault] {
+    package func faults(by validator: RequestValidator) -> [RequestFault] {
         let header = headers.first { $0.name == RecordContentType.headerName }
         let contentType = header.map { $0.value.withUnsafeBytes { RecordContentType(header: $0) } }
         var key = key
@@ -22,14 +29,8 @@ struct OutgoingRecord: Equatable, Sendable {
         }
     }
 
-    static func == (left: Self, right: Self) -> Bool {
+    package static func == (left: Self, right: Self) -> Bool {
         left.key == right.key && left.value == right.value && left.tokenCount == right.tokenCount
             && left.headers.elementsEqual(right.headers) { $0 == $1 }
     }
-}
-
-/// Encoding of a published record's value.
-public enum RecordFormat: String, Sendable, CaseIterable {
-    case protobuf
-    case json
 }

@@ -1,0 +1,53 @@
+import KafkaClient
+import Testing
+
+@testable import BelfryProducer
+
+@Suite("Settings of the producer")
+struct ProducerConfigurationTests {
+    private func error(_ fill: (inout ProducerConfiguration) -> Void) -> ProducerError? {
+        var configuration = ProducerConfiguration(brokers: "nowhere:1")
+        fill(&configuration)
+        do throws(ProducerError) {
+            _ = try configuration.kafkaProperties()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("Records are acknowledged by all replicas, once, in Java's partitions, whatever else is set")
+    func promises() throws {
+        var configuration = ProducerConfiguration(brokers: "a:1,b:2")
+        configuration.properties = ["linger.ms": "50", "security.protocol": "ssl"]
+        configuration.deliveryTimeout = .milliseconds(1500)
+        let properties = try configuration.kafkaProperties()
+        let expected: [(String, String)] = [
+            ("bootstrap.servers", "a:1,b:2"), ("enable.idempotence", "true"), ("acks", "all"),
+            ("partitioner", "murmur2_random"), ("message.timeout.ms", "1500"), ("linger.ms", "50"),
+            ("security.protocol", "ssl"), ("queue.buffering.max.messages", "100000"),
+        ]
+        for (name, value) in expected { #expect(properties[name] == value, "\(name)") }
+    }
+
+    @Test("A property on which a promise rests is refused", arguments: ["acks", "enable.idempotence", "partitioner"])
+    func promised(name: String) {
+        let refusal = ProducerError.misconfigured("properties: \(name) cannot be set: the producer decides")
+        #expect(error { $0.properties[name] = "x" } == refusal)
+    }
+
+    @Test("A setting out of its range is told with what is allowed")
+    func ranges() {
+        let found = error { $0.queueRecords = 0 }
+        #expect(found == .misconfigured("queueRecords: found 0; allowed: 1...10000000"))
+        for wrong in [.zero, .seconds(3601)] as [Duration] { #expect(error { $0.deliveryTimeout = wrong } != nil) }
+        #expect(error { $0.queueKibibytes = 1 << 21 } != nil)
+    }
+
+    @Test("A property that the client does not know is told when the producer is made")
+    func unknownProperty() async {
+        var configuration = ProducerConfiguration(brokers: "nowhere:1")
+        configuration.properties = ["no.such.property": "x"]
+        await #expect(throws: ProducerError.self) { _ = try await PushProducer(configuration) }
+    }
+}
