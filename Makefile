@@ -56,7 +56,8 @@ build = $(call run_build,$(SWIFT_FLAGS) $(1))
 # of a folder tells that a file of it is gone.
 MANIFEST := Package.swift Makefile
 PROGRAM_FILES := $(shell find Sources -type f,d)
-ALL_FILES := $(PROGRAM_FILES) $(shell find Tests -type f,d)
+# Tests/ProducerPackage is no target of ours, and building it leaves files there.
+ALL_FILES := $(PROGRAM_FILES) $(shell find Tests -path Tests/ProducerPackage -prune -o -type f,d -print)
 FUZZ_FILES := $(PROGRAM_FILES) $(shell find Tests/Fuzz -path Tests/Fuzz/Corpus -prune -o -type f,d -print)
 
 .build/program.built: $(MANIFEST) $(PROGRAM_FILES) | deps .build/release.yaml
@@ -130,4 +131,4 @@ generate: ## generate the Protobuf code in Sources from Schemas (needs protoc)
 	@Schemas/generate.sh
 
 clean: ## remove what was built; .venv stays
-	rm -rf .build .build-fuzz
+	rm -rf .build .build-fuzz .build-producer Tests/ProducerPackage/Package.resolved
