@@ -61,6 +61,19 @@ import Testing
         }
     }
 
+    @Test("A silent end does not shorten the wait for a refused credential")
+    func separatedBesideRefusal() {
+        let probe = PoolProbe()
+        probe.wait()
+        let works = probe.open()
+        probe.end(probe.pool.connecting(now: probe.now), .certificateRefused)
+        _ = probe.pool.ended(works, .failed, sharers: 1, now: probe.now, random: 0)
+        probe.pass(.seconds(29))
+        #expect(probe.wanted == nil)
+        probe.pass(.seconds(1))
+        #expect(probe.wanted == .reconnect)
+    }
+
     @Test("Connections that end before they are of any use count as failures, however they end")
     func useless() {
         for isGoodbye in [false, true] {

@@ -136,7 +136,10 @@ extension StreamPool {
             // The reason to drain was a failure or none.
             guard connection.phase != .draining else { break }
             // Each such end leaves fewer queues here.
-            guard !loss.separates else { return waitShortly(after: loss, random: random()) }
+            guard !loss.separates else {
+                waitShortly(after: loss, random: random())
+                break
+            }
             countFailure(connection.phase == .connecting ? .gateway : .other, now: now, random: random())
         case .foreignProtocol:
             countFailure(.gateway, now: now, random: random())
@@ -145,12 +148,14 @@ extension StreamPool {
     }
 
     /// The queues that may be the reason for an end go apart, so the others wait as shortly as the rules allow.
-    private mutating func waitShortly(after loss: StreamLoss, random: UInt64) -> StreamLoss {
+    /// A longer wait that has begun for another reason goes on.
+    private mutating func waitShortly(after loss: StreamLoss, random: UInt64) {
         let floor = limits.backoff.floor
-        waitCause = .other
         let backoff = Backoff(base: floor * 2, cap: floor * 2, floor: floor)
-        connectsFrom = loss.endedAt + backoff.delay(failures: 1, random: random)
-        return loss
+        let from = loss.endedAt + backoff.delay(failures: 1, random: random)
+        guard connectsFrom < from else { return }
+        waitCause = .other
+        connectsFrom = from
     }
 
     // MARK: From outside

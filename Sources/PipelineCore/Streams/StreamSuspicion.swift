@@ -12,7 +12,7 @@ struct StreamSuspicion {
     /// Silent ends in a row that make a suspect.
     static let closes: UInt8 = 2
 
-    /// Most topics that go apart after one silent end: with more it would be a storm of connections. [ours]
+    /// Most topics that go apart after one silent end: each needs a connection, out of the process's budget. [ours]
     static let mostSecluded = 8
 
     /// The time for which a topic stays apart after a silent end of a connection that it shared. [ours]
