@@ -60,6 +60,8 @@ extension IntegrationTests {
                 belfry e --f '{"g":[1]}' \\
                     h\\ i 2> j.log &
                 show() { belfry k; }
+                helm install \\
+                    belfry there
                 ```
 
                 ```
@@ -67,6 +69,8 @@ extension IntegrationTests {
                 ```
 
                     belfry l    --m n     # o
+                    kubectl create namespace belfry --p; belfry q
+                    install r belfry s && until belfry t; do belfry u; done
 
                 ```
                 belfry is not typed here either, nor printed
@@ -77,6 +81,7 @@ extension IntegrationTests {
             #expect(
                 try blocks.commands(of: "belfry") == [
                     ["a", "--b", "$T", "c d"], ["e", "--f", #"{"g":[1]}"#, "h i"], ["k"], ["l", "--m", "n"],
+                    ["q"], ["t"], ["u"],
                 ]
             )
         }

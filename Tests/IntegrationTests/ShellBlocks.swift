@@ -43,12 +43,26 @@ struct ShellBlocks {
         }
     }
 
+    /// Programs of others that may be given the name of ours: it is a namespace, a release or a file there.
+    private static let takers: Set = ["kubectl", "helm", "install"]
+
     /// The words behind the name of a program, of every command that begins with it, in blocks and indented lines.
+    ///
+    /// The name counts as a command wherever it stands, but for the arguments of `takers`.
     func commands(of program: String) throws -> [[String]] {
         let name = try Regex("(?:^|[\\s(;{|&])\(program)(?=\\s)")
         return (blocks + indented).flatMap { text in
-            text.matches(of: name).map { Self.words(text[$0.range.upperBound...]) }
+            text.matches(of: name)
+                .filter { !Self.endsInsideTaker(text[..<$0.range.upperBound]) }
+                .map { Self.words(text[$0.range.upperBound...]) }
         }
+    }
+
+    /// The command in which a text ends is one of `takers`.
+    private static func endsInsideTaker(_ text: Substring) -> Bool {
+        let joined = text.replacing("\\\n", with: " ")
+        let command = joined.split(whereSeparator: "(;{|&\n".contains).last ?? ""
+        return command.split(separator: " ").first.map { takers.contains(String($0)) } ?? false
     }
 
     /// The words up to the end of a simple command. Quotes are taken off, variables left as they are written.
