@@ -1,4 +1,5 @@
 import KafkaClient
+import RequestRules
 
 /// Settings of a ``PushProducer``.
 public struct ProducerConfiguration: Sendable {
@@ -8,15 +9,20 @@ public struct ProducerConfiguration: Sendable {
     public var topic = "push.requests"
     /// The name of this client in the brokers' logs and quotas.
     public var clientID = "belfry-producer"
-    /// Further properties of librdkafka, such as those for TLS. Those on which promises rest are refused:
-    /// `bootstrap.servers`, `enable.idempotence`, `acks`, `partitioner`, and the times after which a record fails.
+    /// Further properties of librdkafka, such as those for TLS. Refused, by all their names, are:
+    /// - those that the other settings decide: `bootstrap.servers`, `client.id`, `message.timeout.ms`,
+    ///   `queue.buffering.max.messages`, `queue.buffering.max.kbytes`;
+    /// - those on which promises rest: `enable.idempotence`, `acks`, `partitioner`, `message.send.max.retries`,
+    ///   `max.in.flight`, `queuing.strategy`, `transactional.id`, `delivery.report.only.error`, `enabled_events`,
+    ///   `test.mock.num.brokers`.
     public var properties: [String: String] = [:]
     /// The longest time from the hand-over of a record to its acknowledgement, 1 s ... 1 h. Later it has failed, and
     /// may or may not be stored.
     public var deliveryTimeout = Duration.seconds(30)
     /// Most records that wait for their acknowledgement, 1 ... 10,000,000. Further ones suspend their publishers.
     public var queueRecords = 100_000
-    /// Most KiB of records that wait for their acknowledgement, 1 ... 2,097,151; the same.
+    /// Most KiB of records that wait for their acknowledgement, 2,048 ... 2,097,151, so that the largest record has
+    /// room; the same.
     public var queueKibibytes = 32 * 1024
     /// Called for what the client has to tell: lost brokers, refused logins. From the producer's own thread; it must
     /// not block.
@@ -26,22 +32,42 @@ public struct ProducerConfiguration: Sendable {
         self.brokers = brokers
     }
 
-    /// Properties that the settings decide, under all their names.
-    private static let promised = [
-        "bootstrap.servers", "metadata.broker.list", "client.id", "enable.idempotence", "acks",
-        "request.required.acks", "partitioner", "message.timeout.ms", "delivery.timeout.ms",
+    /// Properties that belong to the producer, under all their names. Others that break idempotence librdkafka refuses.
+    static let promised: Set = [
+        // The other settings decide.
+        "bootstrap.servers", "metadata.broker.list", "client.id", "message.timeout.ms", "delivery.timeout.ms",
         "queue.buffering.max.messages", "queue.buffering.max.kbytes",
+        // Acknowledged by all replicas, once, in order, in Java's partitions.
+        "enable.idempotence", "acks", "request.required.acks", "partitioner", "message.send.max.retries", "retries",
+        "max.in.flight.requests.per.connection", "max.in.flight", "queuing.strategy",
+        // Nothing can be published outside a transaction, of which there is none.
+        "transactional.id",
+        // Acknowledgements would never come.
+        "delivery.report.only.error", "enabled_events",
+        // Brokers that forget everything.
+        "test.mock.num.brokers",
     ]
+
+    /// librdkafka takes every property of a topic with this before it, too.
+    private static let topicPrefix = "topic."
+
+    private static func isPromised(_ name: String) -> Bool {
+        promised.contains(name.hasPrefix(topicPrefix) ? String(name.dropFirst(topicPrefix.count)) : name)
+    }
+
+    /// More than the largest record with its key and headers: librdkafka has no room for one that is larger than the
+    /// whole queue, ever.
+    private static let queueKibibytesAllowed = 2 * RequestValue.limitBytes / 1024...2_097_151
 
     /// - Throws: ``ProducerError/misconfigured(_:)``
     func kafkaProperties() throws(ProducerError) -> KafkaProperties {
-        let refused = properties.keys.filter(Self.promised.contains).sorted()
+        let refused = properties.keys.filter(Self.isPromised).sorted()
         guard refused.isEmpty else {
             throw .misconfigured("properties: \(refused.joined(separator: ", ")) cannot be set: the producer decides")
         }
         try Self.check("deliveryTimeout", deliveryTimeout, .seconds(1) ... .seconds(3600))
         try Self.check("queueRecords", queueRecords, 1...10_000_000)
-        try Self.check("queueKibibytes", queueKibibytes, 1...2_097_151)
+        try Self.check("queueKibibytes", queueKibibytes, Self.queueKibibytesAllowed)
         var all = KafkaProperties.reliableProducer
         all["bootstrap.servers"] = brokers
         all["client.id"] = clientID

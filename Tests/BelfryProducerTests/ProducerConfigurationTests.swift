@@ -30,7 +30,14 @@ struct ProducerConfigurationTests {
         for (name, value) in expected { #expect(properties[name] == value, "\(name)") }
     }
 
-    @Test("A property on which a promise rests is refused", arguments: ["acks", "enable.idempotence", "partitioner"])
+    @Test(
+        "A property on which a promise rests is refused, by each of its names",
+        arguments: [
+            "acks", "request.required.acks", "topic.acks", "enable.idempotence", "partitioner", "retries",
+            "message.send.max.retries", "transactional.id", "delivery.report.only.error", "enabled_events",
+            "test.mock.num.brokers", "queuing.strategy", "max.in.flight", "client.id",
+        ]
+    )
     func promised(name: String) {
         let refusal = ProducerError.misconfigured("properties: \(name) cannot be set: the producer decides")
         #expect(error { $0.properties[name] = "x" } == refusal)
@@ -42,6 +49,10 @@ struct ProducerConfigurationTests {
         #expect(found == .misconfigured("queueRecords: found 0; allowed: 1...10000000"))
         for wrong in [.zero, .seconds(3601)] as [Duration] { #expect(error { $0.deliveryTimeout = wrong } != nil) }
         #expect(error { $0.queueKibibytes = 1 << 21 } != nil)
+        // A queue without room for the largest record would have it wait for ever.
+        let small = error { $0.queueKibibytes = 1024 }
+        #expect(small == .misconfigured("queueKibibytes: found 1024; allowed: 2048...2097151"))
+        #expect(error { $0.queueKibibytes = 2048 } == nil)
     }
 
     @Test("A property that the client does not know is told when the producer is made")

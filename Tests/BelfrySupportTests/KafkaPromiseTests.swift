@@ -26,6 +26,7 @@ struct KafkaPromiseTests {
             "max.in.flight.requests.per.connection: 6", "max.in.flight: many", "max.in.flight: 0",
             "queuing.strategy: lifo", "message.timeout.ms: 300000", "delivery.timeout.ms: 1", "retries: 3",
             "message.send.max.retries: 0", "delivery.report.only.error: true", "partitioner: consistent_random",
+            "topic.acks: 1",
         ]
     )
     func refused(property: String) throws {
@@ -33,7 +34,8 @@ struct KafkaPromiseTests {
         let error = #expect(throws: ConfigurationError.self) { try properties(property) }
         #expect(error?.problems.map(\.key) == ["kafka.properties.\(name)"])
         #expect(error.map { ExitStatus(for: $0) } == .configuration)
-        let promise = try #require(KafkaPromise.all.first { $0.names.contains(String(name)) })
+        let ofTopic = name.replacing("topic.", with: "")
+        let promise = try #require(KafkaPromise.all.first { $0.names.contains(String(ofTopic)) })
         #expect(error?.description.contains(promise.reason) == true, "the reason is told")
     }
 

@@ -20,6 +20,8 @@ struct KafkaPromise: Sendable, Equatable {
 
     /// The promise that `value` breaks; nil: none rests on the property, or the value keeps it.
     static func broken(by name: String, _ value: String) -> KafkaPromise? {
+        // librdkafka takes every property of a topic with this before it, too.
+        let name = name.hasPrefix("topic.") ? String(name.dropFirst("topic.".count)) : name
         guard let promise = byName[name], !promise.isKept(by: value) else { return nil }
         return promise
     }
