@@ -26,8 +26,8 @@ let package = Package(
     platforms: [.macOS(.v26)],
     products: [
         .executable(name: "belfry", targets: ["belfry"]),
-        // Publishing, and the messages that it takes.
-        .library(name: "BelfryProducer", targets: ["BelfryProducer", "PushSchemas"]),
+        // Publishing, the messages that it takes, and the mistakes that it tells.
+        .library(name: "BelfryProducer", targets: ["BelfryProducer", "PushSchemas", "RequestRules"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser.git", exact: "1.8.2"),
@@ -237,10 +237,7 @@ let package = Package(
         // Rules and wrappers, each beside its target.
         .testTarget(name: "APNsProtocolTests", dependencies: ["APNsProtocol", "TestSupport"]),
         .testTarget(name: "PipelineCoreTests", dependencies: ["APNsProtocol", "PipelineCore", "TestSupport"]),
-        .testTarget(
-            name: "PushSchemasTests",
-            dependencies: ["PushSchemas", "TestSupport", protobuf]
-        ),
+        .testTarget(name: "PushSchemasTests", dependencies: ["PushSchemas", "TestSupport", protobuf]),
         .testTarget(
             name: "PayloadRenderingTests",
             dependencies: ["APNsProtocol", "PayloadRendering", "PushSchemas", "TestSupport", protobuf]
@@ -272,7 +269,9 @@ let package = Package(
         ),
         .testTarget(
             name: "BelfryProducerTests",
-            dependencies: ["BelfryProducer", "KafkaClient", "PushSchemas", "RequestRules", "TestSupport", protobuf]
+            dependencies: [
+                "APNsProtocol", "BelfryProducer", "KafkaClient", "PushSchemas", "RequestRules", "TestSupport", protobuf,
+            ]
         ),
         .testTarget(name: "FuzzTests", dependencies: ["belfry-fuzz"]),
         // The pipeline, each target beside its tests; BelfryTools tells two of them the exit code of an error.

@@ -70,7 +70,7 @@ final class DeliveryDesk {
 
     /// Takes a request; one result comes when all its records are in the client's queue, the other when all have
     /// their ends.
-    func take(
+    func takeRequest(
         _ request: CutRequest,
         handedOver: AwaitedResult<Void>,
         delivered: AwaitedResult<DeliveryResult>
@@ -83,9 +83,9 @@ final class DeliveryDesk {
         if waiting.count == 1 { handOver() }
     }
 
-    /// Closes when everything taken before has its end.
+    /// Closes when everything taken before has its end. Called once at most.
     func close(_ closed: AwaitedResult<Void>) {
-        guard !isClosed, closing == nil else { return closed.succeed(()) }
+        precondition(closing == nil && !isClosed, "the producer remembers that it closes")
         closing = closed
         closeIfDone()
     }

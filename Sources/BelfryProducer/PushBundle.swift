@@ -8,9 +8,9 @@ import RequestRules
 public struct PushBundle: Sendable, Equatable {
     /// The interface of the push service that the bundle's environment has.
     public enum Interface: Sendable, Equatable {
-        /// The provider API over HTTP/2: limits by push type, tokens of 32 ... 100 bytes.
+        /// The provider API over HTTP/2: payload limits by push type.
         case http2
-        /// The binary interface: a payload limit of 256 or 2048 bytes, tokens of 32 bytes.
+        /// The binary interface: one payload limit, 256 ... 2048 bytes.
         case binary(payloadLimitBytes: Int)
     }
 
@@ -19,7 +19,10 @@ public struct PushBundle: Sendable, Equatable {
     public var interface = Interface.http2
     /// Number of keys that the bundle is spread over, 1 ... 65,536. All publishers of a bundle must agree on it.
     public var spread = 1
-    /// Most tokens in a record, 1 ... 10,000.
+    /// The longest token that the gateway takes, 32 ... 100 bytes: the environment's `token-limit`. Nil: 100 over
+    /// HTTP/2, 32 over the binary interface.
+    public var tokenLimitBytes: Int?
+    /// Most tokens in a record, 1 ... 10,000; fewer where it would not fit into Kafka's limit.
     public var tokensPerRecord = 500
 
     public init(id: String) {
@@ -29,14 +32,14 @@ public struct PushBundle: Sendable, Equatable {
     var validator: RequestValidator {
         switch interface {
         case .http2:
-            RequestValidator(transport: .http2, payload: .byPushType, tokens: rule(32...100))
+            RequestValidator(transport: .http2, payload: .byPushType, tokens: rule(limitBytes: 100))
         case .binary(let bytes):
-            RequestValidator(transport: .binary, payload: .limit(bytes: bytes), tokens: rule(32...32))
+            RequestValidator(transport: .binary, payload: .limit(bytes: bytes), tokens: rule(limitBytes: 32))
         }
     }
 
-    private func rule(_ lengths: ClosedRange<Int>) -> TokenRule {
-        TokenRule(lengths: lengths, spread: UInt32(clamping: spread))
+    private func rule(limitBytes: Int) -> TokenRule {
+        TokenRule(lengths: 32...(tokenLimitBytes ?? limitBytes), spread: UInt32(clamping: spread))
     }
 
     /// - Throws: ``ProducerError/refused(_:)`` with `bundle-invalid`; ``ProducerError/misconfigured(_:)``.
@@ -46,11 +49,16 @@ public struct PushBundle: Sendable, Equatable {
         } catch {
             throw .refused([RequestFault(RecordRefusal(error))])
         }
-        guard (1...65_536).contains(spread) else {
-            throw .misconfigured("spread: found \(spread); allowed: 1...65536")
+        try Self.check("spread", spread, 1...65_536)
+        try Self.check("tokensPerRecord", tokensPerRecord, 1...10_000)
+        if let tokenLimitBytes { try Self.check("tokenLimitBytes", tokenLimitBytes, 32...100) }
+        if case .binary(let bytes) = interface {
+            try Self.check("payloadLimitBytes", bytes, PayloadLimit.binary2013...PayloadLimit.binaryIOS8)
         }
-        guard (1...10_000).contains(tokensPerRecord) else {
-            throw .misconfigured("tokensPerRecord: found \(tokensPerRecord); allowed: 1...10000")
-        }
+    }
+
+    private static func check(_ name: String, _ value: Int, _ allowed: ClosedRange<Int>) throws(ProducerError) {
+        guard !allowed.contains(value) else { return }
+        throw .misconfigured("\(name): found \(value); allowed: \(allowed.lowerBound)...\(allowed.upperBound)")
     }
 }

@@ -15,7 +15,8 @@ import Synchronization
 public final class PushProducer: Sendable {
     private let group: MultiThreadedEventLoopGroup
     private let desk: NIOLoopBound<DeliveryDesk>
-    private let isClosed = Mutex(false)
+    /// The end of a close that was asked for.
+    private let closing = Mutex<AwaitedResult<Void>?>(nil)
 
     /// Makes a producer. Brokers are contacted in the background: whether they can be reached shows in the first
     /// delivery.
@@ -52,7 +53,7 @@ public final class PushProducer: Sendable {
     }
 
     deinit {
-        guard !isClosed.withLock({ $0 }) else { return }
+        guard closing.withLock({ $0 == nil }) else { return }
         let (group, desk) = (group, desk)
         desk.eventLoop.execute {
             desk.value.abandon()
@@ -66,7 +67,8 @@ public final class PushProducer: Sendable {
     /// does not take back what was handed over.
     ///
     /// - Parameters:
-    ///   - request: with `tokens`, `packedTokens` or `channel`; of any size. About twice its memory is used meanwhile.
+    ///   - request: with `tokens`, `packedTokens` or `channel`; of any size. Its records take about as much memory
+    ///     again, and 8 bytes a token, until they have their ends.
     ///   - bundle: the app, which the keys of the records name.
     /// - Returns: the records, at least one, those of one key in the order of their tokens.
     /// - Throws: ``ProducerError``
@@ -89,28 +91,33 @@ public final class PushProducer: Sendable {
         let desk = desk
         let handedOver = AwaitedResult<Void>()
         let delivered = AwaitedResult<DeliveryResult>()
-        isClosed.withLock { isClosed in
+        closing.withLock { closing in
             // A loop that has ended would answer nothing.
-            guard !isClosed else { return handedOver.fail(.closed) }
-            desk.eventLoop.execute { desk.value.take(request, handedOver: handedOver, delivered: delivered) }
+            guard closing == nil else { return handedOver.fail(.closed) }
+            desk.eventLoop.execute { desk.value.takeRequest(request, handedOver: handedOver, delivered: delivered) }
         }
         try await handedOver.get()
         return PendingRequest(delivered: delivered)
     }
 
     /// Waits until every record taken before has its end, acknowledged or failed; then ends the client and its thread.
-    /// Requests that come later are refused. Idempotent.
+    /// Requests that come later are refused. Every call waits for the same end, however many there are.
     public func close() async {
-        let isFirst = isClosed.withLock { isClosed in
-            defer { isClosed = true }
-            return !isClosed
+        let ended = AwaitedResult<Void>()
+        let earlier = closing.withLock { closing in
+            defer { closing = closing ?? ended }
+            return closing
         }
-        guard isFirst else { return }
+        if let earlier {
+            try? await earlier.get()
+            return
+        }
         let desk = desk
-        let closed = AwaitedResult<Void>()
-        desk.eventLoop.execute { desk.value.close(closed) }
-        try? await closed.get()
+        let deskClosed = AwaitedResult<Void>()
+        desk.eventLoop.execute { desk.value.close(deskClosed) }
+        try? await deskClosed.get()
         try? await group.shutdownGracefully()
+        ended.succeed(())
     }
 }
 

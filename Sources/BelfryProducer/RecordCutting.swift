@@ -16,12 +16,6 @@ struct CutRequest: Sendable {
     /// - Throws: ``ProducerError/refused(_:)``, ``ProducerError/misconfigured(_:)``
     init(_ request: PushSendRequest, to bundle: PushBundle) throws(ProducerError) {
         try bundle.check()
-        let tokens: [Token]
-        do throws(RecordError) {
-            tokens = try Self.tokens(of: request)
-        } catch {
-            throw .refused([RequestFault(RecordRefusal(error))])
-        }
         var content = request
         content.tokens = []
         content.packedTokens = Data()
@@ -30,30 +24,30 @@ struct CutRequest: Sendable {
         plan.isBroadcast = !request.channel.isEmpty
         plan.spread = UInt32(bundle.spread)
         plan.tokensPerRecord = bundle.tokensPerRecord
-        // Tokens keep their order within a shard.
+        // Of tokens that wait, by shard. They keep their order.
         var indices: [[Int]] = Array(repeating: [], count: bundle.spread)
+        var count = 0
         var records: [Record] = []
-        var taken = [Int](repeating: 0, count: bundle.spread)
-        func take(_ record: OutgoingRecord) throws {
+        func takeRecord(_ record: OutgoingRecord) throws {
             let key = try Array(record.key.utf8).withUnsafeBytes { try RecordKeyView(parsing: $0).shard }
             let shard = Int(key ?? 0)
-            let end = taken[shard] + record.tokenCount
-            records.append(Record(record: record, tokens: Array(indices[shard][taken[shard]..<end])))
-            taken[shard] = end
+            records.append(Record(record: record, tokens: Array(indices[shard].prefix(record.tokenCount))))
+            indices[shard].removeFirst(record.tokenCount)
         }
         do {
             var batcher = try RequestBatcher(plan)
-            for (index, token) in tokens.enumerated() {
-                try token.bytes.withUnsafeBytes { bytes in
-                    indices[Int(RecordKey.shard(of: bytes, spread: plan.spread))].append(index)
-                    if let message = token.message {
-                        try batcher.add(bytes, message, take)
-                    } else {
-                        try batcher.add(bytes, take)
-                    }
+            try Self.forEachToken(of: request) { bytes, message in
+                indices[Int(RecordKey.shard(of: bytes, spread: plan.spread))].append(count)
+                count += 1
+                if let message {
+                    try batcher.add(bytes, message, takeRecord)
+                } else {
+                    try batcher.add(bytes, takeRecord)
                 }
             }
-            try batcher.flush(take)
+            try batcher.flush(takeRecord)
+        } catch let error as RecordError {
+            throw .refused([RequestFault(RecordRefusal(error))])
         } catch {
             let refusal = RecordRefusal(reason: RecordFault.valueUndecodable.rawValue, detail: "\(error)")
             throw .refused([RequestFault(refusal)])
@@ -62,13 +56,14 @@ struct CutRequest: Sendable {
         self.records = records
     }
 
-    private struct Token {
-        let bytes: [UInt8]
-        /// Nil: it has no values of its own.
-        var message: PushDeviceToken?
-    }
-
-    private static func tokens(of request: PushSendRequest) throws(RecordError) -> [Token] {
+    /// Calls `body` with every token, in order; its bytes are valid during the call.
+    ///
+    /// - Parameter body: the message is nil for a token without values of its own.
+    /// - Throws: `RecordError`, and the errors of `body`.
+    private static func forEachToken(
+        of request: PushSendRequest,
+        _ body: (_ bytes: UnsafeRawBufferPointer, _ message: PushDeviceToken?) throws -> Void
+    ) throws {
         let kinds = [!request.tokens.isEmpty, !request.packedTokens.isEmpty, !request.channel.isEmpty].count { $0 }
         guard kinds <= 1 else {
             throw RecordError(
@@ -79,41 +74,33 @@ struct CutRequest: Sendable {
         guard kinds == 1 else {
             throw RecordError(.tokensMissing, "the request carries neither a token nor a channel")
         }
-        if !request.channel.isEmpty { return [Token(bytes: Array(request.channel.utf8))] }
-        if !request.packedTokens.isEmpty {
-            let packed = [UInt8](request.packedTokens)
-            let size = SendRequestView.packedTokenBytes
-            guard packed.count.isMultiple(of: size) else {
-                throw RecordError(
-                    .packedTokensLength,
-                    "the length of 'packed_tokens' in bytes is \(packed.count); a multiple of 32 is allowed"
-                )
-            }
-            return stride(from: 0, to: packed.count, by: size).map { Token(bytes: Array(packed[$0..<$0 + size])) }
+        if !request.channel.isEmpty { return try Array(request.channel.utf8).withUnsafeBytes { try body($0, nil) } }
+        let size = SendRequestView.packedTokenBytes
+        guard request.packedTokens.count.isMultiple(of: size) else {
+            throw RecordError(
+                .packedTokensLength,
+                "the length of 'packed_tokens' in bytes is \(request.packedTokens.count); a multiple of 32 is allowed"
+            )
         }
-        var tokens: [Token] = []
-        tokens.reserveCapacity(request.tokens.count)
+        try request.packedTokens.withUnsafeBytes { packed in
+            for start in stride(from: 0, to: packed.count, by: size) {
+                try body(UnsafeRawBufferPointer(rebasing: packed[start..<start + size]), nil)
+            }
+        }
         for message in request.tokens {
             let hasOwn = message.hasBadge || !message.locale.isEmpty || !message.locArgs.isEmpty
-            tokens.append(Token(bytes: try message.bytes(), message: hasOwn ? message : nil))
+            try message.bytes().withUnsafeBytes { try body($0, hasOwn ? message : nil) }
         }
-        return tokens
     }
 
     /// - Throws: ``ProducerError/refused(_:)`` with one fault for each reason.
     private static func check(_ records: [Record], by validator: RequestValidator) throws(ProducerError) {
-        var faults: [(refusal: RecordRefusal, tokens: [Int])] = []
+        var found = FaultsByReason()
         for record in records {
             for fault in record.record.faults(by: validator) {
-                let tokens = fault.tokens.map { record.tokens[$0] }
-                if let index = faults.firstIndex(where: { $0.refusal.reason == fault.refusal.reason }) {
-                    faults[index].tokens += tokens
-                } else {
-                    faults.append((fault.refusal, tokens))
-                }
+                found.add(fault.refusal, fault.tokens.map { record.tokens[$0] })
             }
         }
-        guard !faults.isEmpty else { return }
-        throw .refused(faults.map { RequestFault($0.refusal, tokens: $0.tokens.sorted()) })
+        guard found.faults.isEmpty else { throw .refused(found.faults) }
     }
 }

@@ -1,9 +1,11 @@
 import APNsProtocol
 import Foundation
 import PushSchemas
+import RequestRules
 import SwiftProtobuf
 
-/// Cuts a list of tokens into the records of push.requests: one shard's tokens per record, at most so many in one.
+/// Cuts a list of tokens into the records of push.requests: one shard's tokens per record, at most so many in one, and
+/// no more than Kafka takes.
 ///
 /// Pure; tokens keep their order within a shard.
 package struct RequestBatcher {
@@ -29,11 +31,19 @@ package struct RequestBatcher {
     /// Most tokens that wait in all shards together, for a bundle that is spread over very many keys.
     package static let mostWaiting = 1 << 19
 
+    /// Most bytes of a value that has more than one token: Kafka's limit counts the key, the headers and the frame of
+    /// the batch, too.
+    private static let limitBytes = RequestValue.limitBytes - 1024
+
     private let plan: Plan
     private let mostWaiting: Int
     /// Tokens that wait, by shard.
     private var waiting: [TokenList]
     private var waitingCount = 0
+    /// Bytes that the waiting tokens take in a record at most, by shard.
+    private var waitingBytes: [Int]
+    /// Bytes that tokens may take in a record.
+    private let tokensLimitBytes: Int
     /// The fields before and behind the tokens in the binary form.
     private let head: [UInt8]
     private let tail: [UInt8]
@@ -43,14 +53,19 @@ package struct RequestBatcher {
         self.plan = plan
         self.mostWaiting = mostWaiting
         waiting = Array(repeating: TokenList(), count: Int(plan.spread))
+        waitingBytes = Array(repeating: 0, count: Int(plan.spread))
         let (head, tail) = Self.parts(of: plan.content)
         self.head = try head.serializedBytes()
         self.tail = try tail.serializedBytes()
+        let content: [UInt8] = try plan.contentType == .json ? plan.content.jsonUTF8Bytes() : self.head + self.tail
+        tokensLimitBytes = Self.limitBytes - content.count
     }
 
-    /// Adds a token; calls `emit` with the record that it fills, and with all if too many tokens wait.
+    /// Adds a token; calls `emit` with the record that it fills, with the one into which it does not fit, and with all
+    /// if too many tokens wait.
     package mutating func add(_ token: UnsafeRawBufferPointer, _ emit: (OutgoingRecord) throws -> Void) throws {
         let shard = Int(RecordKey.shard(of: token, spread: plan.spread))
+        try makeRoom(RecordRoom.bytes(ofToken: token.count, plan.contentType), in: shard, emit)
         waiting[shard].append(token)
         try added(to: shard, emit)
     }
@@ -64,8 +79,14 @@ package struct RequestBatcher {
         _ emit: (OutgoingRecord) throws -> Void
     ) throws {
         let shard = Int(RecordKey.shard(of: token, spread: plan.spread))
+        try makeRoom(RecordRoom.bytes(of: message, plan.contentType), in: shard, emit)
         waiting[shard].append(token, message)
         try added(to: shard, emit)
+    }
+
+    private mutating func makeRoom(_ bytes: Int, in shard: Int, _ emit: (OutgoingRecord) throws -> Void) throws {
+        if waitingBytes[shard] + bytes > tokensLimitBytes, !waiting[shard].isEmpty { try emit(takeRecord(shard)) }
+        waitingBytes[shard] += bytes
     }
 
     private mutating func added(to shard: Int, _ emit: (OutgoingRecord) throws -> Void) throws {
@@ -92,6 +113,7 @@ package struct RequestBatcher {
         let count = waiting[shard].count
         defer {
             waiting[shard].removeAll()
+            waitingBytes[shard] = 0
             waitingCount -= count
         }
         let key = try RecordKey(bundleID: plan.bundleID, shard: plan.spread > 1 ? UInt32(shard) : nil)

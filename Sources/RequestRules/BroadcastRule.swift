@@ -25,7 +25,8 @@ enum BroadcastRule {
             let found = printable(String(decoding: channel, as: UTF8.self))
             throw RecordRefusal(
                 reason: "channel-invalid",
-                detail: "'channel' is '\(found)', no channel id; allowed: base64, 4 to \(ChannelID.limitBytes) characters"
+                detail: "'channel' is '\(found)', no channel id; allowed: base64, "
+                    + "4 to \(ChannelID.limitBytes) characters"
             )
         }
         guard pushType == .liveactivity else {

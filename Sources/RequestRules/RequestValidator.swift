@@ -86,7 +86,7 @@ package struct RequestValidator: Sendable, Equatable {
                 request.isBroadcast
                 ? tokens.shardFault(of: "channel", checksum: checksum(), shard: shard)
                 : tokens.fault(of: token, checksum: checksum(), shard: shard)
-            if let fault { found.add(fault, index) }
+            if let fault { found.add(fault, [index]) }
         }
         return found.faults
     }
@@ -108,7 +108,7 @@ package struct RequestValidator: Sendable, Equatable {
             guard let overrides = request.token(at: index).overrides else { continue }
             let verdict = verdicts[overrides] ?? fault(of: overrides, content, judged)
             verdicts[overrides] = .some(verdict)
-            if let verdict { found.add(verdict, index) }
+            if let verdict { found.add(verdict, [index]) }
         }
         return found.faults
     }
@@ -131,19 +131,5 @@ package struct RequestValidator: Sendable, Equatable {
         } catch {
             return error
         }
-    }
-
-    /// Faults of tokens, one for each reason, in the order of their first occurrence.
-    private struct FaultsByReason {
-        private var found: [(refusal: RecordRefusal, tokens: [Int])] = []
-
-        mutating func add(_ refusal: RecordRefusal, _ token: Int) {
-            guard let index = found.firstIndex(where: { $0.refusal.reason == refusal.reason }) else {
-                return found.append((refusal, [token]))
-            }
-            found[index].tokens.append(token)
-        }
-
-        var faults: [RequestFault] { found.map { RequestFault($0.refusal, tokens: $0.tokens) } }
     }
 }

@@ -1,3 +1,4 @@
+import APNsProtocol
 import Foundation
 import PushSchemas
 import RequestRules
@@ -137,6 +138,66 @@ struct CutRequestTests {
         #expect(refusal(long, bundle)?.description.hasPrefix("payload-invalid: ") == true)
     }
 
+    @Test("Tokens are as long as the gateway takes them")
+    func tokenLimit() {
+        func isTaken(_ bytes: Int, _ interface: PushBundle.Interface, _ limitBytes: Int? = nil) -> Bool {
+            var bundle = bundle()
+            bundle.interface = interface
+            bundle.tokenLimitBytes = limitBytes
+            let one = request { $0.tokens = [.with { $0.raw = Data(token(1, bytes: bytes)) }] }
+            return refusal(one, bundle) == nil
+        }
+        let binary = PushBundle.Interface.binary(payloadLimitBytes: 256)
+        #expect(isTaken(100, .http2) && !isTaken(101, .http2) && isTaken(64, .http2, 64) && !isTaken(65, .http2, 64))
+        #expect(isTaken(32, binary) && !isTaken(33, binary) && isTaken(64, binary, 64) && !isTaken(65, binary, 64))
+    }
+
+    @Test("Records are cut so that each fits into Kafka's limit", arguments: [RecordContentType.protobuf, .json])
+    func size(contentType: RecordContentType) throws {
+        var plan = RequestBatcher.Plan(bundleID: "com.example.news", content: request { _ in })
+        plan.contentType = contentType
+        plan.tokensPerRecord = 10_000
+        for hasOwn in [false, true] {
+            var batcher = try RequestBatcher(plan)
+            var records: [OutgoingRecord] = []
+            for number in 0..<10_000 {
+                // Some lengths take one more byte.
+                let bytes = token(number, bytes: 32 + number % 69)
+                let message = PushDeviceToken.with {
+                    if contentType == .json { $0.hex = Hex.encode(bytes) } else { $0.raw = Data(bytes) }
+                    $0.locale = "pt-BR"
+                    $0.locArgs = [String(repeating: "x", count: number % 200)]
+                }
+                try bytes.withUnsafeBytes {
+                    if hasOwn {
+                        try batcher.add($0, message) { records.append($0) }
+                    } else {
+                        try batcher.add($0) { records.append($0) }
+                    }
+                }
+            }
+            try batcher.flush { records.append($0) }
+            #expect(records.reduce(0) { $0 + $1.tokenCount } == 10_000)
+            #expect(records.allSatisfy { $0.value.count <= RequestValue.limitBytes })
+            // No smaller than they must be.
+            #expect(records.dropLast().allSatisfy { $0.value.count > RequestValue.limitBytes - 2048 })
+            #expect(contentType == .protobuf && !hasOwn || records.count > 1)
+        }
+    }
+
+    @Test("A request whose content alone is larger than a record is refused")
+    func tooLarge() {
+        let large = request { request in
+            request.payload = Data(#"{"aps":{"alert":"\#(String(repeating: "x", count: 1 << 20))"}}"#.utf8)
+            request.packedTokens = Data((0..<3).flatMap { token($0) })
+        }
+        guard case .refused(let faults) = refusal(large, bundle()) else {
+            Issue.record("it was cut")
+            return
+        }
+        #expect(faults.map(\.refusal.reason) == ["value-too-large"])
+    }
+
     @Test("Settings out of their ranges are told with what is allowed")
     func settings() {
         let right = request { $0.packedTokens = Data(token(1)) }
@@ -145,5 +206,14 @@ struct CutRequestTests {
             refusal(right, bundle(perRecord: 10_001))
                 == .misconfigured("tokensPerRecord: found 10001; allowed: 1...10000")
         )
+        var wrong = bundle()
+        wrong.tokenLimitBytes = 101
+        #expect(refusal(right, wrong) == .misconfigured("tokenLimitBytes: found 101; allowed: 32...100"))
+        wrong = bundle()
+        for bytes in [255, 2049] {
+            wrong.interface = .binary(payloadLimitBytes: bytes)
+            let words = "payloadLimitBytes: found \(bytes); allowed: 256...2048"
+            #expect(refusal(right, wrong) == .misconfigured(words))
+        }
     }
 }

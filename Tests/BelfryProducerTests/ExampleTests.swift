@@ -2,6 +2,7 @@ import BelfryProducer
 import Foundation
 import KafkaClient
 import PushSchemas
+import RequestRules
 import Testing
 
 // The example in Schemas/README.md, word for word.
@@ -54,13 +55,15 @@ struct ExampleTests {
         let tokens = (0..<100).map { Data(repeating: UInt8($0), count: 32) }
         let records = try await announce("Goal", to: tokens, brokers: broker.bootstrapServers)
         #expect((1...4).contains(records))
-        await #expect(throws: ProducerError.self) {
+        let error = await #expect(throws: ProducerError.self) {
             try await announce(String(repeating: "x", count: 5000), to: tokens, brokers: broker.bootstrapServers)
         }
+        guard case .refused(let faults) = error else { throw try #require(error) }
+        #expect(faults.map(\.refusal.reason) == ["payload-invalid"])
     }
 
     /// Packages that depend on it would be built with them, or refused: that depends on the package manager.
-    @Test("Nothing that the library needs has unsafe flags")
+    @Test("The product has every module of its interface, and nothing that it needs has unsafe flags")
     func flags() throws {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
@@ -75,6 +78,7 @@ struct ExampleTests {
         let targets = Dictionary(uniqueKeysWithValues: manifest.targets.map { ($0.name, $0) })
         var needed: Set<String> = []
         var next = manifest.products.first { $0.name == "BelfryProducer" }?.targets ?? []
+        #expect(next == ["BelfryProducer", "PushSchemas", "RequestRules"])
         while let name = next.popLast() {
             guard let target = targets[name], needed.insert(name).inserted else { continue }
             next += target.dependencies.compactMap(\.name)

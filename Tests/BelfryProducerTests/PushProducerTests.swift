@@ -105,7 +105,12 @@ struct PushProducerTests {
             let handedOver = Flag()
             try await withThrowingTaskGroup(of: [PublishedRecord].self) { tasks in
                 tasks.addTask {
-                    let pending = try await producer.enqueue(request(tokens: 100), to: bundle)
+                    // With an early end nobody waits for the signal.
+                    func enqueued() async throws -> PendingRequest {
+                        defer { signal.finish() }
+                        return try await producer.enqueue(request(tokens: 100), to: bundle)
+                    }
+                    let pending = try await enqueued()
                     handedOver.value.withLock { $0 = true }
                     return try await pending.published()
                 }
@@ -140,7 +145,11 @@ struct PushProducerTests {
         try await withBroker { producer, broker in
             var wrong = request(tokens: 10)
             wrong.priority = 7
-            await #expect(throws: ProducerError.self) { try await producer.publish(wrong, to: bundle(perRecord: 1)) }
+            let error = await #expect(throws: ProducerError.self) {
+                try await producer.publish(wrong, to: bundle(perRecord: 1))
+            }
+            guard case .refused(let faults) = error else { throw try #require(error) }
+            #expect(faults.map(\.refusal.reason) == ["priority-invalid"])
             _ = try await producer.publish(request(tokens: 1), to: bundle())
             #expect(try stored(broker, records: 1).count == 1)
         }
@@ -161,6 +170,30 @@ struct PushProducerTests {
                 try await producer.publish(request(tokens: 1), to: bundle())
             }
             #expect(try stored(broker, records: 20).count == 20)
+        }
+    }
+
+    @Test("Everybody who closes waits for the same end")
+    func closedByMany() async throws {
+        try await withBroker { producer, broker in
+            broker.setDown(true)
+            let pending = try await producer.enqueue(request(tokens: 1), to: bundle())
+            let isUp = Flag()
+            let (begun, signal) = AsyncStream.makeStream(of: Void.self)
+            await withTaskGroup(of: Void.self) { tasks in
+                for _ in 0..<20 {
+                    tasks.addTask {
+                        signal.yield()
+                        await producer.close()
+                        #expect(isUp.value.withLock { $0 }, "its record is still under way")
+                    }
+                }
+                var signals = begun.makeAsyncIterator()
+                for _ in 0..<20 { await signals.next() }
+                isUp.value.withLock { $0 = true }
+                broker.setDown(false)
+            }
+            #expect(try await pending.published().count == 1)
         }
     }
 

@@ -48,6 +48,16 @@ struct RequestValidatorTests {
         #expect(faults(value: json, as: .json).isEmpty)
     }
 
+    @Test("Faults are told by reason, in the order of their coming, with all their tokens")
+    func byReason() {
+        var found = FaultsByReason()
+        let (first, second) = (RecordRefusal(reason: "a", detail: "1"), RecordRefusal(reason: "b", detail: "2"))
+        found.add(first, [7])
+        found.add(second, [])
+        found.add(RecordRefusal(reason: "a", detail: "3"), [3, 5])
+        #expect(found.faults == [RequestFault(first, tokens: [3, 5, 7]), RequestFault(second)])
+    }
+
     @Test("A record that is refused as a whole has one fault, and names no tokens")
     func wholeRecord() throws {
         let found = try faults { request in

@@ -1,6 +1,7 @@
 import BelfryProducer
 import Foundation
 import PushSchemas
+import RequestRules
 
 /// Returns the number of records.
 func announce(_ text: String, to tokens: [Data], brokers: String) async throws(ProducerError) -> Int {
@@ -31,7 +32,12 @@ struct Announce {
         let arguments = Array(CommandLine.arguments.dropFirst())
         guard arguments.count > 2 else { return print("usage: announce BROKERS TEXT TOKEN…") }
         let tokens = arguments[2...].compactMap { Data(base64Encoded: $0) }
-        let records = try await announce(arguments[1], to: tokens, brokers: arguments[0])
-        print("published \(records) records")
+        do throws(ProducerError) {
+            let records = try await announce(arguments[1], to: tokens, brokers: arguments[0])
+            print("published \(records) records")
+        } catch {
+            guard case .refused(let faults) = error else { throw error }
+            print("refused: \(faults.map(\.refusal.reason).joined(separator: ", "))")
+        }
     }
 }
