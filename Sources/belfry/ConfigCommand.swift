@@ -44,7 +44,7 @@ struct ConfigCommand: AsyncParsableCommand {
             do throws(ConfigurationError) {
                 let inspection = try configuration.inspect(requiresEnvironments: true)
                 findings = ConfigurationCheck.findings(of: inspection)
-                if connect { findings += await ConfigurationTrial(inspection.configuration).findings() }
+                if connect { findings += await ConfigurationTrial(inspection).findings() }
             } catch {
                 findings = ConfigurationCheck.findings(of: error)
             }

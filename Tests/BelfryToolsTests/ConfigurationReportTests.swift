@@ -143,6 +143,20 @@ import Testing
         #expect(bad[0].found.contains("push.outcomes"))
     }
 
+    @Test("No server is tried of which a key is wrong: the values that stand in would name others")
+    func untried() async throws {
+        let inspection = try inspect(
+            """
+            environments: {e: {gateways: [a], feedback: a, transport: http3}}
+            redis: {ulr: r}
+            kafka: {brokers: x}
+            """
+        )
+        let found = await ConfigurationTrial(inspection).findings()
+        let untried = ["kafka.brokers", "redis.url", "environments.e.gateways"]
+        #expect(found == untried.map { ConfigurationFinding(note: "not tried: its keys are wrong", of: $0) })
+    }
+
     @Test("Names are near when few letters differ")
     func distance() {
         #expect(ConfigurationFinding.editDistance("shard", "shards") == 1)

@@ -10,25 +10,46 @@ import TokenState
 
 /// Carries out `belfry config check --connect`: tries every server that a configuration names, all at once.
 ///
-/// The feedback service is left alone: to connect to it empties its lists.
+/// A server of which a key is wrong is not tried: the value that stands in for it may name another one. The feedback
+/// service is left alone: to connect to it empties its lists.
 public struct ConfigurationTrial: Sendable {
     private static let patience = Duration.seconds(10)
 
-    private let configuration: BelfryConfiguration
+    /// Its threads may block, and are nobody else's.
+    private static let queue = DispatchQueue(label: "belfry.config", attributes: .concurrent)
 
-    public init(_ configuration: BelfryConfiguration) {
-        self.configuration = configuration
+    private let configuration: BelfryConfiguration
+    /// The keys whose values are wrong.
+    private let wrongKeys: Set<String>
+
+    public init(_ inspection: ConfigurationInspection) {
+        configuration = inspection.configuration
+        wrongKeys = Set(inspection.problems.map(\.key))
     }
 
     /// The result of each server, in the order of the keys. Says on standard error what it waits for.
     public func findings() async -> [ConfigurationFinding] {
-        async let kafka = Self.blocking { Self.tryKafka(configuration.kafka) }
+        async let kafka = tryKafka()
         async let redis = tryRedis()
         async let gateways = tryGateways()
         return await kafka + redis + gateways
     }
 
+    /// Something about a server whose keys are wrong; nil: it can be tried.
+    private func refusal(of servers: String, _ sections: [String]) -> ConfigurationFinding? {
+        let isWrong = sections.contains { section in
+            wrongKeys.contains { $0 == section || $0.hasPrefix(section + ".") }
+        }
+        return isWrong ? ConfigurationFinding(note: "not tried: its keys are wrong", of: servers) : nil
+    }
+
     // MARK: Kafka
+
+    private func tryKafka() async -> [ConfigurationFinding] {
+        if let refusal = refusal(of: "kafka.brokers", ["kafka"]) { return [refusal] }
+        let settings = configuration.kafka
+        return await Self.blocking { Self.tryKafka(settings) }
+    }
 
     private static func tryKafka(_ settings: KafkaSettings) -> [ConfigurationFinding] {
         do throws(KafkaError) {
@@ -69,6 +90,7 @@ public struct ConfigurationTrial: Sendable {
     // MARK: Redis
 
     private func tryRedis() async -> [ConfigurationFinding] {
+        if let refusal = refusal(of: "redis.url", ["redis"]) { return [refusal] }
         let settings = configuration.redis
         let servers = "Redis at \(settings.endpoints.map(\.address).joined(separator: ", "))"
         let notice = WaitNotice(servers)
@@ -126,6 +148,11 @@ public struct ConfigurationTrial: Sendable {
         var findings: [ConfigurationFinding] = []
         for environment in configuration.environments {
             let key = "environments.\(environment.name)"
+            let sections = [key, "certificates"] + (environment.transport == .http2 ? ["keys"] : [])
+            if let refusal = refusal(of: "\(key).gateways", sections) {
+                findings.append(refusal)
+                continue
+            }
             // Roots that cannot be read are told with the files.
             guard let directory, let store = try? CertificateStore(directory, environments: [environment]) else {
                 continue
@@ -162,7 +189,7 @@ public struct ConfigurationTrial: Sendable {
     /// Runs what blocks on a thread that may.
     private static func blocking<R: Sendable>(_ work: @escaping @Sendable () -> R) async -> R {
         await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(returning: work()) }
+            queue.async { continuation.resume(returning: work()) }
         }
     }
 }
