@@ -22,8 +22,8 @@ import Testing
             for index in outcomes.indices.reversed() { outcomes.swapAt(index, random.pick(0...index)) }
             for (index, outcome) in outcomes.enumerated() {
                 #expect(awaited.missing == 167 - index)
-                awaited.take(outcome)
-                awaited.take(outcomes[random.pick(0...index)])
+                awaited.takeOutcome(outcome)
+                awaited.takeOutcome(outcomes[random.pick(0...index)])
             }
             #expect(awaited.isComplete)
             #expect(awaited.failed == 10 + 1 + 7)
@@ -45,8 +45,8 @@ import Testing
                 $0.tokens = 2
             },
         ]
-        awaited.take(summary)
-        awaited.take(summary)
+        awaited.takeOutcome(summary)
+        awaited.takeOutcome(summary)
         #expect(awaited.missing == 2 && awaited.failed == 2)
         #expect(text(awaited) == "3  confirmed  -\n2  expired  -\n")
     }
@@ -54,12 +54,12 @@ import Testing
     @Test("Outcomes of other records and topics, and of tokens that are not there, do not count")
     func others() {
         var awaited = awaiting([(0, 7, 2)])
-        awaited.take(outcome(0, 6, 0, .confirmed))
-        awaited.take(outcome(1, 7, 0, .confirmed))
-        awaited.take(outcome(0, 7, 2, .confirmed))
+        awaited.takeOutcome(outcome(0, 6, 0, .confirmed))
+        awaited.takeOutcome(outcome(1, 7, 0, .confirmed))
+        awaited.takeOutcome(outcome(0, 7, 2, .confirmed))
         var foreign = outcome(0, 7, 0, .confirmed)
         foreign.sourceTopic = "other"
-        awaited.take(foreign)
+        awaited.takeOutcome(foreign)
         #expect(awaited.missing == 2)
     }
 
@@ -68,12 +68,12 @@ import Testing
         var awaited = awaiting([(-1, -1, 2), (0, 7, 1)])
         var foreign = outcome(3, 8, 0, .confirmed)
         foreign.requestID = "other"
-        awaited.take(foreign)
-        awaited.take(outcome(3, 9, 0, .confirmed))
-        awaited.take(outcome(3, 9, 0, .confirmed))
-        awaited.take(outcome(0, 7, 0, .confirmed))
+        awaited.takeOutcome(foreign)
+        awaited.takeOutcome(outcome(3, 9, 0, .confirmed))
+        awaited.takeOutcome(outcome(3, 9, 0, .confirmed))
+        awaited.takeOutcome(outcome(0, 7, 0, .confirmed))
         #expect(awaited.missing == 1)
-        awaited.take(outcome(3, 9, 1, .confirmed))
+        awaited.takeOutcome(outcome(3, 9, 1, .confirmed))
         #expect(awaited.isComplete && awaited.failed == 0)
     }
 
@@ -83,7 +83,7 @@ import Testing
         var refused = outcome(0, 7, 0, .deadLettered)
         refused.requestID = ""
         refused.token = Data()
-        awaited.take(refused)
+        awaited.takeOutcome(refused)
         #expect(awaited.isComplete && awaited.failed == 500)
         #expect(text(awaited) == "500  dead_lettered  -\n")
     }
@@ -91,7 +91,7 @@ import Testing
     @Test("An outcome of a kind that is not known counts as a failure")
     func unknownKind() {
         var awaited = awaiting([(0, 7, 1)])
-        awaited.take(outcome(0, 7, 0, .UNRECOGNIZED(99)))
+        awaited.takeOutcome(outcome(0, 7, 0, .UNRECOGNIZED(99)))
         #expect(awaited.isComplete && awaited.failed == 1)
     }
 

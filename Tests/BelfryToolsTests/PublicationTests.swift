@@ -53,7 +53,7 @@ import Testing
             publication.onProgress = { _ in
                 let data = FileManager.default.contents(atPath: checkpoint) ?? Data()
                 let found = try? JSONDecoder().decode(PublishCheckpoint.self, from: data)
-                #expect(found?.requestID == "first" && found?.expiration == 7 && found?.place == TokenPlace())
+                #expect(found?.requestID == "first" && found?.expiration == 7 && found?.place == TokenFilePlace())
             }
             #expect(try publication.run(through: settings).report.tokens == 3)
             #expect(!FileManager.default.fileExists(atPath: checkpoint))
@@ -104,6 +104,21 @@ import Testing
         publication.checkpoint = "/no/such"
         #expect(throws: ToolError.invalidInput(["checkpoint: only a regular file of tokens can be gone on with"])) {
             try publication.run(through: KafkaSettings())
+        }
+    }
+
+    @Test("Long tokens are published in smaller records where as many as were asked for would not fit")
+    func longTokens() throws {
+        try withFile(tokens: 1) { _, _, settings in
+            let tokens = (0..<10_000).map { number in
+                Hex.encode(withUnsafeBytes(of: UInt32(number)) { Array($0) } + [UInt8](repeating: 1, count: 96))
+            }
+            var order = order(.listed(tokens), requestID: "r")
+            order.tokensPerRecord = 10_000
+            order.format = .json
+            let forecast = try Publication(order).forecast(through: settings)
+            let report = try Publication(order).run(through: settings).report
+            #expect(report.tokens == 10_000 && report.records == 3 && forecast.records == 3)
         }
     }
 

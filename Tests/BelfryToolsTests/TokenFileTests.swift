@@ -20,7 +20,7 @@ import Testing
             try file.check { read, size in shares.append(Double(read) / Double(size ?? 0)) }
             #expect(file.faults.isEmpty && file.place.tokens == 30_000)
             #expect(shares.last == 1 && shares.count > 3 && shares == shares.sorted())
-            var places: [TokenPlace] = []
+            var places: [TokenFilePlace] = []
             var found: [[UInt8]] = []
             try file.forEachToken(pieceBytes: 100_001, onPiece: { places.append($0) }, { found.append(Array($0)) })
             #expect(found == tokens)

@@ -10,7 +10,7 @@ import Testing
     private struct Found: Equatable {
         var tokens: [[UInt8]] = []
         var faults: [String] = []
-        var place = TokenPlace()
+        var place = TokenFilePlace()
     }
 
     @Test("One token a line; blank lines, comments and space around a token do not count")
@@ -19,7 +19,7 @@ import Testing
         let found = try scan(text)
         #expect(found.tokens == [token(1), token(2), token(3)])
         #expect(found.faults == [])
-        #expect(found.place == TokenPlace(offset: Int64(text.utf8.count), lines: 6, tokens: 3, column: 0))
+        #expect(found.place == TokenFilePlace(offset: Int64(text.utf8.count), lines: 6, tokens: 3, column: 0))
     }
 
     @Test("Every line that is no token is told with its number, the first ten, and the others are counted")
@@ -83,7 +83,7 @@ import Testing
         let bytes = token(1) + token(10) + token(3)
         let found = try scan(bytes, .format(.packed), pieces: 7)
         #expect(found.tokens == [token(1), token(10), token(3)])
-        #expect(found.place == TokenPlace(offset: 96, lines: 0, tokens: 3))
+        #expect(found.place == TokenFilePlace(offset: 96, lines: 0, tokens: 3))
         #expect(
             try scan(bytes.dropLast(), .format(.packed), pieces: 40).faults
                 == ["t: found 95 bytes; allowed: 32 for each packed token"]
@@ -117,7 +117,7 @@ import Testing
             if random.chance(50) { text.removeLast() }
             let bytes = Array(text.utf8)
             let whole = try scan(bytes, pieces: bytes.count)
-            var places: [(TokenPlace, Int)] = []
+            var places: [(TokenFilePlace, Int)] = []
             for pieces in [1, 2, 63, 64, 65, 66, 1000] {
                 var taken = 0
                 let found = try scan(bytes, pieces: pieces) { place in
@@ -142,9 +142,9 @@ import Testing
         _ bytes: some Collection<UInt8>,
         _ form: TokenScanner.Form = .format(.lines),
         lengths: ClosedRange<Int> = 32...100,
-        from place: TokenPlace = TokenPlace(),
+        from place: TokenFilePlace = TokenFilePlace(),
         pieces: Int,
-        onPiece: (TokenPlace) -> Void = { _ in }
+        onPiece: (TokenFilePlace) -> Void = { _ in }
     ) throws -> Found {
         let bytes = Array(bytes)
         var scanner = TokenScanner(form, name: "t", lengths: lengths, from: place)

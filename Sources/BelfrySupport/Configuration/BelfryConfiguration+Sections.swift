@@ -96,10 +96,10 @@ extension KafkaSettings {
                 named.report(name, origin, found: promise.found(text), allowed: promise.rule)
                 return nil
             }
-            named.note(name, text, from: origin, isSecret: Self.mayBeSecret(name))
+            named.noteValue(name, text, from: origin, isSecret: Self.mayBeSecret(name))
             return Property(name: name, value: text)
         }
-        if properties.isEmpty { section.note("properties", nil, from: nil) }
+        if properties.isEmpty { section.noteValue("properties", nil, from: nil) }
         commitMetadataBytes = section.integer(
             "commit-metadata",
             in: Self.commitMetadataRange,
@@ -175,7 +175,7 @@ extension EnvironmentSettings {
             )
         }
         // No limit of ours counts there.
-        if transport == .http2 { section.note("payload-limit", nil, from: nil) }
+        if transport == .http2 { section.noteValue("payload-limit", nil, from: nil) }
         payloadLimitBytes = section.integer("payload-limit", in: 256...2048, default: payloadLimitBytes)
         if transport == .http2, section.text("payload-limit") != nil {
             section.report(

@@ -33,7 +33,7 @@ final class ConfigurationReader {
         if !problems.contains(problem) { problems.append(problem) }
     }
 
-    func note(_ setting: ConfigurationSetting) {
+    func noteSetting(_ setting: ConfigurationSetting) {
         if notedKeys.insert(setting.key).inserted { settings.append(setting) }
     }
 

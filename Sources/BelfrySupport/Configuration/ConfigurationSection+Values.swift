@@ -107,7 +107,7 @@ extension ConfigurationSection {
             if address == nil { report(key, origin, found: quoted(text), allowed: allowed) }
             return address
         }
-        note(key, addresses.map(\.description).joined(separator: ", "), from: texts.first?.origin)
+        noteValue(key, addresses.map(\.description).joined(separator: ", "), from: texts.first?.origin)
         return addresses
     }
 
@@ -122,14 +122,14 @@ extension ConfigurationSection {
         parse: (String) -> T?
     ) -> T {
         guard let (text, origin) = text(key) else {
-            note(key, shown(standard), from: nil)
+            noteValue(key, shown(standard), from: nil)
             return standard
         }
         guard let value = parse(text) else {
             report(key, origin, found: quoted(text), allowed: allowed)
             return standard
         }
-        note(key, shown(value), from: origin)
+        noteValue(key, shown(value), from: origin)
         return value
     }
 

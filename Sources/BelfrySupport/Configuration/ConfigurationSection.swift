@@ -99,9 +99,9 @@ final class ConfigurationSection {
     /// - Parameters:
     ///   - value: nil: nothing is set, and nothing stands in.
     ///   - origin: nil: it is the default.
-    func note(_ key: String, _ value: String?, from origin: ConfigurationOrigin?, isSecret: Bool = false) {
+    func noteValue(_ key: String, _ value: String?, from origin: ConfigurationOrigin?, isSecret: Bool = false) {
         let name = (path + [key]).joined(separator: ".")
-        reader.note(ConfigurationSetting(key: name, value: isSecret ? .hidden : .shown(value), origin: origin))
+        reader.noteSetting(ConfigurationSetting(key: name, value: isSecret ? .hidden : .shown(value), origin: origin))
     }
 
     /// Reports the value of `key` as missing.

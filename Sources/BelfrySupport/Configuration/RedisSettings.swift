@@ -87,7 +87,7 @@ extension RedisSettings {
             }
         }
         // Without passwords.
-        section.note("url", endpoints.map(\.description).joined(separator: ", "), from: url?.origin)
+        section.noteValue("url", endpoints.map(\.description).joined(separator: ", "), from: url?.origin)
         cluster = section.choice("cluster", default: cluster)
         let isCluster = cluster == .yes || endpoints.count > 1
         if isCluster, let endpoint = endpoints.first(where: { $0.database != 0 }) {

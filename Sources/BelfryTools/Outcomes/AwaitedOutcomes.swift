@@ -48,7 +48,7 @@ struct AwaitedOutcomes {
     }
 
     /// Counts an outcome, unless it is of another record or was counted before.
-    mutating func take(_ outcome: PushOutcome) {
+    mutating func takeOutcome(_ outcome: PushOutcome) {
         guard outcome.sourceTopic == topic, !isComplete else { return }
         let place = Place(partition: outcome.sourcePartition, offset: outcome.sourceOffset)
         switch records[place] {

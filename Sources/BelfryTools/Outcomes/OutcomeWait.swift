@@ -81,7 +81,7 @@ public final class OutcomeWait {
                 let type = RecordContentType(header: message.header(RecordContentType.headerName))
                 // Bytes that are no outcome are none of ours.
                 if let outcome = try? RequestDecoding.decode(PushOutcome.self, from: message.value, as: type) {
-                    awaited.take(outcome)
+                    awaited.takeOutcome(outcome)
                 }
             }
             onProgress(tokens - awaited.missing, tokens)

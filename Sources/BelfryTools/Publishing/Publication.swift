@@ -163,7 +163,7 @@ public struct Publication {
             if let checkpoint, let reached = ledger.places.takeReached() { try? reached.write(checkpoint) }
         }
         try tokens.forEachToken(
-            from: begun?.place ?? TokenPlace(),
+            from: begun?.place ?? TokenFilePlace(),
             pieceBytes: pieceBytes,
             onPiece: { place in
                 guard let checkpoint, var reached = begun, pulse.isDue(now: .now) else { return }

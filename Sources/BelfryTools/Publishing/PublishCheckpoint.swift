@@ -17,7 +17,7 @@ struct PublishCheckpoint: Checkpoint, Equatable, Sendable {
     var requestID: String
     /// UNIX seconds.
     var expiration: UInt32?
-    var place = TokenPlace()
+    var place = TokenFilePlace()
 
     /// The text of an order, by which it is known again.
     ///

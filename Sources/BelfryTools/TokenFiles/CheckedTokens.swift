@@ -46,9 +46,9 @@ enum CheckedTokens {
 
     /// Goes through the tokens in their order; the parameters are those of ``TokenFile``.
     func forEachToken(
-        from begin: TokenPlace = TokenPlace(),
+        from begin: TokenFilePlace = TokenFilePlace(),
         pieceBytes: Int = TokenFile.pieceBytes,
-        onPiece: (TokenPlace) throws -> Void = { _ in },
+        onPiece: (TokenFilePlace) throws -> Void = { _ in },
         _ take: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
         switch self {

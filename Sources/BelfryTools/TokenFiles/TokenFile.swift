@@ -15,8 +15,8 @@ final class TokenFile {
     /// Regular file; nil: something that can be read only once.
     let identity: Identity?
     /// Of all tokens, once they are checked.
-    private(set) var place = TokenPlace()
-    private(set) var faults = TokenFaults()
+    private(set) var place = TokenFilePlace()
+    private(set) var faults = TokenFileFaults()
 
     /// A regular file's size and time of change.
     struct Identity: Codable, Equatable, Sendable {
@@ -104,9 +104,9 @@ final class TokenFile {
     ///   - take: gets each token, valid during the call.
     /// - Throws: `ToolError.refused` if the file has changed since it was checked.
     func forEachToken(
-        from begin: TokenPlace = TokenPlace(),
+        from begin: TokenFilePlace = TokenFilePlace(),
         pieceBytes: Int = TokenFile.pieceBytes,
-        onPiece: (TokenPlace) throws -> Void = { _ in },
+        onPiece: (TokenFilePlace) throws -> Void = { _ in },
         _ take: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
         let source = spool?.file ?? input

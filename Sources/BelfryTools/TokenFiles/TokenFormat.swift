@@ -7,7 +7,7 @@ public enum TokenFormat: String, Sendable, CaseIterable {
 }
 
 /// The place in a file of tokens up to which it was read.
-struct TokenPlace: Codable, Equatable, Sendable {
+struct TokenFilePlace: Codable, Equatable, Sendable {
     /// Bytes, at the beginning of a line or token.
     var offset: Int64 = 0
     /// Lines before it; 0 for packed tokens.
@@ -19,7 +19,7 @@ struct TokenPlace: Codable, Equatable, Sendable {
 }
 
 /// Lines of a file that are no tokens: the first are told one by one, the others counted.
-struct TokenFaults: Equatable, Sendable {
+struct TokenFileFaults: Equatable, Sendable {
     /// Lines that are told one by one.
     static let mostTold = 10
 

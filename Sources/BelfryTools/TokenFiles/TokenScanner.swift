@@ -18,8 +18,8 @@ struct TokenScanner {
     }
 
     /// The place behind the last whole line or token.
-    private(set) var place: TokenPlace
-    private(set) var faults = TokenFaults()
+    private(set) var place: TokenFilePlace
+    private(set) var faults = TokenFileFaults()
 
     private let form: Form
     /// For messages, a file name for instance.
@@ -35,7 +35,7 @@ struct TokenScanner {
     /// Spreadsheets put it before the first line.
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-    init(_ form: Form, name: String, lengths: ClosedRange<Int>, from place: TokenPlace = TokenPlace()) {
+    init(_ form: Form, name: String, lengths: ClosedRange<Int>, from place: TokenFilePlace = TokenFilePlace()) {
         precondition(lengths.contains(Self.width), "the length of ordinary tokens is always allowed")
         self.form = form
         self.name = name
