@@ -227,6 +227,8 @@ struct OrderTests {
             let faults = faults(order)
             #expect(faults.count == (isAllowed ? 0 : 1))
             #expect(faults.allSatisfy { $0.hasPrefix("priority-invalid: 'priority' is \(priority); ") }, "\(faults)")
+            let isToldOfOne = faults.contains { $0.hasSuffix("10, 5 and 1 are allowed") }
+            #expect(priority != 0 || isToldOfOne == (transport != .binary), "\(faults)")
         }
         order.priority = nil
         #expect(faults(order).isEmpty)

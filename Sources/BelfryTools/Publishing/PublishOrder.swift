@@ -145,7 +145,9 @@ public struct PublishOrder: Equatable, Sendable {
         if priority == 0 {
             return RecordRefusal(
                 reason: RecordFault.priorityInvalid.rawValue,
-                detail: "'priority' is 0; 10, 5 and 1 are allowed"
+                detail: transport == .binary
+                    ? "'priority' is 0; allowed over the binary interface: 10, 5"
+                    : "'priority' is 0; 10, 5 and 1 are allowed"
             )
         }
         let token = channel.map { Array($0.utf8) } ?? [UInt8](repeating: 0, count: SendRequestView.packedTokenBytes)
