@@ -138,6 +138,35 @@ extension IntegrationTests {
             }
         }
 
+        @Test("A publish --wait without a worker says that it waits for outcomes, and when it is broken off")
+        func outcomes() throws {
+            try withDirectory { directory in
+                let broker = try ChildProcess(
+                    "broker",
+                    executable: try belfryExecutable(),
+                    arguments: ["broker"],
+                    logFile: directory + "/broker.log"
+                )
+                defer { broker.kill() }
+                let line = try broker.nextLine(within: patience)
+                let ready = try JSONDecoder().decode([String: String].self, from: Data(line.utf8))
+                let process = try ChildProcess(
+                    "publish",
+                    executable: try belfryExecutable(),
+                    arguments: [
+                        "publish", "--brokers", try #require(ready["brokers"]), "--topic", news, "--token", Self.token,
+                        "--payload", #"{"aps":{}}"#, "--wait",
+                    ],
+                    logFile: directory + "/publish.log"
+                )
+                defer { process.kill() }
+                try process.waitForLogLine(with: "belfry: waiting for the outcomes of 1 token", within: patience)
+                process.signal(SIGINT)
+                #expect(try process.wait(within: patience) == 1)
+                #expect(process.log.contains("interrupted: 1 token without outcome\n"), "\(process.log)")
+            }
+        }
+
         @Test("A virtual device that waits for the courier says so, and why it has no connection")
         func device() throws {
             try withDirectory { directory in
