@@ -126,13 +126,7 @@ final class DeliveryDesk {
         lastNumber += 1
         underWay[lastNumber] = (publication, index)
         do throws(KafkaError) {
-            try producer.produce(
-                topic: topic,
-                key: Array(record.key.utf8),
-                value: record.value,
-                headers: record.headers.map { ($0.name, $0.value) },
-                opaque: lastNumber
-            )
+            try producer.produce(record, to: topic, opaque: lastNumber)
         } catch {
             underWay[lastNumber] = nil
             guard !error.isQueueFull else { return false }

@@ -65,9 +65,9 @@ public struct ProducerConfiguration: Sendable {
         guard refused.isEmpty else {
             throw .misconfigured("properties: \(refused.joined(separator: ", ")) cannot be set: the producer decides")
         }
-        try Self.check("deliveryTimeout", deliveryTimeout, .seconds(1) ... .seconds(3600))
-        try Self.check("queueRecords", queueRecords, 1...10_000_000)
-        try Self.check("queueKibibytes", queueKibibytes, Self.queueKibibytesAllowed)
+        try ProducerError.checkSetting("deliveryTimeout", deliveryTimeout, .seconds(1) ... .seconds(3600))
+        try ProducerError.checkSetting("queueRecords", queueRecords, 1...10_000_000)
+        try ProducerError.checkSetting("queueKibibytes", queueKibibytes, Self.queueKibibytesAllowed)
         var all = KafkaProperties.reliableProducer
         all["bootstrap.servers"] = brokers
         all["client.id"] = clientID
@@ -76,14 +76,5 @@ public struct ProducerConfiguration: Sendable {
         all["queue.buffering.max.kbytes"] = "\(queueKibibytes)"
         for (name, value) in properties.sorted(by: { $0.key < $1.key }) { all[name] = value }
         return all
-    }
-
-    private static func check<V: Comparable>(
-        _ name: String,
-        _ value: V,
-        _ allowed: ClosedRange<V>
-    ) throws(ProducerError) {
-        guard !allowed.contains(value) else { return }
-        throw .misconfigured("\(name): found \(value); allowed: \(allowed.lowerBound)...\(allowed.upperBound)")
     }
 }

@@ -22,6 +22,16 @@ public enum ProducerError: Error, Equatable, Sendable, CustomStringConvertible {
         case .closed: "the producer is closed"
         }
     }
+
+    /// - Throws: ``misconfigured(_:)`` for a value outside its range.
+    static func checkSetting<V: Comparable>(
+        _ name: String,
+        _ value: V,
+        _ allowed: ClosedRange<V>
+    ) throws(ProducerError) {
+        guard !allowed.contains(value) else { return }
+        throw .misconfigured("\(name): found \(value); allowed: \(allowed.lowerBound)...\(allowed.upperBound)")
+    }
 }
 
 /// The end of a request of which Kafka did not acknowledge every record.

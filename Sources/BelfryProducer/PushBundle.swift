@@ -49,16 +49,12 @@ public struct PushBundle: Sendable, Equatable {
         } catch {
             throw .refused([RequestFault(RecordRefusal(error))])
         }
-        try Self.check("spread", spread, 1...65_536)
-        try Self.check("tokensPerRecord", tokensPerRecord, 1...10_000)
-        if let tokenLimitBytes { try Self.check("tokenLimitBytes", tokenLimitBytes, 32...100) }
+        try ProducerError.checkSetting("spread", spread, 1...65_536)
+        try ProducerError.checkSetting("tokensPerRecord", tokensPerRecord, 1...10_000)
+        if let tokenLimitBytes { try ProducerError.checkSetting("tokenLimitBytes", tokenLimitBytes, 32...100) }
         if case .binary(let bytes) = interface {
-            try Self.check("payloadLimitBytes", bytes, PayloadLimit.binary2013...PayloadLimit.binaryIOS8)
+            let allowed = PayloadLimit.binary2013...PayloadLimit.binaryIOS8
+            try ProducerError.checkSetting("payloadLimitBytes", bytes, allowed)
         }
-    }
-
-    private static func check(_ name: String, _ value: Int, _ allowed: ClosedRange<Int>) throws(ProducerError) {
-        guard !allowed.contains(value) else { return }
-        throw .misconfigured("\(name): found \(value); allowed: \(allowed.lowerBound)...\(allowed.upperBound)")
     }
 }

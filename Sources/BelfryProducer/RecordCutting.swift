@@ -39,11 +39,7 @@ struct CutRequest: Sendable {
             try Self.forEachToken(of: request) { bytes, message in
                 indices[Int(RecordKey.shard(of: bytes, spread: plan.spread))].append(count)
                 count += 1
-                if let message {
-                    try batcher.add(bytes, message, takeRecord)
-                } else {
-                    try batcher.add(bytes, takeRecord)
-                }
+                try batcher.add(bytes, as: message, takeRecord)
             }
             try batcher.flush(takeRecord)
         } catch let error as RecordError {

@@ -1,5 +1,4 @@
 import PushSchemas
-import SwiftProtobuf
 
 /// The room that tokens take in the value of a record, in the list `tokens`; packed ones take less. Pure.
 enum RecordRoom {
@@ -13,8 +12,8 @@ enum RecordRoom {
 
     /// - Parameter message: of a token with values of its own.
     static func bytes(of message: PushDeviceToken, _ contentType: RecordContentType) throws -> Int {
-        let value: [UInt8] = try contentType == .json ? message.jsonUTF8Bytes() : message.serializedBytes()
-        return contentType == .json ? separator + value.count : field(value.count)
+        let count = try contentType.encode(message).count
+        return contentType == .json ? separator + count : field(count)
     }
 
     /// The comma between two tokens; the brackets and the name of the list count as room that nobody misses.
@@ -22,12 +21,6 @@ enum RecordRoom {
 
     /// A field of so many bytes behind its tag and its length.
     private static func field(_ count: Int) -> Int {
-        var bytes = 2 + count
-        var length = count
-        while length >= 0x80 {
-            bytes += 1
-            length >>= 7
-        }
-        return bytes
+        1 + ProtobufLength.bytes(of: count) + count
     }
 }

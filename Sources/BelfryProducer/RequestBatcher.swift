@@ -1,5 +1,3 @@
-import APNsProtocol
-import Foundation
 import PushSchemas
 import RequestRules
 import SwiftProtobuf
@@ -57,39 +55,25 @@ package struct RequestBatcher {
         let (head, tail) = Self.parts(of: plan.content)
         self.head = try head.serializedBytes()
         self.tail = try tail.serializedBytes()
-        let content: [UInt8] = try plan.contentType == .json ? plan.content.jsonUTF8Bytes() : self.head + self.tail
-        tokensLimitBytes = Self.limitBytes - content.count
+        tokensLimitBytes = Self.limitBytes - (try plan.contentType.encode(plan.content).count)
     }
 
     /// Adds a token; calls `emit` with the record that it fills, with the one into which it does not fit, and with all
     /// if too many tokens wait.
-    package mutating func add(_ token: UnsafeRawBufferPointer, _ emit: (OutgoingRecord) throws -> Void) throws {
-        let shard = Int(RecordKey.shard(of: token, spread: plan.spread))
-        try makeRoom(RecordRoom.bytes(ofToken: token.count, plan.contentType), in: shard, emit)
-        waiting[shard].append(token)
-        try added(to: shard, emit)
-    }
-
-    /// Adds a token with values of its own.
     ///
-    /// - Parameter message: says the same token.
-    mutating func add(
+    /// - Parameter message: says the same token, which has values of its own; nil: it has none.
+    package mutating func add(
         _ token: UnsafeRawBufferPointer,
-        _ message: PushDeviceToken,
+        as message: PushDeviceToken? = nil,
         _ emit: (OutgoingRecord) throws -> Void
     ) throws {
         let shard = Int(RecordKey.shard(of: token, spread: plan.spread))
-        try makeRoom(RecordRoom.bytes(of: message, plan.contentType), in: shard, emit)
-        waiting[shard].append(token, message)
-        try added(to: shard, emit)
-    }
-
-    private mutating func makeRoom(_ bytes: Int, in shard: Int, _ emit: (OutgoingRecord) throws -> Void) throws {
+        let bytes =
+            try message.map { try RecordRoom.bytes(of: $0, plan.contentType) }
+            ?? RecordRoom.bytes(ofToken: token.count, plan.contentType)
         if waitingBytes[shard] + bytes > tokensLimitBytes, !waiting[shard].isEmpty { try emit(takeRecord(shard)) }
         waitingBytes[shard] += bytes
-    }
-
-    private mutating func added(to shard: Int, _ emit: (OutgoingRecord) throws -> Void) throws {
+        waiting[shard].append(token, as: message)
         waitingCount += 1
         if waiting[shard].count == plan.tokensPerRecord { try emit(takeRecord(shard)) }
         if waitingCount >= mostWaiting { try flush(emit) }
@@ -121,7 +105,7 @@ package struct RequestBatcher {
         return OutgoingRecord(
             key: key.description,
             value: try type == .json ? request(for: waiting[shard]).jsonUTF8Bytes() : binary(waiting[shard]),
-            headers: type == .json ? [(RecordContentType.headerName, Array(type.headerValue.utf8))] : [],
+            headers: type.headers,
             tokenCount: count
         )
     }
@@ -134,12 +118,7 @@ package struct RequestBatcher {
         value.reserveCapacity(head.count + packed.count + tail.count + 6)
         value += head
         value.append(Self.packedTokensTag)
-        var length = packed.count
-        while length >= 0x80 {
-            value.append(UInt8(truncatingIfNeeded: length) | 0x80)
-            length >>= 7
-        }
-        value.append(UInt8(length))
+        ProtobufLength.append(packed.count, to: &value)
         value += packed
         value += tail
         return value
@@ -167,10 +146,7 @@ package struct RequestBatcher {
             return request
         }
         request.tokens = (0..<tokens.count).map { index in
-            tokens.message(at: index)
-                ?? tokens.withToken(at: index) { bytes in
-                    .with { $0.value = plan.contentType == .json ? .hex(Hex.encode(bytes)) : .raw(Data(bytes)) }
-                }
+            tokens.message(at: index) ?? tokens.withToken(at: index) { plan.contentType.message(of: $0) }
         }
         return request
     }

@@ -27,19 +27,12 @@ package struct TokenList: Equatable, Sendable {
         token.withUnsafeBytes { append($0) }
     }
 
-    package mutating func append(_ token: UnsafeRawBufferPointer) {
+    /// - Parameter message: says the same token, which has values of its own; nil: it has none.
+    package mutating func append(_ token: UnsafeRawBufferPointer, as message: PushDeviceToken? = nil) {
+        if let message { messages[count] = message }
         bytes.append(contentsOf: token)
         ends.append(bytes.count)
-        if token.count != SendRequestView.packedTokenBytes { arePackable = false }
-    }
-
-    /// Appends a token with values of its own.
-    ///
-    /// - Parameter message: says the same token.
-    mutating func append(_ token: UnsafeRawBufferPointer, _ message: PushDeviceToken) {
-        messages[count] = message
-        append(token)
-        arePackable = false
+        if message != nil || token.count != SendRequestView.packedTokenBytes { arePackable = false }
     }
 
     /// Keeps the memory for others.

@@ -169,11 +169,7 @@ struct CutRequestTests {
                     $0.locArgs = [String(repeating: "x", count: number % 200)]
                 }
                 try bytes.withUnsafeBytes {
-                    if hasOwn {
-                        try batcher.add($0, message) { records.append($0) }
-                    } else {
-                        try batcher.add($0) { records.append($0) }
-                    }
+                    try batcher.add($0, as: hasOwn ? message : nil) { records.append($0) }
                 }
             }
             try batcher.flush { records.append($0) }

@@ -63,13 +63,7 @@ final class RecordProducer {
     /// Hands one record over; waits while the producer's queue is full.
     func send(_ record: OutgoingRecord, to topic: String, number: UInt64 = 0) throws(ToolError) {
         try produce { () throws(KafkaError) in
-            try producer.produce(
-                topic: topic,
-                key: Array(record.key.utf8),
-                value: record.value,
-                headers: record.headers.map { ($0.name, $0.value) },
-                opaque: number
-            )
+            try producer.produce(record, to: topic, opaque: number)
         }
     }
 

@@ -1,8 +1,6 @@
 import APNsProtocol
 import BelfryProducer
-import Foundation
 import PushSchemas
-import SwiftProtobuf
 
 /// Makes the records of push.registrations: one per token, under the key of its shard. Pure.
 struct RegistrationBatcher {
@@ -38,6 +36,7 @@ struct RegistrationBatcher {
 
     /// - Parameter line: what the token's line says for itself.
     func record(for token: UnsafeRawBufferPointer, _ line: RegistrationLine? = nil) throws -> OutgoingRecord {
+        let type = template.format.contentType
         let registration = PushRegistration.with {
             $0.environment = template.environment
             if let time = line?.registeredAt ?? template.registeredAt { $0.registeredAt = Int64(time) }
@@ -49,18 +48,14 @@ struct RegistrationBatcher {
                 }
             $0.locale = line?.locale ?? template.locale
             $0.timeZone = line?.timeZone ?? template.timeZone
-            $0.token = message(token)
-            if let replaced = template.replaced { $0.replacedToken = replaced.withUnsafeBytes(message) }
+            $0.token = type.message(of: token)
+            if let replaced = template.replaced { $0.replacedToken = replaced.withUnsafeBytes(type.message) }
         }
-        let type: RecordContentType = template.format == .json ? .json : .protobuf
         return OutgoingRecord(
             key: try RecordKey(bundleID: template.bundleID, token: token, spread: template.spread).description,
-            value: type == .json ? try registration.jsonUTF8Bytes() : try registration.serializedBytes(),
-            headers: type == .json ? [(RecordContentType.headerName, Array(type.headerValue.utf8))] : [],
+            value: try type.encode(registration),
+            headers: type.headers,
             tokenCount: 1
         )
-    }
-    private func message(_ token: UnsafeRawBufferPointer) -> PushDeviceToken {
-        .with { $0.value = template.format == .json ? .hex(Hex.encode(token)) : .raw(Data(token)) }
     }
 }
