@@ -14,6 +14,13 @@ public struct ConfigurationInspection: Sendable {
         problems = reader.problems
     }
 
+    /// A key of these sections is wrong, or a section as a whole.
+    package func hasProblem(in sections: [String]) -> Bool {
+        problems.contains { problem in
+            sections.contains { problem.key == $0 || problem.key.hasPrefix($0 + ".") }
+        }
+    }
+
     /// The configuration. Throws `ConfigurationError` if anything is wrong with it.
     func sound() throws(ConfigurationError) -> BelfryConfiguration {
         guard problems.isEmpty else { throw ConfigurationError(problems) }

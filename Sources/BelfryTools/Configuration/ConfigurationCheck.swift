@@ -17,15 +17,14 @@ public enum ConfigurationCheck {
         let configuration = inspection.configuration
         var findings = inspection.problems.map { ConfigurationFinding($0) }
         // A file is judged where the value that names it could be read.
-        let wrong = Set(inspection.problems.map(\.key))
-        if !wrong.contains(where: { $0.hasPrefix("redis.") }), let fault = redisFault(configuration.redis) {
+        if !inspection.hasProblem(in: ["redis"]), let fault = redisFault(configuration.redis) {
             findings.append(fault)
         }
-        if !wrong.contains(where: { $0.hasPrefix("kafka.") }), let fault = kafkaFault(configuration.kafka) {
+        if !inspection.hasProblem(in: ["kafka"]), let fault = kafkaFault(configuration.kafka) {
             findings.append(fault)
         }
         findings += CredentialCheck(configuration, now: now).findings
-            .filter { finding in !wrong.contains { $0 == finding.key || $0.hasPrefix(finding.key + ".") } }
+            .filter { !inspection.hasProblem(in: [$0.key]) }
             .map { finding in
                 finding.isFault
                     ? ConfigurationFinding(fault: finding.text, of: finding.key, cure: cure(of: finding.key))

@@ -18,14 +18,13 @@ public struct ConfigurationTrial: Sendable {
     /// Its threads may block, and are nobody else's.
     private static let queue = DispatchQueue(label: "belfry.config", attributes: .concurrent)
 
-    private let configuration: BelfryConfiguration
-    /// The keys whose values are wrong.
-    private let wrongKeys: Set<String>
+    private let inspection: ConfigurationInspection
 
     public init(_ inspection: ConfigurationInspection) {
-        configuration = inspection.configuration
-        wrongKeys = Set(inspection.problems.map(\.key))
+        self.inspection = inspection
     }
+
+    private var configuration: BelfryConfiguration { inspection.configuration }
 
     /// The result of each server, in the order of the keys. Says on standard error what it waits for.
     public func findings() async -> [ConfigurationFinding] {
@@ -37,10 +36,8 @@ public struct ConfigurationTrial: Sendable {
 
     /// Something about a server whose keys are wrong; nil: it can be tried.
     private func refusal(of servers: String, _ sections: [String]) -> ConfigurationFinding? {
-        let isWrong = sections.contains { section in
-            wrongKeys.contains { $0 == section || $0.hasPrefix(section + ".") }
-        }
-        return isWrong ? ConfigurationFinding(note: "not tried: its keys are wrong", of: servers) : nil
+        guard inspection.hasProblem(in: sections) else { return nil }
+        return ConfigurationFinding(note: "not tried: its keys are wrong", of: servers)
     }
 
     // MARK: Kafka
