@@ -85,14 +85,11 @@ package struct HarvesterRole: Role {
     /// A harvester is ready when it can have leases and apply tuples. That a list cannot be read is no reason to start
     /// it again.
     package static func obstacles(_ reports: [HarvesterReport]) -> [Readiness.Obstacle] {
-        var obstacles: [Readiness.Obstacle] = []
-        if reports.contains(where: { !$0.isInGroup }) {
-            obstacles.append(.init(.kafka, "the harvester waits for its partitions"))
-        }
-        if reports.contains(where: { !$0.isRedisReady }) {
-            obstacles.append(.init(.redis, "the harvester waits for Redis"))
-        }
-        return obstacles
+        Readiness.obstacles(
+            of: name,
+            isInGroup: reports.allSatisfy(\.isInGroup),
+            isRedisReady: reports.allSatisfy(\.isRedisReady)
+        )
     }
 
     /// Both halves, with the clients of the reading one.

@@ -110,14 +110,11 @@ package struct RegistrarRole: Role {
     /// A registrar is ready when it can apply what comes. That the group gave it no partition is no obstacle: there may
     /// be more registrars than partitions.
     package static func obstacles(_ reports: [RegistrarReport]) -> [Readiness.Obstacle] {
-        var obstacles: [Readiness.Obstacle] = []
-        if reports.contains(where: { !$0.isInGroup }) {
-            obstacles.append(.init(.kafka, "the registrar waits for its partitions"))
-        }
-        if reports.contains(where: { !$0.isRedisReady }) {
-            obstacles.append(.init(.redis, "the registrar waits for Redis"))
-        }
-        return obstacles
+        Readiness.obstacles(
+            of: name,
+            isInGroup: reports.allSatisfy(\.isInGroup),
+            isRedisReady: reports.allSatisfy(\.isRedisReady)
+        )
     }
 
     /// Everything that works on the thread.
