@@ -215,8 +215,8 @@ struct PublishCommand: AsyncParsableCommand {
     }
 
     private static let withoutDedupe = """
-        worker.dedupe-window is off, or not in the configuration that was given: if this is interrupted, some tokens may \
-        be sent to twice
+        worker.dedupe-window is off, or not in the configuration that was given: if this is interrupted, some tokens \
+        may be sent to twice
         """
 
     private static let resumption = "the same command goes on where this one stopped"

@@ -299,7 +299,8 @@ struct OrderTests {
         order.collapseID = "c"
         #expect(
             faults(order) == [
-                "channel-unsupported: 'channel' is set; the environment has the binary interface, which knows no channels",
+                "channel-unsupported: 'channel' is set; the environment has the binary interface, "
+                    + "which knows no channels",
                 "channel-invalid: 'channel' is 'x', no channel id; allowed: base64, 4 to 100 characters",
                 "push-type-invalid: 'push_type' is alert; allowed with 'channel': liveactivity",
                 "broadcast-incomplete: 'expiration' and 'priority' must be set with 'channel'",
