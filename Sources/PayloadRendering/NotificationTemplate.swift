@@ -9,7 +9,8 @@ package struct NotificationTemplate: Sendable {
     package let languages: LanguageTable
     /// By number of the language; nil: no text.
     private let alerts: [PushAlert?]
-    private let badge: UInt32?
+    /// Nil: the number stays as it is.
+    package let badge: BadgeChange?
     /// The members of `aps` behind alert and badge.
     private let rest: JSONMembers
     private let custom: JSONMembers
@@ -56,7 +57,7 @@ package struct NotificationTemplate: Sendable {
         sounds = notification.hasSound
         wakesApp = notification.contentAvailable
         isLiveActivity = notification.hasLiveActivity
-        guard languages.isEmpty || wakesApp || isLiveActivity || isNoticed(language: 0) else {
+        guard languages.isEmpty || wakesApp || isLiveActivity || mayBeNoticed(language: 0) else {
             throw NotificationFault(
                 "alert",
                 "is not set beside 'localizations', so devices of all other languages would get nothing; "
@@ -75,12 +76,21 @@ package struct NotificationTemplate: Sendable {
         return alert
     }
 
-    private static func badge(of notification: PushNotification) throws(NotificationFault) -> UInt32? {
+    private static func badge(of notification: PushNotification) throws(NotificationFault) -> BadgeChange? {
         guard notification.hasBadge else { return nil }
         switch notification.badge.change {
-        case .set(let number): return number
-        case nil: throw NotificationFault("badge", "has no number: 'set' is required")
+        case .set(let number): return .set(number)
+        case .add(let summand): return .add(summand)
+        case .clear(true): return .set(0)
+        case .clear(false): throw NotificationFault("badge.clear", "is false; true is allowed")
+        case nil: throw NotificationFault("badge", "has no change: one of 'set', 'add' and 'clear' is required")
         }
+    }
+
+    /// The number that all tokens get; nil: none, or one of each token's own.
+    private var commonNumber: UInt32? {
+        guard case .set(let number) = badge else { return nil }
+        return number
     }
 
     // MARK: Priority
@@ -106,12 +116,14 @@ package struct NotificationTemplate: Sendable {
     /// - Throws: the request says 10, and no device would notice anything or even wake the app.
     package func check(_ priority: UInt8?, overridesBadge: Bool) throws(NotificationFault) {
         guard priority == 10, !overridesBadge, !wakesApp, !isLiveActivity,
-            !languageNumbers.contains(where: { isNoticed(language: $0) })
+            !languageNumbers.contains(where: { mayBeNoticed(language: $0) })
         else { return }
         throw NotificationFault("alert", "is not set, nor a badge or a sound; one is required where 'priority' is 10")
     }
 
     /// Fits the priority to what a device notices of one payload: 10 requires an alert, a badge or a sound [13].
+    ///
+    /// The number that ``badge`` adds to counts if it is there, among the token's own values.
     ///
     /// - Parameters:
     ///   - priority: of the request; nil: not said.
@@ -122,7 +134,7 @@ package struct NotificationTemplate: Sendable {
         language: Int = 0,
         overrides: TokenOverrides = TokenOverrides()
     ) -> FittedPriority {
-        let isNoticed = overrides.badge != nil || isNoticed(language: language)
+        let isNoticed = isNoticed(language: language, number: overrides.badge ?? commonNumber)
         guard !isNoticed, !isLiveActivity, priority == nil || priority == 10 else {
             return FittedPriority(priority: priority)
         }
@@ -134,9 +146,14 @@ package struct NotificationTemplate: Sendable {
         )
     }
 
-    /// A device of the language shows, sounds or badges something, whatever its token's own values.
-    private func isNoticed(language: Int) -> Bool {
-        sounds || badge != nil || alerts[language]?.isEmpty == false
+    /// A device of the language shows, sounds or badges something, whatever its token's own values, as long as tokens
+    /// have numbers to add to.
+    private func mayBeNoticed(language: Int) -> Bool {
+        badge != nil || isNoticed(language: language, number: nil)
+    }
+
+    private func isNoticed(language: Int, number: UInt32?) -> Bool {
+        sounds || number != nil || alerts[language]?.isEmpty == false
     }
 
     // MARK: Payloads
@@ -148,7 +165,8 @@ package struct NotificationTemplate: Sendable {
     ///
     /// - Parameters:
     ///   - language: of ``languageNumbers``.
-    ///   - overrides: the token's own values.
+    ///   - overrides: the token's own values, the number that ``badge`` adds to among them. Without that number the
+    ///     payload has none.
     ///   - limitBytes: the longest payload.
     /// - Returns: JSON in UTF-8 without white space that ``PayloadScanner`` accepts.
     /// - Throws: the payload does not fit, even shortened if that is asked for.
@@ -159,7 +177,7 @@ package struct NotificationTemplate: Sendable {
     ) throws(NotificationFault) -> [UInt8] {
         var alert = alerts[language]
         if !overrides.locArgs.isEmpty { alert?.locArgs = overrides.locArgs }
-        let badge = overrides.badge ?? badge
+        let badge = overrides.badge ?? commonNumber
         let whole = assemble(alert, badge)
         guard whole.count > limitBytes else { return whole }
         guard shortens, var alert, !alert.body.isEmpty else {

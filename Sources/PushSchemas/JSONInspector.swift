@@ -142,7 +142,7 @@ struct JSONInspector {
             }
             guard kind == .text else { throw wrong() }
             guard let name = name(try scanner.readText()), names.contains(name) else { throw wrong("another text") }
-        case .number32, .number64, .fraction:
+        case .number32, .signed32, .number64, .fraction:
             guard kind == .number || kind == .text else { throw wrong() }
             let text = kind == .number ? try scanner.readNumber() : try scanner.readText()
             guard isNumber(bytes[text], shape) else { throw wrong(kind == .text ? "another text" : "another number") }
@@ -154,6 +154,7 @@ struct JSONInspector {
         case .text: "a text"
         case .bytes: "base64"
         case .number32: "a whole number from 0 to \(UInt32.max)"
+        case .signed32: "a whole number from \(Int32.min) to \(Int32.max)"
         case .number64: "a whole number"
         case .fraction: "a number"
         case .flag: "true or false"
@@ -180,7 +181,7 @@ struct JSONInspector {
         "raw": [.text: "hexadecimal digits belong into 'hex'"],
         "alert": [.text: "write {\"body\": …}"],
         "localizations": [.text: "write {\"body\": …}"],
-        "badge": [.number: "write {\"set\": …}"],
+        "badge": [.number: "write {\"set\": …} or {\"add\": 1}"],
         "sound": [.text: "write {\"name\": …}", .flag: "write {}"],
         "expiration": [.text: "UNIX seconds"],
         "registered_at": [.text: "UNIX seconds"],
@@ -228,6 +229,7 @@ struct JSONInspector {
         let text = String(decoding: text, as: UTF8.self)
         switch shape {
         case .number32: return UInt32(text) != nil || Double(text).flatMap { UInt32(exactly: $0) } != nil
+        case .signed32: return Int32(text) != nil || Double(text).flatMap { Int32(exactly: $0) } != nil
         case .number64: return Int64(text) != nil || Double(text).flatMap { Int64(exactly: $0) } != nil
         default: return Double(text)?.isFinite == true || ["NaN", "Infinity", "-Infinity"].contains(text)
         }

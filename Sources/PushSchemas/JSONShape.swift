@@ -3,8 +3,9 @@ indirect enum JSONShape: Sendable {
     case text
     /// In base64.
     case bytes
-    /// Whole numbers of 32 bits without a sign, and of 64 bits with one.
+    /// Whole numbers of 32 bits without and with a sign, and of 64 bits with one.
     case number32
+    case signed32
     case number64
     case fraction
     case flag
@@ -138,7 +139,11 @@ extension JSONMessageShape {
         ]
     )
 
-    static let badge = JSONMessageShape(name: "Badge", fields: [("set", .number32)])
+    static let badge = JSONMessageShape(
+        name: "Badge",
+        fields: [("set", .number32), ("add", .signed32), ("clear", .flag)],
+        alternatives: ["set", "add", "clear"]
+    )
 
     static let sound = JSONMessageShape(
         name: "Sound",

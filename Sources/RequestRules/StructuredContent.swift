@@ -36,6 +36,13 @@ package struct StructuredContent: Sendable {
         request.hasOverrides && (0..<request.tokenCount).contains { request.token(at: $0).overrides?.badge != nil }
     }
 
+    /// The change of a token's badge; nil: none.
+    ///
+    /// - Parameter overrides: the token's own values; nil: none.
+    package func badgeChange(overrides: TokenOverrides?) -> BadgeChange? {
+        overrides?.badge.map(BadgeChange.set) ?? template.badge
+    }
+
     /// The priority of the request, as one of its payloads allows it.
     package func priority(
         language: Int = 0,
@@ -72,9 +79,12 @@ package struct StructuredContent: Sendable {
 
     /// Says what was changed for a token, for the publisher to know; empty: nothing.
     ///
+    /// The number that a token got, if the notification adds to it, is not known any more: it counts as there.
+    ///
     /// - Parameter overrides: the token's own values; nil: none.
     package func warning(for overrides: TokenOverrides?) -> String {
-        let overrides = overrides ?? TokenOverrides()
+        var overrides = overrides ?? TokenOverrides()
+        if template.badge != nil, overrides.badge == nil { overrides.badge = 0 }
         guard overrides.locale.isEmpty else {
             return priority(language: template.languages.number(of: overrides.locale), overrides: overrides).warning
         }

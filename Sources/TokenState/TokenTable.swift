@@ -11,6 +11,7 @@ package final class TokenTable {
     /// One bundle in one environment.
     package final class Space {
         package let keys: TokenKeys
+        let badgeKey: FingerprintKey
         /// Buckets of each hash tag, as last reported.
         fileprivate(set) var counts = [Int](repeating: 1, count: TokenKeys.tags)
         /// Tags with a bucket being split.
@@ -19,6 +20,7 @@ package final class TokenTable {
 
         package init(environment: String, bundleID: String) {
             keys = TokenKeys(environment: environment, bundleID: bundleID)
+            badgeKey = FingerprintKey(.badge, environment: environment, bundleID: bundleID)
         }
 
         fileprivate func bucket(_ place: TokenPlace) -> Int {
@@ -192,7 +194,7 @@ package final class TokenTable {
         }
     }
 
-    private static let unknownPlace = RedisError.notSent(reason: "Redis has not told where tokens lie")
+    static let unknownPlace = RedisError.notSent(reason: "Redis has not told where tokens lie")
     /// Nothing was changed, and a later call may succeed.
     private static let restless = RedisError.notSent(reason: "the buckets never stand still")
 

@@ -267,7 +267,11 @@ struct NotificationTemplateTests {
     @Test("A fault names the field as a path, the finding and what is allowed")
     func faults() {
         let cases: [(String, (inout PushNotification) -> Void)] = [
-            ("'notification.badge' has no number", { $0.badge = PushBadge() }),
+            (
+                "'notification.badge' has no change: one of 'set', 'add' and 'clear' is required",
+                { $0.badge = PushBadge() }
+            ),
+            ("'notification.badge.clear' is false; true is allowed", { $0.badge.clear = false }),
             ("'notification.sound.volume' is 1.5; 0 to 1 is allowed", { $0.sound.volume = 1.5 }),
             ("'notification.sound.volume' is nan;", { $0.sound.volume = .nan }),
             ("'notification.relevance_score' is -1.0;", { $0.relevanceScore = -1 }),

@@ -39,6 +39,7 @@ import Testing
         case .text: "string"
         case .bytes: "bytes"
         case .number32: "uint32"
+        case .signed32: "sint32"
         case .number64: "int64"
         case .fraction: "double"
         case .flag: "bool"

@@ -18,6 +18,22 @@ public struct RequestFingerprint: Hashable, Sendable {
         SipHash(of: coalescingKey, key: SipHash(low: 2, high: 0))
     }
 
+    /// The digest of one place in one record, for requests without an id. Differs from those of ids and coalescing
+    /// keys. [ours]
+    ///
+    /// - Parameter position: of the token in the record, from 0.
+    public static func key(partition: Int32, offset: Int64, position: UInt32) -> SipHash {
+        withUnsafeTemporaryAllocation(byteCount: 16, alignment: 8) { room in
+            room.storeBytes(of: offset.littleEndian, as: Int64.self)
+            room.storeBytes(of: partition.littleEndian, toByteOffset: 8, as: Int32.self)
+            room.storeBytes(of: position.littleEndian, toByteOffset: 12, as: UInt32.self)
+            return SipHash(of: UnsafeRawBufferPointer(room), key: SipHash(low: 3, high: 0))
+        }
+    }
+
+    /// Fixed, so that a token alone has a fingerprint: its badge is found by it. Differs from the keys above. [ours]
+    public static let tokenKey = SipHash(low: 4, high: 0)
+
     public init(token: UnsafeRawBufferPointer, key: SipHash) {
         let digest = SipHash(of: token, key: key)
         low = digest.low

@@ -207,7 +207,8 @@ public nonisolated struct PushAlert: Sendable {
   public init() {}
 }
 
-/// A change of the number on the app's icon.
+/// A change of the number on the app's icon. The worker remembers the number of each token in Redis: see
+/// `Sources/TokenState/README.md`.
 public nonisolated struct PushBadge: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -225,12 +226,38 @@ public nonisolated struct PushBadge: Sendable {
     set {change = .set(newValue)}
   }
 
+  /// Added to the token's number, -2147483648 to 2147483647; the sum stays within 0 and 4294967295, and 0 sends the
+  /// present number again. A repetition of the record counts once. Needs Redis: without it, or while it is away and
+  /// sending goes on, the notification has no number, and does not count.
+  public var add: Int32 {
+    get {
+      if case .add(let v)? = change {return v}
+      return 0
+    }
+    set {change = .add(newValue)}
+  }
+
+  /// Takes the number away, like a `set` of 0. True; false is a fault.
+  public var clear: Bool {
+    get {
+      if case .clear(let v)? = change {return v}
+      return false
+    }
+    set {change = .clear(newValue)}
+  }
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   /// Required; there is no default.
   public nonisolated enum OneOf_Change: Equatable, Sendable {
     /// The number itself, 0 to 4294967295; 0 takes it away.
     case set(UInt32)
+    /// Added to the token's number, -2147483648 to 2147483647; the sum stays within 0 and 4294967295, and 0 sends the
+    /// present number again. A repetition of the record counts once. Needs Redis: without it, or while it is away and
+    /// sending goes on, the notification has no number, and does not count.
+    case add(Int32)
+    /// Takes the number away, like a `set` of 0. True; false is a fault.
+    case clear(Bool)
 
   }
 
@@ -579,7 +606,7 @@ nonisolated extension PushAlert: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension PushBadge: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Badge"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}set\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}set\0\u{1}add\0\u{1}clear\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -595,6 +622,22 @@ nonisolated extension PushBadge: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
           self.change = .set(v)
         }
       }()
+      case 2: try {
+        var v: Int32?
+        try decoder.decodeSingularSInt32Field(value: &v)
+        if let v = v {
+          if self.change != nil {try decoder.handleConflictingOneOf()}
+          self.change = .add(v)
+        }
+      }()
+      case 3: try {
+        var v: Bool?
+        try decoder.decodeSingularBoolField(value: &v)
+        if let v = v {
+          if self.change != nil {try decoder.handleConflictingOneOf()}
+          self.change = .clear(v)
+        }
+      }()
       default: break
       }
     }
@@ -605,9 +648,21 @@ nonisolated extension PushBadge: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
     // https://github.com/apple/swift-protobuf/issues/1182
-    try { if case .set(let v)? = self.change {
+    switch self.change {
+    case .set?: try {
+      guard case .set(let v)? = self.change else { preconditionFailure() }
       try visitor.visitSingularUInt32Field(value: v, fieldNumber: 1)
-    } }()
+    }()
+    case .add?: try {
+      guard case .add(let v)? = self.change else { preconditionFailure() }
+      try visitor.visitSingularSInt32Field(value: v, fieldNumber: 2)
+    }()
+    case .clear?: try {
+      guard case .clear(let v)? = self.change else { preconditionFailure() }
+      try visitor.visitSingularBoolField(value: v, fieldNumber: 3)
+    }()
+    case nil: break
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 

@@ -12,6 +12,9 @@ package struct FingerprintKey: Sendable {
         case request = "d"
         /// The window of a coalescing key; the value is that of ``CoalesceScript``.
         case window = "c"
+        /// The badge of a token; the fingerprint is the token's under ``RequestFingerprint/tokenKey``. The value is
+        /// that of ``BadgeScript``.
+        case badge = "b"
     }
 
     /// `<x>:{<environment>:<bundle>:`

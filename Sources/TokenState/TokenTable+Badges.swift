@@ -1,0 +1,130 @@
+import PipelineCore
+import PushSchemas
+import RedisClient
+
+/// The numbers on the icons of apps, one for each token.
+extension TokenTable {
+    /// Changes a token's number, unless the change was made already. A change of unknown fate can be repeated.
+    ///
+    /// It takes one round trip; look-ups that are sent before or behind it share that.
+    ///
+    /// - Parameters:
+    ///   - token: is read during the call only.
+    ///   - checksum: CRC-32 of the token.
+    ///   - mark: tells the change from all others of the token.
+    ///   - completion: called once with the number afterwards.
+    package func changeBadge(
+        of token: UnsafeRawBufferPointer,
+        checksum: UInt32,
+        in space: Space,
+        _ change: BadgeChange,
+        mark: RequestFingerprint,
+        _ completion: @escaping (Result<UInt32, RedisError>) -> Void
+    ) {
+        guard let rule else { return completion(.failure(Self.unknownPlace)) }
+        let tag = rule.tag(of: token, checksum: checksum)
+        redis.evaluate(
+            BadgeScript.change,
+            slot: space.keys.slot(tag: tag),
+            keyCount: 1,
+            argumentCount: 3
+        ) { writer in
+            space.writeBadgeKey(of: token, tag: tag, into: &writer)
+            writer.argument(mark)
+            switch change {
+            case .set(let number):
+                writer.argument(1)
+                writer.argument(Int(number))
+            case .add(let summand):
+                writer.argument(2)
+                writer.argument(Int(summand))
+            }
+        } _: { result in
+            completion(result.flatMap(Self.number))
+        }
+    }
+
+    /// Takes a change of a token's number back, if it is there. Can be repeated.
+    ///
+    /// - Parameters:
+    ///   - token: is read during the call only.
+    ///   - checksum: CRC-32 of the token.
+    ///   - mark: of the change.
+    ///   - completion: called once.
+    package func takeBackBadge(
+        of token: UnsafeRawBufferPointer,
+        checksum: UInt32,
+        in space: Space,
+        mark: RequestFingerprint,
+        _ completion: @escaping (Result<Void, RedisError>) -> Void
+    ) {
+        guard let rule else { return completion(.failure(Self.unknownPlace)) }
+        let tag = rule.tag(of: token, checksum: checksum)
+        redis.evaluate(
+            BadgeScript.takeBack,
+            slot: space.keys.slot(tag: tag),
+            keyCount: 1,
+            argumentCount: 1
+        ) { writer in
+            space.writeBadgeKey(of: token, tag: tag, into: &writer)
+            writer.argument(mark)
+        } _: { result in
+            completion(result.flatMap(Self.number).map { _ in () })
+        }
+    }
+
+    /// Reads a token's number; nil: none is known.
+    ///
+    /// - Parameters:
+    ///   - token: is read during the call only.
+    ///   - checksum: CRC-32 of the token.
+    ///   - completion: called once.
+    package func badge(
+        of token: UnsafeRawBufferPointer,
+        checksum: UInt32,
+        in space: Space,
+        _ completion: @escaping (Result<UInt32?, RedisError>) -> Void
+    ) {
+        guard let rule else { return completion(.failure(Self.unknownPlace)) }
+        let tag = rule.tag(of: token, checksum: checksum)
+        redis.send(slot: space.keys.slot(tag: tag)) { writer in
+            writer.command("GET", argumentCount: 1)
+            space.writeBadgeKey(of: token, tag: tag, into: &writer)
+        } _: { result in
+            completion(
+                result.flatMap { reply in
+                    guard !reply.isNull else { return .success(nil) }
+                    guard let record = BadgeRecord(reply.bytes) else {
+                        return .failure(.server(prefix: "BELFRY", message: "a badge of a later version"))
+                    }
+                    return .success(record.number)
+                }
+            )
+        }
+    }
+
+    /// Reads the answer of a script.
+    private static func number(_ reply: RedisReply) -> Result<UInt32, RedisError> {
+        guard let number = reply.integer.flatMap({ UInt32(exactly: $0) }) else {
+            return .failure(.server(prefix: "BELFRY", message: "an answer without a badge"))
+        }
+        return .success(number)
+    }
+}
+
+extension TokenTable.Space {
+    fileprivate func writeBadgeKey(
+        of token: UnsafeRawBufferPointer,
+        tag: Int,
+        into writer: inout RedisCommandWriter
+    ) {
+        let fingerprint = RequestFingerprint(token: token, key: RequestFingerprint.tokenKey)
+        writer.argument(byteCount: badgeKey.count) { badgeKey.write(fingerprint, tag: tag, into: $0) }
+    }
+}
+
+extension RedisCommandWriter {
+    fileprivate mutating func argument(_ mark: RequestFingerprint) {
+        argument(byteCount: RequestFingerprint.bytes) { mark.write(into: $0) }
+    }
+}
