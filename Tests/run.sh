@@ -31,7 +31,7 @@ else
     rules+='|RequestRules|Simulation|SocketErrors)Tests\.'
     # Targets of which most suites are like that, and their suites that wait. House rules see that all are told.
     mixed='BelfrySupport|HTTP2Transport|ProviderCredentials|Sender|Sandbox|TokenState'
-    waiting='APIServer|AbandonedHandshake|BoundValues|Browser|CertificateStore|CoalesceScript|Conformance|Control'
+    waiting='APIServer|AbandonedHandshake|Badge|BoundValues|Browser|CertificateStore|CoalesceScript|Conformance|Control'
     waiting+='|CourierHandler|CourierServer|DeadTokenSet|Door|FaultDoorServer|FaultScript|FaultServer|FeedbackServer'
     waiting+='|ForeignAPI|ForeignClient|ForeignDevice|ForeignPeer|FormatServer|GatewayAddresses|GatewayLane'
     waiting+='|GatewayServer|LastWords|LayoutDocument|LedgerServer|LogCheck|LogLimit|Metrics|MissingCertificates'

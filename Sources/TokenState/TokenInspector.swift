@@ -2,6 +2,7 @@ import APNsProtocol
 import BelfrySupport
 import NIOCore
 import NIOPosix
+import PushSchemas
 import RedisClient
 
 /// Reads the token state from outside the pipeline: for tools and checks. Its methods block. They may be called from
@@ -72,10 +73,12 @@ public final class TokenInspector {
         } catch {
             throw ToolError.invalidInput(["the token \(error)"])
         }
-        guard let record = try record(of: token, environment: environment, bundleID: bundleID) else {
+        let (record, badge) = try state(of: token, environment: environment, bundleID: bundleID)
+        guard record != nil || badge != nil else {
             throw ToolError.notFound("nothing is known of this token under \(bundleID) in \(environment)")
         }
-        return TokenReport(record, of: token)
+        // A notification may count for a token that never registered.
+        return TokenReport(record ?? TokenRecord(), of: token, badge: badge)
     }
 
     public func close() {
@@ -110,11 +113,14 @@ public final class TokenInspector {
     /// Passes every token of a bundle to `body`, a few thousand at a time. A token that exists all the while is not
     /// missed.
     ///
-    /// - Parameter body: takes a page, and the finished share of the bundle, 0...1; returns false to stop.
+    /// - Parameters:
+    ///   - badges: the numbers on icons are read, too: one more question for each token.
+    ///   - body: takes a page, and the finished share of the bundle, 0...1; returns false to stop.
     /// - Returns: the number of records of an unknown layout, which are not passed on.
     public func walk(
         environment: String,
         bundleID: String,
+        badges: Bool = false,
         _ body: (_ page: [TokenReport], _ share: Double) throws -> Bool
     ) throws -> Int {
         let keys = TokenKeys(environment: environment, bundleID: bundleID)
@@ -126,18 +132,53 @@ public final class TokenInspector {
             guard !places.isEmpty else { return unreadable }
             let buckets = try read(places, keys, rule.layout)
             for (place, bucket) in zip(places, buckets) { walk.markRead(place, count: bucket.count) }
-            var page: [TokenReport] = []
+            var page: [(token: [UInt8], record: TokenRecord)] = []
             for (place, bucket) in zip(places, buckets) {
                 for (token, value) in bucket.tokens where walk.isNew(token, at: place) {
                     if let record = value.withUnsafeBytes({ TokenRecord($0) }) {
-                        page.append(TokenReport(record, of: token))
+                        page.append((token, record))
                     } else {
                         unreadable += 1
                     }
                 }
             }
-            guard try body(page, Double(walk.finishedTags) / Double(TokenKeys.tags)) else { return unreadable }
+            let numbers = badges ? try self.badges(of: page.map(\.token), environment, bundleID, rule) : []
+            let reports = page.enumerated().map { index, known in
+                TokenReport(known.record, of: known.token, badge: badges ? numbers[index] : nil)
+            }
+            guard try body(reports, Double(walk.finishedTags) / Double(TokenKeys.tags)) else { return unreadable }
         }
+    }
+
+    /// The numbers on icons; nil: none is known.
+    private func badges(
+        of tokens: [[UInt8]],
+        _ environment: String,
+        _ bundleID: String,
+        _ rule: PlaceRule
+    ) throws -> [UInt32?] {
+        let redis = redis
+        return try redis.eventLoop.flatSubmit {
+            let table = TokenTable(redis.value, rule)
+            let space = table.space(environment: environment, bundleID: bundleID)
+            let answers = tokens.map { Self.badge(of: $0, in: space, table, on: redis.eventLoop) }
+            return EventLoopFuture.whenAllSucceed(answers, on: redis.eventLoop)
+        }.wait()
+    }
+
+    private static func badge(
+        of token: [UInt8],
+        in space: TokenTable.Space,
+        _ table: TokenTable,
+        on eventLoop: any EventLoop
+    ) -> EventLoopFuture<UInt32?> {
+        let promise = eventLoop.makePromise(of: UInt32?.self)
+        token.withUnsafeBytes { bytes in
+            table.badge(of: bytes, checksum: CRC32.checksum(bytes), in: space) {
+                promise.completeWith($0.mapError { $0 as any Error })
+            }
+        }
+        return promise.futureResult
     }
 
     /// Removes all data about tokens; returns for each whether there was any.
@@ -208,16 +249,21 @@ public final class TokenInspector {
         )
     }
 
-    private func record(of token: [UInt8], environment: String, bundleID: String) throws -> TokenRecord? {
+    /// The record of a token and the number on its icon; nil: there is none.
+    private func state(
+        of token: [UInt8],
+        environment: String,
+        bundleID: String
+    ) throws -> (record: TokenRecord?, badge: UInt32?) {
         let redis = redis
         let rule = try rule()
         return try redis.eventLoop.flatSubmit {
-            let promise = redis.eventLoop.makePromise(of: TokenRecord?.self)
+            let record = redis.eventLoop.makePromise(of: TokenRecord?.self)
             let space = TokenTable.Space(environment: environment, bundleID: bundleID)
-            TokenTable(redis.value, rule).read(token, in: space) { result in
-                promise.completeWith(result.mapError { $0 as any Error })
-            }
-            return promise.futureResult
+            let table = TokenTable(redis.value, rule)
+            table.read(token, in: space) { record.completeWith($0.mapError { $0 as any Error }) }
+            let badge = Self.badge(of: token, in: space, table, on: redis.eventLoop)
+            return record.futureResult.and(badge).map { ($0, $1) }
         }.wait()
     }
 

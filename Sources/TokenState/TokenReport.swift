@@ -16,10 +16,11 @@ public struct TokenReport: Equatable, Sendable {
     public let isDead: Bool
     public let locale: String
     public let timeZone: String
-    /// The number last sent; nil: none was sent.
+    /// The number on the icon; nil: none is known.
     public let badge: UInt32?
 
-    init(_ record: TokenRecord, of token: [UInt8]) {
+    /// - Parameter badge: as Redis keeps it beside the record; nil: it was not asked for, or there is none.
+    init(_ record: TokenRecord, of token: [UInt8], badge: UInt32? = nil) {
         self.token = token
         registeredAt = record.registeredAt
         describedAt = max(record.describedAt, record.registeredAt)
@@ -28,7 +29,7 @@ public struct TokenReport: Equatable, Sendable {
         isDead = record.isDead
         locale = record.texts.locale
         timeZone = record.texts.timeZone
-        badge = record.badge
+        self.badge = badge ?? record.badge
     }
 
     /// `alive` or `dead`.

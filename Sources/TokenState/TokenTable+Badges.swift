@@ -18,7 +18,7 @@ extension TokenTable {
         checksum: UInt32,
         in space: Space,
         _ change: BadgeChange,
-        mark: RequestFingerprint,
+        mark: BadgeMark,
         _ completion: @escaping (Result<UInt32, RedisError>) -> Void
     ) {
         guard let rule else { return completion(.failure(Self.unknownPlace)) }
@@ -27,7 +27,7 @@ extension TokenTable {
             BadgeScript.change,
             slot: space.keys.slot(tag: tag),
             keyCount: 1,
-            argumentCount: 3
+            argumentCount: 4
         ) { writer in
             space.writeBadgeKey(of: token, tag: tag, into: &writer)
             writer.argument(mark)
@@ -55,7 +55,7 @@ extension TokenTable {
         of token: UnsafeRawBufferPointer,
         checksum: UInt32,
         in space: Space,
-        mark: RequestFingerprint,
+        mark: BadgeMark,
         _ completion: @escaping (Result<Void, RedisError>) -> Void
     ) {
         guard let rule else { return completion(.failure(Self.unknownPlace)) }
@@ -64,7 +64,7 @@ extension TokenTable {
             BadgeScript.takeBack,
             slot: space.keys.slot(tag: tag),
             keyCount: 1,
-            argumentCount: 1
+            argumentCount: 2
         ) { writer in
             space.writeBadgeKey(of: token, tag: tag, into: &writer)
             writer.argument(mark)
@@ -97,9 +97,24 @@ extension TokenTable {
                     guard let record = BadgeRecord(reply.bytes) else {
                         return .failure(.server(prefix: "BELFRY", message: "a badge of a later version"))
                     }
-                    return .success(record.number)
+                    return .success(record.isThere ? record.number : nil)
                 }
             )
+        }
+    }
+
+    /// Removes a token's number; the result is true if there was one.
+    func removeBadge(
+        of token: [UInt8],
+        tag: Int,
+        in space: Space,
+        _ completion: @escaping (Result<Bool, RedisError>) -> Void
+    ) {
+        redis.send(slot: space.keys.slot(tag: tag)) { writer in
+            writer.command("DEL", argumentCount: 1)
+            token.withUnsafeBytes { space.writeBadgeKey(of: $0, tag: tag, into: &writer) }
+        } _: { result in
+            completion(result.map { $0.integer == 1 })
         }
     }
 
@@ -124,7 +139,8 @@ extension TokenTable.Space {
 }
 
 extension RedisCommandWriter {
-    fileprivate mutating func argument(_ mark: RequestFingerprint) {
-        argument(byteCount: RequestFingerprint.bytes) { mark.write(into: $0) }
+    fileprivate mutating func argument(_ mark: BadgeMark) {
+        argument(byteCount: RequestFingerprint.bytes) { mark.fingerprint.write(into: $0) }
+        argument(Int(mark.claimedAt))
     }
 }

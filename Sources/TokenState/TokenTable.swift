@@ -266,11 +266,16 @@ package final class TokenTable {
         }
     }
 
-    /// Removes all data about a token; the result is true if there was any.
+    /// Removes all data about a token, its badge too; the result is true if there was any. A removal that failed can be
+    /// repeated.
     func forget(_ token: [UInt8], in space: Space, _ completion: @escaping (Result<Bool, RedisError>) -> Void) {
         guard let rule else { return completion(.failure(Self.unknownPlace)) }
-        call(TokenScripts.forget, token, at: rule.place(of: token), by: rule, in: space, arguments: []) { result in
-            completion(result.map { $0.string == "1" })
+        let place = rule.place(of: token)
+        removeBadge(of: token, tag: place.tag, in: space) { result in
+            guard case .success(let hadBadge) = result else { return completion(result) }
+            self.call(TokenScripts.forget, token, at: place, by: rule, in: space, arguments: []) { result in
+                completion(result.map { hadBadge || $0.string == "1" })
+            }
         }
     }
 

@@ -99,7 +99,7 @@ struct TokensCommand: AsyncParsableCommand {
         @OptionGroup var space: Space
 
         func run() throws {
-            try TokensCommand.print(space) { page in (page.map(\.json), true) }
+            try TokensCommand.print(space, badges: true) { page in (page.map(\.json), true) }
         }
     }
 
@@ -130,8 +130,11 @@ struct TokensCommand: AsyncParsableCommand {
 
     /// Walks over a bundle and prints what `lines` makes of each page, until it says that this was enough, or nobody
     /// reads on.
+    ///
+    /// - Parameter badges: the pages have the tokens' badges.
     fileprivate static func print(
         _ space: Space,
+        badges: Bool = false,
         lines: ([TokenReport]) -> (lines: [String], goesOn: Bool)
     ) throws {
         let (configuration, environment) = try space.load()
@@ -140,7 +143,11 @@ struct TokensCommand: AsyncParsableCommand {
         let notice = WaitNotice(inspector.servers)
         defer { notice.end() }
         let rows = ProgressRows()
-        let unreadable = try inspector.walk(environment: environment.name, bundleID: space.topic) { page, share in
+        let unreadable = try inspector.walk(
+            environment: environment.name,
+            bundleID: space.topic,
+            badges: badges
+        ) { page, share in
             notice.end()
             let (lines, goesOn) = lines(page)
             return rows.write(lines, share: share) && goesOn

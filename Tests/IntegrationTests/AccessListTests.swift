@@ -140,15 +140,24 @@ extension IntegrationTests {
                 for user in ["worker", "registrar", "harvester"] {
                     try expect(user, allowed: [["SET", "k:tokens", "2", "NX"]])
                 }
-                try expect("worker", allowed: [["TIME"]], refused: [["SET", "l:retention", "me"]])
+                let badge = "b:{a:b:00}:x"
+                try expect(
+                    "worker",
+                    allowed: [["TIME"], ["GET", badge], ["SET", badge, "1", "EX", "9"], ["DEL", badge]],
+                    refused: [["SET", "l:retention", "me"]]
+                )
+                try expect("registrar", refused: [["GET", badge], ["DEL", badge]])
                 try expect(
                     "harvester",
                     allowed: [["SET", "l:{sandbox:com.example}:feedback", "me"]],
-                    refused: [["GET", "d:{a:b:00}:x"]]
+                    refused: [["GET", "d:{a:b:00}:x"], ["GET", badge]]
                 )
                 try expect(
                     "tools",
-                    refused: [["HSET", "t3:{a:b:00}:0", "token", "record"], ["SET", "k:tokens", "2"]]
+                    allowed: [["GET", badge], ["DEL", badge]],
+                    refused: [
+                        ["HSET", "t3:{a:b:00}:0", "token", "record"], ["SET", "k:tokens", "2"], ["SET", badge, "1"],
+                    ]
                 )
             }
         }

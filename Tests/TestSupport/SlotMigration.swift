@@ -31,13 +31,16 @@ public struct SlotMigration: Sendable {
         try run(on: source, ["CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", target.nodeID()])
     }
 
-    /// Moves some keys, which have printable names; returns how many. None are left when that is 0.
+    /// Moves some keys, of any bytes; returns how many. None are left when that is 0.
     public func moveKeys(limit: Int) throws -> Int {
-        let list = try source.command("CLUSTER", "GETKEYSINSLOT", "\(slot)", "\(limit)")
-        let keys = list.split(whereSeparator: \.isNewline)
+        let list = try source.command("--no-raw", "CLUSTER", "GETKEYSINSLOT", "\(slot)", "\(limit)")
+        // Each line is `1) "key"`, with escapes that the other option reads.
+        let keys = list.split(whereSeparator: \.isNewline).compactMap { line in
+            line.firstIndex(of: "\"").map { String(line[$0...]) }
+        }
         guard !keys.isEmpty else { return 0 }
-        let words = ["MIGRATE", "127.0.0.1", "\(target.port)", "", "0", "5000", "KEYS"]
-        try run(on: source, words + keys.map(String.init))
+        let words = ["--quoted-input", "MIGRATE", "127.0.0.1", "\(target.port)", "\"\"", "0", "5000", "KEYS"]
+        try run(on: source, words + keys)
         return keys.count
     }
 

@@ -1,5 +1,6 @@
 import APNsProtocol
 import Foundation
+import PipelineCore
 import TestSupport
 import Testing
 
@@ -90,6 +91,19 @@ import Testing
         #expect(TokenBuckets.nextSplit(count: 6) == 2)
         #expect(TokenBuckets.index(hash: 14, count: 7) == 6)
         #expect(TokenBuckets.splitAbove == 112)
+    }
+
+    @Test("The bytes of a badge's key that the documentation spells out are those of the code")
+    func badgeKey() throws {
+        let fingerprint = [UInt8](unsafeUninitializedCapacity: RequestFingerprint.bytes) { room, count in
+            [UInt8](0..<32).withUnsafeBytes {
+                RequestFingerprint(token: $0, key: RequestFingerprint.tokenKey)
+                    .write(into: UnsafeMutableRawBufferPointer(room))
+            }
+            count = RequestFingerprint.bytes
+        }
+        let spelled = fingerprint.map { Hex.encode([$0]).uppercased() }.joined(separator: " ")
+        #expect(try String(contentsOf: Self.readme, encoding: .utf8).contains("`\(spelled)`"))
     }
 
     private static let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

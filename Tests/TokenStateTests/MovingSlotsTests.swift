@@ -115,6 +115,29 @@ import Testing
         try await store.close()
     }
 
+    @Test("While a slot is open badges are changed and taken back, those that are still here, have moved or are new")
+    func badges() async throws {
+        let cluster = try RedisClusterProcess()
+        let store = try await TokenStore(cluster: cluster)
+        let tokens = Self.tokens(4, tag: 11, seed: 3)
+        for token in tokens.prefix(2) { _ = try await store.change(token, .set(10), mark: 1) }
+        let migration = try Self.migration(ofTag: 11, in: cluster)
+        try migration.begin()
+        #expect(try migration.moveKeys(limit: 1) == 1)
+        for token in tokens.prefix(3) { _ = try await store.change(token, .add(2), mark: 2) }
+        while try migration.moveKeys(limit: 10) > 0 {}
+        for token in tokens {
+            _ = try await store.change(token, .add(2), mark: 2)
+            _ = try await store.change(token, .add(5), mark: 3)
+        }
+        for token in tokens { try await store.takeBack(token, mark: 3) }
+        try migration.end()
+        var numbers: [UInt32?] = []
+        for token in tokens { numbers.append(try await store.badge(token)) }
+        #expect(numbers == [12, 12, 2, 2])
+        try await store.close()
+    }
+
     @Test("The last token of a tag can be forgotten while its slot is open, and the first one comes when it has moved")
     func lastAndFirst() async throws {
         let cluster = try RedisClusterProcess()
