@@ -92,7 +92,9 @@ struct JSONInspector {
         }
         let kind = try scanner.kind()
         func wrong(_ found: String? = nil) -> Fault {
-            let cure = Self.cures[field].flatMap { $0[kind] }.map { ": " + $0 } ?? ""
+            // A number where numbers are allowed is too large, or broken: no other form would cure it.
+            let isWrongForm = found == nil || kind != .number
+            let cure = isWrongForm ? Self.cures[field].flatMap { $0[kind] }.map { ": " + $0 } ?? "" : ""
             return Fault(finding: "'\(path)' is \(found ?? kind.rawValue); \(Self.allowed(shape)) is allowed\(cure)")
         }
         switch shape {

@@ -27,7 +27,7 @@ struct RenderingPropertyTests {
             #expect(body == notification.alert.body)
             #expect(alert?["title"] as? String ?? "" == notification.alert.title)
             #expect(alert?["loc-args"] as? [String] ?? [] == notification.alert.locArgs)
-            #expect((aps["badge"] as? NSNumber)?.uint32Value == (notification.hasBadge ? notification.badge.set : nil))
+            #expect((aps["badge"] as? NSNumber)?.uint32Value == number(of: notification))
             #expect(Set(object.keys) == Set(notification.custom.fields.keys).union(["aps"]))
             #expect(try NotificationTemplate(notification).payload(limitBytes: .max) == payload)
         }
@@ -67,12 +67,29 @@ struct RenderingPropertyTests {
         }
     }
 
+    /// The badge of every token; nil: none, or one that is added to.
+    private func number(of notification: PushNotification) -> UInt32? {
+        switch notification.badge.change {
+        case .set(let number): number
+        case .clear: 0
+        case .add, nil: nil
+        }
+    }
+
+    private func randomBadge(_ generator: inout SeededGenerator) -> PushBadge.OneOf_Change {
+        switch Int.random(in: 0...3, using: &generator) {
+        case 0: .clear(true)
+        case 1: .add(.random(in: .min ... .max, using: &generator))
+        default: .set(.random(in: 0...UInt32.max, using: &generator))
+        }
+    }
+
     private func randomNotification(_ generator: inout SeededGenerator) -> PushNotification {
         PushNotification.with {
             if Bool.random(using: &generator) { $0.alert.body = randomText(0...60, &generator) }
             if Bool.random(using: &generator) { $0.alert.title = randomText(0...20, &generator) }
             if Bool.random(using: &generator) { $0.alert.locArgs = [randomText(0...5, &generator), ""] }
-            if Bool.random(using: &generator) { $0.badge.set = .random(in: 0...UInt32.max, using: &generator) }
+            if Bool.random(using: &generator) { $0.badge.change = randomBadge(&generator) }
             if Bool.random(using: &generator) { $0.sound.name = randomText(0...5, &generator) }
             if Bool.random(using: &generator) { $0.contentAvailable = true }
             for _ in 0..<Int.random(in: 0...3, using: &generator) {

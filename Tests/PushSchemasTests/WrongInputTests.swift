@@ -88,7 +88,17 @@ import Testing
             (#"{"zzz":1}"#, "'zzz' is no field; allowed: requestId, environment,"),
             (#"{"\u001b[2J":1}"#, "no JSON"),
             (#"{"notification":{"alert":"Hi"}}"#, "'notification.alert' is a text; an object is allowed: write"),
-            (#"{"notification":{"badge":3}}"#, "'notification.badge' is a number; an object is allowed: write"),
+            (
+                #"{"notification":{"badge":3}}"#,
+                #"'notification.badge' is a number; an object is allowed: write {"set": …} or {"add": 1}"#
+            ),
+            (
+                #"{"notification":{"badge":{"add":2147483648}}}"#,
+                "'notification.badge.add' is another number; a whole number from -2147483648 to 2147483647 is allowed"
+            ),
+            (#"{"notification":{"badge":{"add":"x"}}}"#, "'notification.badge.add' is another text; a whole number"),
+            (#"{"notification":{"badge":{"clear":1}}}"#, "'notification.badge.clear' is a number; true or false"),
+            (#"{"notification":{"badge":{"set":1,"add":1}}}"#, "'notification.badge.add' is set beside 'set'"),
             (#"{"notification":{"localizations":{"de":{"bdy":"x"}}}}"#, "'notification.localizations.de.bdy' is no"),
             (#"{"notification":{"contentAvailable":1}}"#, "'notification.contentAvailable' is a number; true or false"),
             (#"{"payloadJson":"{}","notification":{}}"#, "'notification' is set beside 'payloadJson'"),
@@ -109,6 +119,23 @@ import Testing
             #expect(text.hasPrefix("not a belfry.push.v1.SendRequest in JSON: "))
         } else {
             #expect(text.hasPrefix("not a belfry.push.v1.SendRequest in JSON: \(words)"), "\(text)")
+        }
+    }
+
+    @Test("A number that is too large gets no cure that is meant for numbers in place of objects")
+    func cureOfNumbers() {
+        #expect(message(#"{"tokens":[{"badge":-1}]}"#).hasSuffix("a whole number from 0 to 4294967295 is allowed"))
+    }
+
+    @Test("A badge is changed in each of its three ways, negative numbers and all")
+    func badges() throws {
+        let changes: [(String, PushBadge.OneOf_Change)] = [
+            (#"{"set":4294967295}"#, .set(.max)), (#"{"add":-2147483648}"#, .add(.min)),
+            (#"{"add":"2147483647"}"#, .add(.max)), (#"{"add":0}"#, .add(0)), (#"{"clear":true}"#, .clear(true)),
+        ]
+        for (json, change) in changes {
+            #expect(message(#"{"tokens":["00"],"notification":{"badge":\#(json)}}"#) == "")
+            #expect(try PushBadge(jsonString: json).change == change)
         }
     }
 
