@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help deps program build test demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation bench-http2 \
-    chaos simulate fuzz lint schema-check deploy-check generate clean
+    bench-publish chaos simulate fuzz lint schema-check deploy-check generate clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
 JOBS ?= 2
@@ -35,8 +35,8 @@ help: ## list the commands
 	@echo 'make COMMAND, one of:'
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-17s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo 'demo and bench take KAFKA=host:port, demo also REDIS=url; both, bench-sandbox, bench-badtokens, bench-tokens,'
-	@echo 'bench-isolation, bench-http2 and chaos ARGS="…"; test takes FILTER=name, fuzz SECONDS=n, simulate SEEDS=n'
-	@echo 'SEED=s'
+	@echo 'bench-isolation, bench-http2, bench-publish and chaos ARGS="…"; test takes FILTER=name, fuzz SECONDS=n,'
+	@echo 'simulate SEEDS=n SEED=s'
 
 deps: ## install what is missing (Debian packages, .venv) and say what
 	@Deploy/dependencies.sh
@@ -101,6 +101,9 @@ $(IDENTITY): Tests/Benchmarks/Identity/identity.c | build
 
 bench-http2: build $(IDENTITY) ## measure a worker over HTTP/2 against h2load, and the sandbox against nghttpd
 	@$(BIN)/belfry-bench http2 $(ARGS)
+
+bench-publish: build ## measure belfry publish against a bare loop in C, and a worker in many languages
+	@$(BIN)/belfry-bench publish $(ARGS)
 
 chaos: build ## break the pipeline's processes for five minutes and prove that nothing is lost
 	@$(BIN)/belfry-chaos $(ARGS)

@@ -107,4 +107,15 @@ struct LayoutTests {
         #expect(!bench_state_allows(state, state.count))
         #expect(bench_state_allows(nil, 0), "nothing is known of it")
     }
+
+    @Test("A token's locale is found where the pipeline looks for it", arguments: ["", "de", "pt-BR"])
+    func locale(text: String) {
+        var state = [UInt8](repeating: 0, count: BENCH_STATE_LIMIT_BYTES)
+        let count = bench_state_with_locale(1000, text, &state)
+        state[..<count].withUnsafeBytes { state in
+            #expect(TokenRecord.locale(state).map { String(decoding: $0, as: UTF8.self) } ?? "" == text)
+            #expect(TokenRecord.registeredAt(state) == 1000)
+            #expect(TokenRecord.reasonOfDeath(state) == nil)
+        }
+    }
 }

@@ -116,12 +116,24 @@ size_t bench_state_key(
 }
 
 // Little-endian: flags (1) · registered at (4) · with flag 32: described at (4) · with flag 1: tombstoned at (4) and
-// reason (1); what follows is of no interest here.
-enum { STATE_REGISTERED_AT = 1, STATE_FIXED_BYTES = 5, STATE_IS_DESCRIBED = 32, STATE_HAS_TOMBSTONE = 1 };
+// reason (1); with flag 2: badge (4) · with flag 4: length of the locale (1) and its text; what follows is of no
+// interest here.
+enum { STATE_REGISTERED_AT = 1, STATE_FIXED_BYTES = 5 };
+enum { STATE_IS_DESCRIBED = 32, STATE_HAS_TOMBSTONE = 1, STATE_HAS_LOCALE = 4 };
 
 void bench_state(uint32_t registered_at, uint8_t state[BENCH_STATE_BYTES]) {
     memset(state, 0, BENCH_STATE_BYTES);
     memcpy(state + STATE_REGISTERED_AT, &registered_at, 4);
+}
+
+size_t bench_state_with_locale(uint32_t registered_at, const char *locale, uint8_t state[BENCH_STATE_LIMIT_BYTES]) {
+    size_t count = strnlen(locale, BENCH_LOCALE_LIMIT_BYTES);
+    bench_state(registered_at, state);
+    if (count == 0) return BENCH_STATE_BYTES;
+    state[0] |= STATE_HAS_LOCALE;
+    state[BENCH_STATE_BYTES] = (uint8_t)count;
+    memcpy(state + BENCH_STATE_BYTES + 1, locale, count);
+    return BENCH_STATE_BYTES + 1 + count;
 }
 
 bool bench_state_allows(const uint8_t *state, size_t count) {

@@ -9,10 +9,10 @@ import Foundation
 struct BenchmarkCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "belfry-bench",
-        abstract: "Measures worker, sandbox or token state against their floors.",
+        abstract: "Measures worker, sandbox, token state or publisher against their floors.",
         subcommands: [
             WorkerBenchmarkCommand.self, SandboxBenchmarkCommand.self, TokensBenchmarkCommand.self,
-            HTTP2BenchmarkCommand.self,
+            HTTP2BenchmarkCommand.self, PublishBenchmarkCommand.self,
         ],
         defaultSubcommand: WorkerBenchmarkCommand.self
     )

@@ -52,7 +52,7 @@ struct HTTP2Scenario {
         self.servers = servers
         self.brokers = brokers
         self.connections = connections
-        let pki = try Self.makeCertificates(servers)
+        let pki = try servers.makeCertificates(topic: Setting.bundle)
         let tokens = try Self.tokens(pki: pki)
         records = try RequestRecords(bundle: Setting.bundle, tokens: tokens, spread: Setting.spread)
         sandbox = try SandboxProcess(servers: servers, pki: pki, topic: Setting.bundle, devices: Setting.tokens)
@@ -182,22 +182,6 @@ extension HTTP2Scenario {
         "apns-topic: \(Setting.bundle)", "apns-push-type: alert", "apns-priority: 10", "apns-expiration: 0",
         "apns-id: 9e8b7a60-1c2d-4e3f-8a9b-0c1d2e3f4a5b",
     ]
-
-    /// Makes a development PKI, and a directory that holds the client's certificate alone. Returns the PKI's directory.
-    private static func makeCertificates(_ servers: Servers) throws -> URL {
-        let pki = servers.workspace.file("pki")
-        try servers.run(
-            "certificates",
-            program: servers.programs.belfry,
-            arguments: ["sandbox", "certificates", "--pki", pki.path, "--topics", Setting.bundle]
-        )
-        let name = "\(Setting.bundle).pem"
-        try FileManager.default.copyItem(
-            at: pki.appendingPathComponent(name),
-            to: servers.workspace.makeDirectory("certificates").appendingPathComponent(name)
-        )
-        return pki
-    }
 
     private static func tokens(pki: URL) throws -> [UInt8] {
         let key = try DevelopmentPKI(directory: pki.path).tokenKey()

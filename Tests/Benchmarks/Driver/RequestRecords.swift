@@ -41,13 +41,19 @@ struct RequestRecords {
     }
 
     /// Publishes so many notifications, a multiple of 500. Returns when the broker has acknowledged them all.
-    mutating func publish(_ notifications: Int, brokers: String) throws {
+    ///
+    /// - Parameter fill: gives the request with a number its content: by default a payload of 110 bytes.
+    mutating func publish(
+        _ notifications: Int,
+        brokers: String,
+        _ fill: (_ request: inout PushSendRequest, _ number: Int) throws -> Void = { $0.payload = try payload($1) }
+    ) throws {
         let producer = try KafkaProducer(properties: ["bootstrap.servers": brokers, "linger.ms": "20"])
         defer { producer.close() }
         for _ in 0..<notifications / Self.tokensPerRecord {
             let key = keys[next % keys.count]
             let message = try PushSendRequest.with {
-                $0.payload = try Self.payload(next)
+                try fill(&$0, next)
                 $0.packedTokens = key.sets[next / keys.count % key.sets.count]
             }
             try producer.produce(topic: Self.requests, key: key.bytes, value: try message.serializedBytes())

@@ -55,6 +55,23 @@ struct Servers {
         )
     }
 
+    /// Makes a development PKI, and a directory `certificates` that holds the topic's certificate alone. Returns the
+    /// PKI's directory.
+    func makeCertificates(topic: String) throws -> URL {
+        let pki = workspace.file("pki")
+        try run(
+            "certificates",
+            program: programs.belfry,
+            arguments: ["sandbox", "certificates", "--pki", pki.path, "--topics", topic]
+        )
+        let name = "\(topic).pem"
+        try FileManager.default.copyItem(
+            at: pki.appendingPathComponent(name),
+            to: workspace.makeDirectory("certificates").appendingPathComponent(name)
+        )
+        return pki
+    }
+
     /// Starts a program whose stderr goes to `<name>.log`.
     ///
     /// It leads a process group and ends with the benchmark.

@@ -84,7 +84,7 @@ struct SingleScenario {
         besideProgram = beside
         say("starting")
         redis = try servers.startRedis()
-        pki = try Self.makeCertificates(servers)
+        pki = try servers.makeCertificates(topic: Setting.bundle)
         sink = try Sink(servers: servers, pki: pki)
         try Self.registerTokens(servers, redis: redis)
         if setting.tombstones > 0 {
@@ -255,22 +255,6 @@ struct SingleScenario {
 // MARK: set-up
 
 extension SingleScenario {
-    /// Makes a development PKI, and a directory that holds the client's certificate alone. Returns the PKI's directory.
-    private static func makeCertificates(_ servers: Servers) throws -> URL {
-        let pki = servers.workspace.file("pki")
-        try servers.run(
-            "certificates",
-            program: servers.programs.belfry,
-            arguments: ["sandbox", "certificates", "--pki", pki.path, "--topics", Setting.bundle]
-        )
-        let name = "\(Setting.bundle).pem"
-        try FileManager.default.copyItem(
-            at: pki.appendingPathComponent(name),
-            to: servers.workspace.makeDirectory("certificates").appendingPathComponent(name)
-        )
-        return pki
-    }
-
     private static func registerTokens(_ servers: Servers, redis: String) throws {
         try servers.run(
             "registrations",

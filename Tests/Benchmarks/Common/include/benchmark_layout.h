@@ -21,6 +21,8 @@ enum {
     BENCH_KEY_LIMIT_BYTES = 256,
     // A token state with neither locale nor time zone.
     BENCH_STATE_BYTES = 5,
+    BENCH_LOCALE_LIMIT_BYTES = 35,
+    BENCH_STATE_LIMIT_BYTES = BENCH_STATE_BYTES + 1 + BENCH_LOCALE_LIMIT_BYTES,
     // Buckets that the tokens of a hash tag lie in: a power of two up to 64; 64 tokens each with 262,144 tokens.
     BENCH_BUCKETS = 16,
     // Hash tags of a bundle.
@@ -50,6 +52,9 @@ size_t bench_directory_key(const char *environment, const char *bundle, unsigned
 
 // A token registered at `registered_at` (UNIX seconds) and not tombstoned.
 void bench_state(uint32_t registered_at, uint8_t state[BENCH_STATE_BYTES]);
+
+// The same with a locale, of at most BENCH_LOCALE_LIMIT_BYTES; empty: without one. Returns the length.
+size_t bench_state_with_locale(uint32_t registered_at, const char *locale, uint8_t state[BENCH_STATE_LIMIT_BYTES]);
 
 // True if a notification may go to a token with this state: the last registration is not older than the tombstone.
 // NULL: nothing is known of the token, so it may.
