@@ -9,12 +9,21 @@ package struct OutgoingRecord: Equatable, Sendable {
     package let headers: [(name: String, value: [UInt8])]
     /// Number of tokens in the record.
     package let tokenCount: Int
+    /// Number of the key among those of the bundle; 0 also if the bundle has but one.
+    let shard: Int
 
-    package init(key: String, value: [UInt8], headers: [(name: String, value: [UInt8])], tokenCount: Int) {
+    package init(
+        key: String,
+        value: [UInt8],
+        headers: [(name: String, value: [UInt8])],
+        tokenCount: Int,
+        shard: Int = 0
+    ) {
         self.key = key
         self.value = value
         self.headers = headers
         self.tokenCount = tokenCount
+        self.shard = shard
     }
 
     /// The mistakes that the worker would find in it, a request.

@@ -28,18 +28,17 @@ struct CutRequest: Sendable {
         var indices: [[Int]] = Array(repeating: [], count: bundle.spread)
         var count = 0
         var records: [Record] = []
-        func takeRecord(_ record: OutgoingRecord) throws {
-            let key = try Array(record.key.utf8).withUnsafeBytes { try RecordKeyView(parsing: $0).shard }
-            let shard = Int(key ?? 0)
-            records.append(Record(record: record, tokens: Array(indices[shard].prefix(record.tokenCount))))
-            indices[shard].removeFirst(record.tokenCount)
+        func takeRecord(_ record: OutgoingRecord) {
+            records.append(Record(record: record, tokens: Array(indices[record.shard].prefix(record.tokenCount))))
+            indices[record.shard].removeFirst(record.tokenCount)
         }
         do {
             var batcher = try RequestBatcher(plan)
             try Self.forEachToken(of: request) { bytes, message in
-                indices[Int(RecordKey.shard(of: bytes, spread: plan.spread))].append(count)
+                let shard = batcher.shard(of: bytes)
+                indices[shard].append(count)
                 count += 1
-                try batcher.add(bytes, as: message, takeRecord)
+                try batcher.add(bytes, as: message, to: shard, takeRecord)
             }
             try batcher.flush(takeRecord)
         } catch let error as RecordError {

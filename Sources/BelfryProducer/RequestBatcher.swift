@@ -67,7 +67,19 @@ package struct RequestBatcher {
         as message: PushDeviceToken? = nil,
         _ emit: (OutgoingRecord) throws -> Void
     ) throws {
-        let shard = Int(RecordKey.shard(of: token, spread: plan.spread))
+        try add(token, as: message, to: shard(of: token), emit)
+    }
+
+    /// The number of the key that a token belongs to.
+    func shard(of token: UnsafeRawBufferPointer) -> Int { Int(RecordKey.shard(of: token, spread: plan.spread)) }
+
+    /// The same for a token whose ``shard(of:)`` is known.
+    mutating func add(
+        _ token: UnsafeRawBufferPointer,
+        as message: PushDeviceToken? = nil,
+        to shard: Int,
+        _ emit: (OutgoingRecord) throws -> Void
+    ) throws {
         let bytes =
             try message.map { try RecordRoom.bytes(of: $0, plan.contentType) }
             ?? RecordRoom.bytes(ofToken: token.count, plan.contentType)
@@ -106,7 +118,8 @@ package struct RequestBatcher {
             key: key.description,
             value: try type == .json ? request(for: waiting[shard]).jsonUTF8Bytes() : binary(waiting[shard]),
             headers: type.headers,
-            tokenCount: count
+            tokenCount: count,
+            shard: shard
         )
     }
 
