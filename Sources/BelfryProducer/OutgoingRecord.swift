@@ -28,14 +28,22 @@ package struct OutgoingRecord: Equatable, Sendable {
 
     /// The mistakes that the worker would find in it, a request.
     package func faults(by validator: RequestValidator) -> [RequestFault] {
-        let header = headers.first { $0.name == RecordContentType.headerName }
-        let contentType = header.map { $0.value.withUnsafeBytes { RecordContentType(header: $0) } }
         var key = key
         return key.withUTF8 { key in
             value.withUnsafeBytes { value in
-                validator.faults(key: UnsafeRawBufferPointer(key), value: value, as: contentType ?? .protobuf)
+                validator.faults(key: UnsafeRawBufferPointer(key), value: value, as: contentType)
             }
         }
+    }
+
+    /// The payloads that the worker would make of it, a request; none if it has mistakes.
+    package func previews(by validator: RequestValidator) -> [PayloadPreview] {
+        value.withUnsafeBytes { (try? validator.previews(of: $0, as: contentType)) ?? [] }
+    }
+
+    private var contentType: RecordContentType {
+        let header = headers.first { $0.name == RecordContentType.headerName }
+        return header.map { $0.value.withUnsafeBytes { RecordContentType(header: $0) } } ?? .protobuf
     }
 
     package static func == (left: Self, right: Self) -> Bool {

@@ -66,7 +66,7 @@ final class JSONMessageShape: Sendable {
 extension JSONMessageShape {
     /// The shapes of the messages that publishers write, by their full names.
     static func shape(of message: String) -> JSONMessageShape? {
-        [sendRequest, registration, feedbackTuple].first { "belfry.push.v1." + $0.name == message }
+        [sendRequest, registration, feedbackTuple, notification].first { "belfry.push.v1." + $0.name == message }
     }
 
     static let sendRequest = JSONMessageShape(

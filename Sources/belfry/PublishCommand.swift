@@ -21,6 +21,17 @@ struct PublishCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A file that holds the payload.", valueName: "file"))
     var payloadFile: String?
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            A notification in parts instead of a payload: JSON, or a file that holds it, with alert, localizations, \
+            badge and so on. The workers make the payloads, one for each language.
+            """,
+            valueName: "file or json"
+        )
+    )
+    var notification: String?
+
     @OptionGroup var tokens: TokenOptions
 
     @Option(
@@ -167,8 +178,8 @@ struct PublishCommand: AsyncParsableCommand {
             throw ValidationError("--expiration and --ttl cannot be given together")
         }
         _ = try expirationOfTTL()
-        if (payload == nil) == (payloadFile == nil) {
-            throw ValidationError("one of --payload and --payload-file must be given")
+        guard [payload, payloadFile, notification].count(where: { $0 != nil }) == 1 else {
+            throw ValidationError("one of --payload, --payload-file and --notification must be given")
         }
         if let rate, rate < 1 { throw ValidationError("--rate must be at least 1") }
         if wait, report == .failures {
@@ -187,7 +198,7 @@ struct PublishCommand: AsyncParsableCommand {
         var order = PublishOrder(
             bundleID: topic,
             tokens: channel == nil ? tokens.input(tokenFormat) : .listed([]),
-            payload: try payloadBytes(),
+            content: try content(),
             requestID: requestID ?? UUID().uuidString.lowercased()
         )
         try order.apply(configuration, environmentName: environment)
@@ -278,8 +289,9 @@ struct PublishCommand: AsyncParsableCommand {
         return expiration
     }
 
-    private func payloadBytes() throws -> [UInt8] {
-        if let payload { return Array(payload.utf8) }
-        return try InputText.bytes(ofFile: payloadFile ?? "")
+    private func content() throws(ToolError) -> NotificationContent {
+        if let notification { return try .notification(notification) }
+        if let payload { return .payload(Array(payload.utf8)) }
+        return .payload(try InputText.bytes(ofFile: payloadFile ?? ""))
     }
 }

@@ -106,7 +106,7 @@ import Testing
 
     @Test("Payload, options, brokers and what was typed make another order; the order of the brokers does not")
     func orderText() {
-        let template = RequestBatcher.Template(bundleID: "a.b", requestID: "r", payload: Array("{}".utf8))
+        let template = RequestBatcher.Template(bundleID: "a.b", requestID: "r", content: .payload(Array("{}".utf8)))
         func text(
             _ typed: String = "",
             _ brokers: String = "h1:1,h2:2",
@@ -122,7 +122,8 @@ import Testing
         #expect(text { $0.requestID = "other" } == same)
         #expect(text { $0.expiration = 7 } == same)
         for other in [
-            text("30s"), text("", "h1:1"), text("", "h1:1,h2:2", .packed), text { $0.payload = Array("[]".utf8) },
+            text("30s"), text("", "h1:1"), text("", "h1:1,h2:2", .packed),
+            text { $0.content = .payload(Array("[]".utf8)) }, text { $0.content = .notification(PushNotification()) },
             text { $0.bundleID = "c" }, text { $0.spread = 2 }, text { $0.priority = 5 }, text { $0.report = .all },
             text { $0.collapseID = "c" }, text { $0.environment = "e" }, text { $0.pushType = "alert" },
             text { $0.coalescingKey = "k" }, text { $0.format = .json },

@@ -86,7 +86,7 @@ import Testing
             let begun = PublishCheckpoint(source: source, requestID: "earlier")
             try begun.write(checkpoint)
             let otherOrder = "C: is the checkpoint of a publication with another payload, other options or brokers"
-            #expect(refusal { $0.order.payload = Array(#"{"aps":{"badge":1}}"#.utf8) }.hasPrefix(otherOrder))
+            #expect(refusal { $0.order.content = .payload(Array(#"{"aps":{"badge":1}}"#.utf8)) }.hasPrefix(otherOrder))
             #expect(refusal { $0.typed = "30s" }.hasPrefix(otherOrder))
             try (lines + lines).write(to: URL(fileURLWithPath: path))
             #expect(refusal().hasPrefix("C: is the checkpoint of another file of tokens"))
@@ -154,6 +154,26 @@ import Testing
             let both = try publication.forecast(through: settings)
             #expect(both.faults == ["tokens per record: found 0; allowed: 1...10000", line] && both.tokens == 0)
             #expect(throws: ToolError.invalidInput(both.faults)) { try publication.run(through: settings) }
+            #expect(try published(settings).isEmpty)
+        }
+    }
+
+    @Test("A dry run judges the records themselves, and tells of them what a run would")
+    func forecastOfWrongRecords() throws {
+        try withFile(tokens: 1000) { path, _, settings in
+            var order = order(.file(path, .lines), requestID: "r")
+            // Short enough for a record in the binary form, and too long in JSON, where each quote takes two bytes.
+            order.content = .notification(
+                .with {
+                    $0.alert.body = String(repeating: "\"", count: 600_000)
+                    $0.shorten = true
+                }
+            )
+            #expect(try Publication(order).forecast(through: settings).faults.isEmpty)
+            order.format = .json
+            let faults = try Publication(order).forecast(through: settings).faults
+            #expect(faults.count == 1 && faults.allSatisfy { $0.hasPrefix("value-too-large: ") }, "\(faults)")
+            #expect(throws: ToolError.invalidInput(faults)) { try Publication(order).run(through: settings) }
             #expect(try published(settings).isEmpty)
         }
     }
@@ -239,7 +259,8 @@ import Testing
     }
 
     private func order(_ tokens: TokenInput, requestID: String) -> PublishOrder {
-        PublishOrder(bundleID: "a.b", tokens: tokens, payload: Array(#"{"aps":{}}"#.utf8), requestID: requestID)
+        let payload = Array(#"{"aps":{}}"#.utf8)
+        return PublishOrder(bundleID: "a.b", tokens: tokens, content: .payload(payload), requestID: requestID)
     }
 
     /// A file of tokens, and then other lines.

@@ -82,7 +82,7 @@ import Testing
             var template = RequestBatcher.Template(
                 bundleID: "a.b",
                 requestID: random.chance(80) ? "r-\(random.pick(0...99))" : "",
-                payload: Array(#"{"aps":{"alert":"\#(random.pick(0...999))"}}"#.utf8)
+                content: .payload(Array(#"{"aps":{"alert":"\#(random.pick(0...999))"}}"#.utf8))
             )
             if random.chance(50) { template.environment = "sandbox" }
             if random.chance(50) { template.expiration = UInt32(random.pick(0...4_000_000_000)) }
@@ -101,7 +101,7 @@ import Testing
                 #expect(record.value == (try request.serializedBytes()))
                 #expect(request.packedTokens.count == record.tokenCount * 32)
                 #expect(request.requestID == template.requestID && request.environment == template.environment)
-                #expect(Array(request.payload) == template.payload)
+                #expect(template.content == .payload(Array(request.payload)))
                 #expect(request.hasExpiration == (template.expiration != nil))
                 #expect(request.expiration == Int64(template.expiration ?? 0))
                 #expect(request.hasPriority == (template.priority != nil))
@@ -119,7 +119,7 @@ import Testing
 
     @Test("Records leave half full when too many tokens wait, so that memory does not depend on the spread")
     func manyShards() throws {
-        var template = RequestBatcher.Template(bundleID: "a.b", requestID: "r", payload: Array("{}".utf8))
+        var template = RequestBatcher.Template(bundleID: "a.b", requestID: "r", content: .payload(Array("{}".utf8)))
         template.spread = 1000
         template.tokensPerRecord = 500
         var batcher = try RequestBatcher(template, mostWaiting: 100)

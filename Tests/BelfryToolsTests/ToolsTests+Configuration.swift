@@ -107,7 +107,7 @@ struct ToolConfigurationTests {
     }
 
     private func publishOrder(_ bundleID: String) -> PublishOrder {
-        PublishOrder(bundleID: bundleID, tokens: .listed([]), payload: [], requestID: "r")
+        PublishOrder(bundleID: bundleID, tokens: .listed([]), content: .payload([]), requestID: "r")
     }
 
     private func configuration() throws -> BelfryConfiguration {

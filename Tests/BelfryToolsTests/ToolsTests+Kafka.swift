@@ -21,7 +21,7 @@ struct ToolBrokerTests {
             var order = PublishOrder(
                 bundleID: "com.example.news",
                 tokens: .listed(tokens.map { Hex.encode($0) }),
-                payload: Array(#"{"aps":{}}"#.utf8),
+                content: .payload(Array(#"{"aps":{}}"#.utf8)),
                 requestID: "r-1"
             )
             order.format = format
@@ -64,7 +64,7 @@ struct ToolBrokerTests {
     func checkedFirst() {
         var nowhere = KafkaSettings()
         nowhere.brokers = "127.0.0.1:1"
-        let order = PublishOrder(bundleID: "a.b", tokens: .listed(["00"]), payload: [], requestID: "r")
+        let order = PublishOrder(bundleID: "a.b", tokens: .listed(["00"]), content: .payload([]), requestID: "r")
         #expect {
             try Publisher.publish(order, through: nowhere)
         } throws: { error in

@@ -46,6 +46,9 @@ extension IntegrationTests {
             // Tools.
             Command("publish --topic a --token \(hex)", names: "--payload"),
             Command("publish --topic a --token \(hex) --payload-file DIR/none", names: "DIR/none"),
+            Command("publish --topic a --token \(hex) --notification DIR/none", names: "DIR/none"),
+            Command("publish --topic a --token \(hex) --notification {\"titel\":1}", names: "'titel' is no field"),
+            Command("publish --topic a --token \(hex) --notification {} --payload {}", names: "--notification"),
             Command("publish --topic a --token-file DIR/none --payload {}", names: "DIR/none"),
             Command("publish --topic a --token zz --payload {}", names: "token"),
             Command("publish --topic a --token \(hex) --payload {} --config DIR/none.yaml", names: "none.yaml"),

@@ -4,7 +4,8 @@ import KafkaClient
 import PushTopics
 
 extension Publication {
-    /// Checks everything as ``run(through:)`` does and counts what it would publish.
+    /// Checks everything as ``run(through:)`` does, each record by the workers' rules too, and counts what it would
+    /// publish.
     ///
     /// - Throws: what is no mistake in the order, such as a file that cannot be kept.
     public func forecast(through settings: KafkaSettings) throws -> PublishForecast {
@@ -21,8 +22,13 @@ extension Publication {
             var template = checked.template
             if let rate { template.tokensPerRecord = min(template.tokensPerRecord, rate) }
             var batcher = try RequestBatcher(template)
-            try checked.tokens.forEachToken { try batcher.add($0) { forecast.add($0) } }
-            try batcher.flush { forecast.add($0) }
+            let validator = order.validator
+            func take(_ record: OutgoingRecord) {
+                forecast.add(record)
+                forecast.judge(record, by: validator)
+            }
+            try checked.tokens.forEachToken { try batcher.add($0, take) }
+            try batcher.flush(take)
         } catch ToolError.invalidInput(let lines) {
             forecast.faults = lines
         }

@@ -29,9 +29,9 @@ struct PublishCheckpoint: Checkpoint, Equatable, Sendable {
         brokers: String
     ) -> String {
         var template = template
-        let payload = String(decoding: template.payload, as: UTF8.self)
-        (template.payload, template.requestID, template.expiration) = ([], "", nil)
-        return "\(template) \(payload) \(format) \(fixed) \(hosts(brokers))"
+        let content = template.content.identity
+        (template.content, template.requestID, template.expiration) = (.payload([]), "", nil)
+        return "\(template) \(content) \(format) \(fixed) \(hosts(brokers))"
     }
 
     /// Nil: there is none yet.

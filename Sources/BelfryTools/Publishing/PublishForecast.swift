@@ -1,6 +1,7 @@
 import BelfryProducer
 import BelfrySupport
 import PushSchemas
+import RequestRules
 
 /// The result of a dry run: all that would be published, and the mistakes.
 public struct PublishForecast: Equatable, Sendable {
@@ -14,6 +15,8 @@ public struct PublishForecast: Equatable, Sendable {
     public internal(set) var partitions: [Int] = []
     /// The reason that nobody knows the partitions; nil: they are known.
     public internal(set) var partitionsUnknown: String?
+    /// The payloads that the workers will make, without values of tokens' own.
+    package internal(set) var payloads: [PayloadPreview] = []
     /// For people, one line for each; of the lines of a file the first.
     public internal(set) var faults: [String] = []
 
@@ -34,6 +37,14 @@ public struct PublishForecast: Equatable, Sendable {
         partitions[Int(partition)] += record.tokenCount
     }
 
+    /// Judges a record as a publication does before it leaves, which ends with the first one that is wrong.
+    mutating func judge(_ record: OutgoingRecord, by validator: RequestValidator) {
+        guard faults.isEmpty else { return }
+        faults = record.faults(by: validator).map(\.description)
+        // All records have the same.
+        if faults.isEmpty, payloads.isEmpty { payloads = record.previews(by: validator) }
+    }
+
     /// One JSON object on one line, without its end.
     public var json: String {
         var line = JSONLine()
@@ -50,6 +61,18 @@ public struct PublishForecast: Equatable, Sendable {
             }
             line.append("tokens_by_partition", shares)
         }
+        line.append(
+            "payloads",
+            payloads.map { payload in
+                var line = JSONLine()
+                if let language = payload.language { line.append("language", language) }
+                line.append("bytes", payload.bytes.count)
+                line.append("limit", payload.limitBytes)
+                line.append("payload", String(decoding: payload.bytes, as: UTF8.self))
+                if !payload.warning.isEmpty { line.append("warning", payload.warning) }
+                return line
+            }
+        )
         line.append("faults", faults)
         return line.text
     }
@@ -58,6 +81,12 @@ public struct PublishForecast: Equatable, Sendable {
     public var text: String {
         let size = "\(counted(records, "record")), \(counted(bytes, "byte"))"
         var lines = ["dry run: \(counted(tokens, "token")) in \(size), for \(topic); nothing was published"]
+        for payload in payloads {
+            let name = payload.language.map { "payload, \($0)" } ?? "payload"
+            let size = "\(counted(payload.bytes.count, "byte")) of \(payload.limitBytes)"
+            lines.append("\(name): \(size): \(String(decoding: payload.bytes, as: UTF8.self))")
+            if !payload.warning.isEmpty { lines.append("\(name): \(payload.warning)") }
+        }
         if let partitionsUnknown { lines.append("partitions: not known: \(partitionsUnknown)") }
         for (partition, tokens) in partitions.enumerated() where tokens > 0 {
             lines.append("partition \(partition): \(counted(tokens, "token"))")

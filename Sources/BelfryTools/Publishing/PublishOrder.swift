@@ -11,8 +11,7 @@ public struct PublishOrder: Equatable, Sendable {
     public var tokens: TokenInput
     /// The id of the channel to broadcast to, instead of tokens; nil: none.
     public var channel: String?
-    /// The notification's JSON as it was given.
-    public var payload: [UInt8]
+    public var content: NotificationContent
     /// Empty: the only one configured at the workers.
     public var environment = ""
     /// Passed on to the outcomes.
@@ -39,10 +38,10 @@ public struct PublishOrder: Equatable, Sendable {
     public var tokenLimitBytes = 100
     public var payloadRule = PayloadSizeRule.limit(bytes: PayloadLimit.binary2013)
 
-    public init(bundleID: String, tokens: TokenInput, payload: [UInt8], requestID: String) {
+    public init(bundleID: String, tokens: TokenInput, content: NotificationContent, requestID: String) {
         self.bundleID = bundleID
         self.tokens = tokens
-        self.payload = payload
+        self.content = content
         self.requestID = requestID
     }
 
@@ -85,10 +84,12 @@ public struct PublishOrder: Equatable, Sendable {
         }
         guard faults.isEmpty, let tokens else { throw .invalidInput(faults) }
         var template = template
-        do throws(PayloadError) {
-            template.payload = try PayloadScanner.stripped(payload, limitBytes: payload.count)
-        } catch {
-            throw .invalidInput(["\(RecordRefusal(error))"])
+        if case .payload(let bytes) = content {
+            do throws(PayloadError) {
+                template.content = .payload(try PayloadScanner.stripped(bytes, limitBytes: bytes.count))
+            } catch {
+                throw .invalidInput(["\(RecordRefusal(error))"])
+            }
         }
         return (template, tokens)
     }
@@ -104,9 +105,9 @@ public struct PublishOrder: Equatable, Sendable {
         )
     }
 
-    /// Fields that all records have in common, with the payload as it was given.
+    /// Fields that all records have in common, with the content as it was given.
     private var template: RequestBatcher.Template {
-        var template = RequestBatcher.Template(bundleID: bundleID, requestID: requestID, payload: payload)
+        var template = RequestBatcher.Template(bundleID: bundleID, requestID: requestID, content: content)
         template.environment = environment
         template.expiration = expiration
         template.priority = priority
@@ -174,8 +175,8 @@ public struct PublishOrder: Equatable, Sendable {
         case "broadcast-incomplete":
             expiration = expiration ?? 0
             priority = priority ?? 10
-        case "payload-invalid", "payload-missing":
-            payload = Array(#"{"aps":{}}"#.utf8)
+        case "payload-invalid", "payload-missing", "notification-invalid":
+            content = .payload(Array(#"{"aps":{}}"#.utf8))
             payloadRule = .byPushType
         default: return false
         }

@@ -8,8 +8,8 @@ extension RequestBatcher {
         var bundleID: String
         var requestID: String
         var environment = ""
-        /// JSON bytes, checked.
-        var payload: [UInt8]
+        /// Checked.
+        var content: NotificationContent
         /// UNIX seconds; nil: do not store.
         var expiration: UInt32?
         /// 10, 5 or 1; nil: not said.
@@ -30,7 +30,7 @@ extension RequestBatcher {
         var format = RecordFormat.protobuf
 
         fileprivate var plan: Plan {
-            var plan = Plan(bundleID: bundleID, content: content)
+            var plan = Plan(bundleID: bundleID, content: request)
             plan.isBroadcast = isBroadcast
             plan.spread = spread
             plan.tokensPerRecord = tokensPerRecord
@@ -38,13 +38,14 @@ extension RequestBatcher {
             return plan
         }
 
-        private var content: PushSendRequest {
+        private var request: PushSendRequest {
             .with {
                 $0.requestID = requestID
                 $0.environment = environment
-                switch format {
-                case .json: $0.payloadJson = String(decoding: payload, as: UTF8.self)
-                case .protobuf: $0.payload = Data(payload)
+                switch (content, format) {
+                case (.payload(let bytes), .json): $0.payloadJson = String(decoding: bytes, as: UTF8.self)
+                case (.payload(let bytes), .protobuf): $0.payload = Data(bytes)
+                case (.notification(let message), _): $0.notification = message
                 }
                 if let expiration { $0.expiration = Int64(expiration) }
                 if let priority { $0.priority = priority }
