@@ -103,7 +103,19 @@ import Testing
     func borders() throws {
         var random = SeededGenerator(seed: 5)
         for _ in 0..<60 {
-            let bytes = Self.file(&random)
+            var text = random.chance(50) ? "a,token\n" : ""
+            let isSecond = !text.isEmpty
+            for _ in 0..<random.pick(1...40) {
+                let digits = Hex.encode(random.bytes(random.one(of: [32, 32, 32, 32, 64, 3])))
+                let before = isSecond ? "," : ""
+                let line = random.one(of: [
+                    digits, digits, digits, "  \(digits)\t", "\"\(digits)\"", "# \(digits)", "", "x\(digits)",
+                    String(repeating: "ab", count: 5000), digits + ",\"unclosed",
+                ])
+                text += before + line + random.one(of: ["\n", "\n", "\r\n"])
+            }
+            if random.chance(50) { text.removeLast() }
+            let bytes = Array(text.utf8)
             let whole = try scan(bytes, pieces: bytes.count)
             var places: [(TokenFilePlace, Int)] = []
             for pieces in [1, 2, 63, 64, 65, 66, 1000] {
@@ -120,56 +132,6 @@ import Testing
             #expect(found.tokens == Array(whole.tokens[before...]))
             #expect(found.place == whole.place)
         }
-    }
-
-    @Test("Several threads find what one finds: tokens in their order, faults and places", arguments: 1...4)
-    func threads(count: Int) throws {
-        var random = SeededGenerator(seed: UInt64(count))
-        for round in 0..<60 {
-            // Every other file is good.
-            let bytes = Self.file(&random, hasFaults: round.isMultiple(of: 2))
-            for pieces in [60, 500, 4000, bytes.count] {
-                var places: [TokenFilePlace] = []
-                let whole = try scan(bytes, pieces: pieces) { places.append($0) }
-                var scanner = ParallelTokenScanner(
-                    TokenScanner(.format(.lines), name: "t", lengths: 32...100),
-                    threads: count,
-                    leastBytes: 1
-                )
-                var found = Found()
-                var foundPlaces: [TokenFilePlace] = []
-                for start in stride(from: 0, to: bytes.count, by: pieces) {
-                    Array(bytes[start..<min(bytes.count, start + pieces)]).withUnsafeBytes { piece in
-                        scanner.scan(piece) { found.tokens.append(Array($0)) }
-                    }
-                    foundPlaces.append(scanner.scanner.place)
-                }
-                scanner.finish { found.tokens.append(Array($0)) }
-                found.faults = scanner.scanner.faults.lines
-                found.place = scanner.scanner.place
-                #expect(found == whole && foundPlaces == places, "\(pieces)")
-            }
-        }
-    }
-
-    /// Lines of all kinds, with or without a header and an end of the last one.
-    private static func file(_ random: inout SeededGenerator, hasFaults: Bool = true) -> [UInt8] {
-        var text = random.chance(50) ? "a,token\n" : ""
-        let isSecond = !text.isEmpty
-        if random.chance(20) { text = "\u{FEFF}" + text }
-        for _ in 0..<random.pick(1...40) {
-            let digits = Hex.encode(random.bytes(random.one(of: [32, 32, 32, 32, 64])))
-            let before = isSecond ? "," : ""
-            let faults = ["x\(digits)", String(repeating: "ab", count: 5000), digits + ",\"unclosed", "abcdef"]
-            let line = random.one(
-                of: [digits, digits, digits, "  \(digits)\t", "\"\(digits)\"", "# \(digits)", ""]
-                    + (hasFaults ? faults : [])
-            )
-            // What says nothing says so in its first column.
-            text += (line.isEmpty || line.hasPrefix("#") ? "" : before) + line + random.one(of: ["\n", "\n", "\r\n"])
-        }
-        if random.chance(50) { text.removeLast() }
-        return Array(text.utf8)
     }
 
     private func scan(_ text: String, lengths: ClosedRange<Int> = 32...100) throws -> Found {
@@ -189,10 +151,10 @@ import Testing
         var found = Found()
         for start in stride(from: 0, to: bytes.count, by: max(1, pieces)) {
             let piece = Array(bytes[start..<min(bytes.count, start + pieces)])
-            piece.withUnsafeBytes { scanner.scan($0) { found.tokens.append(Array($0)) } }
+            try piece.withUnsafeBytes { try scanner.scan($0) { found.tokens.append(Array($0)) } }
             onPiece(scanner.place)
         }
-        scanner.finish { found.tokens.append(Array($0)) }
+        try scanner.finish { found.tokens.append(Array($0)) }
         found.faults = scanner.faults.lines
         found.place = scanner.place
         return found

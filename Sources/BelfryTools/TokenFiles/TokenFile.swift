@@ -1,10 +1,9 @@
 import BelfryProducer
 import BelfrySupport
-import Foundation
+import Glibc
 
 /// A file of tokens of any size, or standard input: checked as a whole, then gone through again, in bounded memory.
 ///
-/// Lines are read by several threads at once; their tokens come in the order of the file, on the caller's.
 /// A regular file is read twice. Of what can be read only once, the tokens stand in a temporary file without a name
 /// meanwhile.
 final class TokenFile {
@@ -60,7 +59,7 @@ final class TokenFile {
     }
 
     private func readAll(_ progress: Progress) throws {
-        var scanner = scanner(form, from: TokenFilePlace())
+        var scanner = TokenScanner(form, name: name, lengths: lengths)
         var spool: TokenSpool?
         if identity == nil { spool = try TokenSpool() }
         func keep(_ token: UnsafeRawBufferPointer) throws { try spool?.append(token) }
@@ -79,15 +78,8 @@ final class TokenFile {
         try scanner.finish(keep)
         try spool?.end()
         self.spool = spool
-        place = scanner.scanner.place
-        faults = scanner.scanner.faults
-    }
-
-    private func scanner(_ form: TokenScanner.Form, from place: TokenFilePlace) -> ParallelTokenScanner {
-        ParallelTokenScanner(
-            TokenScanner(form, name: name, lengths: lengths, from: place),
-            threads: min(ProcessInfo.processInfo.activeProcessorCount, ParallelTokenScanner.mostThreads)
-        )
+        place = scanner.place
+        faults = scanner.faults
     }
 
     /// All tokens in memory, checked.
@@ -119,7 +111,7 @@ final class TokenFile {
     ) throws {
         let source = spool?.file ?? input
         let form = spool == nil ? form : .prefixed
-        var scanner = scanner(form, from: begin)
+        var scanner = TokenScanner(form, name: name, lengths: lengths, from: begin)
         var piece = [UInt8](repeating: 0, count: pieceBytes)
         var offset = begin.offset
         while true {
@@ -127,10 +119,10 @@ final class TokenFile {
             guard count > 0 else { break }
             offset += Int64(count)
             try piece.withUnsafeBytes { try scanner.scan(UnsafeRawBufferPointer(rebasing: $0[..<count]), take) }
-            try onPiece(scanner.scanner.place)
+            try onPiece(scanner.place)
         }
         try scanner.finish(take)
-        guard scanner.scanner.place.tokens == place.tokens, spool != nil || source.identity == identity else {
+        guard scanner.place.tokens == place.tokens, spool != nil || source.identity == identity else {
             throw ToolError.refused("\(name): has changed while it was read")
         }
     }

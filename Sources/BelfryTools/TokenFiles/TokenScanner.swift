@@ -46,7 +46,7 @@ struct TokenScanner {
     /// Takes the next piece of the file.
     ///
     /// - Parameter take: gets each token, valid during the call.
-    mutating func scan(_ piece: UnsafeRawBufferPointer, _ take: (UnsafeRawBufferPointer) throws -> Void) rethrows {
+    mutating func scan(_ piece: UnsafeRawBufferPointer, _ take: (UnsafeRawBufferPointer) throws -> Void) throws {
         var rest = piece
         while let count = endOfItem(in: rest) {
             let bytes = UnsafeRawBufferPointer(rebasing: rest[..<count])
@@ -62,32 +62,12 @@ struct TokenScanner {
     }
 
     /// The file ends here: so does its last line.
-    mutating func finish(_ take: (UnsafeRawBufferPointer) throws -> Void) rethrows {
+    mutating func finish(_ take: (UnsafeRawBufferPointer) throws -> Void) throws {
         guard begunBytes > 0 else { return }
         if form == .format(.lines) { return try takeBegun(take) }
         let size = place.offset + Int64(begunBytes)
         faults.add("\(name): found \(size) bytes; allowed: \(Self.width) for each packed token")
     }
-
-    // MARK: Parts
-
-    /// Whole lines from here on can be scanned by others: none is under way, and the column of the tokens is known.
-    var isBetweenLines: Bool { form == .format(.lines) && begunBytes == 0 && place.column != nil }
-
-    /// A scanner for whole lines behind this place. Its place counts from there, but for one line more: only the first
-    /// line of a file has a byte order mark.
-    var partScanner: TokenScanner {
-        TokenScanner(form, name: name, lengths: lengths, from: TokenFilePlace(lines: 1, column: place.column))
-    }
-
-    /// Goes on behind the lines that a part's scanner has taken, of which all are good.
-    mutating func goOn(behind part: TokenScanner) {
-        place.offset += part.place.offset
-        place.lines += part.place.lines - 1
-        place.tokens += part.place.tokens
-    }
-
-    // MARK: Items
 
     /// The number of bytes that end the line or token under way; nil: it goes on behind these.
     private func endOfItem(in bytes: UnsafeRawBufferPointer) -> Int? {
@@ -109,7 +89,7 @@ struct TokenScanner {
         begunBytes += bytes.count
     }
 
-    private mutating func takeBegun(_ take: (UnsafeRawBufferPointer) throws -> Void) rethrows {
+    private mutating func takeBegun(_ take: (UnsafeRawBufferPointer) throws -> Void) throws {
         // Out of the scanner, so that it can change meanwhile.
         let (bytes, size) = (begun, begunBytes)
         begun.removeAll()
@@ -122,7 +102,7 @@ struct TokenScanner {
         _ bytes: UnsafeRawBufferPointer,
         size: Int,
         _ take: (UnsafeRawBufferPointer) throws -> Void
-    ) rethrows {
+    ) throws {
         place.offset += Int64(size)
         switch form {
         case .format(.lines):
@@ -141,7 +121,7 @@ struct TokenScanner {
     private mutating func takeLine(
         _ line: UnsafeRawBufferPointer,
         _ take: (UnsafeRawBufferPointer) throws -> Void
-    ) rethrows {
+    ) throws {
         // Nearly every line is a token and nothing else.
         if (place.column ?? 0) == 0, try takeOrdinary(line, take) { return }
         guard let digits = digits(in: line) else { return }
@@ -160,7 +140,7 @@ struct TokenScanner {
     private mutating func takeOrdinary(
         _ digits: UnsafeRawBufferPointer,
         _ take: (UnsafeRawBufferPointer) throws -> Void
-    ) rethrows -> Bool {
+    ) throws -> Bool {
         var count = digits.count
         if count == 2 * Self.width + 1, digits[count - 1] == 13 { count -= 1 }
         guard count == 2 * Self.width else { return false }
