@@ -194,7 +194,7 @@ struct LanguagesReport {
     /// The rate with all languages as a multiple of that with one.
     var ratio: Double { many.rate.medianRatio(to: one.rate) }
 
-    /// The notifications by second of CPU time with all languages as a multiple of those with one. Redis, which may limit
-    /// the rate, has no part in it.
+    /// The notifications by second of CPU time with all languages as a multiple of those with one. Redis, which may
+    /// limit the rate, has no part in it.
     var cpuRatio: Double { one.cpuMicroseconds.medianRatio(to: many.cpuMicroseconds) }
 }
