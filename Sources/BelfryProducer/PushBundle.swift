@@ -24,18 +24,24 @@ public struct PushBundle: Sendable, Equatable {
     public var tokenLimitBytes: Int?
     /// Most tokens in a record, 1 ... 10,000; fewer where it would not fit into Kafka's limit.
     public var tokensPerRecord = 500
+    /// Requests whose texts have a payment card or social-security number are refused. `true` where the workers'
+    /// configuration has `sensitive-data: refuse`.
+    public var refusesSensitiveData = false
 
     public init(id: String) {
         self.id = id
     }
 
     var validator: RequestValidator {
-        switch interface {
-        case .http2:
-            RequestValidator(transport: .http2, payload: .byPushType, tokens: rule(limitBytes: 100))
-        case .binary(let bytes):
-            RequestValidator(transport: .binary, payload: .limit(bytes: bytes), tokens: rule(limitBytes: 32))
-        }
+        var validator =
+            switch interface {
+            case .http2:
+                RequestValidator(transport: .http2, payload: .byPushType, tokens: rule(limitBytes: 100))
+            case .binary(let bytes):
+                RequestValidator(transport: .binary, payload: .limit(bytes: bytes), tokens: rule(limitBytes: 32))
+            }
+        validator.sensitiveData = refusesSensitiveData ? .refuse : .off
+        return validator
     }
 
     private func rule(limitBytes: Int) -> TokenRule {

@@ -10,11 +10,19 @@ package struct RequestValidator: Sendable, Equatable {
     package var transport: APNsTransport
     package var payload: PayloadSizeRule
     package var tokens: TokenRule
+    /// Of the topic. A warning is no fault: see ``warning(value:as:)``.
+    package var sensitiveData: SensitiveDataPolicy
 
-    package init(transport: APNsTransport, payload: PayloadSizeRule, tokens: TokenRule) {
+    package init(
+        transport: APNsTransport,
+        payload: PayloadSizeRule,
+        tokens: TokenRule,
+        sensitiveData: SensitiveDataPolicy = .off
+    ) {
         self.transport = transport
         self.payload = payload
         self.tokens = tokens
+        self.sensitiveData = sensitiveData
     }
 
     /// Judges a record.
@@ -36,6 +44,20 @@ package struct RequestValidator: Sendable, Equatable {
         }
     }
 
+    /// The first warning that outcomes of a faultless record will have for sensitive data; nil: they will have none.
+    ///
+    /// - Parameter value: valid during the call.
+    package func warning(value: UnsafeRawBufferPointer, as contentType: RecordContentType) -> String? {
+        guard sensitiveData == .warn, let request = try? SendRequestView(decoding: value, as: contentType) else {
+            return nil
+        }
+        let common = try? sensitiveData.judge(request, payload: request.payload)
+        guard common == nil, request.hasOverrides else { return common?.description }
+        return (0..<request.tokenCount).lazy.compactMap { index in
+            sensitiveData.warning(of: request.token(at: index))?.description
+        }.first
+    }
+
     private func judge(
         key: UnsafeRawBufferPointer,
         value: UnsafeRawBufferPointer,
@@ -49,8 +71,9 @@ package struct RequestValidator: Sendable, Equatable {
         let judged = try JudgedRequest.judge(request, over: transport, payload)
         guard let content = try judged.notification(of: request) else {
             let payload = try stripped(request.payload, limitBytes: judged.limitBytes)
-            _ = try payload.span.withUnsafeBytes { bytes throws(RecordRefusal) in
-                try judged.terms.terms(priority: request.priority, of: bytes)
+            try payload.span.withUnsafeBytes { bytes throws(RecordRefusal) in
+                _ = try judged.terms.terms(priority: request.priority, of: bytes)
+                _ = try sensitiveData.judge(request, payload: bytes)
             }
             return tokenFaults(of: request, shard: key.shard)
         }
@@ -62,6 +85,7 @@ package struct RequestValidator: Sendable, Equatable {
                 limitBytes: judged.limitBytes
             )
         }
+        _ = try sensitiveData.judge(request, payload: request.payload)
         let faults = tokenFaults(of: request, shard: key.shard)
         return faults + overrideFaults(of: request, content, judged, besides: faults)
     }
@@ -85,7 +109,7 @@ package struct RequestValidator: Sendable, Equatable {
             let fault =
                 request.isBroadcast
                 ? tokens.shardFault(of: "channel", checksum: checksum(), shard: shard)
-                : tokens.fault(of: token, checksum: checksum(), shard: shard)
+                : tokens.fault(of: token, checksum: checksum(), shard: shard) ?? sensitiveData.fault(of: token)
             if let fault { found.add(fault, [index]) }
         }
         return found.faults

@@ -213,6 +213,7 @@ struct PublishCommand: AsyncParsableCommand {
         order.tokensPerRecord = tokensPerRecord
         order.format = format
         order.report = report ?? (wait ? .summary : nil)
+        if let warning = order.warning { Diagnostics.tell(warning) }
         var publication = Publication(order)
         publication.rate = rate
         publication.checkpoint = checkpoint

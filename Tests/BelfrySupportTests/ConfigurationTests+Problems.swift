@@ -159,6 +159,10 @@ struct ConfigurationProblemTests {
                 "topics.a.b.payload-limit: found \"255\"; allowed: a whole number, 256...2048"
             ),
             (
+                "topics: {a.b: {sensitive-data: reject}}",
+                "topics.a.b.sensitive-data: found \"reject\"; allowed: off, warn, refuse"
+            ),
+            (
                 "keys: {directory: keys, team: DEF-123}",
                 "keys.team: found \"DEF-123\"; allowed: 1 to 32 letters and digits"
             ),

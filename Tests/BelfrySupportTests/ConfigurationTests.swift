@@ -235,7 +235,9 @@ struct ConfigurationTests {
             registrar: {group-id: r, batch: 3}
             harvester: {interval: 30m, lease: 10s, connect-timeout: 2s}
             retention: {tombstones: 720h, idle: 365d, rate: 77}
-            topics: {a.b: {spread: 16, payload-limit: 512, coalescing-window: 30s}}
+            topics:
+              a.b: {spread: 16, payload-limit: 512, coalescing-window: 30s, sensitive-data: warn}
+              a.c: {sensitive-data: off}
             outcomes: none
             log: {level: debug}
             """
@@ -260,6 +262,9 @@ struct ConfigurationTests {
         #expect(topic.spread == 16)
         #expect(topic.payload == .limit(bytes: 512))
         #expect(topic.coalescingWindow == .seconds(30))
+        #expect(topic.sensitiveData == .warn)
+        #expect(configuration.topic("a.c", in: production).sensitiveData == .off)
+        #expect(configuration.topic("a.d", in: production).sensitiveData == .off)
         let other = configuration.topic("a.c", in: production)
         #expect(other.spread == nil)
         #expect(other.payload == .limit(bytes: 2048))

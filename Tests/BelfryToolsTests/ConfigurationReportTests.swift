@@ -17,7 +17,8 @@ import Testing
     @Test("Every key of the table in Deploy/README.md is shown, and no other")
     func complete() throws {
         let topic =
-            "unknown-fate: resend, spread: 2, payload-limit: 300, coalescing-window: 1s, team: TEAM123456, key: KEY"
+            "unknown-fate: resend, spread: 2, payload-limit: 300, coalescing-window: 1s, sensitive-data: warn, "
+            + "team: TEAM123456, key: KEY"
         let inspection = try inspect(
             "environments: {e: {gateways: a}}\nkeys: {directory: keys}\ntopics: {t: {\(topic)}}\n"
         )

@@ -11,7 +11,7 @@ struct ToolConfigurationTests {
           sandbox: {gateways: a, payload-limit: 2048, token-limit: 64}
           production: {gateways: b}
           today: {gateways: c, transport: http2}
-        topics: {a.b: {spread: 8, payload-limit: 300}}
+        topics: {a.b: {spread: 8, payload-limit: 300, sensitive-data: refuse}}
         """
 
     @Test("A tool takes spread and limits from the configuration, as the worker would")
@@ -22,6 +22,7 @@ struct ToolConfigurationTests {
         #expect(order.spread == 8)
         #expect(order.payloadRule == .limit(bytes: 300), "the topic's limit wins over the environment's")
         #expect(order.tokenLimitBytes == 64)
+        #expect(order.sensitiveData == .refuse)
         var other = publishOrder("a.c")
         try other.apply(try configuration(), environmentName: "sandbox")
         #expect(other.spread == 1)

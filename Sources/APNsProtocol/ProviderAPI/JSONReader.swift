@@ -73,6 +73,24 @@ struct JSONReader {
         try skipValue(depth: 1)
     }
 
+    /// Reads an array.
+    ///
+    /// - Parameter readElement: called before each element, in order; it reads the element.
+    mutating func readArray(_ readElement: (inout JSONReader) throws(JSONFault) -> Void) throws(JSONFault) {
+        try expectByte(UInt8(ascii: "["))
+        if takesByte(UInt8(ascii: "]")) { return }
+        repeat {
+            try readElement(&self)
+        } while takesByte(UInt8(ascii: ","))
+        try expectByte(UInt8(ascii: "]"))
+    }
+
+    /// The first byte of what comes next, which is not read yet; nil: the text ends.
+    mutating func nextByte() -> UInt8? {
+        skipWhiteSpace()
+        return position < bytes.count ? bytes[position] : nil
+    }
+
     /// Reads the end of the text: nothing but white space may be left.
     mutating func readEnd() throws(JSONFault) {
         skipWhiteSpace()
@@ -95,7 +113,7 @@ extension JSONReader {
             try readObject { reader, _ throws(JSONFault) in try reader.skipValue(depth: depth + 1) }
         case UInt8(ascii: "["):
             guard depth <= Self.depthLimit else { throw .tooDeep(offset: position) }
-            try skipArray(depth: depth)
+            try readArray { reader throws(JSONFault) in try reader.skipValue(depth: depth + 1) }
         case UInt8(ascii: "t"):
             try skipLiteral("true")
         case UInt8(ascii: "f"):
@@ -105,15 +123,6 @@ extension JSONReader {
         default:
             try skipNumber()
         }
-    }
-
-    private mutating func skipArray(depth: Int) throws(JSONFault) {
-        try expectByte(UInt8(ascii: "["))
-        if takesByte(UInt8(ascii: "]")) { return }
-        repeat {
-            try skipValue(depth: depth + 1)
-        } while takesByte(UInt8(ascii: ","))
-        try expectByte(UInt8(ascii: "]"))
     }
 
     private mutating func skipLiteral(_ literal: StaticString) throws(JSONFault) {

@@ -210,6 +210,7 @@ extension TopicOverrides {
         let limit = section.integer("payload-limit", in: 256...2048, default: 0)
         payloadLimitBytes = limit == 0 ? nil : limit
         coalescingWindow = section.optionalDuration("coalescing-window", in: coalescingWindows)
+        sensitiveData = section.choice("sensitive-data", default: sensitiveData)
         team = section.providerID("team")
         key = section.providerID("key")
         if keys.directory == nil {

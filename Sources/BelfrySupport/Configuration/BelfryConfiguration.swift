@@ -45,7 +45,8 @@ public struct BelfryConfiguration: Sendable, Equatable {
             spread: overrides?.spread,
             payload: environment.transport == .http2
                 ? .byPushType : .limit(bytes: overrides?.payloadLimitBytes ?? environment.payloadLimitBytes),
-            coalescingWindow: overrides?.coalescingWindow ?? worker.coalescingWindow
+            coalescingWindow: overrides?.coalescingWindow ?? worker.coalescingWindow,
+            sensitiveData: overrides?.sensitiveData ?? .off
         )
     }
 }
@@ -104,6 +105,8 @@ public struct TopicOverrides: Sendable, Equatable {
     /// Of the binary interface.
     public var payloadLimitBytes: Int?
     public var coalescingWindow: Duration?
+    /// For payment card and social-security numbers in what users see.
+    public var sensitiveData = SensitiveDataPolicy.off
     /// Team of the provider key, and the key's ID: with one of them the topic uses a key, even beside a certificate.
     public var team: String?
     public var key: String?
@@ -119,6 +122,8 @@ public struct TopicSettings: Sendable, Equatable {
     public let payload: PayloadSizeRule
     /// See ``WorkerSettings/coalescingWindow``.
     public let coalescingWindow: Duration
+    /// See ``TopicOverrides/sensitiveData``.
+    public let sensitiveData: SensitiveDataPolicy
 }
 
 /// The outcomes that are published.

@@ -31,6 +31,8 @@ public enum DeadLetterReasons {
         "notification-invalid": "A field of the notification is wrong; the detail names it. Publish corrected.",
         "overrides-misplaced":
             "Tokens have a badge, locale or loc_args beside a payload in bytes. Publish a notification in parts.",
+        "sensitive-data":
+            "A payment card or social-security number in what users see; the detail says where. Publish without it.",
         "tokens-missing": "The request names neither tokens nor a channel. Look at the publisher.",
         "tokens-ambiguous": "The request names tokens in two ways. Use one.",
         "packed-tokens-length": "packed_tokens is no multiple of 32 bytes. Longer tokens belong into tokens.",

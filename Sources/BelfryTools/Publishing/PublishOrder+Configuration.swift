@@ -11,6 +11,7 @@ extension PublishOrder: ConfiguredOrder {
         _ configuration: BelfryConfiguration,
         environmentName: String
     ) throws(ToolError) {
+        sensitiveData = configuration.topics[bundleID]?.sensitiveData ?? .off
         guard let settings = try takeSettings(configuration, environmentName) else { return }
         transport = settings.transport
         payloadRule = configuration.topic(bundleID, in: settings).payload

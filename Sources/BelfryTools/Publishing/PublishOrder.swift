@@ -37,6 +37,8 @@ public struct PublishOrder: Equatable, Sendable {
     /// The longest token the gateway takes; shorter than 32 bytes is none.
     public var tokenLimitBytes = 100
     public var payloadRule = PayloadSizeRule.limit(bytes: PayloadLimit.binary2013)
+    /// For payment card and social-security numbers in what users see.
+    public var sensitiveData = SensitiveDataPolicy.off
 
     public init(bundleID: String, tokens: TokenInput, content: NotificationContent, requestID: String) {
         self.bundleID = bundleID
@@ -101,7 +103,8 @@ public struct PublishOrder: Equatable, Sendable {
         RequestValidator(
             transport: transport ?? .http2,
             payload: payloadRule,
-            tokens: TokenRule(lengths: lengths, spread: UInt32(exactly: spread))
+            tokens: TokenRule(lengths: lengths, spread: UInt32(exactly: spread)),
+            sensitiveData: sensitiveData
         )
     }
 
@@ -151,16 +154,29 @@ public struct PublishOrder: Equatable, Sendable {
                     : "'priority' is 0; 10, 5 and 1 are allowed"
             )
         }
-        let token = channel.map { Array($0.utf8) } ?? [UInt8](repeating: 0, count: SendRequestView.packedTokenBytes)
-        var record: OutgoingRecord?
         do {
-            var batcher = try RequestBatcher(template)
-            try token.withUnsafeBytes { try batcher.add($0) { record = $0 } }
-            try batcher.flush { record = $0 }
+            return try sampleRecord()?.faults(by: validator).first?.refusal
         } catch {
             return RecordRefusal(reason: RecordFault.valueUndecodable.rawValue, detail: "\(error)")
         }
-        return record.flatMap { $0.faults(by: validator).first?.refusal }
+    }
+
+    /// A record of the order to one token that nobody has, or to its channel.
+    private func sampleRecord() throws -> OutgoingRecord? {
+        let token = channel.map { Array($0.utf8) } ?? [UInt8](repeating: 0, count: SendRequestView.packedTokenBytes)
+        var record: OutgoingRecord?
+        var batcher = try RequestBatcher(template)
+        try token.withUnsafeBytes { try batcher.add($0) { record = $0 } }
+        try batcher.flush { record = $0 }
+        return record
+    }
+
+    /// The warning that the outcomes will have for sensitive data; nil: they will have none.
+    public var warning: String? {
+        var order = self
+        order.format = .protobuf
+        guard let record = try? order.sampleRecord() else { return nil }
+        return record.value.withUnsafeBytes { validator.warning(value: $0, as: .protobuf) }
     }
 
     /// Takes a mistake out of the order; false: there is no way.
@@ -175,6 +191,7 @@ public struct PublishOrder: Equatable, Sendable {
         case "broadcast-incomplete":
             expiration = expiration ?? 0
             priority = priority ?? 10
+        case "sensitive-data": sensitiveData = .off
         case "payload-invalid", "payload-missing", "notification-invalid":
             content = .payload(Array(#"{"aps":{}}"#.utf8))
             payloadRule = .byPushType
