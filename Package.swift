@@ -217,13 +217,13 @@ let package = Package(
         // Shared by several test targets; it hands the workbench on.
         .target(name: "TestSupport", dependencies: ["Workbench"], path: "Tests/TestSupport"),
         // A broker that is not ours.
-        .target(
-            name: "KafkaTestSupport",
-            dependencies: ["KafkaClient", "Workbench"],
-            path: "Tests/KafkaTestSupport"
-        ),
+        .target(name: "KafkaTestSupport", dependencies: ["KafkaClient", "Workbench"], path: "Tests/KafkaTestSupport"),
         // Shared by scripted and simulated clients of Redis and Kafka.
-        .target(name: "PortTestSupport", dependencies: ["RedisClient"] + nio, path: "Tests/PortTestSupport"),
+        .target(
+            name: "PortTestSupport",
+            dependencies: ["PushSchemas", "RedisClient", "TokenState"] + nio,
+            path: "Tests/PortTestSupport"
+        ),
         // Token state, brokers and services for the tests of several pipeline targets.
         .target(
             name: "PipelineTestSupport",

@@ -73,7 +73,9 @@ public final class PipelineClient {
     }
 
     /// Publishes records to push.requests, waiting whenever too many notifications have no outcome yet.
-    public func publish(_ records: [PlannedRecord]) throws {
+    ///
+    /// - Parameter partition: nil: the one to which each record's key leads.
+    public func publish(_ records: [PlannedRecord], to partition: Int32? = nil) throws {
         for record in records {
             try wait(for: "outcomes", within: 60) { books.missing < Self.lagLimit && unacknowledged < 1000 }
             var headers = record.headers
@@ -81,6 +83,7 @@ public final class PipelineClient {
             places.append(Place(key: record.key, notifications: record.notifications))
             try produce(
                 topic: names.requests,
+                partition: partition,
                 key: Array(record.key.utf8),
                 value: record.value,
                 headers: headers,
@@ -92,12 +95,19 @@ public final class PipelineClient {
     }
 
     /// Publishes registrations to push.registrations.
-    public func register(_ tokens: [[UInt8]], bundleID: String, at seconds: Int64) throws {
+    ///
+    /// - Parameter locale: tells each device's.
+    public func register(
+        _ tokens: [[UInt8]],
+        bundleID: String,
+        at seconds: Int64,
+        locale: (_ token: [UInt8]) -> String = { _ in "en" }
+    ) throws {
         for token in tokens {
             var registration = PushRegistration()
             registration.token = .with { $0.raw = Data(token) }
             registration.registeredAt = seconds
-            registration.locale = "en"
+            registration.locale = locale(token)
             try wait(for: "acknowledgements", within: 30) { unacknowledged < 1000 }
             let key = try token.withUnsafeBytes {
                 try RecordKey(bundleID: bundleID, shard: RecordKey.shard(of: $0, spread: RequestPlan.spread))
@@ -157,12 +167,20 @@ public final class PipelineClient {
 
     private func produce(
         topic: String,
+        partition: Int32? = nil,
         key: [UInt8],
         value: [UInt8],
         headers: [(String, [UInt8])],
         opaque: UInt64 = 0
     ) throws {
-        try producer.produce(topic: topic, key: key, value: value, headers: headers, opaque: opaque)
+        try producer.produce(
+            topic: topic,
+            partition: partition,
+            key: key,
+            value: value,
+            headers: headers,
+            opaque: opaque
+        )
         unacknowledged += 1
     }
 

@@ -10,6 +10,7 @@ import TokenState
 /// A class, for its settings fill more than a kilobyte, which every call of a rule would copy.
 final class Stages {
     let group: Group
+    let placement: KeyPlacement?
     let commits: Commits
     let feed: RecordFeed
     let catchUp: CatchUpReader
@@ -19,9 +20,11 @@ final class Stages {
     let lookup: Lookup
     let routing: Routing
     let coalescing: Coalescing
+    let dueBadges: DueBadges
     let gateway: Gateway
     let outcomes: Outcomes
     let memory: RequestMemory
+    let badgeReturns: BadgeReturns
     let tombstones: TombstoneWriter
     let publisher: TombstonePublisher
 
@@ -47,7 +50,14 @@ final class Stages {
         let memoryBudget = ShardMemory(settings.memory)
         let tokens = clients.tokens
         publisher = TombstonePublisher(producer: clients.producer, topic: settings.names.tombstones, logger: logger)
-        outcomes = Outcomes(settings: settings, feeds: feeds, producer: clients.producer, logger: logger)
+        badgeReturns = BadgeReturns(tokens: tokens, feeds: feeds, eventLoop: eventLoop, logger: logger)
+        outcomes = Outcomes(
+            settings: settings,
+            feeds: feeds,
+            badges: badgeReturns,
+            producer: clients.producer,
+            logger: logger
+        )
         memory = RequestMemory(
             tokens: tokens,
             settings: settings,
@@ -76,12 +86,14 @@ final class Stages {
             clock: clock
         )
         self.gateway = gateway
+        dueBadges = DueBadges(tokens: tokens, feeds: feeds, outcomes: outcomes, eventLoop: eventLoop, logger: logger)
         coalescing = Coalescing(
             settings: settings,
             tokens: tokens,
             feeds: feeds,
             outcomes: outcomes,
             memory: memory,
+            badges: dueBadges,
             eventLoop: eventLoop,
             logger: logger,
             lanes: gateway.lanes(ofTopic:)
@@ -91,7 +103,8 @@ final class Stages {
             feeds: feeds,
             outcomes: outcomes,
             gateway: gateway,
-            coalescing: coalescing
+            coalescing: coalescing,
+            badges: dueBadges
         )
         lookup = Lookup(
             tokens: tokens,
@@ -138,8 +151,12 @@ final class Stages {
             logger: logger,
             clock: clock
         )
+        placement = clients.placement.map { source in
+            KeyPlacement(source, unixMilliseconds: settings.unixMilliseconds, logger: logger, clock: clock)
+        }
         feed = RecordFeed(
             directory: directory,
+            placement: placement,
             intake: intake,
             memory: memoryBudget,
             maxUncommitted: settings.maxUncommitted
@@ -209,6 +226,13 @@ final class Stages {
         group.lookAfterStrangers(now: now)
     }
 
+    /// Asks for the number of partitions, if records seem to lie in wrong ones.
+    func lookAfterPlacement() {
+        placement?.askIfDue { [directory = group.directory] index in
+            directory.accounts.indices.contains(Int(index)) ? directory.accounts[Int(index)].topic : nil
+        }
+    }
+
     /// Acts on refusals of tokens: new ones, and those that are believed by now or never will be.
     func lookAfterRefusals() {
         for refused in tombstones.takeFresh() { routing.refuse(refused) }
@@ -251,9 +275,26 @@ final class Stages {
         return isAtRest ? .max : UInt64(max(0, partition.liveNext ?? 0))
     }
 
+    /// Goes on with what waits for Redis while sending goes on without it.
+    func goOnWithoutRedis() {
+        memory.settleWithoutRedis()
+        badgeReturns.endWithoutRedis()
+        dueBadges.goOnWithoutRedis()
+    }
+
+    /// Redis went away, so that sending goes on without it, or is back.
+    func setRedisAway(_ isAway: Bool) {
+        coalescing.setRedisAway(isAway)
+        memory.setRedisAway(isAway)
+        badgeReturns.setRedisAway(isAway)
+        dueBadges.setRedisAway(isAway)
+    }
+
     func close() {
         lookup.close()
         coalescing.close()
+        dueBadges.close()
+        badgeReturns.close()
         memory.close()
         tombstones.close()
         gateway.close()

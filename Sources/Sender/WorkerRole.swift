@@ -127,7 +127,7 @@ package final class WorkerRole: Role {
         for (number, eventLoop) in readers.enumerated() {
             shards.append(
                 try await eventLoop.submit { [self, filters] in
-                    try makeShard(number, filters: filters, on: eventLoop)
+                    try makeShard(number, filters: filters, partitions: counts[0], on: eventLoop)
                 }.get()
             )
         }
@@ -222,6 +222,7 @@ package final class WorkerRole: Role {
     private func makeShard(
         _ number: Int,
         filters: DeadTokenSets?,
+        partitions: Int,
         on eventLoop: any EventLoop
     ) throws -> NIOLoopBound<WorkerShard> {
         let kafka = context.configuration.kafka
@@ -266,7 +267,11 @@ package final class WorkerRole: Role {
                     reports.watch(reader, named: "catch-up reader")
                     return reader
                 },
-                filters: filters
+                filters: filters,
+                placement: KeyPlacement.Source(
+                    partitionCount: Int32(partitions),
+                    ask: PartitionCountQuestion(kafka, settings.names, logger: logger).ask(on: eventLoop)
+                )
             ),
             logger: logger
         )

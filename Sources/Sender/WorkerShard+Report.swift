@@ -69,6 +69,9 @@ extension WorkerShard {
         guard let topic = account.topic else { return nil }
         let lanes = stages.gateway.lanes(ofTopic: topic.index)
         let sum = feeds[account]
+        var counters = lanes?.counters ?? WorkerTopicCounters()
+        counters.sensitive = stages.intake.sensitive[topic.index] ?? 0
+        counters.misplaced = stages.placement?.misplaced[topic.index] ?? 0
         return ShardReport.Topic(
             bundleID: topic.bundleID,
             environment: topic.environment,
@@ -81,7 +84,7 @@ extension WorkerShard {
             cursors: sum.cursors,
             cursorPublishedAt: sum.cursorPublishedAt,
             oldestUnconfirmed: sum.oldestTakenAt.map { $0.elapsed(until: now) },
-            counters: lanes?.counters ?? WorkerTopicCounters()
+            counters: counters
         )
     }
 }

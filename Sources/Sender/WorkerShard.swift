@@ -25,6 +25,8 @@ package final class WorkerShard {
         var makeReader: () throws(KafkaError) -> any PartitionReader
         /// The dead tokens, as published in push.tombstones; nil: not followed.
         var filters: DeadTokenSets?
+        /// Nil: nobody watches whether records lie in the partitions of their keys.
+        var placement: KeyPlacement.Source?
 
         var redis: (any RedisPipeline)? { tokens?.redis }
     }
@@ -97,13 +99,11 @@ package final class WorkerShard {
             stages.gateway.hold(!stages.commits.maySend(now: now))
         }
         stages.lookup.onProgress = { [unowned self] in wake() }
-        stages.lookup.onRedisAway = { [unowned self] isAway in
-            stages.coalescing.setRedisAway(isAway)
-            stages.memory.setRedisAway(isAway)
-        }
+        stages.lookup.onRedisAway = { [unowned self] in stages.setRedisAway($0) }
         stages.lookup.tellRedisAway()
         stages.coalescing.onProgress = { [unowned self] in wake() }
-        stages.coalescing.onDue = { [unowned self] in stages.routing.send($0) }
+        stages.dueBadges.onReady = { [unowned self] in stages.routing.send($0) }
+        stages.dueBadges.onProgress = { [unowned self] in wake() }
         stages.coalescing.backlog = Coalescing.Backlog { [unowned self] in
             stages.backlogEnd(of: $0)
         } position: { [unowned self] in
@@ -240,7 +240,7 @@ package final class WorkerShard {
         stages.gateway.hold(!stages.commits.maySend(now: now))
         for event in stages.gateway.tick(now: now, isLate: hasPassedOver) { handle(event) }
         stages.lookAfterRefusals()
-        stages.memory.settleWithoutRedis()
+        stages.goOnWithoutRedis()
         stages.routing.expireProbes()
         stages.updateFeeding()
         stages.shareProbeRoom(now: now)
@@ -263,6 +263,7 @@ package final class WorkerShard {
         stages.retention.mend(stages.group.assigned)
         stages.lookup.ask()
         stages.lookAfterCertificates(now: now)
+        stages.lookAfterPlacement()
         stages.unpin(now: now)
     }
 

@@ -41,6 +41,32 @@ extension IntegrationTests {
             }
         }
 
+        @Test("A worker delivers what a publisher put into a wrong partition, and tells whose it is")
+        func wrongPartition() async throws {
+            try await withPipeline {
+                $0.configuration = "operations: {listen: '127.0.0.1:0'}"
+            } _: { pipeline, kafka in
+                let worker = try pipeline.startWorker()
+                let operations = try OperationsClient(of: worker, kafka)
+                var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 4))
+                try kafka.deliver(try records.record(to: Array(records.tokens[..<2])))
+                let right = KafkaPartitioner.murmur2Partition(key: news, count: 2)
+                #expect(kafka.places.map(\.partition) == [right])
+
+                try kafka.publish([try records.record(to: Array(records.tokens[2...]))], to: 1 - right)
+                try kafka.waitForOutcomes()
+                #expect(kafka.places.last?.partition == 1 - right)
+                #expect(kafka.books.claimed == 4)
+                let sample = "belfry_misplaced_records_total{topic=\"\(news)\",environment=\"sandbox\"}"
+                try await wait(for: "the record to be counted and told", kafka) {
+                    try await operations.metrics()[sample] == 1 && worker.log.contains("another partitioner?")
+                }
+                let lines = worker.log.split(separator: "\n").filter { $0.contains("another partitioner?") }
+                #expect(lines.count == 1)
+                #expect(lines.allSatisfy { $0.contains("\"partition\":\"\(1 - right)\"") && $0.contains(news) })
+            }
+        }
+
         @Test("A registrar shows what it did and what waits, and that it waits for Redis when that is away")
         func registrar() async throws {
             try await withPipeline {

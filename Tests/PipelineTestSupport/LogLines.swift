@@ -17,6 +17,11 @@ final class LogLines: Sendable {
     /// The values of `error` beside them, of those that have one.
     var errors: [String] { warnings.compactMap { $0.metadata["error"]?.description } }
 
+    /// All lines, to search for what they must not have.
+    var text: String {
+        lines.withLock { $0.map { "\($0.message) \($0.metadata)" } }.joined(separator: "\n")
+    }
+
     private var warnings: [Line] { lines.withLock { $0.filter { $0.level >= .warning } } }
 
     var logger: Logger {

@@ -1,6 +1,8 @@
+import APNsProtocol
 import BelfrySupport
 import Foundation
 import Logging
+import NIOEmbedded
 import PipelineCore
 import PushSchemas
 import PushTopics
@@ -21,10 +23,17 @@ final class IntakeBench {
     private let partition: PartitionAssignment
     private var nextOffset: Int64 = 7
 
-    /// - Parameter spread: of the bundle; nil: not configured.
-    init(_ transport: EnvironmentSettings.Transport = .http2, spread: UInt32? = nil) {
+    /// - Parameters:
+    ///   - spread: of the bundle; nil: not configured.
+    ///   - sensitiveData: of the bundle.
+    init(
+        _ transport: EnvironmentSettings.Transport = .http2,
+        spread: UInt32? = nil,
+        sensitiveData: SensitiveDataPolicy = .off
+    ) {
         var configuration = BelfryConfiguration()
         configuration.topics[Self.bundleID, default: TopicOverrides()].spread = spread
+        configuration.topics[Self.bundleID]?.sensitiveData = sensitiveData
         configuration.environments = [EnvironmentSettings(name: "sandbox", gateways: [], transport: transport)]
         let settings = ShardSettings(configuration, unixMilliseconds: { 0 }, randomBits: { 35 })
         let feeds = FeedTable()
@@ -37,11 +46,13 @@ final class IntakeBench {
         )
         topic = settings.makeTopic(0, environment: "sandbox", bundleID: Self.bundleID, filters: nil)
         feed = partition.feed(of: TopicHash(value: 1), account: TopicAccount(topic))
+        let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         let outcomes = Outcomes(
             settings: settings,
             feeds: feeds,
+            badges: BadgeReturns(tokens: nil, feeds: feeds, eventLoop: EmbeddedEventLoop(), logger: logger),
             producer: producer,
-            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+            logger: logger
         )
         intake = Intake(
             outcomes: outcomes,

@@ -91,6 +91,8 @@ import Testing
             "belfry_resent_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
             "belfry_presumed_wrong_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
             "belfry_probation_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
+            "belfry_misplaced_records_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
+            "belfry_sensitive_notifications_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
             "belfry_outcomes_total{kind=\"dead_lettered\"} 1",
             "belfry_outcomes_total{kind=\"duplicate\"} 1",
             "belfry_sent_without_token_state_total 4",

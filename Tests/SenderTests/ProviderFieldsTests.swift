@@ -164,7 +164,7 @@ struct ProviderFieldsTests {
         }
         defer { bench.shard.leave() }
         var due: [WaitingRequest] = []
-        bench.shard.stages.coalescing.onDue = { due.append($0) }
+        bench.shard.stages.dueBadges.onReady = { due.append($0) }
         bench.group.cachedEnd = 0
         try bench.bring((1, "score"), (2, "score"))
         bench.wait(milliseconds: 3000)

@@ -26,6 +26,45 @@ struct SameRulesTests {
         }
     }
 
+    @Test("So is what they would say of sensitive data", arguments: SensitiveDataPolicy.allCases)
+    func sensitiveData(policy: SensitiveDataPolicy) throws {
+        for transport in APNsTransport.allCases {
+            var refused = 0
+            for (number, fill) in (Self.fills + Self.sensitiveFills).enumerated() {
+                let bench = IntakeBench(transport, sensitiveData: policy)
+                _ = try bench.take(fill)
+                let told = try Self.told(fill, transport, spread: nil, shard: nil, policy)
+                #expect(told == bench.letters, "request \(number)")
+                refused += told.count { $0.hasPrefix("sensitive-data: ") }
+            }
+            #expect(refused == (policy == .refuse ? Self.sensitiveFills.count : 0))
+        }
+    }
+
+    private static var sensitiveFills: [Fill] {
+        let card = "4111 1111 1111 1111"
+        return [
+            { $0.payload = Data(#"{"aps":{"alert":"Card \#(card)"}}"#.utf8) },
+            { $0.payload = Data(#" { "aps": {"alert": {"body": "\u00312\u0033-45-6789"}}}"#.utf8) },
+            notification { $0.alert.body = card },
+            notification { message in
+                message.alert.body = "Hi"
+                message.localizations["pt-BR"] = .with { $0.locArgs = ["", card] }
+                message.localizations["de"] = .with { $0.title = card }
+            },
+            { request in
+                request.notification.alert.locKey = "k"
+                request.packedTokens = Data()
+                request.tokens = [[], ["a"], [card], ["a", card]].enumerated().map { index, arguments in
+                    .with {
+                        $0.raw = Data(repeating: UInt8(index), count: index == 3 ? 31 : 32)
+                        $0.locArgs = arguments
+                    }
+                }
+            },
+        ]
+    }
+
     /// Some are right, the others wrong in one way or several.
     private static var fills: [Fill] {
         [
@@ -110,7 +149,8 @@ struct SameRulesTests {
         _ fill: Fill,
         _ transport: APNsTransport,
         spread: UInt32?,
-        shard: UInt32?
+        shard: UInt32?,
+        _ sensitiveData: SensitiveDataPolicy = .off
     ) throws -> [String] {
         var request = PushSendRequest.with {
             $0.payload = Data(#"{"aps":{"alert":"Hi"}}"#.utf8)
@@ -123,7 +163,8 @@ struct SameRulesTests {
         let validator = RequestValidator(
             transport: transport,
             payload: BelfryConfiguration().topic(IntakeBench.bundleID, in: place).payload,
-            tokens: TokenRule(lengths: 32...place.tokenLimitBytes, spread: spread)
+            tokens: TokenRule(lengths: 32...place.tokenLimitBytes, spread: spread),
+            sensitiveData: sensitiveData
         )
         let faults = key.withUnsafeBytes { key in
             value.withUnsafeBytes { validator.faults(key: key, value: $0, as: .protobuf) }

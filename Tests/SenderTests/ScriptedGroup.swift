@@ -228,6 +228,7 @@ extension WorkerShard {
         filters: DeadTokenSets? = nil,
         gateways: (any GatewayConnectors)? = nil,
         reader: ScriptedReader = ScriptedReader(),
+        placement: KeyPlacement.Source? = nil,
         unixMilliseconds: @escaping @Sendable () -> Int64 = { 0 },
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
         on eventLoop: EmbeddedEventLoop
@@ -243,7 +244,8 @@ extension WorkerShard {
                 tokens: redis.map { TokenTable($0, rule) },
                 connectors: gateways ?? MemoryGateway(eventLoop),
                 makeReader: { reader },
-                filters: filters
+                filters: filters,
+                placement: placement
             ),
             logger: logger
         )

@@ -28,6 +28,12 @@ final class ScriptedRedis: RedisPipeline {
     var remembered: [[UInt8]] = []
     /// Keys of the requests that it was asked for, in order.
     private(set) var askedRequests: [[UInt8]] = []
+    /// The numbers of tokens.
+    private(set) var badges = BadgeModel()
+    /// Keys of the numbers that were changed or taken back, in order.
+    private(set) var badgeKeys: [[UInt8]] = []
+    /// Refuses the next changes of numbers, and takings back, each with the first of these.
+    var badgeRefusals: [RedisError] = []
     /// Its clock, UNIX milliseconds.
     var clock: Int64 = 0
     /// The last registration of every token, UNIX seconds; 0: it knows of none. A tombstone is newer, or is not taken.
@@ -110,10 +116,23 @@ final class ScriptedRedis: RedisPipeline {
             let isDead = Int64(seconds) > registeredAt
             let death = isDead ? [Int64(seconds), Int64(call.number(5) ?? 0)] : [0, 0]
             answer(.integers([registeredAt] + death + [0, 1]), completion)
+        case BadgeScript.change.digest, BadgeScript.takeBack.digest:
+            if !badgeRefusals.isEmpty { return refuse(badgeRefusals.removeFirst(), completion) }
+            guard !isMute, !isAway else { return answer(.null, completion) }
+            let words = WrittenCommand(keyCount: keyCount, argumentCount: argumentCount, write).words
+            let arguments = Array(words.dropFirst())
+            badgeKeys.append(words[0])
+            let isChange = script.digest == BadgeScript.change.digest
+            let number =
+                isChange ? badges.change(words[0], arguments) : badges.takeBack(words[0], arguments)
+            answer(.integer(Int64(number)), completion)
         default:
             answer(.null, completion)
         }
     }
+
+    /// The number of the token whose number was changed first.
+    var badge: UInt32? { badgeKeys.first.map { badges.number($0) } }
 
     private static func asksForDirectory(_ words: [[UInt8]]) -> Bool {
         words.dropFirst().contains { $0.starts(with: Array("n2:{".utf8)) }

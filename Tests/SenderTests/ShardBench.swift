@@ -36,12 +36,14 @@ final class ShardBench {
     ///   - redis: nil: the shard runs without token state.
     ///   - offset: committed of every partition; the next record has it.
     ///   - metadata: beside it.
+    ///   - placement: nil: nobody watches in which partitions records lie.
     init(
         on eventLoop: EmbeddedEventLoop = EmbeddedEventLoop(),
         over transport: EnvironmentSettings.Transport = .binary,
         redis: ScriptedRedis? = nil,
         committed offset: Int64 = 0,
         metadata: String = "3;",
+        placement: KeyPlacement.Source? = nil,
         _ change: (inout BelfryConfiguration) -> Void = { _ in }
     ) {
         self.eventLoop = eventLoop
@@ -66,6 +68,7 @@ final class ShardBench {
             redis: redis,
             gateways: gateway,
             reader: reader,
+            placement: placement,
             unixMilliseconds: { [clock] in clock.milliseconds.load(ordering: .relaxed) },
             logger: lines.logger,
             on: eventLoop

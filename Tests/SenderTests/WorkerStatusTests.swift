@@ -19,6 +19,7 @@ import Testing
         connections.count(.open)
         var topic = WorkerTopicCounters()
         topic.accepted = 4
+        topic.misplaced = 3
         return ShardReport(
             counters: counters,
             partitions: [
@@ -99,6 +100,7 @@ import Testing
         #expect(status.gateways[0].transport == "http2" && status.gateways[1].addresses == ["b:2"])
         #expect(status.certificates.map(\.topic) == ["a", "b"] && status.certificates.map(\.daysLeft) == [-1, 1])
         #expect(status.keys == [.init(team: "T", key: "K", tokenAgeSeconds: 100)])
+        #expect(status.totals["misplacedRecords"] == 6)
         #expect(status.totals["records"] == 14 && status.outcomes["confirmed"] == 2 && status.outcomes["unknown"] == 0)
         let scaling = try #require(status.scaling)
         #expect(scaling.waitingRecords == 10 && scaling.recordsPerSecond == 2.5 && scaling.ratePeriodSeconds == 60)

@@ -36,6 +36,7 @@ extension Auditor {
         let number = firstOf[record] + Int(outcome.tokenIndex)
         world.note(.outcome, number, outcome.kind.rawValue, "\(outcome.kind) of \(name(number)) \(outcome.reason)")
         judge(outcome, number, producedAt: time)
+        noteFate(outcome, of: number)
         guard notifications[number].outcomeAt == nil else { return }
         notifications[number].outcomeAt = now
         notifications[number].outcomeBy = worker
@@ -231,5 +232,6 @@ extension Auditor {
             )
         }
         closeOrder()
+        closeBadges()
     }
 }

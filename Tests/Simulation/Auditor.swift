@@ -131,6 +131,10 @@ final class Auditor {
     var memory: [Int: Memory] = [:]
     /// Notifications of the largest record that there can be.
     let largestRecord: Int
+    /// The words about each notification.
+    var fates: [Int: Fates] = [:]
+    /// Notifications that add to the numbers of their tokens, by token.
+    var badgeNotifications: [Int: [Int]] = [:]
     /// Notifications without an outcome.
     var open = 0
     /// No notification before this one waits for its outcome.

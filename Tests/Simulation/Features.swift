@@ -67,6 +67,9 @@ struct Features: OptionSet, Sendable, Hashable {
     /// Requests that ask for a report of their own, mostly a summary.
     static let reports = Features(rawValue: 1 << 33)
 
+    /// Requests that add to the numbers of their tokens.
+    static let badges = Features(rawValue: 1 << 34)
+
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
         ("half-dead", .halfDead), ("receive-buffers", .receiveBuffers), ("poison", .poison), ("slow", .slow),
@@ -80,6 +83,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("certificates", .certificates), ("filter", .filter),
         ("far-laggards", .farLaggards), ("streams", .streams), ("few-names", .fewNames),
         ("other-sicknesses", .otherSicknesses), ("failing-calls", .failingCalls), ("reports", .reports),
+        ("badges", .badges),
     ]
 
     static let all = Features(named.map(\.feature))

@@ -246,6 +246,7 @@ final class SimulatedConnection: GatewayConnection {
                     refusedToken = token
                     return status
                 }
+                world.auditor.checkBadge(in: view.payload, record: World.record(view.payload), token: token)
                 accepted.append((token, World.record(view.payload)))
                 last = view.identifier
                 return nil

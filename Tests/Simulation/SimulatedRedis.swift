@@ -1,4 +1,5 @@
 import NIOCore
+import PortTestSupport
 
 @testable import RedisClient
 @testable import Sender
@@ -18,6 +19,7 @@ final class SimulatedRedis {
     private var mendedTokens: [Int: VirtualTime] = [:]
     /// Strings, with the time at which each goes.
     private var strings: [[UInt8]: (value: String, end: VirtualTime)] = [:]
+    private(set) var badges = BadgeModel()
     /// Buckets that hold a token which was registered.
     private var registeredBuckets: Set<[UInt8]> = []
     /// Of a reply that is an error.
@@ -82,6 +84,10 @@ final class SimulatedRedis {
             answer(missedSince(arguments[3], arguments[4...].map(Self.number)), at: root, in: &arena)
         case "EVALSHA" where arguments[1] == RegisteredTokenSearch.script.digest:
             answer(registeredBuckets.contains(arguments[3]) ? 1 : 0, at: root, in: &arena)
+        case "EVALSHA" where arguments[1] == BadgeScript.change.digest:
+            answer(badges.change(arguments[3], Array(arguments[4...])), at: root, in: &arena)
+        case "EVALSHA" where arguments[1] == BadgeScript.takeBack.digest:
+            answer(badges.takeBack(arguments[3], Array(arguments[4...])), at: root, in: &arena)
         case "TIME": answerTime(at: root, in: &arena)
         case "DEL": answer(strings.removeValue(forKey: arguments[1]) == nil ? 0 : 1, at: root, in: &arena)
         case let other:

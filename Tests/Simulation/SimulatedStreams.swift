@@ -122,6 +122,7 @@ final class SimulatedStreams: StreamConnection {
         guard open.count < maxConcurrentStreams else { throw .noStreamLeft }
         let token = World.token(request.token)
         let record = request.content.body.withUnsafeReadableBytes { World.record($0) }
+        request.content.body.withUnsafeReadableBytes { world.auditor.checkBadge(in: $0, record: record, token: token) }
         let topic = World.place(ofToken: token).topic
         world.auditor.check(
             request.content.topic == World.bundles[topic] && gateways.contains { $0.topic == topic },

@@ -101,6 +101,15 @@ extension World {
         return bucket + rule.field(of: token)
     }
 
+    static func badgeKey(of token: [UInt8], ordinal: Int, in environment: String) -> [UInt8] {
+        let key = FingerprintKey(.badge, environment: environment, bundleID: bundles[place(ofToken: ordinal).topic])
+        let fingerprint = token.withUnsafeBytes { RequestFingerprint(token: $0, key: RequestFingerprint.tokenKey) }
+        return [UInt8](unsafeUninitializedCapacity: key.count) { room, count in
+            key.write(fingerprint, tag: rule.place(of: token).tag, into: UnsafeMutableRawBufferPointer(room))
+            count = key.count
+        }
+    }
+
     static func token(_ bytes: UnsafeRawBufferPointer) -> Int { Int(bytes[0]) << 8 | Int(bytes[1]) }
 
     /// The record's ordinal is the number at the end of the payload.
@@ -178,7 +187,13 @@ extension World {
         request.requestID = record.request.map { "twice\($0)" } ?? "r\(ordinal)"
         request.report = record.report?.message ?? .unspecified
         if record.coalescingKey > 0 { request.coalescingKey = "c\(record.coalescingKey)" }
-        request.payload = Data("\(payloadBeginning)\(ordinal)}".utf8)
+        if record.addsToBadge {
+            request.notification.alert.body = "Hello"
+            request.notification.badge.add = 1
+            request.notification.custom.fields["r"] = .init(numberValue: Double(ordinal))
+        } else {
+            request.payload = Data("\(payloadBeginning)\(ordinal)}".utf8)
+        }
         let bytes = record.tokens.map { tokens.bytes[Self.ordinal(topic: record.topic, key: record.key, token: $0)] }
         if record.badTokens > 0 {
             let bad = Array(repeating: [UInt8](repeating: 7, count: badTokenBytes), count: record.badTokens)

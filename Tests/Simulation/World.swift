@@ -147,6 +147,12 @@ final class World {
         return Self.redisKey(of: tokens.bytes[token], ordinal: token, in: environment)
     }
 
+    /// The number of a token in Redis.
+    func badge(of token: Int) -> Int {
+        let environment = plan.options.environment(of: Self.place(ofToken: token).topic)
+        return Int(redis.badges.number(Self.badgeKey(of: tokens.bytes[token], ordinal: token, in: environment)))
+    }
+
     /// The topic that the sender counts a record to.
     func topic(of record: Int) -> TopicHash { Self.topic(of: plan.records[record], plan.options) }
 

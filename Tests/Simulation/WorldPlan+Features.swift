@@ -92,6 +92,9 @@ extension WorldPlan {
             add(.commitsThrow, lasting: 200...4000, &dice)
             if dice.chance(50) { failAssignment(&dice) }
         case .reports: forSome(40, &dice) { record, dice in record.report = dice.chance(80) ? .summary : .all }
+        case .badges:
+            options.hasBadges = true
+            forSome(50, &dice) { record, _ in record.addsToBadge = record.form != .undecodable }
         default: break
         }
     }

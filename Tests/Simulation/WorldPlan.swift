@@ -78,6 +78,8 @@ struct WorldPlan: Sendable, Equatable {
         var keyed: [Int] = []
         /// Longest wait for the answer to a request over HTTP/2.
         var requestTimeout = VirtualTime.seconds(10)
+        /// Some records add to the numbers of their tokens.
+        var hasBadges = false
         /// Most streams that a connection may have open, while nothing is wrong.
         var mostStreams = 100
     }
@@ -162,6 +164,8 @@ struct WorldPlan: Sendable, Equatable {
         var report: RequestReport?
         /// Partitions away from where its key belongs.
         var shift = 0
+        /// It adds one to the number of each token.
+        var addsToBadge = false
     }
 
     static let plainTopics = 3

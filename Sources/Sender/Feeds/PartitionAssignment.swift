@@ -12,6 +12,8 @@ final class PartitionAssignment {
     }
 
     let place: KafkaTopicPartition
+    /// The time at which the shard got the partition, UNIX milliseconds.
+    let claimedAt: Int64
     var phase = Phase.active
     var isPaused = false
     /// The next offset of the live reader; nil: not known before its first record.
@@ -41,11 +43,13 @@ final class PartitionAssignment {
     private let nearBytes: Int
 
     /// - Parameters:
+    ///   - claimedAt: UNIX milliseconds.
     ///   - doneBelow: the committed offset.
     ///   - doneOfAll: done ranges of all topics, as written by an earlier version.
     ///   - nearBytes: most bytes that the live reader reads of the stretch before `doneBelow`.
     init(
         place: KafkaTopicPartition,
+        claimedAt: Int64 = 0,
         doneBelow: Int64,
         doneOfAll: DoneRanges,
         table: FeedTable,
@@ -53,6 +57,7 @@ final class PartitionAssignment {
         nearBytes: Int = ShardLimits.nearBytes
     ) {
         self.place = place
+        self.claimedAt = claimedAt
         self.doneBelow = max(0, doneBelow)
         self.doneOfAll = doneOfAll
         self.table = table

@@ -1,6 +1,7 @@
 import KafkaClient
 import PipelineCore
 import PushSchemas
+import TokenState
 
 /// One topic in one assignment of one partition: its ledger, and the consumed records behind it.
 ///
@@ -25,6 +26,10 @@ final class TopicFeed {
     private var reports = RecordValues<RequestReport>()
     /// Some record has said so.
     private(set) var hasReports = false
+    /// Records whose notifications may change numbers of tokens in Redis.
+    private var badges = RecordMarks()
+    /// Some record's outcomes take more than marking it done or publishing by the settings.
+    private(set) var hasSpecialRecords = false
     private var summaries = RecordSummaries<OutcomeKind>()
     /// Offsets of requests that arrived and that Redis does not have, by CRC-32 of the token, until a stored commit is
     /// beyond them. A newer request of such a token must not be in Redis either: after a crash the older one is sent
@@ -39,18 +44,7 @@ final class TopicFeed {
     private var gapPublishedAt: Int64?
     /// The log was read for the time of the record at the cursor.
     private var isCursorLookedAt = false
-    private var runs: [SourceRun] = []
-
-    /// Records of one consumed batch that follow each other.
-    private struct SourceRun {
-        var firstRecord: UInt32
-        var count: UInt32
-        var batch: KafkaBatch
-        var firstIndex: Int
-        var takenAt: MonotonicTime
-        /// The records were copied out of the fetch buffer.
-        var isCopied = false
-    }
+    private var sources = RecordSources()
 
     init(
         number: UInt32,
@@ -106,7 +100,8 @@ final class TopicFeed {
         // The rest of the gap was published later.
         if !ledger.isLive { gapPublishedAt = message.timestampMilliseconds }
         let number = change { $0.addRecord(offset: message.offset, tokens: tokens, bytes: bytes) }
-        keepSource(record: number, batch: batch, index: index, takenAt: now)
+        if !sources.joins(number, batch: batch, index: index) { trimSources() }
+        sources.append(number, batch: batch, index: index, takenAt: now)
         if ledger.frontier.remaining(of: number) == 0 { change { $0.advance() } }
         return number
     }
@@ -159,6 +154,7 @@ final class TopicFeed {
     /// - Parameter record: behind all others that were noted.
     func setReport(_ report: RequestReport, of record: UInt32, tokens: Int) {
         hasReports = true
+        hasSpecialRecords = true
         reports.append(report, for: record)
         guard report == .summary, let offset = ledger.frontier.offset(of: record) else { return }
         summaries.begin(offset, tokens: tokens)
@@ -196,6 +192,28 @@ final class TopicFeed {
 
     /// Takes over from a former feed of the topic, which is fed anew from its cursor.
     func inheritSummaries(of former: TopicFeed) { summaries = former.summaries }
+
+    // MARK: Badges
+
+    /// Notes that notifications of a record may change the numbers of their tokens in Redis.
+    ///
+    /// - Parameter record: behind all others that were noted.
+    func noteBadges(of record: UInt32) {
+        hasSpecialRecords = true
+        badges.mark(record)
+    }
+
+    func changesBadges(_ record: UInt32) -> Bool { badges.contains(record) }
+
+    /// The name of a notification among the changes of its token's number: the same for all requests with one id while
+    /// those are remembered, and for one place of the log. Nil once the cursor has passed the record.
+    func badgeMark(of record: UInt32, position: UInt32, token: UnsafeRawBufferPointer) -> BadgeMark? {
+        guard let offset = ledger.frontier.offset(of: record) else { return nil }
+        let key =
+            requestKeys[record]
+            ?? RequestFingerprint.key(partition: partition.place.partition, offset: offset, position: position)
+        return BadgeMark(RequestFingerprint(token: token, key: key), claimedAt: partition.claimedAt)
+    }
 
     // MARK: Requests
 
@@ -239,7 +257,7 @@ final class TopicFeed {
         let frontier = ledger.frontier
         account.addChange(notifications: -frontier.uncommitted, bytes: -frontier.bytes)
         budget.giveBack(frontier.bytes)
-        runs = []
+        sources = RecordSources()
     }
 
     private func change<Result>(_ body: (inout TopicLedger) -> Result) -> Result {
@@ -259,24 +277,10 @@ final class TopicFeed {
 
     // MARK: Sources
 
-    /// Remembers the source of a record, until the cursor has passed it.
-    private func keepSource(record: UInt32, batch: KafkaBatch, index: Int, takenAt: MonotonicTime) {
-        if let last = runs.indices.last,
-            runs[last].batch === batch,
-            runs[last].firstRecord &+ runs[last].count == record,
-            runs[last].firstIndex + Int(runs[last].count) == index
-        {
-            runs[last].count += 1
-            return
-        }
-        trimSources()
-        runs.append(SourceRun(firstRecord: record, count: 1, batch: batch, firstIndex: index, takenAt: takenAt))
-    }
-
     /// The time of taking in the oldest unfinished record; nil when all are done.
     var oldestTakenAt: MonotonicTime? {
         trimSources()
-        return runs.first?.takenAt
+        return sources.oldestTakenAt
     }
 
     /// The time of publishing the oldest unfinished record, UNIX milliseconds. Nil when all are done, or the log does
@@ -309,10 +313,10 @@ final class TopicFeed {
     /// Releases the batches whose records are all behind the cursor.
     func trimSources() {
         let first = ledger.frontier.firstRecord
-        let spent = runs.prefix { Int32(bitPattern: $0.firstRecord &+ $0.count &- first) <= 0 }.count
-        if spent > 0 { runs.removeFirst(spent) }
+        sources.forget(before: first)
         sentWithoutState.forget(before: first)
         requestKeys.forget(before: first)
+        badges.forget(before: first)
         if hasReports { reports.forget(before: first) }
         if !summaries.isEmpty { summaries.forget(below: ledger.cursor ?? .max) }
     }
@@ -320,51 +324,17 @@ final class TopicFeed {
     /// Copies records taken in before a time out of their fetch buffers, which hold records of other topics, too.
     func unpinSources(takenBefore time: MonotonicTime) {
         trimSources()
-        copySources(runs.prefix { $0.takenAt < time }.indices)
+        sources.unpin(takenBefore: time)
     }
 
     /// Copies the latest records out of the fetch buffers of their batch.
     func unpinSources(of batch: KafkaBatch) {
         trimSources()
-        let others = runs.lastIndex { $0.batch !== batch }.map { $0 + 1 } ?? 0
-        copySources(others..<runs.count)
-    }
-
-    private func copySources(_ indices: Range<Int>) {
-        guard runs[indices].contains(where: { !$0.isCopied }) else { return }
-        var copied: [SourceRun] = []
-        for run in runs[indices] {
-            if run.isCopied {
-                copied.append(run)
-                continue
-            }
-            for index in 0..<run.count {
-                copied.append(
-                    SourceRun(
-                        firstRecord: run.firstRecord &+ index,
-                        count: 1,
-                        batch: run.batch.copy(of: run.firstIndex + Int(index)),
-                        firstIndex: 0,
-                        takenAt: run.takenAt,
-                        isCopied: true
-                    )
-                )
-            }
-        }
-        runs.replaceSubrange(indices, with: copied)
+        sources.unpin(of: batch)
     }
 
     /// The source of a record; nil once the cursor has passed it.
-    func source(of record: UInt32) -> (batch: KafkaBatch, index: Int)? {
-        // Runs follow each other without a gap, and there is one for each small batch behind a cursor that stands
-        // still.
-        guard let first = runs.first?.firstRecord else { return nil }
-        let distance = record &- first
-        // The first run is never beyond the record, because its own distance is 0.
-        let run = runs[runs.partitioningIndex { $0.firstRecord &- first > distance } - 1]
-        guard record &- run.firstRecord < run.count else { return nil }
-        return (run.batch, run.firstIndex + Int(record &- run.firstRecord))
-    }
+    func source(of record: UInt32) -> (batch: KafkaBatch, index: Int)? { sources.source(of: record) }
 }
 
 /// Bytes that the feeds of a shard, and refusals whose tombstones are not written, hold together; see

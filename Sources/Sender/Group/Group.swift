@@ -34,6 +34,7 @@ final class Group {
     private let settlePatience: Duration
     private let requestsTopic: String
     private let clock: () -> MonotonicTime
+    private let unixMilliseconds: () -> Int64
 
     /// The assigned partitions, by number.
     private(set) var assigned: [Int32: PartitionAssignment] = [:]
@@ -79,6 +80,7 @@ final class Group {
         revokeDeadline = settings.revokeDeadline
         settlePatience = settings.settlePatience
         requestsTopic = settings.names.requests
+        unixMilliseconds = settings.unixMilliseconds
         nextLookAtStanding = clock()
     }
 
@@ -199,6 +201,7 @@ final class Group {
     private func add(_ place: KafkaTopicPartition, _ metadata: PositionMetadata, offset: Int64, start: Int64) {
         let partition = PartitionAssignment(
             place: place,
+            claimedAt: unixMilliseconds(),
             doneBelow: offset,
             doneOfAll: metadata.doneOfAll,
             table: feeds,

@@ -10,12 +10,21 @@ import PushTopics
 /// reader. Bound to the shard's event loop.
 final class RecordFeed {
     private let classifier: Classifier
+    /// Nil: nobody watches whether records lie in the partitions of their keys.
+    private let placement: KeyPlacement?
     private let intake: Intake
     private let memory: ShardMemory
     private let maxUncommitted: Int
 
-    init(directory: TopicDirectory, intake: Intake, memory: ShardMemory, maxUncommitted: Int) {
+    init(
+        directory: TopicDirectory,
+        placement: KeyPlacement?,
+        intake: Intake,
+        memory: ShardMemory,
+        maxUncommitted: Int
+    ) {
         classifier = Classifier(directory: directory)
+        self.placement = placement
         self.intake = intake
         self.memory = memory
         self.maxUncommitted = maxUncommitted
@@ -63,6 +72,8 @@ final class RecordFeed {
         do throws(RecordRefusal) {
             let request = try classifier.decode(message)
             let found = classifier.findTopic(of: message, environment: request.environment)
+            // Records below that were read before the commit.
+            if let placement, offset >= partition.doneBelow { look(at: message, found, placement) }
             let feed = feed(of: found, in: partition)
             guard takesLive(message, in: feed) else { return }
             giveToIntake(message, at: index, request, found, of: feed)
@@ -72,6 +83,18 @@ final class RecordFeed {
             // A record that cannot be decoded counts as one notification.
             intake.refuse(message, at: index, of: feed, tokens: 1, error)
         }
+    }
+
+    private func look(at message: KafkaMessageView, _ found: Classifier.Found, _ placement: KeyPlacement) {
+        guard case .topic(let found) = found, let topic = found.account.topic else { return }
+        placement.look(
+            message.key,
+            of: topic,
+            shard: found.shard,
+            in: message.partition,
+            at: message.offset,
+            publishedAt: message.timestampMilliseconds
+        )
     }
 
     /// A feed takes a record that the live reader has reached; else it passes the record over, unless it is done.

@@ -32,6 +32,8 @@ final class Intake {
     private var takenBytes = 0
     private var takers: [TopicFeed] = []
     private(set) var counters = IntakeCounters()
+    /// By index of the topic: notifications sent although their texts have a number to be warned of.
+    private(set) var sensitive: [Int32: Int] = [:]
     /// Batches made so far, which is the number of the last one.
     private(set) var batchesMade: UInt64 = 0
     /// A request with a coalescing key has come since the shard started.
@@ -165,6 +167,7 @@ final class Intake {
             prepared.payloads.truncate(to: arenaEnd)
             return outcomes.deadLetter(record: record, of: feed, tokens: UInt32(request.tokenCount), refusal)
         }
+        if content.changesBadges { feed.noteBadges(of: record) }
         if request.expiration != 0, Int64(request.expiration) < unixSeconds {
             prepared.payloads.truncate(to: arenaEnd)
             return expire(record, of: feed, tokens: request.tokenCount)
@@ -180,7 +183,8 @@ final class Intake {
             payloadBytes: content.payloadBytes,
             notifications: prepared.count..<prepared.count,
             provider: content.terms.provider,
-            rendered: content.rendered
+            rendered: content.rendered,
+            changesBadges: content.changesBadges
         )
         if remembersRequests, !request.requestID.isEmpty {
             let key = RequestFingerprint.key(requestID: request.requestID)
@@ -204,6 +208,7 @@ final class Intake {
         } else {
             takeTokens(of: request, fed, record, into: prepared)
         }
+        if topic.sensitiveData == .warn { countWarnings(of: request, topic, content.sensitive, in: prepared) }
         prepared.closeRecord()
     }
 
@@ -214,6 +219,10 @@ final class Intake {
         var terms: ContentTerms
         /// Nil: there is only one payload.
         var rendered: RenderedPayloads?
+        /// A number in the texts of all tokens that outcomes warn of; nil: there is none.
+        var sensitive: SensitiveText?
+        /// Notifications may change the numbers of their tokens in Redis.
+        var changesBadges = false
     }
 
     private func content(
@@ -226,11 +235,14 @@ final class Intake {
         if let structured = try judged.notification(of: request) {
             let payloads = try RenderedPayloads(structured, judged, ids: ids, into: arena)
             let place = payloads.defaultPlace
+            let changesBadges = !request.isBroadcast && (payloads.changesBadges || request.hasOverrides)
             return Content(
                 payloadOffset: place.offset,
                 payloadBytes: place.bytes,
                 terms: place.terms,
-                rendered: payloads.asksForLanguages || request.hasOverrides ? payloads : nil
+                rendered: payloads.asksForLanguages || changesBadges || request.hasOverrides ? payloads : nil,
+                sensitive: try fed.topic.sensitiveData.judge(request, payload: request.payload),
+                changesBadges: changesBadges
             )
         }
         let payload = try strip(request.payload, limitBytes: judged.limitBytes, into: arena)
@@ -238,7 +250,8 @@ final class Intake {
         return Content(
             payloadOffset: payload.offset,
             payloadBytes: payload.bytes,
-            terms: ContentTerms(terms, ids: ids)
+            terms: ContentTerms(terms, ids: ids),
+            sensitive: try fed.topic.sensitiveData.judge(request, payload: arena[payload.offset, payload.bytes])
         )
     }
 
@@ -258,6 +271,7 @@ final class Intake {
         let topic = fed.topic
         let mayBeDone = mayBeDone(feed)
         let rendered = prepared.records.last?.rendered
+        let looksAtTexts = topic.sensitiveData == .refuse && request.hasOverrides
         var faults = TokenFaults()
         for index in 0..<request.tokenCount {
             let position = UInt32(truncatingIfNeeded: index)
@@ -265,6 +279,8 @@ final class Intake {
             let view = request.token(at: index)
             let checksum = CRC32.checksum(view.bytes)
             if let fault = topic.tokenRule.fault(of: view, checksum: checksum, shard: fed.shard) {
+                faults.add(fault, at: position)
+            } else if looksAtTexts, let fault = topic.sensitiveData.fault(of: view) {
                 faults.add(fault, at: position)
             } else {
                 prepared.append(token: view.bytes, checksum: checksum, position: position)
@@ -291,6 +307,20 @@ final class Intake {
         }
         prepared.append(token: channel, checksum: checksum, position: 0)
         prepared.records.last?.rendered?.append(nil)
+    }
+
+    /// Counts the notifications of the last record whose outcomes warn of a number in their texts.
+    private func countWarnings(
+        of request: SendRequestView,
+        _ topic: Topic,
+        _ common: SensitiveText?,
+        in prepared: PreparedBatch
+    ) {
+        guard let first = prepared.records.last?.notifications.lowerBound else { return }
+        let count = prepared.positions[first...].count { position in
+            common != nil || topic.sensitiveData.warning(of: request.token(at: Int(position))) != nil
+        }
+        if count > 0 { sensitive[topic.index, default: 0] += count }
     }
 
     private func begin(_ report: RequestReport?, of record: UInt32, in feed: TopicFeed, tokens: Int) {

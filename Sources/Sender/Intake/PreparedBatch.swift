@@ -28,6 +28,8 @@ struct PreparedRecord {
     /// The payloads of a structured notification in several languages, or with values of tokens' own; nil: all
     /// notifications have the one payload above.
     var rendered: RenderedPayloads?
+    /// Some of the notifications may change the numbers of their tokens.
+    var changesBadges = false
 
     /// The only notification is for a channel, whose id stands in place of its token.
     var isBroadcast: Bool { provider?.isBroadcast ?? false }
@@ -95,6 +97,8 @@ final class PreparedBatch {
     private(set) var hasBroadcasts = false
     /// The language of some devices decides about their payload.
     private(set) var hasLanguages = false
+    /// Some notifications may change the numbers of their tokens.
+    private(set) var hasBadges = false
 
     private let source: KafkaBatch
     private var views: [SendRequestView] = []
@@ -124,6 +128,7 @@ final class PreparedBatch {
         records.append(record)
         if record.isBroadcast { hasBroadcasts = true }
         if record.rendered?.asksForLanguages == true { hasLanguages = true }
+        if record.changesBadges { hasBadges = true }
     }
 
     /// Appends a notification of the last record.
@@ -166,6 +171,29 @@ final class PreparedBatch {
     func notificationsWantingLanguage(in record: PreparedRecord) -> [Int] {
         guard let rendered = record.rendered else { return [] }
         return record.notifications.filter { rendered.wantsLanguage($0 - record.notifications.lowerBound) }
+    }
+
+    /// Notifications that change the numbers of their tokens when they are looked up. One with a coalescing key does so
+    /// when it is sent.
+    func notificationsChangingBadges(in record: PreparedRecord) -> [Int] {
+        guard record.changesBadges, record.coalescing == nil else { return [] }
+        return record.notifications.filter { badgeChange(of: $0, in: record) != nil }
+    }
+
+    func badgeChange(of index: Int, in record: PreparedRecord) -> BadgeChange? {
+        record.rendered?.badgeChange(of: index - record.notifications.lowerBound)
+    }
+
+    /// The maker of a notification's payload, for when its token's number is known; nil: it has its payload.
+    func latePayload(of index: Int, in record: PreparedRecord) -> LatePayload? {
+        guard record.changesBadges else { return nil }
+        return record.rendered?.latePayload(of: index - record.notifications.lowerBound)
+    }
+
+    /// Gives a notification the number that its token has now.
+    func foundBadge(_ number: UInt32, of index: Int) {
+        let record = records[Int(rows[index])]
+        record.rendered?.foundBadge(number, of: index - record.notifications.lowerBound)
     }
 
     /// Notes what the token state says of the language of a notification's device.

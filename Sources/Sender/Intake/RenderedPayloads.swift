@@ -6,8 +6,8 @@ import RequestRules
 /// The payloads of one record with a structured notification, in the arena of its batch.
 ///
 /// One for each language is made when the record is taken in. Those of tokens with a badge or arguments of their own
-/// are made when the token's language is known, once for all tokens with the same. Notifications have positions here:
-/// their place among those of the record that are sent, from 0.
+/// are made when the token's language and number are known, once for all tokens with the same. Notifications have
+/// positions here: their place among those of the record that are sent, from 0.
 final class RenderedPayloads {
     /// A payload in the arena, with what is judged by it.
     struct Place {
@@ -16,22 +16,15 @@ final class RenderedPayloads {
         var terms: ContentTerms
     }
 
-    /// Decides about a payload, beside the notification.
-    private struct Variant: Hashable {
-        var language: Int
-        var overrides: TokenOverrides
-    }
-
-    private let content: StructuredContent
-    private let judged: JudgedRequest
-    /// Nil over the binary interface.
-    private let ids: NotificationIDs?
+    private let maker: PayloadMaker
     /// First those of the languages, by number.
     private var places: [Place] = []
-    /// By position: index of the payload, once it is known; before that, number of the language.
-    private var choices: [Int] = []
-    /// By position: values of tokens' own.
+    /// By position: number of the language.
+    private var languages: [Int] = []
+    /// By position: values of tokens' own, and numbers that Redis told.
     private var overrides: [Int: TokenOverrides] = [:]
+    /// By position: index of the payload of a token with values of its own.
+    private var ownPlaces: [Int: Int] = [:]
 
     /// Makes the payload for each language.
     ///
@@ -42,11 +35,9 @@ final class RenderedPayloads {
         ids: NotificationIDs?,
         into arena: PayloadArena
     ) throws(RecordRefusal) {
-        self.content = content
-        self.judged = judged
-        self.ids = ids
+        maker = PayloadMaker(content: content, judged: judged, ids: ids)
         for language in content.template.languageNumbers {
-            places.append(try render(Variant(language: language, overrides: TokenOverrides()), into: arena))
+            places.append(try render(PayloadVariant(language: language), into: arena))
         }
     }
 
@@ -60,7 +51,10 @@ final class RenderedPayloads {
     var totalBytes: Int { places.reduce(0) { $0 + $1.bytes } }
 
     /// There are several languages.
-    var asksForLanguages: Bool { !content.template.languages.isEmpty }
+    var asksForLanguages: Bool { !maker.content.template.languages.isEmpty }
+
+    /// Every notification changes its token's number in Redis.
+    var changesBadges: Bool { maker.content.template.badge != nil }
 
     // MARK: Notifications
 
@@ -68,8 +62,8 @@ final class RenderedPayloads {
     ///
     /// - Parameter overrides: the token's own values; nil: none.
     func append(_ overrides: TokenOverrides?) {
-        if let overrides { self.overrides[choices.count] = overrides }
-        choices.append(overrides.map { content.template.languages.number(of: $0.locale) } ?? 0)
+        if let overrides { self.overrides[languages.count] = overrides }
+        languages.append(overrides.map { maker.content.template.languages.number(of: $0.locale) } ?? 0)
     }
 
     /// The language that the device was registered with decides about the payload.
@@ -82,37 +76,60 @@ final class RenderedPayloads {
     /// - Parameter locale: BCP 47 tag that the device was registered with; nil: not known.
     func foundLanguage(_ locale: UnsafeRawBufferPointer?, of position: Int) {
         guard let locale, wantsLanguage(position) else { return }
-        choices[position] = content.template.languages.number(of: locale)
+        languages[position] = maker.content.template.languages.number(of: locale)
     }
 
-    /// Makes the payloads for tokens with values of their own. To be called once, when the languages are known.
+    /// The change of a token's number that a notification makes, as long as its number is not known; nil: none.
+    func badgeChange(of position: Int) -> BadgeChange? { maker.content.badgeChange(overrides: overrides[position]) }
+
+    /// Gives a notification the number that its token has in Redis. One that sets the number has its own.
+    func foundBadge(_ number: UInt32, of position: Int) {
+        guard case .add? = badgeChange(of: position) else { return }
+        overrides[position, default: TokenOverrides()].badge = number
+    }
+
+    /// The maker of a notification's payload whose number is known later than those of its batch; nil: it has none.
+    func latePayload(of position: Int) -> LatePayload? {
+        badgeChange(of: position).map { LatePayload(maker, variant(of: position), $0) }
+    }
+
+    private func variant(of position: Int) -> PayloadVariant {
+        var own = overrides[position] ?? TokenOverrides()
+        // It has chosen the language.
+        own.locale = ""
+        return PayloadVariant(language: languages[position], overrides: own)
+    }
+
+    /// Makes the payloads for tokens with values of their own. To be called once, when languages and numbers are known.
     ///
     /// - Returns: positions of tokens for which there is none, with the reason, in order.
     func renderOverrides(into arena: PayloadArena) -> [(position: Int, fault: RecordRefusal)] {
         var faults: [(Int, RecordRefusal)] = []
-        var made: [Variant: Int] = [:]
-        for (position, var own) in overrides.sorted(by: { $0.key < $1.key }) {
-            own.locale = ""
-            let variant = Variant(language: choices[position], overrides: own)
-            guard own != TokenOverrides() else { continue }
+        var made: [PayloadVariant: Int] = [:]
+        for position in overrides.keys.sorted() {
+            let variant = variant(of: position)
+            guard variant.overrides != TokenOverrides() else { continue }
             if let index = made[variant] {
-                choices[position] = index
+                ownPlaces[position] = index
                 continue
             }
             do throws(RecordRefusal) {
                 places.append(try render(variant, into: arena))
                 made[variant] = places.count - 1
-                choices[position] = places.count - 1
+                ownPlaces[position] = places.count - 1
             } catch {
                 faults.append((position, error))
             }
         }
-        overrides = [:]
         return faults
     }
 
     /// The place of a notification's payload.
-    func place(of position: Int) -> Place { places[choices[position]] }
+    func place(of position: Int) -> Place { places[choice(of: position)] }
+
+    private func choice(of position: Int) -> Int {
+        ownPlaces.isEmpty ? languages[position] : ownPlaces[position] ?? languages[position]
+    }
 
     /// The order of sending, in portions with one payload, because each is encoded once. A token that stands in the
     /// record several times has each of its notifications in a later round than the one before, so that its order is
@@ -123,7 +140,7 @@ final class RenderedPayloads {
     func portions(checksums: some RandomAccessCollection<UInt32>) -> [[Int]] {
         var rounds: [[Int]] = [[]]
         if places.count > 1 {
-            var seen: [UInt32: Int] = Dictionary(minimumCapacity: choices.count)
+            var seen: [UInt32: Int] = Dictionary(minimumCapacity: languages.count)
             for (position, checksum) in checksums.enumerated() {
                 let round = seen[checksum, default: 0]
                 seen[checksum] = round + 1
@@ -131,7 +148,7 @@ final class RenderedPayloads {
                 rounds[round].append(position)
             }
         } else {
-            rounds[0] = Array(choices.indices)
+            rounds[0] = Array(languages.indices)
         }
         return rounds.flatMap(portions(of:))
     }
@@ -141,7 +158,7 @@ final class RenderedPayloads {
         var indices: [Int: Int] = [:]
         var portions: [[Int]] = []
         for position in positions {
-            let choice = choices[position]
+            let choice = choice(of: position)
             if let index = indices[choice] {
                 portions[index].append(position)
             } else {
@@ -152,15 +169,10 @@ final class RenderedPayloads {
         return portions
     }
 
-    private func render(_ variant: Variant, into arena: PayloadArena) throws(RecordRefusal) -> Place {
-        let (payload, terms) = try content.payload(
-            language: variant.language,
-            overrides: variant.overrides,
-            judged.terms,
-            limitBytes: judged.limitBytes
-        )
+    private func render(_ variant: PayloadVariant, into arena: PayloadArena) throws(RecordRefusal) -> Place {
+        let (payload, terms) = try maker.make(variant)
         arena.reserve(payload.count).copyBytes(from: payload)
         let offset = arena.commit(payload.count)
-        return Place(offset: offset, bytes: payload.count, terms: ContentTerms(terms, ids: ids))
+        return Place(offset: offset, bytes: payload.count, terms: terms)
     }
 }

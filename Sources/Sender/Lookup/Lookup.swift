@@ -5,7 +5,8 @@ import PushTopics
 import RedisClient
 import TokenState
 
-/// Third stage: asks Redis for the state of each token and request, one batch ahead of sending.
+/// Third stage: asks Redis for the state of each token and request, one batch ahead of sending. Badges are counted on
+/// the way, so that the number comes in the same round trip.
 ///
 /// Batches leave in the order in which they came. A record that Redis refuses for good concerns its token alone. Bound
 /// to the shard's event loop.
@@ -65,8 +66,11 @@ final class Lookup {
         var tokens: [Int] = []
         /// Notifications with a request id.
         var requests: [Int] = []
+        /// Notifications that change the number of their token.
+        var badges: [Int] = []
 
-        var isEmpty: Bool { tokens.isEmpty && requests.isEmpty }
+        var isEmpty: Bool { tokens.isEmpty && requests.isEmpty && badges.isEmpty }
+        var count: Int { tokens.count + requests.count + badges.count }
     }
 
     /// - Parameter patience: the longest wait of sending for Redis; nil: without limit.
@@ -196,6 +200,9 @@ final class Lookup {
         for record in batch.records where record.requestKey != nil {
             questions.requests += Array(record.notifications)
         }
+        if batch.hasBadges {
+            for record in batch.records { questions.badges += batch.notificationsChangingBadges(in: record) }
+        }
         return questions
     }
 
@@ -245,7 +252,7 @@ final class Lookup {
     private static let probesAtOnce = 64
 
     private func ask(_ tokens: TokenTable, _ questions: Questions, of entry: Entry) {
-        entry.state = .asked(pendingReplies: questions.tokens.count + questions.requests.count)
+        entry.state = .asked(pendingReplies: questions.count)
         counters.lookUps += questions.tokens.count
         entry.unanswered = Questions()
         entry.askAgainAt = nil
@@ -263,6 +270,7 @@ final class Lookup {
             }
         }
         for index in questions.requests { askForRepetition(tokens, of: entry, index) }
+        for index in questions.badges { changeBadge(tokens, of: entry, index) }
     }
 
     private func askForRepetition(_ tokens: TokenTable, of entry: Entry, _ index: Int) {
@@ -280,6 +288,33 @@ final class Lookup {
             switch result {
             case .success(let reply): if !reply.isNull { batch.verdicts[index] = .isRepetition }
             case .failure(let error): if !error.isLastingRefusal { entry.unanswered?.requests.append(index) }
+            }
+            self.answerArrived(result.map { _ in }, of: entry)
+        }
+    }
+
+    /// Counts a notification for its token's number; asked again, it counts once.
+    private func changeBadge(_ tokens: TokenTable, of entry: Entry, _ index: Int) {
+        let batch = entry.batch
+        let record = batch.records[Int(batch.rows[index])]
+        let (token, position) = (batch.tokens[index], batch.positions[index])
+        guard let change = batch.badgeChange(of: index, in: record),
+            let mark = record.feed.badgeMark(of: record.number, position: position, token: token)
+        else { return answerArrived(.success(()), of: entry) }
+        tokens.changeBadge(
+            of: token,
+            checksum: batch.checksums[index],
+            in: record.topic.tokens,
+            change,
+            mark: mark
+        ) { result in
+            switch result {
+            case .success(let number):
+                if case .asked = entry.state { batch.foundBadge(number, of: index) }
+            case .failure(let error) where error.isLastingRefusal:
+                self.tellUnreadable(error, of: index, record.topic, in: batch)
+            case .failure:
+                entry.unanswered?.badges.append(index)
             }
             self.answerArrived(result.map { _ in }, of: entry)
         }
@@ -307,19 +342,23 @@ final class Lookup {
         case .success(nil):
             break
         case .failure(let error) where error.isLastingRefusal:
-            counters.unreadable += 1
-            let key = tokens?.key(of: Array(batch.tokens[index]), in: topic.tokens) ?? []
-            logger.error(
-                "token state cannot be understood; the token is sent to without it",
-                metadata: [
-                    "topic": "\(topic.bundleID)", "environment": "\(topic.environment)", "error": "\(error)",
-                    "key": "\(String(decoding: key, as: UTF8.self))",
-                ]
-            )
+            tellUnreadable(error, of: index, topic, in: batch)
         case .failure:
             entry.unanswered?.tokens.append(index)
         }
         answerArrived(result.map { _ in }, of: entry)
+    }
+
+    private func tellUnreadable(_ error: RedisError, of index: Int, _ topic: Topic, in batch: PreparedBatch) {
+        counters.unreadable += 1
+        let key = tokens?.key(of: Array(batch.tokens[index]), in: topic.tokens) ?? []
+        logger.error(
+            "token state cannot be understood; the token is sent to without it",
+            metadata: [
+                "topic": "\(topic.bundleID)", "environment": "\(topic.environment)", "error": "\(error)",
+                "key": "\(String(decoding: key, as: UTF8.self))",
+            ]
+        )
     }
 
     private func answerArrived(_ result: Result<Void, RedisError>, of entry: Entry) {

@@ -45,6 +45,9 @@ struct OrderedWrites<Key: Hashable, Write> {
 
     var isEmpty: Bool { lines.isEmpty }
 
+    /// Some write of the key has not ended.
+    func contains(_ key: Key) -> Bool { !lines.isEmpty && lines[key] != nil }
+
     /// Adds a write behind all others of its key.
     ///
     /// - Returns: its turn, which has come; nil: it comes when those before it have ended.

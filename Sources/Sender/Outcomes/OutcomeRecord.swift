@@ -15,7 +15,7 @@ struct OutcomeRecord {
     var decidedAtMilliseconds: Int64
     /// The notification was sent without a look at the token state.
     var isWithoutState: Bool
-    /// See ``RereadRecord/warning(of:over:)``.
+    /// See ``RereadRecord/warning(of:among:)``.
     var warning: String
     /// The broker refused the size. Request id and trace, whose length the request's producer chooses, are left out.
     var isCut: Bool

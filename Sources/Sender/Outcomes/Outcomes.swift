@@ -12,6 +12,7 @@ import TokenState
 final class Outcomes {
     private let settings: ShardSettings
     private let feeds: FeedTable
+    private let badges: BadgeReturns
     private let producer: any MessageProducer
     private let logger: Logger
     private var publications = PublicationTable()
@@ -20,9 +21,16 @@ final class Outcomes {
     private var lastReread: RereadRecord?
     private(set) var counters = OutcomeCounters()
 
-    init(settings: ShardSettings, feeds: FeedTable, producer: any MessageProducer, logger: Logger) {
+    init(
+        settings: ShardSettings,
+        feeds: FeedTable,
+        badges: BadgeReturns,
+        producer: any MessageProducer,
+        logger: Logger
+    ) {
         self.settings = settings
         self.feeds = feeds
+        self.badges = badges
         self.producer = producer
         self.logger = logger
     }
@@ -39,13 +47,51 @@ final class Outcomes {
     @inline(__always)
     func settle(_ reference: NotificationReference, _ outcome: OutcomeKind, status: UInt16 = 0, reason: String = "") {
         guard let feed = feeds[reference.assignment] else { return }
-        guard !feed.hasReports else {
-            return settleReported(reference, of: feed, outcome, status: status, reason: reason)
+        guard !feed.hasSpecialRecords else {
+            return settleSpecial(reference, of: feed, outcome, status: status, reason: reason)
         }
         guard !settings.publishes(outcome) else {
             return publish(reference, of: feed, outcome, status: status, reason: reason)
         }
         if feed.markDone(reference.record, token: reference.token) { counters.outcomes.count(outcome) }
+    }
+
+    /// Gives a notification its outcome; it may have changed its token's number.
+    private func settleSpecial(
+        _ reference: NotificationReference,
+        of feed: TopicFeed,
+        _ outcome: OutcomeKind,
+        status: UInt16,
+        reason: String
+    ) {
+        guard feed.changesBadges(reference.record), badges.counts else {
+            return settleReported(reference, of: feed, outcome, status: status, reason: reason)
+        }
+        // The first outcome stands.
+        guard !badges.contains(reference), !feed.isDone(reference.record, token: reference.token) else { return }
+        guard outcome.takesBadgeBack, let change = badgeChange(of: reference, in: feed) else {
+            return settleReported(reference, of: feed, outcome, status: status, reason: reason)
+        }
+        badges.takeBack(change) { [weak self] in
+            guard let self, let feed = feeds[reference.assignment] else { return }
+            settleReported(reference, of: feed, outcome, status: status, reason: reason)
+        }
+    }
+
+    /// The change of its token's number that a notification may have made.
+    private func badgeChange(of reference: NotificationReference, in feed: TopicFeed) -> BadgeReturns.Change? {
+        guard let origin = reread(reference.record, of: feed),
+            let token = origin.token(at: reference.token),
+            let topic = feed.topics.first(where: { $0.bundleID == origin.bundleID }),
+            let mark = feed.badgeMark(of: reference.record, position: reference.token, token: token)
+        else { return nil }
+        return BadgeReturns.Change(
+            reference: reference,
+            topic: topic,
+            token: Array(token),
+            checksum: CRC32.checksum(token),
+            mark: mark
+        )
     }
 
     /// Gives a notification its outcome; its publisher may have said how much it wants to have.
@@ -257,7 +303,7 @@ final class Outcomes {
                     reason: reason,
                     decidedAtMilliseconds: settings.unixMilliseconds(),
                     isWithoutState: feed.sentWithoutState.contains(publication.record),
-                    warning: origin.warning(of: token, over: feed.topics.first?.transport),
+                    warning: origin.warning(of: token, among: feed.topics),
                     isCut: publication.isCut
                 )
                 try outcome.publish(origin, settings, through: producer, opaque: number)
@@ -269,7 +315,7 @@ final class Outcomes {
                     reason: "",
                     decidedAtMilliseconds: settings.unixMilliseconds(),
                     isWithoutState: feed.sentWithoutState.contains(publication.record),
-                    warning: origin.warning(over: feed.topics.first?.transport),
+                    warning: origin.warning(among: feed.topics),
                     isCut: publication.isCut,
                     counts: counts
                 )

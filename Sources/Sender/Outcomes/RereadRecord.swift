@@ -1,3 +1,4 @@
+import APNsProtocol
 import BelfrySupport
 import KafkaClient
 import PushSchemas
@@ -18,8 +19,8 @@ final class RereadRecord {
     /// W3C trace context, passed on.
     let traceHeaders: [(String, [UInt8])]
 
-    /// See ``warning(over:)``.
-    private var commonWarning: String?
+    /// See ``common(among:)``.
+    private var commonWarnings: Warnings?
     private var content: StructuredContent?
     /// The message's memory.
     private let batch: KafkaBatch
@@ -42,34 +43,60 @@ final class RereadRecord {
         request.map { String(decoding: $0.requestID, as: UTF8.self) } ?? ""
     }
 
-    /// Says what the worker changed for tokens without values of their own, for the request's publisher to know; empty:
-    /// nothing.
+    /// Says what the worker changed, and what it found, for tokens without values of their own, for the request's
+    /// publisher to know; empty: nothing.
     ///
-    /// - Parameter transport: of the topic's environment.
-    func warning(over transport: EnvironmentSettings.Transport?) -> String {
-        let common = commonWarning ?? judge(over: transport)
-        commonWarning = common
-        return common
+    /// - Parameter topics: those whose records the feed has.
+    func warning(among topics: [Topic]) -> String { common(among: topics).text }
+
+    /// Says the same for one token.
+    func warning(of index: UInt32, among topics: [Topic]) -> String {
+        var warnings = common(among: topics)
+        guard let request, let content, Int(index) < request.tokenCount else { return warnings.text }
+        let token = request.token(at: Int(index))
+        guard let overrides = token.overrides else { return warnings.text }
+        warnings.priority = content.warning(for: overrides)
+        warnings.ownTexts = topic(among: topics)?.sensitiveData.warning(of: token)?.description ?? ""
+        return warnings.text
     }
 
-    /// Says what the worker changed for one token.
-    ///
-    /// - Parameters:
-    ///   - index: of the token.
-    ///   - transport: of the topic's environment.
-    func warning(of index: UInt32, over transport: EnvironmentSettings.Transport?) -> String {
-        let common = warning(over: transport)
-        guard let request, let content, Int(index) < request.tokenCount,
-            let overrides = request.token(at: Int(index)).overrides
-        else { return common }
-        return content.warning(for: overrides)
+    /// Sentences; empty: nothing.
+    private struct Warnings {
+        var priority: String
+        var texts: String
+        /// Of the texts of the token's own.
+        var ownTexts = ""
+
+        var text: String {
+            if texts.isEmpty, ownTexts.isEmpty { return priority }
+            return [priority, texts, ownTexts].filter { !$0.isEmpty }.joined(separator: "; ")
+        }
     }
 
-    private func judge(over transport: EnvironmentSettings.Transport?) -> String {
+    private func common(among topics: [Topic]) -> Warnings {
+        if let commonWarnings { return commonWarnings }
+        let topic = topic(among: topics)
+        let warnings = Warnings(
+            priority: judgePriority(over: topic?.transport),
+            texts: judgeTexts(by: topic?.sensitiveData ?? .off)
+        )
+        commonWarnings = warnings
+        return warnings
+    }
+
+    private func topic(among topics: [Topic]) -> Topic? { topics.first { $0.bundleID == bundleID } }
+
+    private func judgePriority(over transport: EnvironmentSettings.Transport?) -> String {
         guard let request, request.isStructured else { return "" }
         let pushType = transport == .http2 ? try? ProviderTerms.namedPushType(of: request) : nil
         content = try? StructuredContent(of: request, pushType)
         return content?.warning(for: nil) ?? ""
+    }
+
+    private func judgeTexts(by policy: SensitiveDataPolicy) -> String {
+        // A notification that cannot be sent may have anything for names in it.
+        guard let request, content != nil || !request.isStructured else { return "" }
+        return (try? policy.judge(request, payload: request.payload))?.description ?? ""
     }
 
     /// The environment that the request names, or the only one configured.

@@ -245,6 +245,16 @@ enum WorkerMetrics {
             "Notifications to tokens not accepted before that went apart from others, since many were called invalid.",
             .eachCountedTopic(.count(\.counters.onProbation))
         ),
+        .counter(
+            "belfry_misplaced_records_total",
+            "Records in partitions to which Kafka's default partitioner does not lead their keys.",
+            .eachCountedTopic(.count(\.counters.misplaced))
+        ),
+        .counter(
+            "belfry_sensitive_notifications_total",
+            "Notifications sent although their texts have a payment card or social-security number.",
+            .eachCountedTopic(.count(\.counters.sensitive))
+        ),
     ]
 
     private static let ends: [Metric<WorkerReport>] = [

@@ -27,6 +27,7 @@ extension WorkerReport {
         status.totals = [
             "records": sum(\.records), "notifications": sum(\.notifications), "sent": sum(\.sent),
             "deadLetters": sum(\.deadLetters), "commits": sum(\.commits),
+            "misplacedRecords": shards.reduce(0) { $0 + $1.topics.reduce(0) { $0 + $1.counters.misplaced } },
         ]
         for kind in OutcomeKind.allCases {
             status.outcomes[kind.name] = shards.reduce(0) { $0 + $1.counters.outcomes[kind] }

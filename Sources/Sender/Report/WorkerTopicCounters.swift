@@ -12,6 +12,10 @@ struct WorkerTopicCounters: Equatable, Sendable {
     var presumedWrong = 0
     /// Notifications that went over a lane of probation.
     var onProbation = 0
+    /// Notifications sent although their texts have a number that their outcomes warn of.
+    var sensitive = 0
+    /// Records in partitions to which their keys do not lead.
+    var misplaced = 0
 
     mutating func count(_ reason: DisconnectReason) {
         disconnects[reason.rawValue] += 1

@@ -26,8 +26,6 @@ final class Coalescing {
         var position: (TopicFeed) -> UInt64
     }
 
-    /// Called with a request that no longer waits and is to be sent.
-    var onDue: (WaitingRequest) -> Void = { _ in }
     /// Called when something may go on.
     var onProgress: () -> Void = {}
     var backlog = Backlog(end: { _ in nil }, position: { _ in .max })
@@ -37,6 +35,8 @@ final class Coalescing {
     private let feeds: FeedTable
     private let outcomes: Outcomes
     private let memory: RequestMemory
+    /// Takes the requests that are to be sent.
+    private let badges: DueBadges
     private let eventLoop: any EventLoop
     private let logger: Logger
     private let lanes: (Int32) -> TopicLanes?
@@ -56,6 +56,7 @@ final class Coalescing {
         feeds: FeedTable,
         outcomes: Outcomes,
         memory: RequestMemory,
+        badges: DueBadges,
         eventLoop: any EventLoop,
         logger: Logger,
         lanes: @escaping (Int32) -> TopicLanes?
@@ -65,6 +66,7 @@ final class Coalescing {
         self.feeds = feeds
         self.outcomes = outcomes
         self.memory = memory
+        self.badges = badges
         self.eventLoop = eventLoop
         self.logger = logger
         self.lanes = lanes
@@ -107,14 +109,16 @@ final class Coalescing {
             fingerprint: identity.fingerprint,
             stamp: identity.stamp,
             batch: batch.number,
-            isWithoutState: batch.isWithoutState
+            isWithoutState: batch.isWithoutState,
+            badge: batch.isWithoutState ? nil : batch.latePayload(of: index, in: record)
         )
-        return arrive(
+        let waits = arrive(
             waiting.nextTicket(),
             request,
             window: record.topic.coalescingWindow > .zero && lanes.sending == .all ? .unknown : .none,
             waits: waits(of: request, record.feed, lanes)
         )
+        return waits || badges.takes(request)
     }
 
     /// Supersedes older waiting requests: a notification had arrived at its device, or was on its way, before it was
@@ -241,7 +245,7 @@ final class Coalescing {
     }
 
     private func release(_ ticket: UInt64) {
-        if let request = takeRequest(ticket) { onDue(request) }
+        if let request = takeRequest(ticket) { badges.add(request) }
     }
 
     private func takeRequest(_ ticket: UInt64) -> WaitingRequest? {

@@ -19,6 +19,7 @@ final class Routing {
     /// Notifications with an expiration that wait for a probe of their topic, by topic.
     private var probes: [Int32: [Probe]] = [:]
     let coalescing: Coalescing
+    private let badges: DueBadges
 
     /// A notification that waits in a lane of a topic that does not work.
     private struct Probe {
@@ -32,12 +33,14 @@ final class Routing {
         feeds: FeedTable,
         outcomes: Outcomes,
         gateway: Gateway,
-        coalescing: Coalescing
+        coalescing: Coalescing,
+        badges: DueBadges
     ) {
         self.outcomes = outcomes
         self.gateway = gateway
         self.feeds = feeds
         self.coalescing = coalescing
+        self.badges = badges
         unixMilliseconds = settings.unixMilliseconds
         remembersRequests = settings.dedupeWindow > .zero
     }
@@ -237,7 +240,8 @@ final class Routing {
     func passed(upTo number: UInt64) {
         guard !refused.isEmpty else { return }
         // Requests that wait to be coalesced were looked up with their batch.
-        let number = min(number, coalescing.oldestBatch.map { $0 - 1 } ?? number)
+        let oldest = min(coalescing.oldestBatch ?? .max, badges.oldestBatch ?? .max)
+        let number = min(number, oldest == .max ? number : oldest - 1)
         for topic in refused.keys.sorted() where refused[topic]?.isEmpty == false {
             refused[topic]?.passed(batch: number)
         }

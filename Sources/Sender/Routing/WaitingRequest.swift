@@ -23,6 +23,8 @@ struct WaitingRequest {
     /// Number of its ``PreparedBatch``.
     var batch: UInt64
     var isWithoutState: Bool
+    /// Changes the number of its token when it is due, and has the payload with that; nil: it does not.
+    var badge: LatePayload?
 
     var subject: Coalescer.Subject { Coalescer.Subject(topic: topic.index, fingerprint: fingerprint) }
 }

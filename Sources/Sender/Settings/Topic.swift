@@ -21,6 +21,7 @@ final class Topic {
     let transport: EnvironmentSettings.Transport
     let payload: PayloadSizeRule
     let tokenRule: TokenRule
+    let sensitiveData: SensitiveDataPolicy
     let limits: LaneLimits
     /// Names the topic in the connection budget of the process.
     let budgetNumber: UInt64
@@ -45,6 +46,7 @@ final class Topic {
         payload = settings.payload
         coalescingWindow = settings.coalescingWindow
         tokenRule = TokenRule(lengths: tokenBytes, spread: settings.spread)
+        sensitiveData = settings.sensitiveData
         self.limits = limits
         self.health = health
         self.deadTokens = deadTokens

@@ -1,0 +1,88 @@
+import KafkaClient
+import PipelineCore
+
+/// The consumed records behind the open records of a feed: where each lies in its batch.
+struct RecordSources {
+    /// Records of one consumed batch that follow each other.
+    private struct Run {
+        var firstRecord: UInt32
+        var count: UInt32
+        var batch: KafkaBatch
+        var firstIndex: Int
+        var takenAt: MonotonicTime
+        /// The records were copied out of the fetch buffer.
+        var isCopied = false
+    }
+
+    private var runs: [Run] = []
+
+    /// The time of taking in the oldest record that is not forgotten; nil: there is none.
+    var oldestTakenAt: MonotonicTime? { runs.first?.takenAt }
+
+    /// A record lies in its batch right behind the last one.
+    func joins(_ record: UInt32, batch: KafkaBatch, index: Int) -> Bool {
+        guard let last = runs.last else { return false }
+        return last.batch === batch && last.firstRecord &+ last.count == record
+            && last.firstIndex + Int(last.count) == index
+    }
+
+    /// Remembers the source of a record, which follows the last one.
+    mutating func append(_ record: UInt32, batch: KafkaBatch, index: Int, takenAt: MonotonicTime) {
+        if joins(record, batch: batch, index: index) {
+            runs[runs.count - 1].count += 1
+        } else {
+            runs.append(Run(firstRecord: record, count: 1, batch: batch, firstIndex: index, takenAt: takenAt))
+        }
+    }
+
+    /// Releases the batches whose records all lie before a record.
+    mutating func forget(before record: UInt32) {
+        let spent = runs.prefix { Int32(bitPattern: $0.firstRecord &+ $0.count &- record) <= 0 }.count
+        if spent > 0 { runs.removeFirst(spent) }
+    }
+
+    /// Copies records taken in before a time out of their fetch buffers.
+    mutating func unpin(takenBefore time: MonotonicTime) { copy(runs.prefix { $0.takenAt < time }.indices) }
+
+    /// Copies the latest records out of the fetch buffers of their batch.
+    mutating func unpin(of batch: KafkaBatch) {
+        let others = runs.lastIndex { $0.batch !== batch }.map { $0 + 1 } ?? 0
+        copy(others..<runs.count)
+    }
+
+    private mutating func copy(_ indices: Range<Int>) {
+        guard runs[indices].contains(where: { !$0.isCopied }) else { return }
+        var copied: [Run] = []
+        for run in runs[indices] {
+            if run.isCopied {
+                copied.append(run)
+                continue
+            }
+            for index in 0..<run.count {
+                copied.append(
+                    Run(
+                        firstRecord: run.firstRecord &+ index,
+                        count: 1,
+                        batch: run.batch.copy(of: run.firstIndex + Int(index)),
+                        firstIndex: 0,
+                        takenAt: run.takenAt,
+                        isCopied: true
+                    )
+                )
+            }
+        }
+        runs.replaceSubrange(indices, with: copied)
+    }
+
+    /// The source of a record; nil: it is forgotten.
+    func source(of record: UInt32) -> (batch: KafkaBatch, index: Int)? {
+        // Runs follow each other without a gap, and there is one for each small batch behind a cursor that stands
+        // still.
+        guard let first = runs.first?.firstRecord else { return nil }
+        let distance = record &- first
+        // The first run is never beyond the record, because its own distance is 0.
+        let run = runs[runs.partitioningIndex { $0.firstRecord &- first > distance } - 1]
+        guard record &- run.firstRecord < run.count else { return nil }
+        return (run.batch, run.firstIndex + Int(record &- run.firstRecord))
+    }
+}

@@ -1,0 +1,169 @@
+import Logging
+import NIOCore
+import PipelineCore
+import PushSchemas
+import RedisClient
+import TokenState
+
+/// Counts the badges of coalesced requests, each when it is due: what is superseded while it waits is never counted.
+///
+/// Requests of one token leave in the order in which they became due, also those without a badge. Bound to the shard's
+/// event loop.
+final class DueBadges {
+    /// A token of a topic. The few that share a checksum wait for each other.
+    private struct Token: Hashable {
+        var topic: Int32
+        /// CRC-32.
+        var checksum: UInt32
+    }
+
+    private typealias Requests = OrderedWrites<Token, WaitingRequest>
+
+    /// Called with a request that goes on.
+    var onReady: (WaitingRequest) -> Void = { _ in }
+    /// Called when Redis has answered for some, and they have gone on.
+    var onProgress: () -> Void = {}
+
+    private let tokens: TokenTable?
+    private let feeds: FeedTable
+    private let outcomes: Outcomes
+    private let eventLoop: any EventLoop
+    private let logger: Logger
+    private var requests = Requests()
+    /// Requests here, by number of their batch.
+    private var batches: [UInt64: Int] = [:]
+    /// Redis is away and sending goes on without it.
+    private var isRedisAway = false
+    private var isClosed = false
+
+    init(
+        tokens: TokenTable?,
+        feeds: FeedTable,
+        outcomes: Outcomes,
+        eventLoop: any EventLoop,
+        logger: Logger
+    ) {
+        self.tokens = tokens
+        self.feeds = feeds
+        self.outcomes = outcomes
+        self.eventLoop = eventLoop
+        self.logger = logger
+    }
+
+    /// Ends the stage: nothing is counted any more.
+    func close() { isClosed = true }
+
+    /// Redis went away, so that sending goes on without it, or is back.
+    func setRedisAway(_ isAway: Bool) { isRedisAway = isAway }
+
+    /// Number of the oldest batch with a request here.
+    var oldestBatch: UInt64? { batches.isEmpty ? nil : batches.keys.min() }
+
+    /// Takes in a request that is due.
+    func add(_ request: WaitingRequest) {
+        if !takes(request) { onReady(request) }
+    }
+
+    /// Keeps a request that changes its token's number, or comes behind one that does. False: it goes on now.
+    func takes(_ request: WaitingRequest) -> Bool {
+        let token = Token(topic: request.topic.index, checksum: request.checksum)
+        guard request.badge != nil && counts || requests.contains(token) else { return false }
+        batches[request.batch, default: 0] += 1
+        count(requests.add(request, of: token))
+        return true
+    }
+
+    /// Lets everything go on that waits for Redis while sending goes on without it.
+    func goOnWithoutRedis() {
+        guard isRedisAway, !requests.isEmpty else { return }
+        for request in requests.takeAll() { leave(request) }
+    }
+
+    private var counts: Bool { tokens != nil && !isRedisAway }
+
+    /// Counts the request whose turn has come. One without a badge goes on, and it is the next one's turn.
+    private func count(_ turn: Requests.Turn?) {
+        var next = turn
+        while let turn = next {
+            let request = turn.write
+            if let badge = request.badge, counts, let mark = mark(of: request) {
+                return count(badge.change, mark, turn)
+            }
+            next = requests.end(turn)
+            leave(request)
+        }
+    }
+
+    private func count(_ change: BadgeChange, _ mark: BadgeMark, _ turn: Requests.Turn) {
+        guard let tokens, !isClosed else { return }
+        let request = turn.write
+        request.token.withUnsafeBytes { token in
+            tokens.changeBadge(
+                of: token,
+                checksum: request.checksum,
+                in: request.topic.tokens,
+                change,
+                mark: mark
+            ) { [weak self] result in
+                self?.answered(turn, result)
+            }
+        }
+    }
+
+    /// Nil: the feed is over or being given back, and the request goes no further.
+    private func mark(of request: WaitingRequest) -> BadgeMark? {
+        let reference = request.reference
+        guard let feed = feeds[reference.assignment], !feed.isOver else { return nil }
+        return request.token.withUnsafeBytes {
+            feed.badgeMark(of: reference.record, position: reference.token, token: $0)
+        }
+    }
+
+    private func answered(_ turn: Requests.Turn, _ result: Result<UInt32, RedisError>) {
+        // Sending may have gone on without the answer.
+        guard !isClosed, requests.isOpen(turn) else { return }
+        switch result {
+        case .success(let number):
+            end(turn, number: number)
+        case .failure(let error) where error.isLastingRefusal:
+            logger.error("a badge could not be counted", metadata: ["error": "\(error)"])
+            end(turn, number: nil)
+        case .failure(let error):
+            guard requests.fail(turn) else { return }
+            logger.warning("badges could not be counted", metadata: ["error": "\(error)"])
+            // The script may run twice; it counts once.
+            eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in self?.countFailed() }
+        }
+    }
+
+    private func countFailed() {
+        for turn in requests.takeFailed() where requests.isOpen(turn) { count(turn) }
+    }
+
+    private func end(_ turn: Requests.Turn, number: UInt32?) {
+        var request = turn.write
+        let next = requests.end(turn)
+        do throws(RecordRefusal) {
+            if let number, let (payload, terms) = try request.badge?.make(number: number) {
+                request.payload = payload
+                request.priority = terms.priority
+                request.provider = terms.provider
+            }
+            leave(request)
+        } catch {
+            leave(request, error)
+        }
+        count(next)
+        onProgress()
+    }
+
+    /// - Parameter fault: there is no payload with the number.
+    private func leave(_ request: WaitingRequest, _ fault: RecordRefusal? = nil) {
+        if let number = batches[request.batch] { batches[request.batch] = number > 1 ? number - 1 : nil }
+        guard let fault else { return onReady(request) }
+        guard let feed = feeds[request.reference.assignment], !feed.isOver else { return }
+        var tokens = TokenRuns()
+        tokens.append(request.reference.token)
+        outcomes.deadLetter(record: request.reference.record, of: feed, tokens: tokens, fault)
+    }
+}

@@ -1,0 +1,83 @@
+import PipelineCore
+import PushSchemas
+
+@testable import Sender
+@testable import TokenState
+
+/// A notification that arrived counts once for its token's number, and nothing else does.
+extension Auditor {
+    /// Outcomes that were stored of a notification.
+    struct Fates {
+        /// Some says that it arrived, or may have.
+        var hasArrived = false
+        /// Some says that it did not.
+        var hasFailed = false
+    }
+
+    func noteFate(_ outcome: PushOutcome, of number: Int) {
+        guard let kind = OutcomeKind(outcome.kind), kind != .duplicate else { return }
+        if kind.takesBadgeBack { fates[number, default: Fates()].hasFailed = true }
+        if !kind.takesBadgeBack { fates[number, default: Fates()].hasArrived = true }
+    }
+
+    /// Checks the number in a payload that a gateway accepts.
+    func checkBadge(in payload: UnsafeRawBufferPointer, record: Int, token: Int) {
+        guard record < firstOf.count, world.plan.records[record].addsToBadge else { return }
+        let text = String(decoding: payload, as: UTF8.self)
+        let number = text.split(separator: #""badge":"#).dropFirst().first.flatMap { Int($0.prefix(while: \.isNumber)) }
+        guard let number else {
+            return check(options.sendsWithoutRedis, 5, "record \(record) came to token \(token) without its number")
+        }
+        let most = badgeRequests(of: token).count
+        check((1...most).contains(number), 5, "record \(record) came to token \(token) with \(number) of \(most)")
+    }
+
+    /// At the end every number is that of the notifications that arrived.
+    func closeBadges() {
+        // Without Redis nothing is counted; workers are told apart by the times at which they got their partitions.
+        guard options.hasBadges, options.publishesAll, !options.sendsWithoutRedis, !world.hasClockJumps else { return }
+        // With a sick topic a world ends while some is on its way again.
+        guard options.sick.isEmpty else { return }
+        for token in tokens.indices {
+            let requests = badgeRequests(of: token)
+            // Redis keeps no more changes apart.
+            guard !requests.isEmpty, requests.count <= BadgeScript.limit else { continue }
+            let sure = requests.values.count { $0.allSatisfy(hasArrivedForSure) }
+            let possible = requests.values.count { $0.contains { !hasFailedForSure($0) } }
+            let number = world.badge(of: token)
+            check(
+                (sure...possible).contains(number),
+                5,
+                "the number of token \(token) is \(number), and \(sure) notifications have arrived, \(possible) may have"
+            )
+        }
+    }
+
+    /// Notifications of a token that add to its number, by what tells them apart: the request that is remembered, or
+    /// themselves.
+    private func badgeRequests(of token: Int) -> [Int: [Int]] {
+        if badgeNotifications.isEmpty { groupBadges() }
+        return Dictionary(grouping: badgeNotifications[token, default: []]) { number in
+            let record = notifications[number].record
+            let request = options.dedupeWindow > 0 ? world.plan.records[record].request : nil
+            return request.map { -1 - $0 } ?? number
+        }
+    }
+
+    private func groupBadges() {
+        for number in notifications.indices where world.plan.records[notifications[number].record].addsToBadge {
+            badgeNotifications[notifications[number].token, default: []].append(number)
+        }
+    }
+
+    private func hasArrivedForSure(_ number: Int) -> Bool {
+        guard let fates = fates[number] else { return false }
+        return fates.hasArrived && !fates.hasFailed
+    }
+
+    /// All that was said of it is that it did not arrive. Of one without an outcome nobody knows.
+    private func hasFailedForSure(_ number: Int) -> Bool {
+        guard let fates = fates[number] else { return false }
+        return fates.hasFailed && !fates.hasArrived
+    }
+}
