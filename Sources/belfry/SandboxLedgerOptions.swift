@@ -32,6 +32,9 @@ struct SandboxLedgerOptions: ParsableArguments {
     @Option(help: "A file to which every acceptance is written; belfry sandbox accepted prints it.")
     var acceptedLog: String?
 
+    @Flag(help: "Count acceptances by the titles of their alerts.")
+    var countTitles = false
+
     /// - Throws: `SandboxSetupError` naming the field of a setting that cannot be read.
     func configuration() throws -> LedgerConfiguration {
         var configuration = LedgerConfiguration()
@@ -43,6 +46,7 @@ struct SandboxLedgerOptions: ParsableArguments {
         if let rememberedPairs { configuration.rememberedPairs = rememberedPairs }
         if let acceptedEntries { configuration.acceptedEntries = acceptedEntries }
         configuration.acceptedLogFile = acceptedLog
+        configuration.countsTitles = countTitles
         return configuration
     }
 }

@@ -21,6 +21,8 @@ struct StatsDocument: Encodable {
         let invalidJSON: Int
         let devices: Devices
         let channels: Channels
+        /// Accepted notifications by the title of their alert; only there when titles are counted.
+        let titles: [String: Int]?
     }
 
     /// A topic's channels. Broadcasts stand in no other count but `rejected`.
@@ -174,5 +176,6 @@ extension StatsDocument.Topic {
             stored: broadcasts.stored,
             missed: broadcasts.missed
         )
+        titles = ledger.titles.isCounting ? ledger.titles.counts : nil
     }
 }

@@ -17,6 +17,8 @@ public struct LedgerConfiguration: Sendable {
     public var acceptedEntries = SandboxLimits.acceptedEntries
     /// File for every acceptance, see `belfry sandbox accepted`; `nil` = none.
     public var acceptedLogFile: String?
+    /// Acceptances are counted by the titles of their alerts.
+    public var countsTitles = false
 
     /// A quiet population.
     public init() {}
@@ -49,6 +51,7 @@ public struct LedgerConfiguration: Sendable {
         settings.seed = seed &+ UInt64(index) &* 0xd1b5_4a32_d192_ed03
         settings.initial = initial
         settings.churn = churn
+        settings.countsTitles = countsTitles
         settings.recordedRecords = acceptedLogFile == nil ? 0 : SandboxLimits.recordedRecords
         return settings
     }

@@ -16,6 +16,7 @@ extension TopicLedger {
         }
         let reading = PayloadReading.read(notification.payload)
         noteAcceptance(instance, mark: reading.mark, now: now)
+        if titles.isCounting { titles.count(notification.payload) }
         route(notification, to: instance, reachability, isValid: reading.isValid, now: now)
         return nil
     }

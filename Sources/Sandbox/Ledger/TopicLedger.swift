@@ -17,6 +17,8 @@ struct TopicLedger: Sendable {
         var storageBytes = 256 << 20
         /// Acceptances that wait to be written to a file, at most. 0 = there is no file.
         var recordedRecords = 0
+        /// Acceptances are counted by the titles of their alerts.
+        var countsTitles = false
         var seed: UInt64 = 0
         var initial = PopulationShares()
         var churn = ChurnRates()
@@ -45,6 +47,8 @@ struct TopicLedger: Sendable {
     var trace = ActivityTrace()
     /// Notifications for connected devices.
     var outbox = CourierOutbox()
+    /// Acceptances by title, if they are counted.
+    var titles: TitleCounts
     /// Channels of broadcasts.
     var channels = ChannelList()
 
@@ -62,6 +66,7 @@ struct TopicLedger: Sendable {
         log = AcceptedLog(limit: settings.acceptedEntries)
         recorded = AcceptedChunk(limit: settings.recordedRecords)
         feedback = FeedbackList(devices: devices)
+        titles = TitleCounts(isCounting: settings.countsTitles)
         store = NotificationStore(devices: devices, limitBytes: settings.storageBytes)
         heldDevices = HeldDevices(devices: devices)
         churn = PopulationChurn(devices: devices, rates: settings.churn, seed: ~settings.seed)
@@ -82,6 +87,7 @@ struct TopicLedger: Sendable {
             return protocolErrorStatus
         }
         noteAcceptance(instance, mark: reading.mark, now: now)
+        if titles.isCounting { titles.count(notification.payload) }
         route(RoutedNotification(notification), to: instance, reachability, isValid: reading.isValid, now: now)
         return nil
     }
