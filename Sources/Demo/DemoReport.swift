@@ -5,6 +5,7 @@ import PushSchemas
 public struct DemoReport: Sendable {
     public var books: Books
     public var gateway: SandboxControl.Stats
+    public var devices: DeviceBooks
     public var tombstones: Int
     public var resent: Int
     public var seconds: Double
@@ -42,6 +43,8 @@ public struct DemoReport: Sendable {
         }
         rows += [
             ("accepted by the gateway", "\(gateway.accepted)"), ("  distinct", "\(gateway.distinct)"),
+            ("languages", devices.languageText),
+            ("badges", "\(devices.rightNumbers) right · \(devices.wrongNumbers) wrong"),
             (
                 "refused",
                 gateway.rejected.sorted { $0.key < $1.key }.map { "status \($0.key): \($0.value)" }.joined(
@@ -64,9 +67,12 @@ public struct DemoReport: Sendable {
         let rejected = gateway.rejected.sorted { $0.key < $1.key }.map { "\"\($0.key)\":\($0.value)" }.joined(
             separator: ","
         )
+        let languages = PlannedLanguage.allCases.map { "\"\($0.rawValue)\":\(devices.seen[$0] ?? 0)" }
         return "{\"published\":\(books.published),\"outcomes\":{\(outcomes)},"
             + "\"gateway\":{\"accepted\":\(gateway.accepted),\"distinct\":\(gateway.distinct),"
             + "\"rejected\":{\(rejected)},\"discarded\":\(gateway.discarded)},"
+            + "\"languages\":{\(languages.joined(separator: ","))},"
+            + "\"badges\":{\"right\":\(devices.rightNumbers),\"wrong\":\(devices.wrongNumbers)},"
             + "\"tombstones\":\(tombstones),\"lost\":\(lost),\"duplicates\":\(duplicates),\"resent\":\(resent),"
             + "\"seconds\":\((seconds * 100).rounded() / 100)}"
     }

@@ -57,6 +57,7 @@ public struct DemoStory {
         setUp.transport = options.transport
         setUp.kafka = options.kafka
         setUp.redis = options.redis
+        setUp.sandboxArguments = ["--count-titles"]
         // A server that is lent for the demo need not store its data durably.
         if options.redis != nil { setUp.redisSettings = ", durability: warn" }
         let servers = [options.kafka == nil ? "broker" : nil, options.redis == nil ? "Redis" : nil, "sandbox"]
@@ -82,9 +83,9 @@ public struct DemoStory {
         try await register(topics, kafka, inspector, start)
         let first = Int(start.timeIntervalSince1970) % 1_000_000 * 1000
         var plan = RequestPlan(seed: options.seed, firstNumber: first, now: Int64(start.timeIntervalSince1970))
-        try await firstRound(&plan, topics, pipeline, kafka)
+        var records = try await firstRound(&plan, topics, pipeline, kafka)
         let dead = try await harvest(topics, pipeline, kafka, inspector)
-        try await secondRound(&plan, topics, pipeline, kafka)
+        records += try await secondRound(&plan, topics, pipeline, kafka)
         say("stopping the workers")
         let codes = pipeline.stopWorkers()
         var complaints = codes.enumerated().compactMap { index, code in
@@ -95,14 +96,37 @@ public struct DemoStory {
             complaints.append("\(kafka.books.count(.tombstoned)) tombstoned notifications, at least \(silent) expected")
         }
         complaints += DemoReport.unproven(kafka.books, over: options.transport)
+        let gateway = try await pipeline.sandbox.stats()
+        var devices = DeviceBooks(records, at: kafka.places, outcomes: kafka.books)
+        devices.note(titles: gateway.titles)
+        for topic in topics where topic.isLocalized {
+            devices.numbers.merge(try numbers(of: topic, inspector)) { first, _ in first }
+        }
+        complaints += devices.complaints(duplicates: gateway.accepted - gateway.distinct)
         return DemoReport(
             books: kafka.books,
-            gateway: try await pipeline.sandbox.stats(),
+            gateway: gateway,
+            devices: devices,
             tombstones: dead,
             resent: WorkerLog.sum(of: "resent", in: pipeline.workers),
             seconds: Date().timeIntervalSince(start),
             complaints: complaints
         )
+    }
+
+    /// The locale with which a device registers.
+    private static func locale(of token: [UInt8]) -> String {
+        PlannedLanguage(of: token).rawValue
+    }
+
+    /// By token: the number in Redis, where there is one. A record that cannot be read has none.
+    private func numbers(of topic: RequestPlan.Topic, _ inspector: TokenInspector) throws -> [[UInt8]: Int] {
+        var numbers: [[UInt8]: Int] = [:]
+        _ = try inspector.walk(environment: "sandbox", bundleID: topic.bundleID, badges: true) { page, _ in
+            for report in page { numbers[report.token] = report.badge.map { Int($0) } }
+            return true
+        }
+        return numbers
     }
 
     // MARK: Chapters
@@ -114,7 +138,8 @@ public struct DemoStory {
             return RequestPlan.Topic(
                 bundleID: name,
                 living: Array(tokens[Self.uninstalled...]),
-                uninstalled: Array(tokens[..<Self.uninstalled])
+                uninstalled: Array(tokens[..<Self.uninstalled]),
+                isLocalized: name == pipeline.options.topics.first
             )
         }
     }
@@ -130,7 +155,12 @@ public struct DemoStory {
         let at = Int64(start.timeIntervalSince1970) - 86_400
         let before = try inspector.count().registered
         for topic in topics {
-            try kafka.register(topic.uninstalled + topic.living, bundleID: topic.bundleID, at: at)
+            try kafka.register(
+                topic.uninstalled + topic.living,
+                bundleID: topic.bundleID,
+                at: at,
+                locale: Self.locale(of:)
+            )
         }
         let expected = topics.reduce(0) { $0 + $1.uninstalled.count + $1.living.count }
         try waitForTokens("registrations in Redis", kafka, inspector) { counts in
@@ -144,7 +174,7 @@ public struct DemoStory {
         _ topics: [RequestPlan.Topic],
         _ pipeline: LocalPipeline,
         _ kafka: PipelineClient
-    ) async throws {
+    ) async throws -> [PlannedRecord] {
         for topic in topics {
             try await pipeline.sandbox.setDevices(
                 topic: topic.bundleID,
@@ -166,6 +196,7 @@ public struct DemoStory {
         say("first round: \(records.reduce(0) { $0 + $1.notifications }) notifications in \(records.count) records")
         try kafka.publish(records)
         try kafka.waitForOutcomes()
+        return records
     }
 
     /// Waits until the devices that lost the app have tombstones, by the feedback lists or, over HTTP/2, by the
@@ -199,7 +230,8 @@ public struct DemoStory {
             try kafka.register(
                 Array(topic.uninstalled[..<Self.reinstalled]),
                 bundleID: topic.bundleID,
-                at: Int64(Date().timeIntervalSince1970) + 1
+                at: Int64(Date().timeIntervalSince1970) + 1,
+                locale: Self.locale(of:)
             )
         }
         let left = dead - topics.count * Self.reinstalled
@@ -212,7 +244,7 @@ public struct DemoStory {
         _ topics: [RequestPlan.Topic],
         _ pipeline: LocalPipeline,
         _ kafka: PipelineClient
-    ) async throws {
+    ) async throws -> [PlannedRecord] {
         var records: [PlannedRecord] = []
         var left = options.notifications - kafka.books.published
         for (index, topic) in topics.enumerated() {
@@ -225,6 +257,7 @@ public struct DemoStory {
         say("second round: \(records.reduce(0) { $0 + $1.notifications }) notifications in \(records.count) records")
         try kafka.publish(records)
         try kafka.waitForOutcomes()
+        return records
     }
 
     private func waitForTokens(

@@ -1,5 +1,6 @@
 import Foundation
 import PushSchemas
+import SwiftProtobuf
 import Workbench
 
 /// A record to publish, and how many notifications it is in the books.
@@ -11,19 +12,23 @@ public struct PlannedRecord: Sendable {
     public var notifications: Int
     /// Further headers.
     public var headers: [(String, [UInt8])]
+    /// The tokens of a notification in parts, to whose badges it adds 1; empty for every other record.
+    public var counted: [[UInt8]]
 
     public init(
         key: String,
         value: [UInt8],
         isJSON: Bool,
         notifications: Int,
-        headers: [(String, [UInt8])] = []
+        headers: [(String, [UInt8])] = [],
+        counted: [[UInt8]] = []
     ) {
         self.key = key
         self.value = value
         self.isJSON = isJSON
         self.notifications = notifications
         self.headers = headers
+        self.counted = counted
     }
 }
 
@@ -39,11 +44,15 @@ public struct RequestPlan {
         public var living: [[UInt8]]
         /// Of devices that lost the app.
         public var uninstalled: [[UInt8]]
+        /// Good records, and those of wrong tokens, are notifications in parts: with a text for each
+        /// ``PlannedLanguage``, and 1 to add to the badge.
+        public var isLocalized: Bool
 
-        public init(bundleID: String, living: [[UInt8]], uninstalled: [[UInt8]]) {
+        public init(bundleID: String, living: [[UInt8]], uninstalled: [[UInt8]], isLocalized: Bool = false) {
             self.bundleID = bundleID
             self.living = living
             self.uninstalled = uninstalled
+            self.isLocalized = isLocalized
         }
     }
 
@@ -83,7 +92,7 @@ public struct RequestPlan {
                 let chosen = (0..<size).map { members[(cursor + $0) % members.count] }
                 cursor = (cursor + size) % members.count
                 records.append(
-                    record("\(topic.bundleID)#\(shard)", chosen, isJSON: records.count % 2 == 0)
+                    record(topic, "#\(shard)", chosen, isJSON: records.count % 2 == 0)
                 )
                 left -= size
             }
@@ -93,12 +102,12 @@ public struct RequestPlan {
 
     /// Tokens that no push service minted, each alone in its record.
     public mutating func invalidTokens(_ count: Int, of topic: Topic) -> [PlannedRecord] {
-        (0..<count).map { _ in record(topic.bundleID, [randomToken()], isJSON: false) }
+        (0..<count).map { _ in record(topic, "", [randomToken()], isJSON: false) }
     }
 
     /// Tokens of `other` sent under `topic`.
     public mutating func foreignTokens(_ count: Int, of topic: Topic, from other: Topic) -> [PlannedRecord] {
-        (0..<count).map { index in record(topic.bundleID, [other.living[index]], isJSON: true) }
+        (0..<count).map { index in record(topic, "", [other.living[index]], isJSON: true) }
     }
 
     /// One of each kind that is a dead letter, or expired.
@@ -131,8 +140,34 @@ public struct RequestPlan {
 
     // MARK: Making
 
-    private mutating func record(_ bundleID: String, _ tokens: [[UInt8]], isJSON: Bool) -> PlannedRecord {
-        encode(bundleID, request(tokens, payload: nil), isJSON: isJSON)
+    /// - Parameter shard: what follows the bundle in the key.
+    private mutating func record(
+        _ topic: Topic,
+        _ shard: String,
+        _ tokens: [[UInt8]],
+        isJSON: Bool
+    ) -> PlannedRecord {
+        var request = request(tokens, payload: nil)
+        if topic.isLocalized { request.notification = localized() }
+        var record = encode(topic.bundleID + shard, request, isJSON: isJSON)
+        if topic.isLocalized { record.counted = tokens }
+        return record
+    }
+
+    /// The notification in parts with the number of the request made last.
+    private func localized() -> PushNotification {
+        var texts = Dictionary(uniqueKeysWithValues: PlannedLanguage.allCases.map { ($0.rawValue, $0.title) })
+        texts["default"] = PlannedLanguage.otherTitle
+        var notification = PushNotification()
+        notification.localizations = texts.mapValues { title in
+            .with {
+                $0.title = title
+                $0.body = "\(nextNumber)"
+            }
+        }
+        notification.badge.add = 1
+        notification.custom.fields["n"] = Google_Protobuf_Value(numberValue: Double(nextNumber))
+        return notification
     }
 
     private mutating func request(_ tokens: [[UInt8]], payload: String?) -> PushSendRequest {

@@ -36,6 +36,8 @@ public struct SandboxControl: Sendable {
             public var feedback: Int
             public var feedbackList: FeedbackList
             public var channels: Channels
+            /// Accepted ones by the title of their alert, if the sandbox counts them.
+            public var titles: [String: Int]?
         }
 
         public struct Connections: Decodable, Sendable {
@@ -55,6 +57,10 @@ public struct SandboxControl: Sendable {
         public var feedback: Int { topics.values.reduce(0) { $0 + $1.feedback } }
         public var rejected: [String: Int] {
             topics.values.reduce(into: [:]) { $0.merge($1.rejected, uniquingKeysWith: +) }
+        }
+        /// Accepted ones by the title of their alert.
+        public var titles: [String: Int] {
+            topics.values.reduce(into: [:]) { $0.merge($1.titles ?? [:], uniquingKeysWith: +) }
         }
     }
 

@@ -12,8 +12,8 @@ struct DemoCommand: AsyncParsableCommand {
         abstract: "Run the whole story on this machine and check the books.",
         discussion: """
             Starts an embedded broker, a Redis server, the sandbox, two workers, registrar and harvester; registers \
-            tokens, sends, harvests, sends again. The last line on standard output is one JSON object; the exit code \
-            is 1 if the books do not balance.
+            tokens, sends (one app in three languages, with counted badges), harvests, sends again. The last line on \
+            standard output is one JSON object; the exit code is 1 if the books do not balance.
             """
     )
 

@@ -17,6 +17,8 @@ extension IntegrationTests {
             var published: Int
             var outcomes: [String: Int]
             var gateway: Gateway
+            var languages: [String: Int]
+            var badges: [String: Int]
             var tombstones: Int
             var lost: Int
             var duplicates: Int
@@ -71,6 +73,8 @@ extension IntegrationTests {
             #expect(summary.lost == 0)
             #expect(summary.duplicates == summary.gateway.accepted - summary.gateway.distinct)
             #expect(summary.tombstones > 0)
+            for language in ["en", "de", "pt-BR"] { #expect(summary.languages[language] ?? 0 > 0, "\(language)") }
+            #expect(summary.badges["right"] ?? 0 > 0 && summary.badges["wrong"] == 0)
             try FileManager.default.removeItem(atPath: log)
             return summary
         }
