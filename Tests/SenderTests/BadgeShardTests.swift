@@ -110,6 +110,24 @@ struct BadgeShardTests {
         #expect(try badges.kinds().last == .expired && badges.redis.badge == 1)
     }
 
+    @Test("A record that has expired when it is read again takes back what its first reading counted")
+    func expiredAgain() throws {
+        for id in ["", "a"] {
+            let badges = Bench { $0.worker.dedupeWindow = .seconds(3600) }
+            defer { badges.bench.shard.leave() }
+            badges.bench.setClock(unixSeconds: 1000)
+            badges.bench.gateway.unreachable = [Self.news]
+            try badges.bring(Self.request([1], id: id) { $0.expiration = 1010 })
+            #expect(badges.redis.badge == 1)
+            badges.bench.shard.revoke([badges.bench.place(0)], lost: true)
+            badges.bench.setClock(unixSeconds: 1020)
+            badges.bench.assign(0)
+            badges.bench.group.batches.append(KafkaBatch(badges.bench.reader.log))
+            badges.bench.wait(milliseconds: 2000)
+            #expect(try badges.kinds() == [.expired] && badges.redis.badge == 0)
+        }
+    }
+
     @Test("A taking back that Redis does not take is made again, and the outcome waits for it")
     func takenBackAgain() throws {
         let badges = Bench()

@@ -29,7 +29,9 @@ extension Auditor {
             return check(options.sendsWithoutRedis, 5, "record \(record) came to token \(token) without its number")
         }
         let most = badgeRequests(of: token).count
-        check((1...most).contains(number), 5, "record \(record) came to token \(token) with \(number) of \(most)")
+        // A worker whose clock was set back counts for a former owner of its partitions.
+        let least = world.hasClockJumps ? 0 : 1
+        check((least...most).contains(number), 5, "record \(record) came to token \(token) with \(number) of \(most)")
     }
 
     /// At the end every number is that of the notifications that arrived.

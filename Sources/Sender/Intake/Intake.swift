@@ -168,6 +168,9 @@ final class Intake {
             return outcomes.deadLetter(record: record, of: feed, tokens: UInt32(request.tokenCount), refusal)
         }
         if content.changesBadges { feed.noteBadges(of: record) }
+        let requestKey =
+            remembersRequests && !request.requestID.isEmpty ? RequestFingerprint.key(requestID: request.requestID) : nil
+        if let requestKey { feed.requestKeys.append(requestKey, for: record) }
         if request.expiration != 0, Int64(request.expiration) < unixSeconds {
             prepared.payloads.truncate(to: arenaEnd)
             return expire(record, of: feed, tokens: request.tokenCount)
@@ -182,15 +185,11 @@ final class Intake {
             payloadOffset: content.payloadOffset,
             payloadBytes: content.payloadBytes,
             notifications: prepared.count..<prepared.count,
+            requestKey: requestKey,
             provider: content.terms.provider,
             rendered: content.rendered,
             changesBadges: content.changesBadges
         )
-        if remembersRequests, !request.requestID.isEmpty {
-            let key = RequestFingerprint.key(requestID: request.requestID)
-            feed.requestKeys.append(key, for: record)
-            row.requestKey = key
-        }
         if !request.coalescingKey.isEmpty {
             hasCoalescing = true
             row.coalescing = (
