@@ -4,7 +4,8 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help deps program build test demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation bench-http2 \
-    bench-publish chaos simulate fuzz lint schema-check deploy-check generate clean
+    bench-publish chaos simulate fuzz lint schema-check deploy-check sbom generate \
+    clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
 JOBS ?= 2
@@ -129,6 +130,10 @@ schema-check: deps ## check messages, compatibility, AsyncAPI document and examp
 
 deploy-check: deps ## check what lies in Deploy: alerts and runbook, Kubernetes, Helm, KEDA, systemd
 	@.ci/deploy-check
+
+sbom: deps ## write .build/belfry.spdx.json (SPDX): the packages and licences that the program is made of
+	@mkdir -p .build
+	@.venv/bin/python -B .ci/sbom.py .build/belfry.spdx.json
 
 generate: ## generate the Protobuf code in Sources from Schemas (needs protoc)
 	@Schemas/generate.sh
