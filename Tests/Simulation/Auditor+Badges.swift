@@ -16,8 +16,10 @@ extension Auditor {
 
     func noteFate(_ outcome: PushOutcome, of number: Int) {
         guard let kind = OutcomeKind(outcome.kind), kind != .duplicate else { return }
+        // A record that is refused as a whole is not decoded. What an earlier reading of it counted stays.
+        let isOfWholeRecord = outcome.reason == "bundle-without-certificate"
         if kind.takesBadgeBack { fates[number, default: Fates()].hasFailed = true }
-        if !kind.takesBadgeBack { fates[number, default: Fates()].hasArrived = true }
+        if !kind.takesBadgeBack || isOfWholeRecord { fates[number, default: Fates()].hasArrived = true }
     }
 
     /// Checks the number in a payload that a gateway accepts.
