@@ -140,7 +140,6 @@ struct LanguagesScenario {
         }
         return .with {
             $0.alert = alert("en")
-            $0.badge.set = 1
             $0.sound = PushSound()
             guard hasLanguages else { return }
             for locale in locales { $0.localizations[String(locale.prefix(2))] = alert(locale.prefix(2)) }
