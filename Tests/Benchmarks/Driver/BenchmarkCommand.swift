@@ -17,6 +17,13 @@ struct BenchmarkCommand: ParsableCommand {
         defaultSubcommand: WorkerBenchmarkCommand.self
     )
 
+    /// Ends with a failure if targets were missed, and tells which.
+    static func judge(missed: [String]) throws {
+        guard !missed.isEmpty else { return }
+        say("missed: \(missed.joined(separator: "; "))")
+        throw ExitCode.failure
+    }
+
     /// Runs a scenario in a workspace of its own. Whatever happens, nothing is left of it.
     static func withServers(belfry: String?, _ body: (Servers) throws -> Void) throws {
         let programs = try Programs(belfry: belfry)

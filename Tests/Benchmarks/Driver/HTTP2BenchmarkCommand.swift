@@ -33,13 +33,8 @@ struct HTTP2BenchmarkCommand: ParsableCommand {
         guard (1...1000).contains(rounds) else { throw ValidationError("--rounds: 1...1000, not \(rounds)") }
         guard (1...16).contains(connections) else { throw ValidationError("--connections: 1...16, not \(connections)") }
         guard (1...100).contains(partitions) else { throw ValidationError("--partitions: 1...100, not \(partitions)") }
-        // The embedded broker keeps 5 MiB a partition, which is 320 records: a third of that leaves room for keys that
-        // spread unevenly.
-        let most = partitions * 50_000
-        let unit = RequestRecords.tokensPerRecord
-        guard (unit...most).contains(notifications), notifications.isMultiple(of: unit) else {
-            throw ValidationError("--notifications: a multiple of \(unit), \(unit)...\(most), not \(notifications)")
-        }
+        // 320 records fill a partition.
+        try RequestRecords.check(notifications: notifications, partitions: partitions, perPartition: 50_000)
     }
 
     func run() throws {
@@ -48,11 +43,7 @@ struct HTTP2BenchmarkCommand: ParsableCommand {
             var scenario = try HTTP2Scenario(servers: servers, brokers: brokers, connections: connections)
             let report = try scenario.run(rounds: rounds, notifications: notifications)
             print(try report.line())
-            let missed = report.missedTargets
-            if judge, !missed.isEmpty {
-                say("missed: \(missed.joined(separator: "; "))")
-                throw ExitCode.failure
-            }
+            if judge { try BenchmarkCommand.judge(missed: report.missedTargets) }
         }
     }
 }

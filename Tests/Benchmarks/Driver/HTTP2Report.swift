@@ -38,8 +38,6 @@ struct HTTP2Report {
 
     /// The report as one line of JSON.
     func line() throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
         let fields = Fields(
             scenario: "http2",
             notifications: notifications,
@@ -63,7 +61,7 @@ struct HTTP2Report {
             sandboxRatio: rounded(sandboxRatio, digits: 2),
             residentMiB: rounded(residentMiB, digits: 1)
         )
-        return String(decoding: try encoder.encode(fields), as: UTF8.self)
+        return try jsonLine(fields)
     }
 
     private struct Fields: Encodable {

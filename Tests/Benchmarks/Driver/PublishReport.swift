@@ -65,8 +65,6 @@ struct PublishReport {
 
     /// The report as one line of JSON.
     func line() throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
         func whole(_ values: [Double]) -> [Decimal] { values.map { rounded($0, digits: 0) } }
         let fields = Fields(
             scenario: "publish",
@@ -100,7 +98,7 @@ struct PublishReport {
             oneLanguageCPU: rounded(languages.one.cpuMicroseconds.median, digits: 3),
             languagesCPURatio: rounded(languages.cpuRatio, digits: 3)
         )
-        return String(decoding: try encoder.encode(fields), as: UTF8.self)
+        return try jsonLine(fields)
     }
 
     private struct Fields: Encodable {

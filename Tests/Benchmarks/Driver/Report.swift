@@ -64,8 +64,6 @@ struct Report {
 
     /// The report as one line of JSON.
     func line() throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
         let fields = Fields(
             scenario: scenario,
             notifications: notifications,
@@ -83,7 +81,7 @@ struct Report {
             besideRatio: besideRatio.map { rounded($0, digits: 3) },
             residentMiB: rounded(residentMiB, digits: 1)
         )
-        return String(decoding: try encoder.encode(fields), as: UTF8.self)
+        return try jsonLine(fields)
     }
 
     private struct Fields: Encodable {
@@ -126,4 +124,11 @@ struct Report {
 /// A number as it is to be printed: a Decimal prints the digits meant, a Double sometimes many more.
 func rounded(_ value: Double, digits: Int) -> Decimal {
     Decimal(string: String(format: "%.\(digits)f", value)) ?? 0
+}
+
+/// A result as one line of JSON, its keys in order.
+func jsonLine(_ fields: some Encodable) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys]
+    return String(decoding: try encoder.encode(fields), as: UTF8.self)
 }

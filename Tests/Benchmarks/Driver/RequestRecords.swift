@@ -1,3 +1,4 @@
+import ArgumentParser
 import BenchmarkCommon
 import Foundation
 import KafkaClient
@@ -8,6 +9,21 @@ import SwiftProtobuf
 struct RequestRecords {
     static let tokensPerRecord = 500
     private static let requests = "push.requests"
+
+    /// Checks the number of notifications of a round.
+    ///
+    /// The embedded broker keeps 5 MiB a partition and drops the oldest silently: a third of that leaves room for keys
+    /// that spread unevenly.
+    ///
+    /// - Parameter perPartition: notifications that fit a third of a partition.
+    static func check(notifications: Int, partitions: Int, perPartition: Int) throws {
+        let most = partitions * perPartition
+        guard (tokensPerRecord...most).contains(notifications), notifications.isMultiple(of: tokensPerRecord) else {
+            throw ValidationError(
+                "--notifications: a multiple of \(tokensPerRecord), \(tokensPerRecord)...\(most), not \(notifications)"
+            )
+        }
+    }
 
     private struct Key {
         let bytes: [UInt8]

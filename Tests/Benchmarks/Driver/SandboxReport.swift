@@ -35,8 +35,6 @@ struct SandboxReport {
 
     /// The report as one line of JSON.
     func line() throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
         let fields = Fields(
             scenario: "sandbox",
             devices: devices,
@@ -56,7 +54,7 @@ struct SandboxReport {
             connectionsHeld: connectionsHeld,
             residentMiB: rounded(residentMiB, digits: 1)
         )
-        return String(decoding: try encoder.encode(fields), as: UTF8.self)
+        return try jsonLine(fields)
     }
 
     private struct Fields: Encodable {

@@ -58,11 +58,7 @@ struct TokensBenchmarkCommand: ParsableCommand {
             )
             report.sending = try sending.run(rounds: rounds, notifications: notifications)
             print(try report.line())
-            let missed = report.missedTargets
-            if judge, !missed.isEmpty {
-                say("missed: \(missed.joined(separator: "; "))")
-                throw ExitCode.failure
-            }
+            if judge { try BenchmarkCommand.judge(missed: report.missedTargets) }
         }
     }
 }

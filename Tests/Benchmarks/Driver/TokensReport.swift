@@ -30,8 +30,6 @@ struct TokensReport {
 
     /// The report as one line of JSON.
     func line() throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
         let fields = Fields(
             scenario: "tokens",
             tokens: tokens,
@@ -50,7 +48,7 @@ struct TokensReport {
             plainCPU: rounded(sending?.floor.cpuMicroseconds.median ?? 0, digits: 3),
             filterRatio: rounded(filterRatio, digits: 2)
         )
-        return String(decoding: try encoder.encode(fields), as: UTF8.self)
+        return try jsonLine(fields)
     }
 
     private struct Fields: Encodable {
