@@ -21,15 +21,7 @@ extension TokenTable {
         mark: BadgeMark,
         _ completion: @escaping (Result<UInt32, RedisError>) -> Void
     ) {
-        guard let rule else { return completion(.failure(Self.unknownPlace)) }
-        let tag = rule.tag(of: token, checksum: checksum)
-        redis.evaluate(
-            BadgeScript.change,
-            slot: space.keys.slot(tag: tag),
-            keyCount: 1,
-            argumentCount: 4
-        ) { writer in
-            space.writeBadgeKey(of: token, tag: tag, into: &writer)
+        run(BadgeScript.change, on: token, checksum: checksum, in: space, argumentCount: 4) { writer in
             writer.argument(mark)
             switch change {
             case .set(let number):
@@ -39,8 +31,8 @@ extension TokenTable {
                 writer.argument(2)
                 writer.argument(Int(summand))
             }
-        } _: { result in
-            completion(result.flatMap(Self.number))
+        } _: {
+            completion($0)
         }
     }
 
@@ -58,18 +50,30 @@ extension TokenTable {
         mark: BadgeMark,
         _ completion: @escaping (Result<Void, RedisError>) -> Void
     ) {
-        guard let rule else { return completion(.failure(Self.unknownPlace)) }
-        let tag = rule.tag(of: token, checksum: checksum)
-        redis.evaluate(
-            BadgeScript.takeBack,
-            slot: space.keys.slot(tag: tag),
-            keyCount: 1,
-            argumentCount: 2
-        ) { writer in
-            space.writeBadgeKey(of: token, tag: tag, into: &writer)
+        run(BadgeScript.takeBack, on: token, checksum: checksum, in: space, argumentCount: 2) { writer in
             writer.argument(mark)
         } _: { result in
-            completion(result.flatMap(Self.number).map { _ in () })
+            completion(result.map { _ in () })
+        }
+    }
+
+    /// Runs one of the scripts on a token's number, which is its answer.
+    private func run(
+        _ script: RedisScript,
+        on token: UnsafeRawBufferPointer,
+        checksum: UInt32,
+        in space: Space,
+        argumentCount: Int,
+        _ write: (inout RedisCommandWriter) -> Void,
+        _ completion: @escaping (Result<UInt32, RedisError>) -> Void
+    ) {
+        guard let rule else { return completion(.failure(Self.unknownPlace)) }
+        let tag = rule.tag(of: token, checksum: checksum)
+        redis.evaluate(script, slot: space.keys.slot(tag: tag), keyCount: 1, argumentCount: argumentCount) { writer in
+            space.writeBadgeKey(of: token, tag: tag, into: &writer)
+            write(&writer)
+        } _: { result in
+            completion(result.flatMap(Self.number))
         }
     }
 

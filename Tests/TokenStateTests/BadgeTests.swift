@@ -1,6 +1,7 @@
 import APNsProtocol
 import BelfrySupport
 import PipelineCore
+import PortTestSupport
 import PushSchemas
 import RedisClient
 import TestSupport
@@ -202,53 +203,27 @@ import Testing
         }
     }
 
-    /// The rules of the scripts once more.
-    private struct Model {
-        var base: UInt32 = 0
-        /// Nil as change: taken back.
-        var entries: [(mark: Int, change: BadgeChange?, claimedAt: Int64)] = []
-
-        var number: UInt32 { entries.reduce(base) { $1.change?.applied(to: $0) ?? $0 } }
-
-        /// - Parameter change: nil: is taken back.
-        mutating func make(_ change: BadgeChange?, mark: Int, claimedAt: Int64) {
-            var change = change
-            if let place = entries.firstIndex(where: { $0.mark == mark }) {
-                let entry = entries[place]
-                guard entry.claimedAt <= claimedAt else { return }
-                if change == nil || entry.change != nil {
-                    if change != nil { change = entry.change }
-                    entries[place] = (mark, change, claimedAt)
-                    return
-                }
-                entries.remove(at: place)
-            }
-            entries.append((mark, change, claimedAt))
-            guard entries.count > BadgeScript.limit else { return }
-            let oldest = entries.remove(at: entries.firstIndex { $0.change == nil } ?? 0)
-            base = oldest.change?.applied(to: base) ?? base
-        }
-    }
-
     @Test("Whoever changes, repeats and takes back, and when: the number is that of the model", arguments: 0..<4)
     func model(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         try await withTokenStore { store async throws in
-            var model = Model()
+            var model = BadgeModel()
+            let key: [UInt8] = []
             for _ in 0..<600 {
                 let (mark, claimedAt) = (random.pick(0...30), Int64(random.pick(998...1001)))
+                let words = [[UInt8(mark)], Array("\(claimedAt)".utf8)]
                 if random.chance(40) {
                     try await store.takeBack(Self.token, mark: mark, claimedAt: claimedAt)
-                    model.make(nil, mark: mark, claimedAt: claimedAt)
-                    #expect(try await store.badge(Self.token) ?? 0 == model.number)
+                    _ = model.takeBack(key, words)
+                    #expect(try await store.badge(Self.token) ?? 0 == model.number(key))
                 } else {
                     let change: BadgeChange =
                         random.chance(30)
                         ? .set(.random(in: 0...UInt32.max, using: &random))
                         : .add(random.chance(50) ? 1 : .random(in: .min ... .max, using: &random))
-                    model.make(change, mark: mark, claimedAt: claimedAt)
+                    _ = model.change(key, words + change.words)
                     let number = try await store.change(Self.token, change, mark: mark, claimedAt: claimedAt)
-                    #expect(number == model.number)
+                    #expect(number == model.number(key))
                 }
             }
         }
@@ -333,6 +308,16 @@ import Testing
                 }
                 #expect(try await store.badge(Self.token) == number, "\(call)")
             }
+        }
+    }
+}
+
+extension BadgeChange {
+    /// Kind and number, as the script is told.
+    fileprivate var words: [[UInt8]] {
+        switch self {
+        case .set(let number): [Array("1".utf8), Array("\(number)".utf8)]
+        case .add(let number): [Array("2".utf8), Array("\(number)".utf8)]
         }
     }
 }
