@@ -52,7 +52,7 @@ extension Auditor {
             check(
                 (sure...possible).contains(number),
                 5,
-                "the number of token \(token) is \(number), and \(sure) notifications have arrived, \(possible) may have"
+                "the number of token \(token) is \(number), and \(sure) notifications arrived, \(possible) may have"
             )
         }
     }

@@ -19,20 +19,20 @@ struct RecordSources {
     /// The time of taking in the oldest record that is not forgotten; nil: there is none.
     var oldestTakenAt: MonotonicTime? { runs.first?.takenAt }
 
-    /// A record lies in its batch right behind the last one.
-    func joins(_ record: UInt32, batch: KafkaBatch, index: Int) -> Bool {
-        guard let last = runs.last else { return false }
-        return last.batch === batch && last.firstRecord &+ last.count == record
-            && last.firstIndex + Int(last.count) == index
+    /// Remembers the source of a record that lies in its batch right behind the last one. False: it does not.
+    mutating func extend(to record: UInt32, batch: KafkaBatch, index: Int) -> Bool {
+        guard let last = runs.indices.last,
+            runs[last].batch === batch,
+            runs[last].firstRecord &+ runs[last].count == record,
+            runs[last].firstIndex + Int(runs[last].count) == index
+        else { return false }
+        runs[last].count += 1
+        return true
     }
 
-    /// Remembers the source of a record, which follows the last one.
+    /// Remembers the source of a record, which follows the last one, anywhere.
     mutating func append(_ record: UInt32, batch: KafkaBatch, index: Int, takenAt: MonotonicTime) {
-        if joins(record, batch: batch, index: index) {
-            runs[runs.count - 1].count += 1
-        } else {
-            runs.append(Run(firstRecord: record, count: 1, batch: batch, firstIndex: index, takenAt: takenAt))
-        }
+        runs.append(Run(firstRecord: record, count: 1, batch: batch, firstIndex: index, takenAt: takenAt))
     }
 
     /// Releases the batches whose records all lie before a record.

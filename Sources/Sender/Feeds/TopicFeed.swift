@@ -100,8 +100,10 @@ final class TopicFeed {
         // The rest of the gap was published later.
         if !ledger.isLive { gapPublishedAt = message.timestampMilliseconds }
         let number = change { $0.addRecord(offset: message.offset, tokens: tokens, bytes: bytes) }
-        if !sources.joins(number, batch: batch, index: index) { trimSources() }
-        sources.append(number, batch: batch, index: index, takenAt: now)
+        if !sources.extend(to: number, batch: batch, index: index) {
+            trimSources()
+            sources.append(number, batch: batch, index: index, takenAt: now)
+        }
         if ledger.frontier.remaining(of: number) == 0 { change { $0.advance() } }
         return number
     }

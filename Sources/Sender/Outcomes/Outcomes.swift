@@ -82,7 +82,7 @@ final class Outcomes {
     private func badgeChange(of reference: NotificationReference, in feed: TopicFeed) -> BadgeReturns.Change? {
         guard let origin = reread(reference.record, of: feed),
             let token = origin.token(at: reference.token),
-            let topic = feed.topics.first(where: { $0.bundleID == origin.bundleID }),
+            let topic = origin.topic(among: feed.topics),
             let mark = feed.badgeMark(of: reference.record, position: reference.token, token: token)
         else { return nil }
         return BadgeReturns.Change(

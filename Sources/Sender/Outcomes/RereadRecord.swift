@@ -84,7 +84,8 @@ final class RereadRecord {
         return warnings
     }
 
-    private func topic(among topics: [Topic]) -> Topic? { topics.first { $0.bundleID == bundleID } }
+    /// The topic of its bundle among those of its feed.
+    func topic(among topics: [Topic]) -> Topic? { topics.first { $0.bundleID == bundleID } }
 
     private func judgePriority(over transport: EnvironmentSettings.Transport?) -> String {
         guard let request, request.isStructured else { return "" }
