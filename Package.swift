@@ -306,8 +306,8 @@ let package = Package(
         .testTarget(
             name: "SenderTests",
             dependencies: role + [
-                "HTTP2Transport", "PipelineTestSupport", "PortTestSupport", "RequestRules", "Sender", "TestSupport",
-                "TokenState", nioEmbedded,
+                "HTTP2Transport", "PipelineTestSupport", "PortTestSupport", "RequestRules", "SeededNumbers", "Sender",
+                "TestSupport", "TokenState", nioEmbedded,
             ]
         ),
         .testTarget(

@@ -2,6 +2,11 @@
 struct JSONText {
     private(set) var bytes: [UInt8] = []
 
+    init() {}
+
+    /// - Parameter bytes: room for as many.
+    init(bytes count: Int) { bytes.reserveCapacity(count) }
+
     /// Appends text of the format itself.
     mutating func append(raw text: StaticString) {
         text.withUTF8Buffer { bytes.append(contentsOf: $0) }
@@ -10,7 +15,15 @@ struct JSONText {
     /// Appends a string with its quotes.
     mutating func append(_ text: String) {
         bytes.append(UInt8(ascii: "\""))
-        for byte in text.utf8 { append(escaping: byte) }
+        var text = text
+        text.withUTF8 { utf8 in
+            // Most texts need no escapes.
+            if utf8.allSatisfy({ Self.escapedBytes(of: $0) == 1 }) {
+                bytes.append(contentsOf: utf8)
+            } else {
+                for byte in utf8 { append(escaping: byte) }
+            }
+        }
         bytes.append(UInt8(ascii: "\""))
     }
 
@@ -72,7 +85,8 @@ struct JSONText {
 
 /// The members of one object, written one after the other with commas between them.
 struct JSONMembers {
-    private(set) var text = JSONText()
+    var text = JSONText()
+    private(set) var count = 0
 
     var bytes: [UInt8] { text.bytes }
     var isEmpty: Bool { bytes.isEmpty }
@@ -83,6 +97,7 @@ struct JSONMembers {
         text.append(key)
         text.append(raw: ":")
         value(&text)
+        count += 1
     }
 
     /// Appends a text, unless it is empty.
@@ -105,5 +120,6 @@ struct JSONMembers {
         guard !members.isEmpty else { return }
         if !isEmpty { text.append(raw: ",") }
         text.append(json: members.bytes)
+        count += members.count
     }
 }

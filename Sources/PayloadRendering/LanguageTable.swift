@@ -7,9 +7,14 @@ package struct LanguageTable: Sendable {
     /// The most languages beside the default: each is a payload of its own in memory. [ours]
     package static let limit = 256
 
+    /// The bytes that fit into a number.
+    private static let packedBytes = 8
+
     /// Tags of up to eight bytes, packed into a number, with the number of their language: nearly all in use.
     private var shortTags: [UInt64] = []
     private var shortNumbers: [Int] = []
+    /// Bit n is set: some of them have n bytes.
+    private var shortLengths: UInt16 = 0
     private var longTags: [[UInt8]] = []
     private var longNumbers: [Int] = []
 
@@ -21,7 +26,7 @@ package struct LanguageTable: Sendable {
     /// Enters a tag; false: it is there already.
     mutating func insert(_ tag: String, number: Int) -> Bool {
         let tag = tag.utf8.map(Self.folded)
-        guard tag.count <= 8 else {
+        guard tag.count <= Self.packedBytes else {
             guard !longTags.contains(tag) else { return false }
             longTags.append(tag)
             longNumbers.append(number)
@@ -31,6 +36,7 @@ package struct LanguageTable: Sendable {
         guard !shortTags.contains(packed) else { return false }
         shortTags.append(packed)
         shortNumbers.append(number)
+        shortLengths |= 1 << tag.count
         return true
     }
 
@@ -56,6 +62,7 @@ package struct LanguageTable: Sendable {
     /// - Parameter locale: the device's tag, from anybody; empty: not known.
     package func number(of locale: UnsafeRawBufferPointer) -> Int {
         guard !isEmpty, !locale.isEmpty else { return 0 }
+        guard locale.count > Self.packedBytes else { return number(ofShort: locale) }
         // One byte more, to see whether a part ends at the limit.
         let length = min(locale.count, Self.tagLimitBytes + 1)
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: length) { tag in
@@ -76,8 +83,26 @@ package struct LanguageTable: Sendable {
         return locale.withUTF8 { number(of: UnsafeRawBufferPointer($0)) }
     }
 
+    /// The same for a tag of up to eight bytes.
+    private func number(ofShort locale: UnsafeRawBufferPointer) -> Int {
+        var packed = locale.reduce(0) { $0 << 8 | UInt64(Self.folded($1)) }
+        var length = locale.count
+        while length > 0 {
+            if shortLengths >> length & 1 == 1, let index = shortTags.firstIndex(of: packed) {
+                return shortNumbers[index]
+            }
+            var removed: UInt64
+            repeat {
+                removed = packed & 0xFF
+                packed >>= 8
+                length -= 1
+            } while length > 0 && removed != UInt64(UInt8(ascii: "-"))
+        }
+        return 0
+    }
+
     private func number(ofFolded tag: UnsafeBufferPointer<UInt8>) -> Int? {
-        if tag.count <= 8 {
+        if tag.count <= Self.packedBytes {
             let packed = Self.packed(tag[...])
             return shortTags.firstIndex(of: packed).map { shortNumbers[$0] }
         }

@@ -9,6 +9,8 @@ package struct NotificationTemplate: Sendable {
     package let languages: LanguageTable
     /// By number of the language; nil: no text.
     private let alerts: [PushAlert?]
+    /// By number of the language: the member of `aps`, if there is any.
+    private let alertMembers: [JSONMembers]
     /// Nil: the number stays as it is.
     package let badge: BadgeChange?
     /// The members of `aps` behind alert and badge.
@@ -50,6 +52,7 @@ package struct NotificationTemplate: Sendable {
         }
         self.languages = languages
         self.alerts = alerts
+        alertMembers = alerts.map { JSONMembers(of: $0) }
         badge = try Self.badge(of: notification)
         rest = try Self.rest(of: notification)
         custom = try Self.custom(of: notification)
@@ -153,7 +156,7 @@ package struct NotificationTemplate: Sendable {
     }
 
     private func isNoticed(language: Int, number: UInt32?) -> Bool {
-        sounds || number != nil || alerts[language]?.isEmpty == false
+        sounds || number != nil || !alertMembers[language].isEmpty
     }
 
     // MARK: Payloads
@@ -175,12 +178,15 @@ package struct NotificationTemplate: Sendable {
         overrides: TokenOverrides = TokenOverrides(),
         limitBytes: Int
     ) throws(NotificationFault) -> [UInt8] {
-        var alert = alerts[language]
-        if !overrides.locArgs.isEmpty { alert?.locArgs = overrides.locArgs }
         let badge = overrides.badge ?? commonNumber
-        let whole = assemble(alert, badge)
+        var own: PushAlert?
+        if !overrides.locArgs.isEmpty, var alert = alerts[language] {
+            alert.locArgs = overrides.locArgs
+            own = alert
+        }
+        let whole = assemble(own.map { JSONMembers(of: $0) } ?? alertMembers[language], badge)
         guard whole.count > limitBytes else { return whole }
-        guard shortens, var alert, !alert.body.isEmpty else {
+        guard shortens, var alert = own ?? alerts[language], !alert.body.isEmpty else {
             let cure = shortens ? ", and there is no body that could be cut" : "; with 'shorten' the body would be cut"
             throw tooLong(whole.count, limitBytes, cure)
         }
@@ -189,7 +195,7 @@ package struct NotificationTemplate: Sendable {
             throw tooLong(whole.count, limitBytes, ", and even without its body it is too long")
         }
         alert.body = body
-        return assemble(alert, badge)
+        return assemble(JSONMembers(of: alert), badge)
     }
 
     private func tooLong(_ bytes: Int, _ limitBytes: Int, _ cure: String) -> NotificationFault {
@@ -200,18 +206,17 @@ package struct NotificationTemplate: Sendable {
         )
     }
 
-    private func assemble(_ alert: PushAlert?, _ badge: UInt32?) -> [UInt8] {
-        var aps = JSONMembers()
-        if let alert, !alert.isEmpty { aps.append("alert") { $0.append(alert) } }
+    private func assemble(_ alert: JSONMembers, _ badge: UInt32?) -> [UInt8] {
+        var aps = alert
         aps.append("badge", badge.map(Int64.init))
         aps.append(rest)
-        var payload = JSONMembers()
-        payload.append("aps") {
-            $0.append(raw: "{")
-            $0.append(json: aps.bytes)
-            $0.append(raw: "}")
-        }
-        payload.append(custom)
-        return [UInt8(ascii: "{")] + payload.bytes + [UInt8(ascii: "}")]
+        var text = JSONText(bytes: aps.bytes.count + custom.bytes.count + 16)
+        text.append(raw: "{\"aps\":{")
+        text.append(json: aps.bytes)
+        text.append(raw: "}")
+        if !custom.isEmpty { text.append(raw: ",") }
+        text.append(json: custom.bytes)
+        text.append(raw: "}")
+        return text.bytes
     }
 }

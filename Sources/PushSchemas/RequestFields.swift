@@ -26,7 +26,7 @@ struct RequestFields {
     private(set) var requestID = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var environment = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var payload = UnsafeRawBufferPointer(start: nil, count: 0)
-    private(set) var notification: PushNotification?
+    private(set) var notification: DecodedNotification?
     private(set) var expiration: Int64 = 0
     private(set) var hasExpiration = false
     /// 0: not said.
@@ -47,6 +47,11 @@ struct RequestFields {
     private(set) var hasOverrides = false
     /// The sum of the lengths of the hexadecimal ones among `tokens`.
     private(set) var hexadecimalBytes = 0
+
+    private let memo: NotificationMemo?
+
+    /// - Parameter memo: of a reader of many records; nil: there is none.
+    init(memo: NotificationMemo?) { self.memo = memo }
 
     /// Reads `message` from end to end. Throws `valueUndecodable`.
     mutating func read(_ message: UnsafeRawBufferPointer) throws(RecordError) {
@@ -104,9 +109,13 @@ struct RequestFields {
 
     /// A message that comes several times is merged, as Protobuf says.
     private mutating func mergeNotification(_ part: UnsafeRawBufferPointer) throws(RecordError) {
-        var message = notification ?? PushNotification()
-        try RequestDecoding.merge(part, into: &message)
-        notification = message
+        if notification == nil, let memo {
+            notification = try memo.notification(of: part)
+        } else {
+            var message = notification?.message ?? PushNotification()
+            try RequestDecoding.merge(part, into: &message)
+            notification = DecodedNotification(message)
+        }
     }
 
     /// Checks the fields against the rules of the schema.

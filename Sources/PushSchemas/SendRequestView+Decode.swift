@@ -7,12 +7,18 @@ extension SendRequestView {
     /// Throws `valueEmpty`, `valueUndecodable`, `payloadMissing`, `tokensMissing`, `tokensAmbiguous`,
     /// `packedTokensLength`, `overridesMisplaced`, `expirationOutOfRange`, `priorityInvalid`, `coalescingKeyTooLong` or
     /// `reportInvalid`.
-    public init(decoding value: UnsafeRawBufferPointer, as contentType: RecordContentType) throws(RecordError) {
+    ///
+    /// - Parameter memo: of a reader of many records; nil: a notification is decoded in any case.
+    public init(
+        decoding value: UnsafeRawBufferPointer,
+        as contentType: RecordContentType,
+        memo: NotificationMemo? = nil
+    ) throws(RecordError) {
         guard !value.isEmpty else { throw RecordError(.valueEmpty, "the record has no value") }
         let (value, contentType) = try ConfluentFrame.open(value, as: contentType)
         switch contentType {
         case .protobuf:
-            try self.init(binary: value, owned: nil)
+            try self.init(binary: value, owned: nil, memo)
         case .json:
             // Off the hot path: by way of the message and its binary form, so that one reader judges both.
             let request = try RequestDecoding.decode(PushSendRequest.self, from: value, as: .json)
@@ -24,16 +30,17 @@ extension SendRequestView {
             }
             let owned = UnsafeMutableRawBufferPointer.allocate(byteCount: encoded.count, alignment: 1)
             owned.copyBytes(from: encoded)
-            try self.init(binary: UnsafeRawBufferPointer(owned), owned: owned)
+            try self.init(binary: UnsafeRawBufferPointer(owned), owned: owned, memo)
         }
     }
 
     /// Reads the binary form. `owned` is `message`'s memory if the view is to own it; it is freed on a throw.
     private init(
         binary message: UnsafeRawBufferPointer,
-        owned: UnsafeMutableRawBufferPointer?
+        owned: UnsafeMutableRawBufferPointer?,
+        _ memo: NotificationMemo?
     ) throws(RecordError) {
-        var fields = RequestFields()
+        var fields = RequestFields(memo: memo)
         do throws(RecordError) {
             try fields.read(message)
             try fields.check()

@@ -25,7 +25,10 @@ public struct SendRequestView {
     /// The structured notification, of which the payload is made; nil: the request has a payload.
     ///
     /// In the storage: few requests have one, and its size would make every view expensive to copy.
-    public var notification: PushNotification? { storage?.notification }
+    public var notification: PushNotification? { decodedNotification?.message }
+
+    /// The same, which views that were decoded with the same memo may share.
+    public var decodedNotification: DecodedNotification? { storage?.notification }
 
     /// The request has a structured notification.
     public var isStructured: Bool { storage.map { $0.notification != nil } ?? false }
@@ -153,13 +156,13 @@ final class RequestStorage {
     private let tokens: UnsafeMutableBufferPointer<TokenView>
     /// The bytes of tokens that were hexadecimal.
     private let tokenBytes: UnsafeMutableRawBufferPointer
-    let notification: PushNotification?
+    let notification: DecodedNotification?
 
     init(
         message: UnsafeMutableRawBufferPointer?,
         tokens: UnsafeMutableBufferPointer<TokenView> = .init(start: nil, count: 0),
         tokenBytes: UnsafeMutableRawBufferPointer = .init(start: nil, count: 0),
-        notification: PushNotification?
+        notification: DecodedNotification?
     ) {
         self.message = message
         self.notification = notification

@@ -1,4 +1,5 @@
 import APNsProtocol
+import PayloadRendering
 import PushSchemas
 
 /// A request, judged as far as that goes without its payloads and tokens.
@@ -31,10 +32,15 @@ package struct JudgedRequest: Sendable {
 
     /// The request's structured notification; nil: it has a payload.
     ///
-    /// - Parameter request: the one that was judged.
+    /// - Parameters:
+    ///   - request: the one that was judged.
+    ///   - template: that of its notification, if it was made before.
     /// - Throws: `notification-invalid`.
-    package func notification(of request: SendRequestView) throws(RecordRefusal) -> StructuredContent? {
-        request.isStructured ? try StructuredContent(of: request, pushType) : nil
+    package func notification(
+        of request: SendRequestView,
+        template: NotificationTemplate? = nil
+    ) throws(RecordRefusal) -> StructuredContent? {
+        request.isStructured ? try StructuredContent(of: request, pushType, template: template) : nil
     }
 }
 

@@ -12,9 +12,15 @@ package struct StructuredContent: Sendable {
 
     /// Nil: the request has a payload.
     ///
-    /// - Parameter named: the push type that the request names over HTTP/2; nil: none, or the binary interface.
+    /// - Parameters:
+    ///   - named: the push type that the request names over HTTP/2; nil: none, or the binary interface.
+    ///   - template: that of the request's notification, if it was made before.
     /// - Throws: `notification-invalid`.
-    package init?(of request: SendRequestView, _ named: PushType?) throws(RecordRefusal) {
+    package init?(
+        of request: SendRequestView,
+        _ named: PushType?,
+        template known: NotificationTemplate? = nil
+    ) throws(RecordRefusal) {
         guard let message = request.notification else { return nil }
         priority = request.priority
         keepsPriority =
@@ -23,7 +29,7 @@ package struct StructuredContent: Sendable {
             default: true
             }
         do throws(NotificationFault) {
-            template = try NotificationTemplate(message)
+            template = if let known { known } else { try NotificationTemplate(message) }
             if !keepsPriority, priority == 10 {
                 try template.check(priority, overridesBadge: Self.overridesBadge(request))
             }

@@ -22,6 +22,7 @@ final class IntakeBench {
     private let feed: TopicFeed
     private let partition: PartitionAssignment
     private var nextOffset: Int64 = 7
+    private let memo = NotificationMemo()
 
     /// - Parameters:
     ///   - spread: of the bundle; nil: not configured.
@@ -92,7 +93,7 @@ final class IntakeBench {
         for index in 0..<batch.count {
             let message = batch[index]
             intake.countSeen(message)
-            let view = try SendRequestView(decoding: message.value, as: .protobuf)
+            let view = try SendRequestView(decoding: message.value, as: .protobuf, memo: memo)
             intake.addRequest(
                 view,
                 Intake.Fed(message: message, index: index, feed: feed, topic: topic, shard: shard)

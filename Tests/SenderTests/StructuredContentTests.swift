@@ -55,7 +55,7 @@ struct StructuredContentTests {
     }
 
     private func portions(_ batch: PreparedBatch) -> [[Int]]? {
-        batch.records.first?.rendered?.portions(checksums: batch.checksums)
+        batch.records.first?.rendered?.portions(checksums: batch.checksums[...]).map(Array.init)
     }
 
     @Test("In one language without values of tokens' own there is one payload, and no language is looked up")
@@ -84,7 +84,20 @@ struct StructuredContentTests {
         find("fr", of: 3, in: batch)
         let expected = ["Tor", "Goal", "Gol", "Goal"].map { #"{"aps":{"alert":"\#($0)"}}"# }
         #expect(try payloads(batch) == expected)
-        #expect(portions(batch) == [[0], [1, 3], [2]])
+        #expect(portions(batch) == [[1, 3], [0], [2]])
+    }
+
+    @Test("Records that carry the last one's notification have its payloads, and others their own")
+    func repeatedNotification() throws {
+        let bodies = ["Goal", "Goal", "Foul", "Goal", "Goal"]
+        let fills: [(inout PushSendRequest) -> Void] = bodies.map { body in
+            { $0.notification = PushNotification.with { $0.alert.body = body } }
+        }
+        let batch = try #require(try IntakeBench(.binary).takeTogether(fills))
+        let payloads = batch.records.map { record in
+            String(decoding: batch.content(of: record.notifications.lowerBound, in: record).payload, as: UTF8.self)
+        }
+        #expect(payloads == bodies.map { #"{"aps":{"alert":"\#($0)"}}"# })
     }
 
     @Test("Tokens with the same values of their own and the same language share a payload")
@@ -104,7 +117,7 @@ struct StructuredContentTests {
             #"{"aps":{"alert":{"loc-key":"k","loc-args":["x"]},"badge":1}}"#,
         ]
         #expect(try payloads(batch) == expected)
-        #expect(portions(batch) == [[0, 1], [2], [3]])
+        #expect(portions(batch) == [[2], [0, 1], [3]])
     }
 
     @Test("A token whose own values make the payload too long is alone a dead letter")
@@ -169,7 +182,7 @@ struct StructuredContentTests {
             }
         )
         _ = batch.records.first?.rendered?.renderOverrides(into: batch.payloads)
-        #expect(portions(batch) == [[0], [2], [1], [3]])
+        #expect(portions(batch) == [[2], [0], [1], [3]])
     }
 
     @Test("The order of a token's notifications reaches its connection")

@@ -16,13 +16,16 @@ struct Classifier {
     }
 
     let directory: TopicDirectory
+    private let memo = NotificationMemo()
+
+    init(directory: TopicDirectory) { self.directory = directory }
 
     /// Decodes a record's value, which must outlive the view.
     @inline(__always)
     func decode(_ message: KafkaMessageView) throws(RecordRefusal) -> SendRequestView {
         guard message.value.count <= RequestValue.limitBytes else { throw RequestValue.tooLarge(message.value.count) }
         do throws(RecordError) {
-            return try SendRequestView(decoding: message.value, as: message.contentType)
+            return try SendRequestView(decoding: message.value, as: message.contentType, memo: memo)
         } catch {
             throw RecordRefusal(error)
         }

@@ -31,6 +31,7 @@ final class Intake {
     private var seenBytes = 0
     private var takenBytes = 0
     private var takers: [TopicFeed] = []
+    private var lastTemplate = LastTemplate()
     private(set) var counters = IntakeCounters()
     /// By index of the topic: notifications sent although their texts have a number to be warned of.
     private(set) var sensitive: [Int32: Int] = [:]
@@ -231,7 +232,7 @@ final class Intake {
     ) throws(RecordRefusal) -> Content {
         let judged = try JudgedRequest.judge(request, over: fed.topic.transport, fed.topic.payload)
         let ids = fed.topic.transport == .http2 ? ids(of: request, fed) : nil
-        if let structured = try judged.notification(of: request) {
+        if let structured = try lastTemplate.content(of: request, judged) {
             let payloads = try RenderedPayloads(structured, judged, ids: ids, into: arena)
             let place = payloads.defaultPlace
             let changesBadges = !request.isBroadcast && (payloads.changesBadges || request.hasOverrides)

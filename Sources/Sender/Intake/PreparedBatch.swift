@@ -169,7 +169,7 @@ final class PreparedBatch {
 
     /// Notifications whose language is to be looked up.
     func notificationsWantingLanguage(in record: PreparedRecord) -> [Int] {
-        guard let rendered = record.rendered else { return [] }
+        guard let rendered = record.rendered, rendered.asksForLanguages else { return [] }
         return record.notifications.filter { rendered.wantsLanguage($0 - record.notifications.lowerBound) }
     }
 

@@ -17,6 +17,10 @@ final class RenderedPayloads {
     }
 
     private let maker: PayloadMaker
+    /// The template's, at hand for every answer of Redis.
+    private let table: LanguageTable
+    /// There are several languages.
+    let asksForLanguages: Bool
     /// First those of the languages, by number.
     private var places: [Place] = []
     /// By position: number of the language.
@@ -36,6 +40,8 @@ final class RenderedPayloads {
         into arena: PayloadArena
     ) throws(RecordRefusal) {
         maker = PayloadMaker(content: content, judged: judged, ids: ids)
+        table = content.template.languages
+        asksForLanguages = !table.isEmpty
         for language in content.template.languageNumbers {
             places.append(try render(PayloadVariant(language: language), into: arena))
         }
@@ -50,9 +56,6 @@ final class RenderedPayloads {
     /// Bytes of all payloads so far.
     var totalBytes: Int { places.reduce(0) { $0 + $1.bytes } }
 
-    /// There are several languages.
-    var asksForLanguages: Bool { !maker.content.template.languages.isEmpty }
-
     /// Every notification changes its token's number in Redis.
     var changesBadges: Bool { maker.content.template.badge != nil }
 
@@ -63,7 +66,7 @@ final class RenderedPayloads {
     /// - Parameter overrides: the token's own values; nil: none.
     func append(_ overrides: TokenOverrides?) {
         if let overrides { self.overrides[languages.count] = overrides }
-        languages.append(overrides.map { maker.content.template.languages.number(of: $0.locale) } ?? 0)
+        languages.append(overrides.map { table.number(of: $0.locale) } ?? 0)
     }
 
     /// The language that the device was registered with decides about the payload.
@@ -76,7 +79,7 @@ final class RenderedPayloads {
     /// - Parameter locale: BCP 47 tag that the device was registered with; nil: not known.
     func foundLanguage(_ locale: UnsafeRawBufferPointer?, of position: Int) {
         guard let locale, wantsLanguage(position) else { return }
-        languages[position] = maker.content.template.languages.number(of: locale)
+        languages[position] = table.number(of: locale)
     }
 
     /// The change of a token's number that a notification makes, as long as its number is not known; nil: none.
@@ -137,36 +140,41 @@ final class RenderedPayloads {
     ///
     /// - Parameter checksums: by position, CRC-32 of the token; equal ones count as the same token.
     /// - Returns: the positions of each portion.
-    func portions(checksums: some RandomAccessCollection<UInt32>) -> [[Int]] {
-        var rounds: [[Int]] = [[]]
-        if places.count > 1 {
-            var seen: [UInt32: Int] = Dictionary(minimumCapacity: languages.count)
-            for (position, checksum) in checksums.enumerated() {
-                let round = seen[checksum, default: 0]
-                seen[checksum] = round + 1
-                if round == rounds.count { rounds.append([]) }
-                rounds[round].append(position)
+    func portions(checksums: ArraySlice<UInt32>) -> [ArraySlice<Int>] {
+        var order = Array(languages.indices)
+        guard places.count > 1, !order.isEmpty else { return [order[...]] }
+        let choices = ownPlaces.isEmpty ? languages : order.map(choice(of:))
+        order = Self.sorted(order, by: choices, below: places.count)
+        let rounds = TokenRounds(checksums: checksums)
+        if rounds.count > 1 { order = Self.sorted(order, by: rounds.numbers, below: rounds.count) }
+        var portions: [ArraySlice<Int>] = []
+        var start = 0
+        for end in 1...order.count {
+            if end < order.count {
+                let (last, next) = (order[end - 1], order[end])
+                if choices[next] == choices[last], rounds[next] == rounds[last] { continue }
             }
-        } else {
-            rounds[0] = Array(languages.indices)
-        }
-        return rounds.flatMap(portions(of:))
-    }
-
-    /// Positions by payload.
-    private func portions(of positions: [Int]) -> [[Int]] {
-        var indices: [Int: Int] = [:]
-        var portions: [[Int]] = []
-        for position in positions {
-            let choice = choice(of: position)
-            if let index = indices[choice] {
-                portions[index].append(position)
-            } else {
-                indices[choice] = portions.count
-                portions.append([position])
-            }
+            portions.append(order[start..<end])
+            start = end
         }
         return portions
+    }
+
+    /// Sorts positions by a number of each, and leaves those with the same in their order.
+    ///
+    /// - Parameters:
+    ///   - numbers: by position.
+    ///   - limit: above every number.
+    private static func sorted(_ positions: [Int], by numbers: [Int], below limit: Int) -> [Int] {
+        var ends = [Int](repeating: 0, count: limit)
+        for number in numbers { ends[number] += 1 }
+        for number in 1..<limit { ends[number] += ends[number - 1] }
+        var sorted = [Int](repeating: 0, count: positions.count)
+        for position in positions.reversed() {
+            ends[numbers[position]] -= 1
+            sorted[ends[numbers[position]]] = position
+        }
+        return sorted
     }
 
     private func render(_ variant: PayloadVariant, into arena: PayloadArena) throws(RecordRefusal) -> Place {

@@ -208,6 +208,7 @@ final class Lookup {
 
     /// Adds the notifications whose payload depends on the language that their device was registered with.
     private func addLanguages(of batch: PreparedBatch, to questions: inout Questions) {
+        guard questions.tokens.count < batch.count else { return }
         var isAsked = [Bool](repeating: false, count: batch.count)
         for index in questions.tokens { isAsked[index] = true }
         for record in batch.records {

@@ -71,7 +71,7 @@ final class Routing {
             outcomes.deadLetter(record: record.number, of: record.feed, tokens: tokens, fault)
         }
         for positions in rendered.portions(checksums: batch.checksums[record.notifications]) {
-            route(positions.map { first + $0 }, of: record, batch)
+            route(positions.lazy.map { first + $0 }, of: record, batch)
         }
     }
 
