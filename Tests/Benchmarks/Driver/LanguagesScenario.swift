@@ -42,6 +42,8 @@ struct LanguagesScenario {
     private let sink: Sink
     private let worker: ChildProcess
     private var records: RequestRecords
+    /// Rounds published.
+    private var rounds = 0
 
     /// Starts everything.
     init(servers: Servers, brokers: String) throws {
@@ -93,6 +95,7 @@ struct LanguagesScenario {
             try publish(Setting.warmUpNotifications, hasLanguages: attempt.isMultiple(of: 2))
             let arrived = try sink.wait(notifications: expected, milliseconds: Limit.readyMilliseconds)
             let settled = try sink.wait(notifications: .max, milliseconds: Limit.settleMilliseconds)
+            guard worker.isRunning else { throw BenchmarkError("worker: ended while it warmed up") }
             isReady =
                 arrived.notifications == expected && settled.notifications == expected
                 && settled.connections >= Setting.shards * Setting.connectionsPerTopic
@@ -124,10 +127,11 @@ struct LanguagesScenario {
         return (Double(count) / seconds, (try worker.cpuMicroseconds() - cpuBefore) / Double(count))
     }
 
+    /// Publishes one notification to all tokens of a round, as a publisher does who cuts it into records.
     private mutating func publish(_ count: Int, hasLanguages: Bool) throws {
-        try records.publish(count, brokers: brokers) { request, number in
-            request.notification = Self.notification(number, hasLanguages: hasLanguages)
-        }
+        rounds += 1
+        let notification = Self.notification(rounds, hasLanguages: hasLanguages)
+        try records.publish(count, brokers: brokers) { request, _ in request.notification = notification }
     }
 
     /// A notification whose payloads have the same size in all languages, whatever the number.
