@@ -152,6 +152,26 @@ struct ShardGroupTests {
         #expect(try bench.laggards() == [Bench.hash(Bench.sport): 1])
     }
 
+    @Test("The probe of a topic that does not work keeps no partition from its next owner at all")
+    func probeAtRevocation() throws {
+        let bench = Bench { $0.worker.revokeDeadline = .seconds(60) }
+        defer { bench.shard.leave() }
+        bench.gateway.answers[Bench.sport] = { _ in .missingTopic }
+        bench.assign(0)
+        try bench.bring((Bench.news, [1]), (Bench.sport, [2]))
+        bench.wait(milliseconds: 1000)
+        #expect(bench.reason(Bench.sport) == "topic-refused")
+        bench.gateway.answers = [:]
+        bench.gateway.halfDead = [Bench.sport]
+        let lanes = try #require(bench.shard.stages.gateway.all.first { $0.topic.bundleID == Bench.sport })
+        for _ in 0..<1000 where lanes.transport.inFlightCount == 0 { bench.wait(milliseconds: 20) }
+        #expect(lanes.sending == .probing && lanes.transport.inFlightCount == 1)
+        bench.shard.revoke([bench.place(0)], lost: false)
+        bench.wait(milliseconds: 100)
+        #expect(bench.group.revocations == 1)
+        #expect(try bench.laggards() == [Bench.hash(Bench.sport): 1], "it is sent again by the next owner")
+    }
+
     @Test("Revocations that are carried out together are answered one by one", arguments: [true, false])
     func severalRevocations(lost: Bool) throws {
         let bench = Bench()
