@@ -9,6 +9,10 @@ struct IsolationConfiguration {
     /// Team of the key that the sandbox's certificates come with; over HTTP/2 both topics use it.
     private static let team = "BELFRYTEAM"
 
+    /// Often, because a member learns of a rebalance by its heartbeat, and the embedded broker waits for members only a
+    /// second less than a session. One that comes later, because it lets a slow topic settle first, has to join anew.
+    private static let heartbeatMilliseconds = 300
+
     var transport: PipelineTransport
     /// The sick topic has the healthy one's environment; else one of its own, so that it has a gateway of its own.
     var sharesEnvironment: Bool
@@ -33,7 +37,7 @@ struct IsolationConfiguration {
               brokers: "\(brokers)"
               properties:
                 session.timeout.ms: "\(sessionSeconds * 1000)"
-                heartbeat.interval.ms: "1000"
+                heartbeat.interval.ms: "\(Self.heartbeatMilliseconds)"
                 fetch.wait.max.ms: "10"
             redis: {url: "redis://127.0.0.1:\(redisPort)"}
             environments: {\(environments.joined(separator: ", "))}
