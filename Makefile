@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help deps program build test demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation bench-http2 \
-    bench-publish chaos simulate fuzz lint schema-check deploy-check sbom generate \
+    bench-scaling bench-publish chaos simulate fuzz lint schema-check deploy-check sbom generate \
     clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
@@ -94,6 +94,9 @@ bench-tokens: build ## measure the token state: memory, look-ups, sending with t
 
 bench-isolation: build ## measure whether one sick topic harms a healthy one
 	@$(BIN)/belfry-bench-isolation $(ARGS)
+
+bench-scaling: build ## measure what a topic feels of workers that come and go, from one to four and back
+	@$(BIN)/belfry-bench-isolation --scaling $(ARGS)
 
 # h2load knows no client certificates; the library gives it one.
 IDENTITY := $(BIN)/belfry-bench-identity.so

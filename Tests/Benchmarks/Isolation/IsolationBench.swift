@@ -42,7 +42,7 @@ struct IsolationBench {
 
     private static let leastPartitions = 24
     /// Beyond what a take-over may take.
-    private static let catchUpPatience = Duration.seconds(20)
+    static let catchUpPatience = Duration.seconds(20)
     private static let drainPatience = Duration.seconds(20)
 
     /// The healthy topic alone, or beside a sick one.

@@ -30,6 +30,9 @@ struct IsolationCommand: AsyncParsableCommand {
     @Option(name: .customLong("return"), help: "Notifications of a topic that was away.")
     var returning = 5_000_000
 
+    @Flag(help: "Measures the healthy topic alone while workers come and go, instead of the scenarios.")
+    var scaling = false
+
     @Option(help: "Notifications a second of the healthy topic.")
     var rate = 20_000
 
@@ -78,9 +81,7 @@ struct IsolationCommand: AsyncParsableCommand {
         let name = "belfry-isolation-\(ProcessInfo.processInfo.processIdentifier)"
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent(name).path
         do {
-            let reports = try await measure(in: directory)
-            print(try IsolationReport.lastLine(reports))
-            let hasPassed = reports.allSatisfy(\.missed.isEmpty)
+            let hasPassed = try await scaling ? scale(in: directory) : compare(in: directory)
             if hasPassed, !keep {
                 try? FileManager.default.removeItem(atPath: directory)
             } else {
@@ -95,27 +96,37 @@ struct IsolationCommand: AsyncParsableCommand {
         }
     }
 
-    private func measure(in directory: String) async throws -> [IsolationReport] {
+    private func bench(_ name: String, in directory: String, _ interruption: Interruption) throws -> IsolationBench {
         let beside = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        let directory = "\(directory)/\(name)"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        say("\(name), in \(directory)")
+        return IsolationBench(
+            transport: transport,
+            executable: belfry ?? beside.appendingPathComponent("belfry").path,
+            directory: directory,
+            seconds: seconds,
+            sessionSeconds: sessionSeconds,
+            shards: shards,
+            rate: rate,
+            worker: worker.map { ", \($0)" } ?? "",
+            interruption: interruption
+        )
+    }
+
+    /// Says whether all bounds are kept.
+    private func scale(in directory: String) async throws -> Bool {
+        let report = try await bench("scaling", in: directory, Interruption()).scale()
+        print(try report.line())
+        return report.missed.isEmpty
+    }
+
+    /// Says whether all bounds are kept.
+    private func compare(in directory: String) async throws -> Bool {
         let selection = try Selection(scenarios)
         let interruption = Interruption()
         var reports: [IsolationReport] = []
-        func bench(_ name: String) throws -> IsolationBench {
-            let directory = "\(directory)/\(name)"
-            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-            say("\(name), in \(directory)")
-            return IsolationBench(
-                transport: transport,
-                executable: belfry ?? beside.appendingPathComponent("belfry").path,
-                directory: directory,
-                seconds: seconds,
-                sessionSeconds: sessionSeconds,
-                shards: shards,
-                rate: rate,
-                worker: worker.map { ", \($0)" } ?? "",
-                interruption: interruption
-            )
-        }
+        func bench(_ name: String) throws -> IsolationBench { try self.bench(name, in: directory, interruption) }
         func add(_ report: IsolationReport) throws {
             reports.append(report)
             print(try report.line())
@@ -127,7 +138,8 @@ struct IsolationCommand: AsyncParsableCommand {
             try add(try await bench(sickness.rawValue).measure(sickness, baseline: baseline))
         }
         if selection.hasReturn { try add(try await bench("return").comeBack(returning, baseline: baseline)) }
-        return reports
+        print(try IsolationReport.lastLine(reports))
+        return reports.allSatisfy(\.missed.isEmpty)
     }
 }
 

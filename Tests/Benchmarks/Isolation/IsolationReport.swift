@@ -92,13 +92,13 @@ struct IsolationReport: Sendable {
         return try encode(Summary(scenario: "all", passed: missed.isEmpty, scenarios: reports.count, missed: missed))
     }
 
-    private static func encode(_ value: some Encodable) throws -> String {
+    static func encode(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]
         return String(decoding: try encoder.encode(value), as: UTF8.self)
     }
 
-    private static func rounded(_ value: Double, _ digits: Int) -> Decimal {
+    static func rounded(_ value: Double, _ digits: Int) -> Decimal {
         // A Decimal prints the digits meant, a Double sometimes many more.
         Decimal(string: String(format: "%.\(digits)f", value)) ?? 0
     }

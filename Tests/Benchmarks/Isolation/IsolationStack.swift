@@ -5,9 +5,9 @@ import Workbench
 
 /// Broker, Redis and workers, in processes of their own, in a directory of their own.
 final class IsolationStack {
-    static let workers = 2
-
     struct Settings {
+        /// Workers at the start.
+        var workers: Int
         var executable: String
         var directory: String
         var partitions: Int
@@ -20,6 +20,7 @@ final class IsolationStack {
     private let redis: ChildProcess
     private let redisPort: Int
     private var workers: [ChildProcess] = []
+    private var workersStarted = 0
 
     private static let patience = Duration.seconds(30)
 
@@ -69,30 +70,40 @@ final class IsolationStack {
         guard try child.wait(within: patience) == 0 else { throw IsolationError("no certificates: \(child.log)") }
     }
 
+    private var configurationFile: String { "\(settings.directory)/belfry.yaml" }
+
+    /// Workers that run.
+    var workerCount: Int { workers.count }
+
     /// Starts the workers and returns when all of their shards have partitions.
     ///
     /// - Parameter pause: lets a little time pass.
     func startWorkers(healthyGateway: Int, sickGateway: Int, pause: () throws -> Void) throws {
-        let file = "\(settings.directory)/belfry.yaml"
         let text = settings.configuration.text(
             brokers: brokers,
             redisPort: redisPort,
             healthyGateway: healthyGateway,
             sickGateway: sickGateway
         )
-        try text.write(toFile: file, atomically: true, encoding: .utf8)
-        for number in 1...Self.workers {
+        try text.write(toFile: configurationFile, atomically: true, encoding: .utf8)
+        try addWorkers(settings.workers, pause: pause)
+    }
+
+    /// Starts more workers and returns when all of their shards have partitions.
+    func addWorkers(_ count: Int, pause: () throws -> Void) throws {
+        for _ in 0..<count {
+            workersStarted += 1
             workers.append(
                 try ChildProcess(
-                    "worker-\(number)",
+                    "worker-\(workersStarted)",
                     executable: settings.executable,
-                    arguments: ["worker", "--config", file],
-                    logFile: "\(settings.directory)/worker-\(number).log"
+                    arguments: ["worker", "--config", configurationFile],
+                    logFile: "\(settings.directory)/worker-\(workersStarted).log"
                 )
             )
         }
         let deadline = ContinuousClock.now + .seconds(60)
-        while WorkerLog.shardsWithPartitions(in: workers) < Self.workers * settings.configuration.shards {
+        while WorkerLog.shardsWithPartitions(in: workers) < workers.count * settings.configuration.shards {
             guard ContinuousClock.now < deadline else { throw IsolationError("the workers get no partitions") }
             try checkWorkers()
             try pause()
@@ -103,6 +114,17 @@ final class IsolationStack {
     func checkWorkers() throws {
         for worker in workers where !worker.isRunning {
             throw IsolationError("\(worker.name) ended by itself; see \(worker.logFile)")
+        }
+    }
+
+    /// Asks the oldest worker to stop (SIGTERM); it is killed if it has not ended when the grace is over.
+    func stopWorker(grace: Duration, pause: () throws -> Void) throws {
+        let worker = workers.removeFirst()
+        worker.signal(SIGTERM)
+        let deadline = ContinuousClock.now + grace
+        while worker.isRunning {
+            guard ContinuousClock.now < deadline else { return worker.kill() }
+            try pause()
         }
     }
 

@@ -4,6 +4,8 @@ import LocalPipeline
 /// Everything that one scenario needs: processes, both gateways, the load, and who counts what comes of it.
 final class Scene {
     struct Settings {
+        /// Workers at the start.
+        var workers = 2
         var transport: PipelineTransport
         /// Both topics have one environment, and one gateway.
         var sharesConnections: Bool
@@ -119,6 +121,7 @@ final class Scene {
             ? healthyGateway : Gateway(pki: pki, transport: settings.transport, ledgers: sickTopics)
         stack = try IsolationStack(
             IsolationStack.Settings(
+                workers: settings.workers,
                 executable: settings.executable,
                 directory: settings.directory,
                 partitions: settings.partitions,

@@ -1,0 +1,45 @@
+import Testing
+
+@testable import belfry_bench_isolation
+
+@Suite("The report on workers that come and go")
+struct ScalingReportTests {
+    private func report(
+        lost: Int = 0,
+        disordered: Int = 0,
+        _ change: (inout [ScalingReport.Step]) -> Void = { _ in }
+    ) -> ScalingReport {
+        var steps = WorkerChange.allCases.map { change in
+            ScalingReport.Step(
+                change: change,
+                workers: 2,
+                seconds: 4.26,
+                p50Milliseconds: 10.04,
+                p99Milliseconds: 20,
+                longestMilliseconds: 1234.5,
+                duplicates: 7
+            )
+        }
+        change(&steps)
+        return ScalingReport(transport: .http2, rate: 20_000, steps: steps, lost: lost, disordered: disordered)
+    }
+
+    @Test("Each bound is missed by itself")
+    func bounds() {
+        #expect(report().missed == [])
+        #expect(report(lost: 1).missed == ["lost"])
+        #expect(report(disordered: 1).missed == ["order_violations"])
+        #expect(report { $0[4].seconds = nil }.missed == ["cordon: seconds"])
+    }
+
+    @Test("The line has every step in order")
+    func line() throws {
+        let step =
+            #"{"change":"none","duplicates":7,"longest_ms":1234.5,"p50_ms":10,"p99_ms":20,"seconds":4.3,"workers":2}"#
+        let line = try report { $0 = [$0[0]] }.line()
+        #expect(
+            line == #"{"lost":0,"missed":[],"order_violations":0,"passed":true,"rate":20000,"scenario":"scaling","#
+                + #""steps":[\#(step)],"transport":"http2"}"#
+        )
+    }
+}

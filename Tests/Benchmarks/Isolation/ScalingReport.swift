@@ -1,0 +1,96 @@
+import Foundation
+import LocalPipeline
+
+/// The result of workers that came and went.
+struct ScalingReport: Sendable {
+    /// One change of the workers.
+    struct Step: Equatable, Sendable {
+        var change: WorkerChange
+        /// Workers after it.
+        var workers: Int
+        /// From the beginning of the change until something newer of every partition was accepted and nothing had piled
+        /// up; nil: that was not seen.
+        var seconds: Double?
+        /// Of the notifications published meanwhile.
+        var p50Milliseconds: Double?
+        var p99Milliseconds: Double?
+        var longestMilliseconds: Double?
+        /// Acceptances beyond the first.
+        var duplicates: Int
+    }
+
+    let transport: PipelineTransport
+    /// Notifications a second that were offered.
+    let rate: Int
+    let steps: [Step]
+    /// Notifications that were not accepted.
+    let lost: Int
+    let disordered: Int
+
+    /// The names of the numbers that are not good enough.
+    var missed: [String] {
+        var missed: [String] = []
+        if lost > 0 { missed.append("lost") }
+        if disordered > 0 { missed.append("order_violations") }
+        return missed + steps.filter { $0.seconds == nil }.map { "\($0.change.rawValue): seconds" }
+    }
+
+    /// One line for programs.
+    func line() throws -> String {
+        try IsolationReport.encode(
+            Fields(
+                scenario: "scaling",
+                transport: transport.rawValue,
+                passed: missed.isEmpty,
+                missed: missed,
+                rate: rate,
+                lost: lost,
+                orderViolations: disordered,
+                steps: steps.map(StepFields.init)
+            )
+        )
+    }
+
+    private struct Fields: Encodable {
+        let scenario: String
+        let transport: String
+        let passed: Bool
+        let missed: [String]
+        let rate: Int
+        let lost: Int
+        let orderViolations: Int
+        let steps: [StepFields]
+
+        enum CodingKeys: String, CodingKey {
+            case scenario, transport, passed, missed, rate, lost, steps
+            case orderViolations = "order_violations"
+        }
+    }
+
+    private struct StepFields: Encodable {
+        let change: String
+        let workers: Int
+        let seconds: Decimal?
+        let p50: Decimal?
+        let p99: Decimal?
+        let longest: Decimal?
+        let duplicates: Int
+
+        init(_ step: Step) {
+            change = step.change.rawValue
+            workers = step.workers
+            seconds = step.seconds.map { IsolationReport.rounded($0, 1) }
+            p50 = step.p50Milliseconds.map { IsolationReport.rounded($0, 1) }
+            p99 = step.p99Milliseconds.map { IsolationReport.rounded($0, 1) }
+            longest = step.longestMilliseconds.map { IsolationReport.rounded($0, 1) }
+            duplicates = step.duplicates
+        }
+
+        enum CodingKeys: String, CodingKey {
+            case change, workers, seconds, duplicates
+            case p50 = "p50_ms"
+            case p99 = "p99_ms"
+            case longest = "longest_ms"
+        }
+    }
+}
