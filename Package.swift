@@ -101,7 +101,8 @@ let package = Package(
         .target(
             name: "BelfrySupport",
             dependencies: [
-                "APNsProtocol", "PipelineCore", "PushSchemas", "RedisClient", "SocketErrors", logging, lifecycle,
+                "APNsProtocol", "PipelineCore", "PushSchemas", "RedisClient", "SocketErrors", "TLSTransport", logging,
+                lifecycle,
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Yams", package: "Yams"),
@@ -279,7 +280,7 @@ let package = Package(
             name: "BelfrySupportTests",
             dependencies: [
                 "APNsProtocol", "BelfrySupport", "BelfryTools", "PipelineCore", "PipelineTestSupport", "PushTopics",
-                "RedisClient", lifecycle, logging, nioEmbedded,
+                "RedisClient", "TLSTransport", "TestSupport", lifecycle, logging, nioEmbedded,
             ] + nio
         ),
         .testTarget(

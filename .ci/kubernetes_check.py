@@ -18,9 +18,10 @@ import deploy_check
 DEPLOY = Path(__file__).resolve().parent.parent / "Deploy"
 # Each kustomization with the chart's values that stand for it, beside the chart's own, and its namespace.
 VARIANTS = {
-    "base": (None, "belfry"),
-    "production": ("values-production.yaml", "belfry"),
-    "development": ("values-development.yaml", "belfry-development"),
+    "base": ([], "belfry"),
+    "production": (["values-production.yaml"], "belfry"),
+    "production-tls": (["values-production.yaml", "values-tls.yaml"], "belfry"),
+    "development": (["values-development.yaml"], "belfry-development"),
 }
 ROLES = {"worker", "registrar", "harvester"}
 RELEASE = "belfry"
@@ -77,6 +78,8 @@ def pod_faults(name, pod):
     """House rules for the pods of a role."""
     (container,) = pod["containers"]
     own, security = pod["securityContext"], container["securityContext"]
+    speaks_tls = any(one["name"] == "BELFRY_OPERATIONS_CERTIFICATE" for one in container["env"])
+    port = ("operations", "HTTPS" if speaks_tls else "HTTP")
     rules = {
         "runs as root": own.get("runAsNonRoot") is True and own.get("runAsUser", 0) > 0,
         "has no seccomp profile": own.get("seccompProfile") == {"type": "RuntimeDefault"},
@@ -90,8 +93,8 @@ def pod_faults(name, pod):
         "mounts something that it can write to": all(m.get("readOnly") for m in container["volumeMounts"]),
         "has a secret in its environment": all("value" in v for v in container["env"]),
         "has an image without a version": re.search(r":[0-9][^:/]*$", container["image"]),
-        "is asked for its readiness in another way": probe(container, "readinessProbe") == ("/readyz", "operations"),
-        "is asked for its life in another way": probe(container, "livenessProbe") == ("/livez", "operations"),
+        "is asked for its readiness in another way": probe(container, "readinessProbe") == ("/readyz", *port),
+        "is asked for its life in another way": probe(container, "livenessProbe") == ("/livez", *port),
         f"has another port than {PORT}": container["ports"] == [{"name": "operations", "containerPort": PORT}],
         "has a limit of CPU, which looks like a slow server": "cpu" not in container["resources"]["limits"],
     }
@@ -100,7 +103,7 @@ def pod_faults(name, pod):
 
 def probe(container, kind):
     request = container.get(kind, {}).get("httpGet", {})
-    return request.get("path"), request.get("port")
+    return request.get("path"), request.get("port"), request.get("scheme", "HTTP")
 
 
 def object_faults(objects):
@@ -158,12 +161,20 @@ def kustomized(variant):
     return [one for one in yaml.safe_load_all(text) if one]
 
 
+def merged(first, second):
+    """Values as Helm merges them: those of the later file win, mapping by mapping."""
+    shared = [key for key in first.keys() & second.keys() if isinstance(second[key], dict)]
+    return {**first, **second, **{key: merged(first[key], second[key]) for key in shared}}
+
+
 def charted(values, namespace):
     # Helm's own code as a library.
     import helm_python
 
     with helm_python.Chart.load(str(DEPLOY / "helm")) as chart:
-        own = yaml.safe_load((DEPLOY / "helm" / values).read_text()) if values else {}
+        own = {}
+        for name in values:
+            own = merged(own, yaml.safe_load((DEPLOY / "helm" / name).read_text()))
         chart.validate_schema(own)
         rendered = chart.render(own, name=RELEASE, namespace=namespace)
     return [one for text in rendered.values() for one in yaml.safe_load_all(text) if one]

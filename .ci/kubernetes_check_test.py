@@ -17,7 +17,7 @@ POD = {
             "env": [{"name": "A", "value": "/secrets/a"}],
             "ports": [{"name": "operations", "containerPort": 9464}],
             "readinessProbe": {"httpGet": {"path": "/readyz", "port": "operations"}},
-            "livenessProbe": {"httpGet": {"path": "/livez", "port": "operations"}},
+            "livenessProbe": {"httpGet": {"path": "/livez", "port": "operations", "scheme": "HTTP"}},
             "resources": {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}},
             "securityContext": {
                 "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
@@ -83,12 +83,25 @@ class KubernetesCheckTests(unittest.TestCase):
             (container["securityContext"], "readOnlyRootFilesystem", False, "writes to its image"),
             (container["securityContext"], "capabilities", {"drop": []}, "keeps capabilities"),
             (container["volumeMounts"][0], "readOnly", False, "write to"),
+            (container["livenessProbe"]["httpGet"], "scheme", "HTTPS", "its life"),
         ]:
             with self.subTest(key, value=value):
                 before = owner[key]
                 owner[key] = value
                 self.expect_one(check.object_faults(self.objects), words)
                 owner[key] = before
+
+    def test_a_port_that_speaks_tls_is_probed_so(self):
+        container = self.pod["containers"][0]
+        container["env"].append({"name": "BELFRY_OPERATIONS_CERTIFICATE", "value": "/tls/port.pem"})
+        container["readinessProbe"]["httpGet"]["scheme"] = "HTTPS"
+        self.expect_one(check.object_faults(self.objects), "its life")
+        container["livenessProbe"]["httpGet"]["scheme"] = "HTTPS"
+        self.assertEqual(list(check.object_faults(self.objects)), [])
+
+    def test_values_of_a_later_file_win_and_leave_the_others(self):
+        first, second = {"a": {"b": 1, "c": 2}, "d": [1]}, {"a": {"c": 3}, "d": [2], "e": 4}
+        self.assertEqual(check.merged(first, second), {"a": {"b": 1, "c": 3}, "d": [2], "e": 4})
 
     def test_each_role_has_its_objects_and_they_select_its_pods(self):
         for kind in ("PodDisruptionBudget", "Service"):

@@ -35,7 +35,7 @@ else
     waiting+='|CourierHandler|CourierServer|DeadTokenSet|Door|FaultDoorServer|FaultScript|FaultServer|FeedbackServer'
     waiting+='|ForeignAPI|ForeignClient|ForeignDevice|ForeignPeer|FormatServer|GatewayAddresses|GatewayLane'
     waiting+='|GatewayServer|LastWords|LayoutDocument|LedgerServer|LogCheck|LogLimit|Metrics|MissingCertificates'
-    waiting+='|MovingSlots|OperationsEndpoint|PageServer|PlaceRuleCheck|ProcessFigures|ProviderKeyRule'
+    waiting+='|MovingSlots|OperationsAccess|OperationsEndpoint|PageServer|PlaceRuleCheck|ProcessFigures|ProviderKeyRule'
     waiting+='|ProviderKeyStore|ProviderTokens|RecentValues|RedisServers|RoleHealth|RoleService|RoleThreads|Setup'
     waiting+='|StartFailure|TokenDirectory|TokenScripts|TokenTable|TrustServer'
     # A suite has a name of its own, and no slash behind it: a filter that takes it takes all its tests.

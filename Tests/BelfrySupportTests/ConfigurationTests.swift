@@ -42,7 +42,7 @@ struct ConfigurationTests {
         #expect(configuration.topic("com.example.news", in: sandbox).unknownFate == .presume)
         #expect(configuration.topic("com.example.other", in: sandbox).unknownFate == .resend)
         #expect(configuration.outcomes == .failures)
-        #expect(configuration.operations == HostPort(host: "127.0.0.1", port: 9464))
+        #expect(configuration.operations.listen == HostPort(host: "127.0.0.1", port: 9464))
     }
 
     @Test("What is not said has its default")

@@ -1,6 +1,5 @@
 import Foundation
 import FoundationNetworking
-import Logging
 import NIOEmbedded
 import Testing
 
@@ -9,69 +8,22 @@ import Testing
 
 @Suite("Operations endpoint", .timeLimit(.minutes(1)))
 struct OperationsEndpointTests {
-    private struct Source: OperationsSource {
-        let name = "tester"
-        let health: RoleHealth
-        /// Its event loops would never answer.
-        var isStuck = false
-
-        func metrics() async -> [MetricFamily] {
-            if isStuck { Issue.record("an event loop was asked") }
-            return [MetricFamily("belfry_test", .gauge, "A test.")]
-        }
-
-        func readiness() async -> Readiness {
-            if isStuck { Issue.record("an event loop was asked") }
-            return Readiness([.init(.kafka, "waits for Kafka")])
-        }
-
-        func status(now: Double) async -> RoleStatus {
-            if isStuck { Issue.record("an event loop was asked") }
-            var status = RoleStatus(role: name, now: now)
-            status.obstacles = ["waits for Kafka"]
-            return status
-        }
-    }
-
-    /// Tells the address that an endpoint logs.
-    private struct AddressLog: LogHandler {
-        var logLevel = Logger.Level.info
-        var metadata: Logger.Metadata = [:]
-        let found: AsyncStream<String>.Continuation
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) {
-            if let address = event.metadata?["address"] { found.yield("\(address)") }
-        }
-    }
-
     private func withEndpoint(
-        _ source: Source,
+        _ source: EndpointSource,
         _ body: (_ get: (String) async throws -> (status: Int, text: String)) async throws -> Void
     ) async throws {
-        let (addresses, found) = AsyncStream<String>.makeStream()
-        let endpoint = OperationsEndpoint(
-            address: HostPort(host: "127.0.0.1", port: 0),
-            source: source,
-            logger: Logger(label: "test") { _ in AddressLog(found: found) }
-        )
-        let serving = Task { try await endpoint.run() }
-        defer { serving.cancel() }
-        let address = try #require(await addresses.first { _ in true })
-        try await body { path in
-            let url = try #require(URL(string: "http://\(address)/\(path)"))
-            let (data, response) = try await URLSession.shared.data(from: url)
-            return ((response as? HTTPURLResponse)?.statusCode ?? 0, String(decoding: data, as: UTF8.self))
+        try await RunningEndpoint.run(source) { address in
+            try await body { path in
+                let url = try #require(URL(string: "http://\(address)/\(path)"))
+                let (data, response) = try await URLSession.shared.data(from: url)
+                return ((response as? HTTPURLResponse)?.statusCode ?? 0, String(decoding: data, as: UTF8.self))
+            }
         }
     }
 
     @Test("A role that can go on is alive, whether it is ready or not")
     func alive() async throws {
-        try await withEndpoint(Source(health: RoleHealth())) { get in
+        try await withEndpoint(EndpointSource(health: RoleHealth())) { get in
             #expect(try await get("livez") == (200, "alive\n"))
             let ready = try await get("readyz")
             #expect(ready == (503, "{\"ready\":false,\"obstacles\":[\"waits for Kafka\"]}\n"))
@@ -81,7 +33,7 @@ struct OperationsEndpointTests {
 
     @Test("Metrics tell of the process and the build, and the status is versioned JSON")
     func everyRole() async throws {
-        try await withEndpoint(Source(health: RoleHealth())) { get in
+        try await withEndpoint(EndpointSource(health: RoleHealth())) { get in
             let metrics = try await get("metrics").text
             let build = "belfry_build_info{role=\"tester\",version=\"\(BelfryVersion.text)\"} 1\n"
             #expect(metrics.contains(build), "\(metrics)")
@@ -103,7 +55,7 @@ struct OperationsEndpointTests {
     func failed() async throws {
         let health = RoleHealth()
         health.fail("Kafka consumer failed permanently: fenced")
-        try await withEndpoint(Source(health: health)) { get in
+        try await withEndpoint(EndpointSource(health: health)) { get in
             #expect(try await get("livez") == (503, "Kafka consumer failed permanently: fenced\n"))
             let ready = try await get("readyz")
             #expect(ready.status == 503)
@@ -114,7 +66,7 @@ struct OperationsEndpointTests {
 
     @Test("While an event loop stands still everything is answered, without asking it")
     func stuck() async throws {
-        try await withEndpoint(Source(health: stuckHealth(), isStuck: true)) { get in
+        try await withEndpoint(EndpointSource(health: stuckHealth(), isStuck: true)) { get in
             let live = try await get("livez")
             #expect(live.status == 503)
             #expect(live.text.hasPrefix("event loop shard-0 stands still for "))

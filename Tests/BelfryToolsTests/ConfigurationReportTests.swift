@@ -33,6 +33,20 @@ import Testing
         #expect(shown.subtracting(documented).sorted() == [], "shown, but not documented")
     }
 
+    @Test("A check judges token and certificate of the operations port, and notes a port that is open")
+    func operations() throws {
+        let found = try findings(
+            "{environments: {e: {gateways: a}}, operations: {listen: '0.0.0.0:1', bearer-token-file: /none/token}}"
+        )
+        let fault = try #require(found.first { $0.key == "operations.bearer-token-file" })
+        #expect(fault.verdict == .fault && fault.found == "/none/token: is not there")
+        #expect(fault.cure == "put a token there, readable by the role's user, or leave the key out")
+        let note = try #require(found.first { $0.key == "operations.certificate" })
+        #expect(note.verdict == .note && note.found.contains("others than this machine reach operations.listen"))
+        let closed = try findings("{environments: {e: {gateways: a}}, operations: {listen: '127.0.0.1:1'}}")
+        #expect(!closed.contains { $0.key.hasPrefix("operations") })
+    }
+
     @Test("A line tells key, value and origin, in words and in JSON")
     func lines() throws {
         let inspection = try inspect(

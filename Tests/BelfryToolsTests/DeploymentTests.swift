@@ -61,14 +61,39 @@ import Yams
     @Test("A role in Kubernetes listens where the probes ask, also for other pods")
     func listening() throws {
         for variant in Self.variants {
-            let operations = try #require(try configuration("Deploy/kubernetes/\(variant)/belfry.yaml").operations)
-            #expect(operations == HostPort(host: "0.0.0.0", port: 9464))
+            let operations = try configuration("Deploy/kubernetes/\(variant)/belfry.yaml").operations
+            #expect(operations.listen == HostPort(host: "0.0.0.0", port: 9464))
         }
         for role in ["worker", "registrar", "harvester"] {
             let ports: [Object] = try value(container(role), "ports")
             #expect(ports.map { $0["containerPort"] as? Int } == [9464])
             let arguments: [String] = try value(container(role), "args")
             #expect(arguments == [role, "--config", "/etc/belfry/belfry.yaml"])
+        }
+    }
+
+    @Test("What the components for the operations port mount is what they tell a role to read")
+    func operationsComponents() throws {
+        for (folder, variable, setting) in [
+            ("operations-token", "BELFRY_OPERATIONS_BEARER_TOKEN_FILE", \OperationsSettings.bearerTokenFile),
+            ("operations-tls", "BELFRY_OPERATIONS_CERTIFICATE", \.certificateFile),
+        ] {
+            let text = try Repository.text(of: "Deploy/kubernetes/\(folder)/kustomization.yaml")
+            let component = try #require(Yams.load(yaml: text) as? Object)
+            let patches: [Object] = try value(component, "patches")
+            let patch: String = try value(try #require(patches.first), "patch")
+            let values = try #require(Yams.load(yaml: patch) as? [Object]).compactMap { $0["value"] as? Object }
+            let path = try #require(values.first { $0["name"] as? String == variable }?["value"] as? String)
+            let mount = try #require(values.compactMap { $0["mountPath"] as? String }.first)
+            #expect(path.hasPrefix(mount + "/"))
+            let settings = try BelfryConfiguration.load(
+                yaml: nil,
+                file: nil,
+                directory: nil,
+                variables: [variable: path],
+                requiresEnvironments: false
+            )
+            #expect(settings.operations[keyPath: setting] == path && settings.unusedVariables == [])
         }
     }
 

@@ -12,7 +12,8 @@ struct OperationsClient {
         var obstacles: [String]
     }
 
-    private let address: String
+    /// `host:port`.
+    let address: String
 
     /// Returns when the role's log has told where its endpoint listens; fails if the role ends before.
     init(of role: ChildProcess, _ kafka: PipelineClient) throws {
@@ -37,14 +38,33 @@ struct OperationsClient {
         return samples
     }
 
+    /// The names of all series that the role can have: those of a histogram are named after it.
+    func seriesNames() async throws -> Set<String> {
+        let (status, body) = try await get("metrics")
+        #expect(status == 200)
+        var names: Set<String> = []
+        for line in String(decoding: body, as: UTF8.self).split(separator: "\n") {
+            guard let type = line.wholeMatch(of: /# TYPE ([a-z_]+) ([a-z]+)/) else { continue }
+            let suffixes = type.2 == "histogram" ? ["_bucket", "_sum", "_count"] : [""]
+            names.formUnion(suffixes.map { String(type.1) + $0 })
+        }
+        return names
+    }
+
     func readiness() async throws -> (status: Int, answer: Ready) {
         let (status, body) = try await get("readyz")
         return (status, try JSONDecoder().decode(Ready.self, from: body))
     }
 
-    private func get(_ path: String) async throws -> (status: Int, body: Data) {
-        let url = try #require(URL(string: "http://\(address)/\(path)"))
-        let (body, response) = try await URLSession.shared.data(from: url)
+    /// - Parameter token: to show; nil: none.
+    func status(of path: String, token: String? = nil) async throws -> Int {
+        try await get(path, token: token).status
+    }
+
+    private func get(_ path: String, token: String? = nil) async throws -> (status: Int, body: Data) {
+        var request = URLRequest(url: try #require(URL(string: "http://\(address)/\(path)")))
+        if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
+        let (body, response) = try await URLSession.shared.data(for: request)
         return ((response as? HTTPURLResponse)?.statusCode ?? 0, body)
     }
 }

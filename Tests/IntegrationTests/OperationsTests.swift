@@ -184,6 +184,30 @@ extension IntegrationTests {
             }
         }
 
+        @Test("A role whose metrics want a token gives them to whoever shows it, and its probes to everybody")
+        func token() async throws {
+            try await withPipeline { pipeline, kafka in
+                let file = pipeline.directory + "/operations-token"
+                let configuration = try String(contentsOfFile: pipeline.configurationFile, encoding: .utf8)
+                try (configuration + "operations: {listen: '127.0.0.1:0', bearer-token-file: operations-token}\n")
+                    .write(toFile: pipeline.configurationFile, atomically: true, encoding: .utf8)
+                let empty = try pipeline.startRegistrar()
+                #expect(empty.wait() == 78, "without the file it does not start")
+                #expect(empty.log.contains("operations.bearer-token-file: \(file): is not there"))
+                try "first-token-0123456789\n".write(toFile: file, atomically: true, encoding: .utf8)
+                let operations = try OperationsClient(of: try pipeline.startRegistrar(), kafka)
+                for page in ["metrics", "status"] {
+                    #expect(try await operations.status(of: page) == 401)
+                    #expect(try await operations.status(of: page, token: "first-token-0123456789") == 200)
+                }
+                #expect(try await operations.status(of: "livez") == 200)
+                try await wait(for: "readiness", kafka) { try await operations.readiness().status == 200 }
+                try "second-token-0123456789\n".write(toFile: file, atomically: true, encoding: .utf8)
+                #expect(try await operations.status(of: "metrics", token: "first-token-0123456789") == 401)
+                #expect(try await operations.status(of: "metrics", token: "second-token-0123456789") == 200)
+            }
+        }
+
         private func wait(
             for what: String,
             _ kafka: PipelineClient,

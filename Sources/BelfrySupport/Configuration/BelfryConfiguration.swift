@@ -19,8 +19,7 @@ public struct BelfryConfiguration: Sendable, Equatable {
     public var topics: [String: TopicOverrides] = [:]
     /// Outcomes that are published; counters always count all.
     public var outcomes = OutcomeSelection.failures
-    /// Address of the operations endpoint; nil: there is none.
-    public var operations: HostPort?
+    public var operations = OperationsSettings()
     /// The least severe level that is logged.
     public var logLevel = LogLevel.info
 

@@ -11,21 +11,23 @@ import SocketErrors
 ///
 /// | request | answer |
 /// |---|---|
-/// | `GET /metrics` | text exposition of Prometheus |
-/// | `GET /status` | JSON: the role's state, see ``RoleStatus`` |
+/// | `GET /metrics` | text exposition of Prometheus; 401 without the token, where there is one |
+/// | `GET /status` | JSON: the role's state, see ``RoleStatus``; 401 likewise |
 /// | `GET /readyz` | 200 when the role does its work, else 503; JSON that says what it waits for |
 /// | `GET /livez` | 200 while the role can go on, else 503; text that says why it has to be started again |
 ///
 /// It runs on threads of its own, so that it answers while an event loop of the role stands still. It tells and changes
-/// nothing. It knows no passwords: let it listen where only operators come. What one of them can hold up is bounded,
-/// see ``OperationsLimits``.
+/// nothing. Token and TLS are configured, see ``OperationsAccess``; whoever asks for the probes shows no token, because
+/// a kubelet has none. What somebody can hold up is bounded, see ``OperationsLimits``.
 public struct OperationsEndpoint: Service {
     private let address: HostPort
+    private let access: OperationsAccess
     private let source: any OperationsSource
     private let logger: Logger
 
-    public init(address: HostPort, source: any OperationsSource, logger: Logger) {
+    init(address: HostPort, access: OperationsAccess, source: any OperationsSource, logger: Logger) {
         self.address = address
+        self.access = access
         self.source = source
         self.logger = logger
     }
@@ -34,7 +36,7 @@ public struct OperationsEndpoint: Service {
     ///
     /// - Throws: ``OperationsPortError`` when the address cannot be had.
     public func run() async throws {
-        let logger = logger
+        let (access, logger) = (access, logger)
         let host = address.host
         // The framework logs each request and its start; what matters of both is said here.
         var quiet = logger
@@ -42,14 +44,13 @@ public struct OperationsEndpoint: Service {
         let application = Application(
             router: makeRouter(),
             server: HTTPServerBuilder { [connections = OperationsConnections()] responder in
-                OperationsChannel(http: HTTP1Channel(responder: responder), connections: connections)
+                OperationsChannel(http: HTTP1Channel(responder: responder), connections: connections, access: access)
             },
             configuration: ApplicationConfiguration(address: .hostname(address.host, port: address.port)),
             onServerRunning: { channel in
-                logger.info(
-                    "operations endpoint listens",
-                    metadata: ["address": "\(HostPort(host: host, port: channel.localAddress?.port ?? 0))"]
-                )
+                let address = HostPort(host: host, port: channel.localAddress?.port ?? 0)
+                logger.info("operations endpoint listens", metadata: ["address": "\(address)"])
+                access.warnOfOpenness(at: address)
             },
             logger: quiet
         )
@@ -62,9 +63,10 @@ public struct OperationsEndpoint: Service {
     }
 
     private func makeRouter() -> Router<BasicRequestContext> {
-        let (source, logger) = (source, logger)
+        let (access, source, logger) = (access, source, logger)
         let router = Router()
-        router.get("metrics") { _, _ in
+        router.get("metrics") { request, _ in
+            guard access.isAllowed(authorization: request.headers[.authorization]) else { return Self.unauthorized() }
             let now = MonotonicTime(.now())
             // An event loop that stands still would never answer.
             let own =
@@ -77,8 +79,9 @@ public struct OperationsEndpoint: Service {
                 MetricsText.render(own + everyRole(now: now))
             )
         }
-        router.get("status") { _, _ in
-            Self.answer(.ok, "application/json", try await status())
+        router.get("status") { request, _ in
+            guard access.isAllowed(authorization: request.headers[.authorization]) else { return Self.unauthorized() }
+            return Self.answer(.ok, "application/json", try await status())
         }
         router.get("readyz") { _, _ in
             let unwell = source.health.readiness(now: MonotonicTime(.now()))
@@ -124,6 +127,13 @@ public struct OperationsEndpoint: Service {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return String(decoding: try encoder.encode(status), as: UTF8.self) + "\n"
+    }
+
+    /// Names the way to be let in (RFC 6750 §3).
+    private static func unauthorized() -> Response {
+        var response = answer(.unauthorized, "text/plain; charset=utf-8", "the token is missing or wrong\n")
+        response.headers[.wwwAuthenticate] = "Bearer"
+        return response
     }
 
     private static func answer(_ status: HTTPResponse.Status, _ contentType: String, _ text: String) -> Response {

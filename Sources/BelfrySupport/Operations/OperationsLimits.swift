@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Limits of the operations endpoint. It has no passwords, so that whoever reaches it may try to hold it up.
+/// Limits of the operations endpoint. Probes show no token, so that whoever reaches it may try to hold it up.
 enum OperationsLimits {
     /// A connection that has asked nothing and was told nothing for so long is closed, however many bytes it dribbles.
     /// Longer than the usual minute between two scrapes.
@@ -10,4 +10,6 @@ enum OperationsLimits {
     static let headBytes = 8 << 10
     /// Most connections at once. With one more the one goes that has been quiet for longest: a probe gets through.
     static let connections = 64
+    /// Longest wait for the peer's end of a connection over TLS that has to go.
+    static let closeTimeout = TimeAmount.milliseconds(500)
 }

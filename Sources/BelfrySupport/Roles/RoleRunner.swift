@@ -10,8 +10,10 @@ public enum RoleRunner {
     package static func run<R: Role>(_ type: R.Type, _ configuration: BelfryConfiguration) async throws {
         let logger = Logger(label: "belfry.\(R.name)")
         let service = try RoleService<R>(configuration, logger: logger)
-        let operations = configuration.operations.map {
-            OperationsEndpoint(address: $0, source: service, logger: logger)
+        let settings = configuration.operations
+        let operations = try settings.listen.map { address in
+            let access = try OperationsAccess(settings, logger: logger)
+            return OperationsEndpoint(address: address, access: access, source: service, logger: logger)
         }
         try await run(service, operations: operations, logger: logger)
     }

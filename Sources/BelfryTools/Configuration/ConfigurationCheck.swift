@@ -31,6 +31,7 @@ public enum ConfigurationCheck {
                     : ConfigurationFinding(note: finding.text, of: finding.key)
             }
         if !configuration.unusedVariables.isEmpty {
+        if !inspection.hasProblem(in: ["operations"]) { findings += operationsFindings(configuration.operations, now) }
             let names = configuration.unusedVariables.joined(separator: ", ")
             findings.append(ConfigurationFinding(note: "environment variables that name no key: \(names)", of: ""))
         }
@@ -62,6 +63,19 @@ public enum ConfigurationCheck {
     }
 
     private static func redisFault(_ settings: RedisSettings) -> ConfigurationFinding? {
+    private static func operationsFindings(_ settings: OperationsSettings, _ now: Int64) -> [ConfigurationFinding] {
+        let check = OperationsCheck(settings, now: now)
+        let faults = check.faults.map { fault in
+            let content = fault.key.hasSuffix("certificate") ? "a PEM file with certificate and key" : "a token"
+            return ConfigurationFinding(
+                fault: "\(fault.file): \(fault.reason)",
+                of: fault.key,
+                cure: "put \(content) there, readable by the role's user, or leave the key out"
+            )
+        }
+        return faults + check.notes.map { ConfigurationFinding(note: $0.text, of: $0.key) }
+    }
+
         do {
             _ = try settings.servers(name: "belfry-config")
             return nil

@@ -17,7 +17,8 @@ public enum ExitStatus: Int32, Sendable {
     /// The exit code for an error that ended a command.
     public init(for error: any Error) {
         switch error {
-        case is ConfigurationError, is TLSConfigurationError, is CertificateDirectoryError, is ProviderKeyError:
+        case is ConfigurationError, is TLSConfigurationError, is CertificateDirectoryError, is ProviderKeyError,
+            is OperationsFileError:
             self = .configuration
         case let error as KafkaError where error.isConfiguration: self = .configuration
         case ToolError.invalidInput: self = .usage
