@@ -86,12 +86,21 @@ let package = Package(
             dependencies: ["APNsProtocol", "KafkaClient", "PushSchemas", "RequestRules", protobuf] + nio
         ),
 
+        // The shared ground of the sandbox' page and the console's: serving, live updates, looks.
+        .target(
+            name: "PageParts",
+            dependencies: [
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            resources: [.embedInCode("Files")]
+        ),
+
         // The push service and the pipeline.
         .target(
             name: "Sandbox",
             dependencies: [
-                "APNsProtocol", "CVector", "HTTP2Transport", "SeededNumbers", "SocketErrors", "TLSTransport", logging,
-                .product(name: "NIOHTTP1", package: "swift-nio"),
+                "APNsProtocol", "CVector", "HTTP2Transport", "PageParts", "SeededNumbers", "SocketErrors",
+                "TLSTransport", logging, .product(name: "NIOHTTP1", package: "swift-nio"),
             ] + nio,
             exclude: ["README.md"],
             // In the program itself, so that it stays one file.
@@ -262,10 +271,12 @@ let package = Package(
             name: "HTTP2TransportTests",
             dependencies: ["HTTP2Transport", "TLSTransport", "TestSupport"] + nio
         ),
+        .testTarget(name: "PagePartsTests", dependencies: ["PageParts"]),
         .testTarget(
             name: "SandboxTests",
             dependencies: [
-                "APNsProtocol", "HTTP2Transport", "Sandbox", "TLSTransport", "TestSupport", logging, nioEmbedded,
+                "APNsProtocol", "HTTP2Transport", "PageParts", "Sandbox", "TLSTransport", "TestSupport", logging,
+                nioEmbedded,
             ] + nio
         ),
         .testTarget(

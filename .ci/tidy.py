@@ -30,6 +30,7 @@ IMPORTS = {
     "HTTP2Transport": {"CNghttp2", "NIOCore"},
     "KafkaClient": {"CRdKafka", "Dispatch", "Glibc", "Synchronization"} | NIO,
     "RedisClient": {"CHiredis", "COpenSSL", "Glibc", "SocketErrors", "Synchronization"} | NIO,
+    "PageParts": {"FoundationEssentials", "NIOCore", "NIOHTTP1"},
     "SeededNumbers": set(),
     "SocketErrors": {"Glibc"} | NIO,
     "TLSTransport": {"COpenSSL", "Glibc", "SocketErrors", "Synchronization"} | NIO,

@@ -3,6 +3,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import PageParts
 import SocketErrors
 import TLSTransport
 
@@ -196,9 +197,8 @@ public final class SandboxServer: Sendable {
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.configureHTTPServerPipeline()
-                    let api = ControlAPI(service: service)
-                    let page = PageAPI(service: service)
-                    try pipeline.addHandler(ControlHandler(api: api, page: page, hub: hub.value))
+                    let site = ControlSite(service: service, hub: hub.value)
+                    try pipeline.addHandler(PageHandler(site: site))
                 }
             }
     }

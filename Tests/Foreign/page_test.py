@@ -9,70 +9,25 @@ true for each rule that held; ends with 1 at the first that did not, saying whic
 """
 
 import json
-import os
 import sys
 import urllib.request
 
-from selenium import webdriver
+from browser import SECONDS, Page, run
 from selenium.webdriver.common.action_chains import ActionChains
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-# A guard against waiting for ever; no rule is about it.
-SECONDS = 60
 # The page's controls, in the order of the tab key; the switches of the faults follow.
 FIRST_STOPS = ["theme", "topic", "zoom-out", "zoom-in", "zoom-fit", "field"]
 
 
-def start_browser():
-    options = webdriver.ChromeOptions()
-    options.binary_location = "/usr/bin/chromium"
-    for flag in [
-        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1600,1000",
-        "--force-device-scale-factor=1", "--no-first-run", "--disable-extensions", "--disable-background-networking",
-    ]:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    return webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
-
-
-class PageTest:
+class PageTest(Page):
     def __init__(self, browser, port, topic, screenshots):
-        self.browser = browser
-        self.url = f"http://127.0.0.1:{port}"
+        super().__init__(browser, port, screenshots)
         self.topic = topic
-        self.screenshots = screenshots
-        self.held = {}
 
     # Tools
-
-    def by_id(self, name):
-        return self.browser.find_element(By.ID, name)
-
-    def text(self, name):
-        return self.browser.execute_script("return document.getElementById(arguments[0]).textContent", name)
-
-    def number(self, name):
-        return float(self.text(name).replace(",", ""))
-
-    def until(self, what, condition):
-        WebDriverWait(self.browser, SECONDS, poll_frequency=0.05).until(lambda _: condition(), f"waited for: {what}")
-        self.held[what] = True
-
-    def shot(self, name):
-        if self.screenshots:
-            os.makedirs(self.screenshots, exist_ok=True)
-            self.browser.save_screenshot(os.path.join(self.screenshots, f"{name}.png"))
-
-    def size(self, width, height):
-        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-
-    def prefer(self, **features):
-        wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
-        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
 
     def get(self, path):
         with urllib.request.urlopen(self.url + path, timeout=SECONDS) as answer:
@@ -280,18 +235,6 @@ class PageTest:
             self.fill(name, before)
             self.until(f"until it is changed: {message}", lambda: self.text(f"fault-{fault}-wrong") == "")
 
-    def has_two_themes(self):
-        theme = "return document.documentElement.dataset.theme"
-        ground = "return getComputedStyle(document.documentElement).backgroundColor"
-        self.until("the system's dark theme is taken", lambda: self.browser.execute_script(theme) == "dark")
-        dark = self.browser.execute_script(ground)
-        self.prefer(prefers_color_scheme="light")
-        self.until("and its light one", lambda: self.browser.execute_script(theme) == "light")
-        self.until("they differ", lambda: self.browser.execute_script(ground) != dark)
-        self.shot("page-light")
-        self.by_id("theme").click()
-        self.until("the switch overrules it", lambda: self.browser.execute_script(ground) == dark)
-
     def is_reached_by_keyboard(self):
         # The first stop of all leads past the wall.
         self.browser.execute_script("document.querySelector('.skip').focus()")
@@ -321,10 +264,8 @@ class PageTest:
         self.until("and enter all of them off", lambda: not self.by_id("faults-on").is_displayed())
 
     def fits(self):
-        wide = "return document.documentElement.scrollWidth <= innerWidth"
         for width, height in [(360, 780), (768, 1000), (1024, 800), (1600, 1000), (2560, 1300)]:
-            self.size(width, height)
-            self.until(f"{width} pixels suffice", lambda: self.browser.execute_script(wide))
+            self.fits_in(width, height)
             self.until(f"the field is seen at {width}", lambda: self.by_id("field").size["height"] >= 250)
             if width == 360:
                 self.shot("page-narrow")
@@ -347,7 +288,8 @@ class PageTest:
         for rule in [
             self.loads, self.numbers_move, self.zooms_with_keys, self.zooms_with_the_wheel, self.chooses_a_topic,
             self.switches_a_fault, self.counts_strikes_as_the_list_does, self.refusals_flash,
-            self.shows_answers_by_reason, self.shows_ends_by_reason, self.says_what_is_wrong, self.has_two_themes,
+            self.shows_answers_by_reason, self.shows_ends_by_reason, self.says_what_is_wrong,
+            lambda: self.has_two_themes("page-light"),
             self.is_reached_by_keyboard, self.fits, self.is_calm_when_asked, self.has_no_errors,
         ]:
             rule()
@@ -356,16 +298,7 @@ class PageTest:
 def main():
     port, topic = int(sys.argv[1]), sys.argv[2]
     screenshots = sys.argv[3] if len(sys.argv) > 3 else None
-    browser = start_browser()
-    test = PageTest(browser, port, topic, screenshots)
-    try:
-        test.run()
-    except BaseException:
-        test.shot("page-failure")
-        raise
-    finally:
-        browser.quit()
-    print(json.dumps(test.held))
+    run(lambda browser: PageTest(browser, port, topic, screenshots), "page-failure")
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
 import APNsProtocol
 import Foundation
 import TLSTransport
+import TestSupport
 import Testing
 
 @testable import Sandbox
 
 /// The page in Debian's chromium, with notifications coming in over gateway and provider API. `BELFRY_TEST_PYTHON`
-/// names a Python that has selenium; `BELFRY_TEST_SCREENSHOTS` a directory for pictures, if they are wanted.
+/// names a Python that has selenium; pictures are kept, see ``ForeignScript/screenshots``.
 struct BrowserTests {
     private func runBrowser(_ sandbox: RunningSandbox) async throws -> [String: Bool] {
-        let screenshots = ProcessInfo.processInfo.environment["BELFRY_TEST_SCREENSHOTS"].map { [$0] } ?? []
-        return try await ForeignScript(name: "page_test.py")
-            .run(["\(sandbox.server.ports.control)", RunningSandbox.topics[0]] + screenshots)
+        try await ForeignScript(name: "page_test.py")
+            .run(["\(sandbox.server.ports.control)", RunningSandbox.topics[0], ForeignScript.screenshots])
     }
 
     /// Sends good notifications, two on a connection, and an invalid one whose answer ends it; a request to the

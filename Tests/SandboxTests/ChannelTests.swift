@@ -1,5 +1,6 @@
 import APNsProtocol
 import Foundation
+import PageParts
 import TestSupport
 import Testing
 

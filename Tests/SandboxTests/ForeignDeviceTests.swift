@@ -1,4 +1,5 @@
 import APNsProtocol
+import TestSupport
 import Testing
 
 @testable import Sandbox

@@ -1,13 +1,8 @@
+import PageParts
+
 /// The control interface without its transport: a request goes in, a status and JSON come out.
 struct ControlAPI: Sendable {
-    /// The answer to a request.
-    struct Response: Equatable {
-        /// The HTTP status.
-        let status: Int
-        let body: [UInt8]
-        /// The media type of the body.
-        var contentType = "application/json"
-    }
+    typealias Response = PageResponse
 
     let service: PushService
 

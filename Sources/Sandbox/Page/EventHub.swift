@@ -1,36 +1,15 @@
 import NIOCore
+import PageParts
 
 /// Tells all open pages what happens: one look at the ledgers per interval, however many pages there are, and none
 /// while there are none.
 ///
-/// Belongs to the control port's event loop.
+/// Belongs to the control port's event loop, as its pages do.
 final class EventHub {
-    /// One page. Belongs to the same loop.
-    final class Page {
-        fileprivate let write: ([[UInt8]]) -> Void
-        fileprivate let close: () -> Void
-        fileprivate let isWritable: () -> Bool
-        fileprivate var subscriber = EventSubscriber()
-
-        /// - Parameters:
-        ///   - write: writes and flushes event-stream frames.
-        ///   - close: ends the stream.
-        ///   - isWritable: whether the channel's buffer is below its mark.
-        init(
-            write: @escaping ([[UInt8]]) -> Void,
-            close: @escaping () -> Void,
-            isWritable: @escaping () -> Bool
-        ) {
-            self.write = write
-            self.close = close
-            self.isWritable = isWritable
-        }
-    }
-
     private let service: PushService
     private let loop: any EventLoop
     private let hello: [UInt8]
-    private var pages: [ObjectIdentifier: Page] = [:]
+    private var pages: [ObjectIdentifier: EventPage] = [:]
     private var pacing = EventPacing()
     private var nextTick: Scheduled<Void>?
 
@@ -46,7 +25,7 @@ final class EventHub {
     var isFull: Bool { pages.count >= SandboxLimits.eventStreams }
 
     /// Takes a page in. Traps when ``isFull``.
-    func join(_ page: Page) {
+    func join(_ page: EventPage) {
         loop.preconditionInEventLoop()
         precondition(!isFull, "one page too many")
         if pages.isEmpty { start() }
@@ -55,7 +34,7 @@ final class EventHub {
     }
 
     /// Idempotent.
-    func leave(_ page: Page) {
+    func leave(_ page: EventPage) {
         guard pages.removeValue(forKey: ObjectIdentifier(page)) != nil, pages.isEmpty else { return }
         nextTick?.cancel()
         nextTick = nil
@@ -85,7 +64,7 @@ final class EventHub {
         lazy var stats = currentStats()
         for page in pages.values {
             let action = page.subscriber.tick(
-                isWritable: page.isWritable(),
+                isWritable: page.isWritable,
                 hasFlashes: flashes != nil,
                 hasNewStats: hasNewStats,
                 nowMilliseconds: nowMilliseconds,

@@ -1,3 +1,5 @@
+import PageParts
+
 /// The part of the control port that is made for the page: its files and the ground of its field. Without transport,
 /// as ``ControlAPI`` is; the events have their own way, see ``EventHub``.
 struct PageAPI: Sendable {
@@ -5,24 +7,24 @@ struct PageAPI: Sendable {
 
     /// - Parameter query: what stands behind the question mark, empty when there is none.
     /// - Returns: `nil` when the path is none of the page's.
-    func respond(method: String, path: String, query: String) -> ControlAPI.Response? {
-        let file = PageFile(path: path)
+    func respond(method: String, path: String, query: String) -> PageResponse? {
+        let file = PageFile.sandbox.first { $0.path == path }
         guard file != nil || path == "/field" else { return nil }
         guard method == "GET" else {
             return Self.failure(ControlError(field: nil, error: "\(path) does not know this method"), status: 405)
         }
-        if let file { return ControlAPI.Response(status: 200, body: file.body, contentType: file.contentType) }
+        if let file { return PageResponse(file) }
         do throws(ControlError) {
             let image = try field(FieldRequest(query: query))
-            return ControlAPI.Response(status: 200, body: image, contentType: "application/octet-stream")
+            return PageResponse(status: 200, body: image, contentType: "application/octet-stream")
         } catch {
             return Self.failure(error, status: 400)
         }
     }
 
     /// An error as the control interface words it.
-    static func failure(_ error: ControlError, status: Int) -> ControlAPI.Response {
-        ControlAPI.Response(status: status, body: JSONText.encode(error))
+    static func failure(_ error: ControlError, status: Int) -> PageResponse {
+        PageResponse(status: status, body: JSONText.encode(error))
     }
 
     private func field(_ request: FieldRequest) throws(ControlError) -> [UInt8] {

@@ -2,6 +2,7 @@ import APNsProtocol
 import FoundationEssentials
 import HTTP2Transport
 import NIOCore
+import PageParts
 import SeededNumbers
 
 /// A request about channels, a broadcast among them, on its way through the service.

@@ -1,6 +1,7 @@
 import APNsProtocol
 import FoundationEssentials
 import Logging
+import PageParts
 import Synchronization
 import TLSTransport
 

@@ -1,3 +1,5 @@
+import PageParts
+
 /// The result of writing certificates.
 public struct CertificatesReport: Encodable, Equatable, Sendable {
     public let directory: String

@@ -1,7 +1,7 @@
 // Turns the texts of a fault's fields into the request that switches it on, or names the field that is wrong. Knows no
 // page.
 
-const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+import { whole } from "/page/text.js";
 
 // A field that cannot be sent, by its key, in the words of its label.
 export class WrongSetting extends Error {

@@ -3,9 +3,9 @@
 
 import { FAULTS } from "/page/fault-list.js";
 import { allowedText, faultRequest, WrongSetting, wrongSetting } from "/page/fault-request.js";
+import { whole } from "/page/text.js";
 
 const POLL_MILLISECONDS = 2000;
-const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
 export class Faults {
   constructor() {

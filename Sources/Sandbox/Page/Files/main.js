@@ -4,14 +4,15 @@ import { listen } from "/page/events.js";
 import { Faults } from "/page/faults.js";
 import { Field } from "/page/field.js";
 import { Numbers } from "/page/numbers.js";
+import { whole } from "/page/text.js";
+import { theme } from "/page/theme.js";
 
-const whole = new Intl.NumberFormat("en");
 const byId = (id) => document.getElementById(id);
 const field = new Field();
 const numbers = new Numbers();
 const faults = new Faults();
 
-theme();
+theme(() => field.themeChanged());
 chooseTopic();
 listen({
   hello({ environment, topics }) {
@@ -55,29 +56,4 @@ function chooseTopic() {
     field.choose(event.target.value);
     numbers.choose(event.target.value);
   });
-}
-
-// As the system has it, until somebody chooses here.
-function theme() {
-  const button = byId("theme");
-  const system = matchMedia("(prefers-color-scheme: light)");
-  const stored = () => {
-    try { return localStorage.getItem("belfry-theme"); } catch { return null; }
-  };
-  let chosen = stored();
-  const apply = () => {
-    const name = chosen ?? (system.matches ? "light" : "dark");
-    document.documentElement.dataset.theme = name;
-    const other = name === "light" ? "dark" : "light";
-    button.textContent = other === "light" ? "Light" : "Dark";
-    button.setAttribute("aria-label", `Switch to the ${other} theme`);
-    field.themeChanged();
-  };
-  system.addEventListener("change", apply);
-  button.addEventListener("click", () => {
-    chosen = document.documentElement.dataset.theme === "light" ? "dark" : "light";
-    try { localStorage.setItem("belfry-theme", chosen); } catch { /* It holds for this visit. */ }
-    apply();
-  });
-  apply();
 }

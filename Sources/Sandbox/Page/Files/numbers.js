@@ -1,5 +1,8 @@
 // The counts beside the wall: totals as they come, rates over the last two seconds.
 
+import { linePaths } from "/page/line.js";
+import { fill, put, rateText, totalText, whole } from "/page/text.js";
+
 const WINDOW_MILLISECONDS = 2000;
 const PERIOD_MILLISECONDS = 500;
 const SPARK_POINTS = 240;
@@ -15,13 +18,8 @@ const SUMS = [
 const CHANNEL_COUNTS = ["registered", "subscribers", "accepted", "delivered", "stored", "missed"];
 const STATES = ["online", "offline", "uninstalled", "removed"];
 
-const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
 // "8" of the binary interface before "400 BadDeviceToken" of the provider API.
 const byStatus = (left, right) => parseInt(left, 10) - parseInt(right, 10) || (left < right ? -1 : 1);
-const rateText = (rate) => (rate > 0 && rate < 10 ? rate.toFixed(1) : whole.format(rate));
-// Totals of ten digits do not fit beside each other.
-const totalText = (total) => (total < 10_000_000 ? whole.format(total) : short.format(total));
 
 export class Numbers {
   constructor() {
@@ -148,11 +146,9 @@ export class Numbers {
 
   drawSpark() {
     const top = Math.max(1, ...this.spark);
-    const left = SPARK_POINTS - this.spark.length;
-    const x = (index) => (((left + index) / (SPARK_POINTS - 1)) * 240).toFixed(1);
-    const points = this.spark.map((rate, index) => `${x(index)},${(46 - (rate / top) * 43).toFixed(1)}`);
-    document.getElementById("spark-line").setAttribute("d", `M${points.join("L")}`);
-    document.getElementById("spark-area").setAttribute("d", `M${x(0)},48L${points.join("L")}L240,48Z`);
+    const { stroke, area } = linePaths(this.spark, { count: SPARK_POINTS, width: 240, height: 48, top });
+    document.getElementById("spark-line").setAttribute("d", stroke);
+    document.getElementById("spark-area").setAttribute("d", area);
   }
 
   // For those who listen: seldom, and in a sentence.
@@ -165,29 +161,4 @@ export class Numbers {
       + `${whole.format(last.stats.connections.open)} connections open.`;
     put("summary", text);
   }
-}
-
-function put(id, text, title = "") {
-  const element = document.getElementById(id);
-  if (element.textContent !== text) element.textContent = text;
-  if (title && element.title !== title) element.title = title;
-}
-
-// Keeps rows that are there, so that nothing flickers and a selection stays.
-function fill(id, rows) {
-  const body = document.getElementById(id).tBodies[0];
-  while (body.rows.length > rows.length) body.deleteRow(-1);
-  rows.forEach((cells, index) => {
-    const row = body.rows[index] ?? body.insertRow();
-    cells.forEach((text, column) => {
-      let cell = row.cells[column];
-      if (!cell) {
-        cell = document.createElement(column === 0 ? "th" : "td");
-        if (column === 0) cell.scope = "row"; else cell.className = "n";
-        row.append(cell);
-      }
-      if (cell.textContent !== text) cell.textContent = text;
-      if (column === 0 && cell.title !== text) cell.title = text;
-    });
-  });
 }

@@ -1,19 +1,27 @@
 import Foundation
-import TestSupport
+import Workbench
 
 /// A script of Tests/Foreign, run by the Python that `BELFRY_TEST_PYTHON` names.
-struct ForeignScript {
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
+public struct ForeignScript {
+    public struct Failure: Error, CustomStringConvertible {
+        public let description: String
     }
 
-    private static let directory = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Foreign")
+    private static let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    private static let directory = tests.appending(path: "Foreign")
 
-    let name: String
+    /// The directory for pictures of pages: that of `BELFRY_TEST_SCREENSHOTS`, or one beside what is built.
+    public static var screenshots: String {
+        ProcessInfo.processInfo.environment["BELFRY_TEST_SCREENSHOTS"]
+            ?? tests.deletingLastPathComponent().appending(path: ".build/screenshots").path
+    }
+
+    private let name: String
+
+    public init(name: String) { self.name = name }
 
     /// Runs it to its end, expects success, and decodes what it says.
-    func run<Report: Decodable>(_ arguments: [String], input: String = "") async throws -> Report {
+    public func run<Report: Decodable>(_ arguments: [String], input: String = "") async throws -> Report {
         guard let python = ProcessInfo.processInfo.environment["BELFRY_TEST_PYTHON"] else {
             throw Failure(description: "BELFRY_TEST_PYTHON has to name a Python with what \(name) imports")
         }
@@ -23,6 +31,7 @@ struct ForeignScript {
             name,
             executable: python,
             arguments: [Self.directory.appending(path: name).path] + arguments,
+            environment: ["PYTHONDONTWRITEBYTECODE": "1"],
             logFile: errors,
             takesInput: true
         )

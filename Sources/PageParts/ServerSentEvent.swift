@@ -1,13 +1,13 @@
 /// The framing of `GET /events`: text/event-stream as the HTML standard describes it.
-enum ServerSentEvent {
+package enum ServerSentEvent {
     /// Beginning of a stream. Sets the time a browser waits before it connects again, in milliseconds.
-    static let greeting = Array("retry: 1000\n\n".utf8)
+    package static let greeting = Array("retry: 1000\n\n".utf8)
 
     /// An event. Every line of the data becomes a line of its own, whatever ends it, so that no data can begin another
     /// event.
     ///
     /// - Parameter name: without line ends.
-    static func frame(_ name: String, _ data: [UInt8]) -> [UInt8] {
+    package static func frame(_ name: String, _ data: [UInt8]) -> [UInt8] {
         precondition(!name.utf8.contains { $0 == lineFeed || $0 == carriageReturn }, "a name of one line")
         var frame = Array("event: \(name)\n".utf8)
         frame.reserveCapacity(frame.count + data.count + 16)

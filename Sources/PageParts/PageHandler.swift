@@ -1,37 +1,33 @@
 import NIOCore
 import NIOHTTP1
 
-/// The control port over HTTP/1.1: gathers a request, bounded, and lets ``ControlAPI`` or ``PageAPI`` answer it.
-/// Streams `GET /events` from the ``EventHub``. ``RequestGuard`` comes before all of them.
+/// A port with a page over HTTP/1.1: gathers a request, bounded, and lets its ``PageSite`` answer it or take in a
+/// follower of `GET /events`. The site's ``RequestGuard`` comes before all of it.
 ///
-/// Belongs to the channel's event loop, which is the hub's.
-final class ControlHandler: ChannelInboundHandler {
-    typealias InboundIn = HTTPServerRequestPart
-    typealias OutboundOut = HTTPServerResponsePart
+/// Belongs to the channel's event loop, which is the site's.
+package final class PageHandler: ChannelInboundHandler {
+    package typealias InboundIn = HTTPServerRequestPart
+    package typealias OutboundOut = HTTPServerResponsePart
 
-    private let api: ControlAPI
-    private let page: PageAPI
-    private let hub: EventHub
+    private let site: any PageSite
     private var head: HTTPRequestHead?
     private var body: [UInt8] = []
     private var isTooLarge = false
     /// Set once the connection is a stream of events.
-    private var stream: EventHub.Page?
+    private var stream: EventPage?
 
-    init(api: ControlAPI, page: PageAPI, hub: EventHub) {
-        self.api = api
-        self.page = page
-        self.hub = hub
+    package init(site: any PageSite) {
+        self.site = site
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(let head):
             self.head = head
             body = []
             isTooLarge = false
         case .body(let bytes):
-            isTooLarge = isTooLarge || body.count + bytes.readableBytes > SandboxLimits.controlBodyBytes
+            isTooLarge = isTooLarge || body.count + bytes.readableBytes > site.bodyLimitBytes
             if isTooLarge {
                 body = []
             } else {
@@ -45,36 +41,46 @@ final class ControlHandler: ChannelInboundHandler {
         }
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         context.close(promise: nil)
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
-        if let stream { hub.leave(stream) }
+    package func channelInactive(context: ChannelHandlerContext) {
+        if let stream { site.leave(stream) }
         stream = nil
         context.fireChannelInactive()
     }
 
     private func respond(_ context: ChannelHandlerContext, to head: HTTPRequestHead) {
+        // Its answer would stand in the middle of the stream.
+        guard stream == nil else { return context.close(promise: nil) }
         let parts = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-        let (path, query) = (parts[0], parts.count > 1 ? parts[1] : "")
-        let method = head.method.rawValue
-        if let refusal = RequestGuard.refusal(of: Self.origin(of: head), method: method, path: path) {
-            send(PageAPI.failure(refusal, status: 403), context, head)
+        let request = PageRequest(
+            method: head.method.rawValue,
+            path: parts.first ?? "",
+            query: parts.count > 1 ? parts[1] : "",
+            headers: head.headers,
+            body: body
+        )
+        let origin = Self.origin(of: head)
+        if let refusal = site.guardian.refusal(of: origin, method: request.method, path: request.path) {
+            send(PageResponse(refusing: refusal, status: 403), context, head)
         } else if isTooLarge {
-            let error = ControlError(field: nil, error: "the body is over \(SandboxLimits.controlBodyBytes) bytes")
-            send(PageAPI.failure(error, status: 413), context, head)
-        } else if path == "/events", method == "GET" {
+            let refusal = PortRefusal(error: "the body is over \(site.bodyLimitBytes) bytes")
+            send(PageResponse(refusing: refusal, status: 413), context, head)
+        } else if let refusal = site.refusal(of: request) {
+            send(refusal, context, head)
+        } else if request.path == "/events", request.method == "GET" {
             openStream(context, head)
         } else {
-            let response = page.respond(method: method, path: path, query: query)
-            send(response ?? api.respond(method: method, path: path, query: query, body: body), context, head)
+            send(site.respond(to: request), context, head)
         }
     }
 
-    private func send(_ response: ControlAPI.Response, _ context: ChannelHandlerContext, _ head: HTTPRequestHead) {
+    private func send(_ response: PageResponse, _ context: ChannelHandlerContext, _ head: HTTPRequestHead) {
         var headers = Self.headers(contentType: response.contentType)
         headers.add(name: "content-length", value: "\(response.body.count)")
+        for (name, value) in response.headers { headers.add(name: name, value: value) }
         let status = HTTPResponseStatus(statusCode: response.status)
         let responseHead = HTTPResponseHead(version: head.version, status: status, headers: headers)
         context.write(wrapOutboundOut(.head(responseHead)), promise: nil)
@@ -84,15 +90,7 @@ final class ControlHandler: ChannelInboundHandler {
     }
 
     private func openStream(_ context: ChannelHandlerContext, _ head: HTTPRequestHead) {
-        guard !hub.isFull else {
-            let error = "\(SandboxLimits.eventStreams) pages are open, no more are served"
-            send(PageAPI.failure(ControlError(field: nil, error: error), status: 503), context, head)
-            return
-        }
-        let headers = Self.headers(contentType: "text/event-stream")
-        let responseHead = HTTPResponseHead(version: head.version, status: .ok, headers: headers)
-        context.write(wrapOutboundOut(.head(responseHead)), promise: nil)
-        let stream = EventHub.Page(
+        let stream = EventPage(
             write: { frames in
                 for frame in frames {
                     let part = HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(bytes: frame)))
@@ -103,8 +101,11 @@ final class ControlHandler: ChannelInboundHandler {
             close: { context.close(promise: nil) },
             isWritable: { context.channel.isWritable }
         )
+        let headers = Self.headers(contentType: "text/event-stream")
+        let responseHead = HTTPResponseHead(version: head.version, status: .ok, headers: headers)
+        context.write(wrapOutboundOut(.head(responseHead)), promise: nil)
         self.stream = stream
-        hub.join(stream)
+        site.join(stream)
     }
 
     private static func origin(of head: HTTPRequestHead) -> RequestGuard.Headers {

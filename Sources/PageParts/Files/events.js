@@ -4,7 +4,7 @@
 const SILENCE_MILLISECONDS = 12_000;
 const RETRY_MILLISECONDS = 2000;
 
-// `handlers`: hello, stats, flashes with their documents, and state with "live" or "lost".
+// `handlers`: a function for each event, which gets its document, and `state`, which gets "live" or "lost".
 export function listen(handlers) {
   let source = null;
   let heardAt = 0;
@@ -14,7 +14,7 @@ export function listen(handlers) {
     source?.close();
     source = new EventSource("/events");
     heardAt = performance.now();
-    for (const name of ["hello", "stats", "flashes"]) {
+    for (const name of Object.keys(handlers).filter((name) => name !== "state")) {
       source.addEventListener(name, (event) => {
         heardAt = performance.now();
         handlers.state("live");
@@ -36,7 +36,7 @@ export function listen(handlers) {
     handlers.state("lost");
     open();
   }, 1000);
-  // A page that nobody sees costs the sandbox nothing.
+  // A page that nobody sees costs its server nothing.
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) {
       source?.close();

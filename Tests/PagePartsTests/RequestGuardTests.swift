@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Sandbox
+@testable import PageParts
 
 /// A browser on the same machine shows pages of others too; none of them is to switch anything here.
 struct RequestGuardTests {
@@ -10,10 +10,11 @@ struct RequestGuardTests {
         host: String? = "127.0.0.1:2190",
         origin: String? = nil,
         site: String? = nil,
-        mode: String? = nil
+        mode: String? = nil,
+        by guardian: RequestGuard = RequestGuard()
     ) -> String? {
         let headers = RequestGuard.Headers(host: host, origin: origin, fetchSite: site, fetchMode: mode)
-        return RequestGuard.refusal(of: headers, method: method, path: path)?.field
+        return guardian.refusal(of: headers, method: method, path: path)?.field
     }
 
     @Test("Programs that say nothing about where they come from are served")
@@ -62,5 +63,20 @@ struct RequestGuardTests {
         #expect(refused("GET", "/", site: "cross-site", mode: "no-cors") == "sec-fetch-site")
         #expect(refused("GET", "/stats", site: "cross-site", mode: "navigate") == "sec-fetch-site")
         #expect(refused("POST", "/", site: "cross-site", mode: "navigate") == "sec-fetch-site")
+    }
+
+    @Test("A port beyond the loopback is served under its addresses and the names it was given, and no others")
+    func names() {
+        let guardian = RequestGuard(names: ["Console.example"], takesAddresses: true)
+        for host in ["10.1.2.3:2189", "10.1.2.3", "[fd00::1]:2189", "console.example:80", "localhost:1"] {
+            #expect(refused("GET", "/events", host: host, by: guardian) == nil, "\(host)")
+        }
+        for host in [
+            "evil.example", "10.1.2.3.evil.example", "10.1.2", "1.2.3.256", "[fd00::1].evil", "[evil]", "[::1",
+            "console.example.evil", "10.1.2.3:x",
+        ] {
+            #expect(refused("GET", "/events", host: host, by: guardian) == "host", "\(host)")
+        }
+        #expect(refused("GET", "/events", host: "10.1.2.3") == "host")
     }
 }
