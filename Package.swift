@@ -151,6 +151,15 @@ let package = Package(
                 "TokenState", logging, lifecycle, protobuf,
             ] + nio
         ),
+        // The page of the fleet: it knows of roles what they answer to whoever operates them.
+        .target(
+            name: "Console",
+            dependencies: [
+                "BelfrySupport", "PageParts", "PipelineCore", "PushSchemas", "SocketErrors", "TLSTransport",
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ] + nio,
+            resources: [.embedInCode("Page/Files")]
+        ),
         // A whole pipeline as processes of one machine, for demo, chaos and integration tests.
         .target(
             name: "LocalPipeline",
@@ -160,8 +169,8 @@ let package = Package(
         .executableTarget(
             name: "belfry",
             dependencies: [
-                "BelfrySupport", "BelfryTools", "Demo", "LocalPipeline", "ProviderCredentials", "PushSchemas",
-                "PushTopics", "Sandbox", "Sender", "TokenRoles", "TokenState", argumentParser, logging,
+                "BelfrySupport", "BelfryTools", "Console", "Demo", "LocalPipeline", "ProviderCredentials",
+                "PushSchemas", "PushTopics", "Sandbox", "Sender", "TokenRoles", "TokenState", argumentParser, logging,
             ]
         ),
 
@@ -337,6 +346,10 @@ let package = Package(
                 "TokenState", logging, protobuf,
                 .product(name: "Yams", package: "Yams"),
             ]
+        ),
+        .testTarget(
+            name: "ConsoleTests",
+            dependencies: ["BelfrySupport", "Console", "PageParts", "PipelineCore"] + nio
         ),
         .testTarget(
             name: "BenchmarkDriverTests",

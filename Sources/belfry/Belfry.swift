@@ -17,6 +17,7 @@ struct Belfry: AsyncParsableCommand {
                 name: "Roles",
                 subcommands: [
                     RoleCommand<WorkerRole>.self, RoleCommand<RegistrarRole>.self, RoleCommand<HarvesterRole>.self,
+                    ConsoleCommand.self,
                 ]
             ),
             CommandGroup(

@@ -1,0 +1,82 @@
+import BelfrySupport
+
+/// The answer of a process to `GET /status`, as far as the page needs it, with every number and text within bounds.
+///
+/// Keys that an older or newer program does not have are left out; a value of another kind than expected spoils the
+/// answer. Counts are not negative, whatever was answered.
+struct RoleAnswer: Equatable, Sendable {
+    struct Partition: Equatable, Sendable {
+        var kafkaTopic: String
+        var number: Int
+        var lagRecords: Int?
+        var waitingRecords: Int?
+        var behindTopics = 0
+        var isStanding = false
+    }
+
+    /// A bundle in an environment.
+    struct TopicName: Hashable, Sendable {
+        var topic: String
+        var environment: String
+    }
+
+    struct Topic: Equatable, Sendable {
+        var name: TopicName
+        var stoppedBecause: String?
+        var lagRecords = 0
+        var cursorAgeSeconds: Double?
+        var oldestUnconfirmedSeconds: Double?
+        var inFlight = 0
+        var waiting = 0
+        var openConnections = 0
+        var accepted = 0
+    }
+
+    struct Gateways: Equatable, Sendable {
+        var environment: String
+        var transport: String
+        var addresses: [String]
+        /// By state.
+        var connections: [String: Int]
+    }
+
+    struct Certificate: Equatable, Sendable {
+        var name: TopicName
+        var daysLeft: Int
+    }
+
+    struct Key: Equatable, Sendable {
+        var team: String
+        var key: String
+        var tokenAgeSeconds: Double
+    }
+
+    struct Harvest: Equatable, Sendable {
+        var name: TopicName
+        var ageSeconds: Double
+        var step: String
+        var holdsLease: Bool
+    }
+
+    var role: String
+    var programVersion = ""
+    var uptimeSeconds: Double?
+    var isReady = false
+    var obstacles: [String] = []
+    var residentBytes: Int?
+    var cpuSeconds: Double?
+    var openDescriptors: Int?
+    var partitions: [Partition] = []
+    var topics: [Topic] = []
+    var omittedTopics = 0
+    var gateways: [Gateways] = []
+    var certificates: [Certificate] = []
+    var keys: [Key] = []
+    var harvests: [Harvest] = []
+    var totals: [String: Int] = [:]
+    var outcomes: [String: Int] = [:]
+    /// Records taken in per second, by the process's own word; nil for a role that is not scaled.
+    var recordsPerSecond: Double?
+
+    init(role: String) { self.role = role }
+}

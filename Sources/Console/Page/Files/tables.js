@@ -1,0 +1,173 @@
+// The parts of a fleet's document as rows of tables.
+
+import { fill, put, rateText, totalText, whole } from "/page/text.js";
+import { bytesText, durationText } from "/page/units.js";
+
+const SHORT_ROWS = { topics: 12, partitions: 12, certificates: 8, harvests: 8 };
+const DASH = "–";
+const number = (value) => (value === null || value === undefined ? DASH : totalText(value));
+const state = (text, level) => ({ text, className: `state ${level}`, title: text });
+const named = ({ topic, environment }) => ({ text: topic, title: `${topic} (${environment})` });
+
+export class Tables {
+  constructor() {
+    this.expanded = new Set();
+    for (const name of Object.keys(SHORT_ROWS)) {
+      document.getElementById(`${name}-more`).addEventListener("click", () => {
+        if (!this.expanded.delete(name)) this.expanded.add(name);
+        if (this.fleet) this.show(this.fleet);
+      });
+    }
+  }
+
+  show(fleet) {
+    this.fleet = fleet;
+    fill("processes-table", fleet.processes.map(processRow));
+    this.long("topics", fleet.topics, topicRow, fleet.omittedTopics);
+    this.long("partitions", fleet.partitions.toSorted(byTrouble), partitionRow);
+    this.long("certificates", fleet.certificates, certificateRow);
+    this.long("harvests", fleet.harvests, harvestRow);
+    fill("keys-table", fleet.keys.map(keyRow));
+    fill("outcomes-table", fleet.outcomes.map(outcomeRow));
+    put("topics-count", whole.format(fleet.topics.length + fleet.omittedTopics));
+    put("partitions-count", whole.format(fleet.partitions.length));
+    gateways(fleet.gateways);
+  }
+
+  // A table of which the first rows are shown until somebody wants all.
+  long(name, entries, row, omitted = 0) {
+    const most = SHORT_ROWS[name];
+    const isWhole = this.expanded.has(name);
+    fill(`${name}-table`, (isWhole ? entries : entries.slice(0, most)).map(row));
+    const button = document.getElementById(`${name}-more`);
+    button.hidden = entries.length <= most;
+    const all = omitted > 0 ? `the first ${whole.format(entries.length)}` : `all ${whole.format(entries.length)}`;
+    const text = isWhole ? `Show ${most}` : `Show ${all}`;
+    if (button.textContent !== text) button.textContent = text;
+    button.setAttribute("aria-expanded", String(isWhole));
+  }
+}
+
+function processRow(process) {
+  const silence = process.silenceSeconds === null || process.silenceSeconds === undefined
+    ? "never" : `${durationText(process.silenceSeconds)} ago`;
+  const states = {
+    new: state("not asked yet", "none"),
+    away: state(`away: ${process.trouble ?? "no answer"}`, "bad"),
+    gone: state("gone", "none"),
+    answers: process.isReady ? state("ready", "good") : state(process.obstacles.join("; ") || "not ready", "warn"),
+  };
+  const isHere = process.state === "answers";
+  return [
+    { text: [process.role, process.address].filter(Boolean).join(" "), title: process.programVersion ?? "" },
+    states[process.state],
+    isHere ? rateText(process.perSecond) : DASH,
+    isHere ? whole.format(process.partitions) : DASH,
+    isHere ? process.cores.toFixed(2) : DASH,
+    isHere ? bytesText(process.residentBytes) : DASH,
+    isHere ? durationText(process.uptimeSeconds) : DASH,
+    silence,
+  ];
+}
+
+function topicRow(topic) {
+  const isLagging = topic.lagRecords > 0;
+  const stopped = topic.stoppedBecause
+    && { text: topic.stoppedBecause, className: "state bad", title: `does not work: ${topic.why}` };
+  return [
+    named(topic),
+    stopped || (isLagging ? state("lags", "warn") : state("works", "good")),
+    rateText(topic.acceptedPerSecond),
+    number(topic.lagRecords),
+    durationText(topic.cursorAgeSeconds),
+    durationText(topic.oldestUnconfirmedSeconds),
+    number(topic.inFlight),
+    number(topic.waiting),
+    number(topic.openConnections),
+  ];
+}
+
+const isUnheld = (partition) => partition.holders.length === 0;
+const trouble = (partition) => (partition.isStanding ? 2 : isUnheld(partition) ? 1 : 0);
+
+// Partitions in trouble first, then those that lag most.
+function byTrouble(left, right) {
+  return trouble(right) - trouble(left) || (right.lagRecords ?? 0) - (left.lagRecords ?? 0);
+}
+
+function partitionRow(partition) {
+  const holder = partition.isStanding ? state("stands: its commit is not understood", "bad")
+    : isUnheld(partition) ? state(`nobody for ${durationText(partition.unheldSeconds)}`, "bad")
+      : { text: partition.holders.join(", "), className: "holder", title: partition.holders.join(", ") };
+  return [
+    `${partition.kafkaTopic}-${partition.number}`,
+    holder,
+    number(partition.lagRecords),
+    number(partition.waitingRecords),
+    number(partition.behindTopics),
+  ];
+}
+
+function certificateRow(certificate) {
+  const { daysLeft } = certificate;
+  const level = daysLeft <= 7 ? "bad" : daysLeft <= 30 ? "warn" : "";
+  const text = daysLeft < 0 ? "ended" : whole.format(daysLeft);
+  return [named(certificate), { text, className: `n ${level}` }];
+}
+
+function keyRow({ team, key, tokenAgeSeconds }) {
+  const text = { text: durationText(tokenAgeSeconds), className: tokenAgeSeconds > 3600 ? "n bad" : "n" };
+  return [{ text: key, title: `key ${key} of team ${team}` }, text];
+}
+
+function harvestRow(harvest) {
+  const level = harvest.ageSeconds >= 86_400 ? "bad" : harvest.ageSeconds >= 10_800 ? "warn" : "";
+  const holder = harvest.holder ? `${harvest.step}, by ${harvest.holder}` : "nobody has its lease";
+  return [named(harvest), { text: `${durationText(harvest.ageSeconds)} ago`, className: `n ${level}`, title: holder }];
+}
+
+const DOTS = { accepted: "delivered", spared: "feedback", failed: "refused" };
+
+function outcomeRow({ name, meaning, perSecond, lastHour }) {
+  return [
+    { text: name.replace("_", " "), className: `outcome ${DOTS[meaning]}-mark`, title: meaning },
+    rateText(perSecond),
+    number(lastHour),
+  ];
+}
+
+// One block for each environment; blocks that are there are kept.
+function gateways(environments) {
+  const list = document.getElementById("gateway-list");
+  while (list.children.length > environments.length) list.lastElementChild.remove();
+  environments.forEach(({ environment, transport, addresses, connections }, index) => {
+    let block = list.children[index];
+    if (!block) {
+      block = document.createElement("div");
+      block.className = "gateway";
+      block.append(document.createElement("p"), document.createElement("p"), document.createElement("ul"));
+      list.append(block);
+    }
+    const [title, places, states] = block.children;
+    set(title, `${environment} · ${transport}`);
+    places.className = "quiet small";
+    set(places, addresses.join(", "));
+    const shown = ["open", "connecting", "waiting", "draining"].filter((name) => name in connections);
+    const others = Object.keys(connections).filter((name) => !shown.includes(name)).sort();
+    const texts = [...shown, ...others].map((name) => [name, whole.format(connections[name])]);
+    const key = JSON.stringify(texts);
+    if (states.dataset.key === key) return;
+    states.dataset.key = key;
+    states.replaceChildren(...texts.map(([name, count]) => {
+      const item = document.createElement("li");
+      const figure = document.createElement("b");
+      figure.textContent = count;
+      item.append(figure, ` ${name}`);
+      return item;
+    }));
+  });
+}
+
+function set(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}

@@ -1,0 +1,76 @@
+import BelfrySupport
+import PipelineCore
+
+/// The partitions of the Kafka topics that roles read, and who holds them.
+///
+/// A partition that nobody tells of any more is remembered: nobody may hold it. While two processes tell of one, as in
+/// a rebalance, the larger figure counts.
+struct PartitionMemory: Sendable {
+    struct Place: Hashable, Comparable, Sendable {
+        var kafkaTopic: String
+        var number: Int
+
+        static func < (left: Place, right: Place) -> Bool {
+            (left.kafkaTopic, left.number) < (right.kafkaTopic, right.number)
+        }
+    }
+
+    struct Entry: Equatable, Sendable {
+        var partition: RoleAnswer.Partition
+        /// More than one only while a partition moves.
+        var holders: [HostPort]
+        /// Nil: somebody holds it.
+        var unheldSince: MonotonicTime?
+    }
+
+    private(set) var entries: [Place: Entry] = [:]
+
+    mutating func update(_ fresh: [ProcessRecord], now: MonotonicTime) {
+        var held: [Place: Entry] = [:]
+        for record in fresh {
+            for partition in record.answer?.partitions ?? [] {
+                let place = Place(kafkaTopic: partition.kafkaTopic, number: partition.number)
+                if var entry = held[place] {
+                    entry.merge(partition)
+                    entry.holders.append(record.address)
+                    held[place] = entry
+                } else if held.count < ConsoleLimits.partitions {
+                    held[place] = Entry(partition: partition, holders: [record.address], unheldSince: nil)
+                }
+            }
+        }
+        // Of a topic of which nobody tells, nobody knows.
+        let topics = Set(held.keys.map(\.kafkaTopic))
+        for (place, var entry) in entries where held[place] == nil && topics.contains(place.kafkaTopic) {
+            guard held.count < ConsoleLimits.partitions else { break }
+            entry.holders = []
+            entry.unheldSince = entry.unheldSince ?? now
+            held[place] = entry
+        }
+        if !topics.isEmpty { entries = held }
+    }
+
+    /// A figure of all partitions that the processes tell of.
+    static func sum(_ records: [ProcessRecord], _ figure: KeyPath<RoleAnswer.Partition, Int?>) -> Int {
+        var largest: [Place: Int] = [:]
+        for partition in records.flatMap({ $0.answer?.partitions ?? [] }) {
+            guard let value = partition[keyPath: figure] else { continue }
+            let place = Place(kafkaTopic: partition.kafkaTopic, number: partition.number)
+            largest[place] = max(largest[place] ?? 0, value)
+        }
+        return largest.values.reduce(0, +)
+    }
+}
+
+extension PartitionMemory.Entry {
+    fileprivate mutating func merge(_ other: RoleAnswer.Partition) {
+        func larger(_ left: Int?, _ right: Int?) -> Int? {
+            guard let left, let right else { return left ?? right }
+            return max(left, right)
+        }
+        partition.lagRecords = larger(partition.lagRecords, other.lagRecords)
+        partition.waitingRecords = larger(partition.waitingRecords, other.waitingRecords)
+        partition.behindTopics = max(partition.behindTopics, other.behindTopics)
+        partition.isStanding = partition.isStanding || other.isStanding
+    }
+}

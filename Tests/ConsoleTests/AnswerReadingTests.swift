@@ -1,0 +1,173 @@
+import BelfrySupport
+import Foundation
+import Testing
+
+@testable import Console
+
+/// Answers to `GET /status`: good ones, those of other versions, broken ones, hostile ones.
+struct AnswerReadingTests {
+    private func read(_ text: String, status: Int = 200) -> Result<RoleAnswer, AnswerTrouble> {
+        AnswerReading.read(status: status, body: Array(text.utf8))
+    }
+
+    private func trouble(_ text: String, status: Int = 200) -> String? {
+        if case .failure(let trouble) = read(text, status: status) { trouble.description } else { nil }
+    }
+
+    /// A worker's answer with other members.
+    private func answer(_ members: String) throws -> RoleAnswer {
+        try read("{\"version\":2,\"role\":\"worker\",\(members)}").get()
+    }
+
+    @Test("Whatever a role can tell is read as it was told")
+    func whole() throws {
+        var status = RoleStatus(role: "worker", now: 1000)
+        status.uptimeSeconds = 12.5
+        status.isReady = true
+        status.obstacles = ["the worker waits for Redis"]
+        var partition = RoleStatus.Partition(kafkaTopic: "push.requests", number: 7, lagRecords: 1200)
+        partition.waitingRecords = 200
+        partition.behindTopics = 1
+        partition.isStanding = true
+        status.partitions = [partition]
+        var topic = RoleStatus.Topic(topic: "com.example.news", environment: "production")
+        topic.stoppedBecause = "topic-refused"
+        topic.lagRecords = 1000
+        topic.cursorAgeSeconds = 310.5
+        topic.oldestUnconfirmedSeconds = 12.5
+        topic.inFlight = 3
+        topic.waiting = 4
+        topic.openConnections = 5
+        topic.accepted = 180_000
+        status.topics = [topic]
+        status.omittedTopics = 9
+        status.gateways = [
+            .init(environment: "production", transport: "http2", addresses: ["a:443"], connections: ["open": 4])
+        ]
+        status.certificates = [.init(topic: "a", environment: "b", notAfter: 87_400 * 30, now: 1000)]
+        status.keys = [.init(team: "T", key: "K", tokenAgeSeconds: 1205)]
+        status.harvests = [
+            .init(topic: "a", environment: "b", ageSeconds: 9, step: "waiting", holdsLease: true, unacknowledged: 0)
+        ]
+        status.totals = ["records": 5]
+        status.outcomes = ["confirmed": 6]
+        status.scaling = .init(waitingRecords: 200, recordsPerSecond: 25.5, ratePeriodSeconds: 60, partitions: 1)
+        let text = String(decoding: try JSONEncoder().encode(status), as: UTF8.self)
+
+        var expected = RoleAnswer(role: "worker")
+        expected.programVersion = BelfryVersion.text
+        expected.uptimeSeconds = 12.5
+        expected.isReady = true
+        expected.obstacles = ["the worker waits for Redis"]
+        expected.partitions = [
+            .init(
+                kafkaTopic: "push.requests",
+                number: 7,
+                lagRecords: 1200,
+                waitingRecords: 200,
+                behindTopics: 1,
+                isStanding: true
+            )
+        ]
+        expected.topics = [
+            .init(
+                name: .init(topic: "com.example.news", environment: "production"),
+                stoppedBecause: "topic-refused",
+                lagRecords: 1000,
+                cursorAgeSeconds: 310.5,
+                oldestUnconfirmedSeconds: 12.5,
+                inFlight: 3,
+                waiting: 4,
+                openConnections: 5,
+                accepted: 180_000
+            )
+        ]
+        expected.omittedTopics = 9
+        expected.gateways = [
+            .init(environment: "production", transport: "http2", addresses: ["a:443"], connections: ["open": 4])
+        ]
+        expected.certificates = [.init(name: .init(topic: "a", environment: "b"), daysLeft: 30)]
+        expected.keys = [.init(team: "T", key: "K", tokenAgeSeconds: 1205)]
+        expected.harvests = [
+            .init(name: .init(topic: "a", environment: "b"), ageSeconds: 9, step: "waiting", holdsLease: true)
+        ]
+        expected.totals = ["records": 5]
+        expected.outcomes = ["confirmed": 6]
+        expected.recordsPerSecond = 25.5
+        #expect(try read(text).get() == expected)
+    }
+
+    @Test("What an older program does not tell, and a newer one tells beside it, does no harm")
+    func otherPrograms() throws {
+        let old = try read(#"{"version":2,"role":"harvester"}"#).get()
+        #expect(old == RoleAnswer(role: "harvester"))
+        let new = try answer(#""isReady":true,"moon":{"phase":[1]},"topics":[{"topic":"a","colour":"blue"}]"#)
+        #expect(new.isReady && new.topics.map(\.name.topic) == ["a"])
+    }
+
+    @Test("A layout of another version is not guessed at")
+    func version() {
+        #expect(trouble(#"{"version":3,"role":"worker"}"#)?.contains("version 3, this console reads 2") == true)
+        #expect(trouble(#"{"role":"worker"}"#) == "its /status lacks version")
+        #expect(trouble(#"{"version":2,"role":""}"#) == "its /status names no role")
+    }
+
+    @Test(
+        "What is no answer of a role is told in words, with its place",
+        arguments: [
+            ("", "its /status is no JSON object of a role"),
+            ("[]", "its /status has something unexpected at its beginning"),
+            ("<html>", "its /status is no JSON object of a role"),
+            (#"{"version":2,"role":"worker","topics":[{"topic":7}]}"#, "topics[0].topic"),
+            (#"{"version":2,"role":"worker","topics":[{"lagRecords":"7"}]}"#, "topics[0].lagRecords"),
+            (#"{"version":2,"role":"worker","totals":{"records":"many"}}"#, "totals.records"),
+        ]
+    )
+    func broken(text: String, words: String) {
+        #expect(trouble(text)?.contains(words) == true, "\(trouble(text) ?? "read")")
+    }
+
+    @Test("Nesting without end is refused")
+    func depth() {
+        let deep = String(repeating: "[", count: 100_000)
+        #expect(trouble(#"{"version":2,"role":"worker","moon":"# + deep) != nil)
+    }
+
+    @Test("An answer other than 200 is told by its number, and a refusal asks for the token")
+    func statuses() {
+        #expect(trouble("", status: 503) == "/status is answered with HTTP 503")
+        #expect(trouble("", status: 401)?.contains("is the token right?") == true)
+    }
+
+    @Test("Numbers beyond all reason are cut, so that sums stay numbers")
+    func numbers() throws {
+        let wild = try answer(
+            #""topics":[{"topic":"a","lagRecords":-5,"accepted":9223372036854775807,"cursorAgeSeconds":-1e300,"#
+                + #""waiting":1e300}],"totals":{"records":-1,"sent":1e300},"certificates":[{"topic":"a","daysLeft":-9223372036854775808}]"#
+        )
+        #expect(wild.topics.first?.lagRecords == 0)
+        #expect(wild.topics.first?.accepted == ConsoleLimits.count)
+        #expect(wild.topics.first?.cursorAgeSeconds == 0)
+        #expect(wild.topics.first?.waiting == ConsoleLimits.count)
+        #expect(wild.totals == ["records": 0, "sent": ConsoleLimits.count])
+        #expect(wild.certificates.first?.daysLeft == -100_000)
+    }
+
+    @Test("Lists and tables of names are read as far as the page shows them")
+    func lists() throws {
+        let topics = (0..<5000).map { "{\"topic\":\"t\($0)\"}" }.joined(separator: ",")
+        let totals = (0..<5000).map { "\"n\($0)\":1" }.joined(separator: ",")
+        let long = try answer("\"topics\":[\(topics)],\"totals\":{\(totals)}")
+        #expect(long.topics.count == ConsoleLimits.rows && long.totals.count == 100)
+    }
+
+    @Test("Texts are cut, and characters that act instead of being seen are replaced")
+    func texts() throws {
+        let long = String(repeating: "é", count: 500)
+        let odd = try answer(#""obstacles":["a\u0000b\u202ec\nd","\#(long)"]"#)
+        #expect(odd.obstacles.first == "a\u{fffd}b\u{fffd}c\u{fffd}d")
+        #expect(odd.obstacles.last == String(repeating: "é", count: 100) + "…")
+        let markup = try answer(#""topics":[{"topic":"<b>&amp;\"x\"</b>"}]"#)
+        #expect(markup.topics.first?.name.topic == "<b>&amp;\"x\"</b>")
+    }
+}

@@ -1,0 +1,240 @@
+import BelfrySupport
+import Testing
+
+@testable import Console
+
+/// The answers of several processes, put together, as time passes.
+struct FleetTests {
+    private var fleet = FleetFixture()
+
+    @Test("A process that fails is away at once, with the reason and the age of its last answer")
+    mutating func away() {
+        fleet.list(1)
+        fleet.answer(1)
+        fleet.wait(3) { $0.fail(1) }
+        let process = fleet.document.processes.first
+        #expect(process?.state == .away && process?.trouble == "connection refused")
+        #expect(process?.silenceSeconds == 3 && process?.role == "worker")
+        fleet.answer(1)
+        #expect(fleet.document.processes.first?.state == .answers)
+    }
+
+    @Test("An answer counts for ten seconds, then its figures leave the sums")
+    mutating func freshness() {
+        fleet.list(1, 2)
+        fleet.answer(1) { $0.hold(0, lag: 5, waiting: 3) }
+        fleet.answer(2) { $0.hold(1, lag: 7, waiting: 4) }
+        #expect(fleet.document.lagRecords == 12 && fleet.document.waitingRecords == 7)
+        fleet.wait(9) { $0.answer(2) { $0.hold(1, lag: 7, waiting: 4) } }
+        #expect(fleet.document.lagRecords == 12)
+        fleet.wait(1) { $0.answer(2) { $0.hold(1, lag: 7, waiting: 4) } }
+        #expect(fleet.document.lagRecords == 7)
+        #expect(fleet.document.processes.first?.state == .away)
+    }
+
+    @Test("A partition of which two workers tell counts once, with the larger figure")
+    mutating func rebalance() {
+        fleet.list(1, 2)
+        fleet.answer(1) { $0.hold(0, lag: 5, waiting: 9) }
+        fleet.answer(2) { $0.hold(0, lag: 8, waiting: 2) }
+        fleet.wait(1)
+        #expect(fleet.document.lagRecords == 8 && fleet.document.waitingRecords == 9)
+        let partition = fleet.document.partitions.first
+        #expect(partition?.holders.count == 2 && partition?.lagRecords == 8 && partition?.waitingRecords == 9)
+    }
+
+    @Test("A partition that nobody tells of any more is shown as nobody's, with the time")
+    mutating func unheld() {
+        fleet.list(1)
+        fleet.answer(1) { $0.hold(0, 1) }
+        fleet.wait(1)
+        fleet.wait(5) { $0.answer(1) { $0.hold(0) } }
+        let partition = fleet.document.partitions.last
+        #expect(partition?.number == 1 && partition?.holders == [] && partition?.unheldSeconds == 4)
+        fleet.wait(1) { $0.answer(1) { $0.hold(0, 1) } }
+        #expect(fleet.document.partitions.allSatisfy { $0.unheldSeconds == nil })
+    }
+
+    @Test("While no process tells of a Kafka topic, nobody is blamed for its partitions")
+    mutating func nobodyKnows() {
+        fleet.list(1)
+        fleet.answer(1) { $0.hold(0) }
+        fleet.wait(1)
+        fleet.wait(60) { $0.fail(1) }
+        #expect(fleet.document.partitions.allSatisfy { $0.unheldSeconds == nil })
+    }
+
+    @Test("Rates are those of the last seconds, added up over processes")
+    mutating func rates() {
+        fleet.list(1, 2)
+        var sent = 0
+        fleet.wait(20) { fleet in
+            sent += 100
+            for number in 1...2 {
+                fleet.answer(number) {
+                    $0.totals = ["sent": sent, "records": sent / 10]
+                    $0.outcomes = ["confirmed": sent, "rejected": sent / 100, "superseded": sent / 50]
+                }
+            }
+        }
+        let rates = fleet.document.rates
+        #expect(rates.sent == 200 && rates.records == 20)
+        #expect(rates.accepted == 200 && rates.failed == 2 && rates.spared == 4)
+        #expect(fleet.document.processes.map(\.perSecond) == [100, 100])
+    }
+
+    @Test("A process that was started anew is counted from its start, and no rate is negative")
+    mutating func restart() {
+        fleet.list(1)
+        fleet.answer(1) { $0.outcomes = ["confirmed": 1_000_000] }
+        fleet.wait(1) { $0.answer(1) { $0.outcomes = ["confirmed": 1_000_500] } }
+        #expect(fleet.document.rates.accepted == 500)
+        fleet.wait(1) { $0.answer(1) { $0.outcomes = ["confirmed": 30] } }
+        #expect(fleet.document.rates.accepted == 0)
+        fleet.wait(1) { $0.answer(1) { $0.outcomes = ["confirmed": 40] } }
+        #expect(fleet.document.rates.accepted == 10)
+        #expect(fleet.document.outcomes.first { $0.name == "confirmed" }?.lastHour == 540)
+    }
+
+    @Test("Outcomes that this console does not know share one row, among the failures")
+    mutating func unknownOutcomes() {
+        fleet.list(1)
+        fleet.answer(1)
+        #expect(!fleet.document.outcomes.contains { $0.name == "other" })
+        fleet.wait(1) { $0.answer(1) { $0.outcomes = ["vanished": 3, "melted": 4] } }
+        let other = fleet.document.outcomes.first { $0.name == "other" }
+        #expect(other?.lastHour == 7 && other?.meaning == .failed)
+        #expect(fleet.document.rates.failed == 7)
+    }
+
+    @Test("A topic's figures are added up, the oldest ages and any stop count")
+    mutating func topics() {
+        fleet.list(1, 2)
+        fleet.answer(1) {
+            $0.serve("b") {
+                $0.inFlight = 2
+                $0.lagRecords = 10
+                $0.oldestUnconfirmedSeconds = 4
+            }
+            $0.serve("a")
+        }
+        fleet.answer(2) {
+            $0.serve("b") {
+                $0.stoppedBecause = "topic-refused"
+                $0.lagRecords = 5
+                $0.oldestUnconfirmedSeconds = 3
+                $0.cursorAgeSeconds = 7
+            }
+            $0.serve("c") { $0.lagRecords = 20 }
+        }
+        let topics = fleet.document.topics
+        #expect(topics.map(\.topic) == ["b", "c", "a"])
+        #expect(topics.first?.lagRecords == 15 && topics.first?.inFlight == 2)
+        #expect(topics.first?.oldestUnconfirmedSeconds == 4 && topics.first?.cursorAgeSeconds == 7)
+        #expect(topics.first?.stoppedBecause == "topic-refused" && topics.first?.stoppedAt == 1)
+        #expect(fleet.document.oldestUnconfirmedSeconds == 4)
+    }
+
+    @Test("Among topics that work and keep up, the busiest come first")
+    mutating func busiest() {
+        fleet.list(1)
+        var accepted = 0
+        fleet.wait(3) { fleet in
+            accepted += 10
+            fleet.answer(1) {
+                $0.serve("a") { $0.accepted = 5 }
+                $0.serve("b") { $0.accepted = accepted }
+            }
+        }
+        #expect(fleet.document.topics.map(\.topic) == ["b", "a"])
+        #expect(fleet.document.topics.map(\.acceptedPerSecond) == [10, 0])
+    }
+
+    @Test("More topics than the page shows are counted")
+    mutating func manyTopics() {
+        fleet.list(1, 2)
+        for number in 1...2 {
+            fleet.answer(number) { answer in
+                for topic in 0..<150 { answer.serve("t\(number)-\(topic)") }
+                answer.omittedTopics = 7
+            }
+        }
+        #expect(fleet.document.topics.count == ConsoleLimits.rows)
+        #expect(fleet.document.omittedTopics == 100 + 7)
+    }
+
+    @Test("Connections are added up by state, and addresses named once")
+    mutating func gateways() {
+        fleet.list(1, 2)
+        for number in 1...2 {
+            fleet.answer(number) {
+                $0.gateways = [
+                    .init(environment: "p", transport: "http2", addresses: ["a:1"], connections: ["open": number])
+                ]
+            }
+        }
+        #expect(fleet.document.gateways.map(\.connections) == [["open": 3]])
+        #expect(fleet.document.gateways.map(\.addresses) == [["a:1"]])
+    }
+
+    @Test("Of a certificate the earliest end counts, of a key the oldest token, of a list the youngest reading")
+    mutating func ends() {
+        fleet.list(1, 2)
+        let name = RoleAnswer.TopicName(topic: "a", environment: "p")
+        for number in 1...2 {
+            fleet.answer(number) {
+                $0.certificates = [.init(name: name, daysLeft: 100 * number)]
+                $0.keys = [.init(team: "t", key: "k", tokenAgeSeconds: 10 * Double(number))]
+                $0.harvests = [
+                    .init(
+                        name: name,
+                        ageSeconds: 100 * Double(number),
+                        step: number == 1 ? "waiting" : "leasing",
+                        holdsLease: number == 1
+                    )
+                ]
+            }
+        }
+        #expect(fleet.document.certificates.map(\.daysLeft) == [100])
+        #expect(fleet.document.keys.map(\.tokenAgeSeconds) == [20])
+        #expect(fleet.document.harvests.map(\.ageSeconds) == [100])
+        #expect(fleet.document.harvests.map(\.step) == ["waiting"])
+        #expect(fleet.document.harvests.map(\.holder) == ["10.0.0.1:9464"])
+    }
+
+    @Test("A process that its name does not lead to any more counts no longer, is shown for ten minutes, and goes")
+    mutating func gone() {
+        fleet.list(1, 2)
+        fleet.answer(1) { $0.hold(0, lag: 5) }
+        fleet.list(2)
+        #expect(fleet.document.lagRecords == 0)
+        #expect(fleet.document.processes.map(\.state) == [.gone, .new])
+        fleet.fail(1)
+        fleet.answer(1) { $0.hold(0, lag: 5) }
+        #expect(fleet.document.processes.first?.state == .gone)
+        fleet.wait(600)
+        fleet.list(2)
+        #expect(fleet.document.processes.map(\.address) == ["10.0.0.2:9464"])
+    }
+
+    @Test("A process that comes back under its address is asked anew")
+    mutating func back() {
+        fleet.list(1)
+        fleet.answer(1)
+        fleet.list(2)
+        fleet.list(1, 2)
+        fleet.answer(1)
+        #expect(fleet.document.processes.map(\.state) == [.answers, .new])
+    }
+
+    @Test("Addresses that come and go for ever keep no more memory than twice the limit")
+    mutating func churn() {
+        for round in 0..<50 {
+            let places = (0..<100).map { HostPort(host: "10.\(round).0.\($0)", port: 1) }
+            fleet.fleet.setTargets(places, troubles: [], now: fleet.now)
+            for place in places { fleet.fleet.took(.success(FleetFixture.worker()), of: place, now: fleet.now) }
+        }
+        #expect(fleet.document.processes.count <= 2 * ConsoleLimits.processes)
+        #expect(fleet.document.processes.count { $0.state == .answers } == 100)
+    }
+}
