@@ -131,7 +131,7 @@ lint: deps ## check format, scripts, YAML, Dockerfile, compose file and house ru
 schema-check: deps ## check messages, compatibility, AsyncAPI document and examples of Schemas
 	@.ci/schema-check
 
-deploy-check: deps ## check what lies in Deploy: alerts and runbook, Kubernetes, Helm, KEDA, systemd
+deploy-check: deps ## check what lies in Deploy: alerts, dashboards, runbook, Kubernetes, Helm, KEDA, systemd
 	@.ci/deploy-check
 
 sbom: deps ## write .build/belfry.spdx.json (SPDX): the packages and licences that the program is made of

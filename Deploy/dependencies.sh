@@ -15,7 +15,8 @@ packages=(
     nghttp2 curl
     # A browser without a screen, for the tests of pages, and a font for it to write with.
     chromium chromium-driver fonts-dejavu-core
-    # promtool, which knows whether metrics and alert rules are well-formed.
+    # Prometheus, which tests ask what dashboards ask it, and promtool, which knows whether metrics and alert rules are
+    # well-formed.
     prometheus
     # systemd-analyze, which knows whether units are.
     systemd

@@ -1,6 +1,8 @@
 import Testing
 import Yams
 
+@testable import BelfrySupport
+
 /// The installation of Deploy/compose.yaml: who sees which files.
 @Suite struct ComposeTests {
     /// A service, with the keys that it merges.
@@ -24,8 +26,8 @@ import Yams
         "registrar": [configuration],
     ]
 
-    private func services() throws -> [String: Service] {
-        let file = try Yams.load(yaml: Repository.text(of: "Deploy/compose.yaml")) as? [String: Any]
+    private func services(_ path: String = "Deploy/compose.yaml") throws -> [String: Service] {
+        let file = try Yams.load(yaml: Repository.text(of: path)) as? [String: Any]
         let services = try #require(file?["services"] as? [String: Any])
         return try services.mapValues { try #require($0 as? Service) }
     }
@@ -44,6 +46,41 @@ import Yams
                 #expect(service[key] == nil, "\(name): \(key)")
             }
         }
+    }
+
+    /// The services of both files: the second one adds its own, and variables to the roles.
+    private func allServices() throws -> [String: Service] {
+        let roles = try services()
+        let added = try services("Deploy/compose.prometheus.yaml")
+        #expect(added.keys.filter { roles[$0] == nil }.sorted() == ["grafana", "prometheus"])
+        #expect(roles.keys.filter { added[$0] != nil }.allSatisfy { added[$0]?.keys.sorted() == ["environment"] })
+        return roles.merging(added) { role, _ in role }
+    }
+
+    @Test("No service has a privilege, all memory, processors or processes, or an image of any version")
+    func hardening() throws {
+        for (name, service) in try allServices() {
+            #expect(service["cap_drop"] as? [String] == ["ALL"] && service["cap_add"] == nil, "\(name)")
+            #expect(service["security_opt"] as? [String] == ["no-new-privileges:true"], "\(name)")
+            for key in ["mem_limit", "cpus", "pids_limit"] { #expect(service[key] != nil, "\(name): \(key)") }
+            // Kafka's image writes its configuration beside the program when it starts.
+            #expect(service["read_only"] as? Bool == (name == "kafka" ? nil : true), "\(name)")
+            let image = try #require(service["image"] as? String)
+            let isPinned = image.wholeMatch(of: /[a-z\/]+:v?[0-9]+\.[0-9]+(?:\.[0-9]+|-[a-z]+)/) != nil
+            #expect(isPinned || image == "belfry", "\(name): \(image)")
+        }
+    }
+
+    @Test("A worker's limit of memory holds what its configuration lets it take")
+    func memory() throws {
+        let path = "Deploy/belfry.yaml"
+        let text = try Repository.text(of: path)
+        let worker = try BelfryConfiguration.load(yaml: text, file: path, directory: nil, variables: [:]).worker
+        let limit = try #require(try services()["worker"]?["mem_limit"] as? String)
+        let mebibytes = try #require(limit.hasSuffix("m") ? Int(limit.dropLast()) : nil)
+        // Threads, buffers of the Kafka clients and the like come beside what the configuration bounds.
+        let needed = worker.shards * worker.shardMemoryBytes + worker.filterMemoryBytes + (256 << 20)
+        #expect(mebibytes << 20 >= needed)
     }
 
     @Test("The whole PKI lies only where certificates are made and handed out, and in the sandbox; no role sees it")
