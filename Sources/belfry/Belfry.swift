@@ -25,7 +25,7 @@ struct Belfry: AsyncParsableCommand {
                 subcommands: [
                     PublishCommand.self, RegisterCommand.self, OutcomesCommand.self, DeadLettersCommand.self,
                     TopicsCommand.self, TokensCommand.self, OffsetsCommand.self, CertificatesCommand.self,
-                    ChannelsCommand.self, ConfigCommand.self,
+                    ChannelsCommand.self, ConfigCommand.self, PlanCommand.self,
                 ]
             ),
             CommandGroup(

@@ -11,7 +11,9 @@ extension IntegrationTests {
     struct DocumentCommandTests {
         @Test(
             "Every belfry command in a document has options and values that the program takes",
-            arguments: ["README.md", "Deploy/README.md", "Schemas/README.md", "Sources/Sandbox/README.md"]
+            arguments: [
+                "README.md", "Deploy/README.md", "Deploy/CAPACITY.md", "Schemas/README.md", "Sources/Sandbox/README.md",
+            ]
         )
         func commands(path: String) throws {
             let commands = try ShellBlocks(documentText(path)).commands(of: "belfry")

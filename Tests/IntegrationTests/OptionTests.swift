@@ -7,7 +7,8 @@ extension IntegrationTests {
         private static let top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         private static let documents = [
-            "README.md", "Deploy/README.md", "Schemas/README.md", "Sources/Sandbox/README.md", "Tests/README.md",
+            "README.md", "Deploy/README.md", "Deploy/CAPACITY.md", "Schemas/README.md", "Sources/Sandbox/README.md",
+            "Tests/README.md",
         ]
 
         @Test("The help of every command begins with the options that must be given")

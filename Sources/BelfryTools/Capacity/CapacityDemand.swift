@@ -1,0 +1,65 @@
+import BelfrySupport
+
+/// The load that an installation is planned for.
+public struct CapacityDemand: Sendable, Equatable {
+    /// The interface to the push service.
+    public enum Transport: String, Sendable, CaseIterable {
+        case binary
+        case http2
+    }
+
+    /// Notifications a second at the busiest time.
+    public var rate: Int
+    /// Registered tokens.
+    public var tokens: Int
+    /// Bundles by environment.
+    public var topics: Int
+    public var transport = Transport.http2
+    public var tokensPerRecord = 1
+    public var payloadBytes = 200
+    /// Between the workers and the push service.
+    public var roundTripMilliseconds = 40
+    /// Every token is looked up in Redis: no filter of dead tokens, request ids that are remembered, badges.
+    public var asksRedis = false
+    /// The workers make the payloads, in several languages.
+    public var isLocalized = false
+    /// Tokens that are known to be dead; nil: a tenth of all.
+    public var deadTokens: Int?
+    /// Of a worker, for a notification; nil: as measured.
+    public var cpuMicroseconds: Double?
+    /// Threads of a worker process, each on a core of its own.
+    public var shards = WorkerSettings().shards
+    /// Replicas of each partition in Kafka.
+    public var replication = 3
+    /// Time for which Kafka keeps push.requests.
+    public var retentionHours = 24
+
+    public init(rate: Int, tokens: Int, topics: Int) {
+        self.rate = rate
+        self.tokens = tokens
+        self.topics = topics
+    }
+
+    /// A line for each value that is out of its range; empty: a plan can be made.
+    public var faults: [String] {
+        var faults: [String] = []
+        func check(_ option: String, _ value: Int, _ range: ClosedRange<Int>) {
+            if !range.contains(value) { faults.append("--\(option): found \(value); allowed: \(range.allowedText)") }
+        }
+        check("rate", rate, 1...10_000_000)
+        check("tokens", tokens, 1...100_000_000_000)
+        check("topics", topics, 1...1_000_000)
+        check("tokens-per-record", tokensPerRecord, 1...20_000)
+        check("payload-bytes", payloadBytes, 1...5120)
+        check("round-trip-ms", roundTripMilliseconds, 1...10_000)
+        check("dead-tokens", deadTokens ?? 0, 0...100_000_000_000)
+        check("shards", shards, 1...256)
+        check("replication", replication, 1...9)
+        check("retention-hours", retentionHours, 1...2160)
+        // Not a number is in no range.
+        if let cpuMicroseconds, !(0.01...100).contains(cpuMicroseconds) {
+            faults.append("--cpu-us: found \(cpuMicroseconds); allowed: 0.01...100")
+        }
+        return faults
+    }
+}

@@ -1,0 +1,82 @@
+import ArgumentParser
+import BelfryTools
+
+/// `belfry plan`.
+struct PlanCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "plan",
+        abstract: "Say how many workers, partitions, connections and so on a load needs.",
+        discussion: """
+            From measured figures; Deploy/CAPACITY.md has these and the rules. Nothing is read and nobody is asked.
+            """
+    )
+
+    @Option(help: ArgumentHelp("Notifications a second at the busiest time.", valueName: "n"))
+    var rate: Int
+
+    @Option(help: ArgumentHelp("Registered tokens.", valueName: "n"))
+    var tokens: Int
+
+    @Option(help: ArgumentHelp("Bundles, in each environment.", valueName: "n"))
+    var topics: Int
+
+    @Option(help: ArgumentHelp("The interface to the push service.", valueName: "name"))
+    var transport = CapacityDemand.Transport.http2
+
+    @Option(help: ArgumentHelp("Tokens that share a record.", valueName: "n"))
+    var tokensPerRecord = 1
+
+    @Option(help: ArgumentHelp("The usual size of a payload.", valueName: "n"))
+    var payloadBytes = 200
+
+    @Option(
+        name: .customLong("round-trip-ms"),
+        help: ArgumentHelp("From the workers to the push service and back.", valueName: "n")
+    )
+    var roundTripMilliseconds = 40
+
+    @Flag(help: "Every token is looked up in Redis: dedupe-window, badges, or no filter of dead tokens.")
+    var askRedis = false
+
+    @Flag(help: "The workers make the payloads, in several languages.")
+    var localized = false
+
+    @Option(help: ArgumentHelp("Tokens known to be dead; none: a tenth of all.", valueName: "n"))
+    var deadTokens: Int?
+
+    @Option(
+        name: .customLong("cpu-us"),
+        help: ArgumentHelp("CPU microseconds of a worker for a notification; none: as measured.", valueName: "n")
+    )
+    var cpuMicroseconds: Double?
+
+    @Option(help: ArgumentHelp("worker.shards of a process, each on a core of its own.", valueName: "n"))
+    var shards = 2
+
+    @Option(help: ArgumentHelp("Replicas of each partition in Kafka.", valueName: "n"))
+    var replication = 3
+
+    @Option(help: ArgumentHelp("How long Kafka keeps push.requests.", valueName: "n"))
+    var retentionHours = 24
+
+    @OptionGroup var output: OutputOptions
+
+    func run() throws {
+        var demand = CapacityDemand(rate: rate, tokens: tokens, topics: topics)
+        demand.transport = transport
+        demand.tokensPerRecord = tokensPerRecord
+        demand.payloadBytes = payloadBytes
+        demand.roundTripMilliseconds = roundTripMilliseconds
+        demand.asksRedis = askRedis
+        demand.isLocalized = localized
+        demand.deadTokens = deadTokens
+        demand.cpuMicroseconds = cpuMicroseconds
+        demand.shards = shards
+        demand.replication = replication
+        demand.retentionHours = retentionHours
+        let plan = try CapacityPlan(demand)
+        output.print(json: plan.json, text: plan.text)
+    }
+}
+
+extension CapacityDemand.Transport: ExpressibleByArgument {}
