@@ -2,16 +2,22 @@ import BelfrySupport
 import Logging
 
 extension CertificateStore {
-    /// The time from one reading of the directory to the next.
+    /// The time after which a directory is read again that seems unchanged.
     static let readingInterval = Duration.seconds(30)
 
-    /// Runs `body` and reads the certificates again at intervals meanwhile, on a thread for blocking work.
+    /// Runs `body` and meanwhile reads the certificates again, with roots and revocation lists, when a file has changed
+    /// and at intervals, on a thread for blocking work.
     package func readingAgain(
         every interval: Duration = readingInterval,
         logger: Logger,
         while body: () async throws -> Void
     ) async rethrows {
-        try await repeating(every: interval, { logger.report(self.reload()) }, while: body)
+        try await watching(
+            readingEvery: interval,
+            { FileLook(directory: self.path, files: self.trustFiles) },
+            { logger.report(self.reload()) },
+            while: body
+        )
     }
 }
 

@@ -202,6 +202,9 @@ public final class CertificateStore: Sendable {
 
     // MARK: Reading again
 
+    /// Roots and revocation lists.
+    var trustFiles: [String] { environments.flatMap { [$0.trustFile, $0.revocationFile].compactMap(\.self) } }
+
     /// Reads the directory again. Blocks; concurrent calls wait for each other.
     ///
     /// A directory that cannot be read is a fault and changes nothing else.

@@ -3,14 +3,20 @@ import BelfrySupport
 import Logging
 
 extension ProviderKeyStore {
-    /// Runs `body` and reads the keys again at intervals meanwhile, on a thread for blocking work.
+    /// Runs `body` and meanwhile reads the keys again when a file has changed and at intervals, on a thread for blocking
+    /// work.
     package func readingAgain(
         every interval: Duration = CertificateStore.readingInterval,
         logger: Logger,
         while body: () async throws -> Void
     ) async rethrows {
-        guard path != nil else { return try await body() }
-        try await repeating(every: interval, { logger.report(self.reload()) }, while: body)
+        guard let path else { return try await body() }
+        try await watching(
+            readingEvery: interval,
+            { FileLook(directory: path) },
+            { logger.report(self.reload()) },
+            while: body
+        )
     }
 }
 
