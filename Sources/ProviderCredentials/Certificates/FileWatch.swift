@@ -5,8 +5,8 @@ import PipelineCore
 import Synchronization
 
 /// One look at the files of a directory and of those in it, and at some beside it: their names, and the stamps of what
-/// they are, or of what links lead to, so that a mounted secret may be swapped. Costs some microseconds a file, and reads
-/// none.
+/// they are, or of what links lead to, so that a mounted secret may be swapped. Costs some microseconds a file, and
+/// reads none.
 struct FileLook: Equatable, Sendable {
     private var stamps: [String: FileStamp?] = [:]
 

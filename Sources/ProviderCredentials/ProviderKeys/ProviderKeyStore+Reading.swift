@@ -3,8 +3,8 @@ import BelfrySupport
 import Logging
 
 extension ProviderKeyStore {
-    /// Runs `body` and meanwhile reads the keys again when a file has changed and at intervals, on a thread for blocking
-    /// work.
+    /// Runs `body` and meanwhile reads the keys again, when a file has changed and at intervals, on a thread for
+    /// blocking work.
     package func readingAgain(
         every interval: Duration = CertificateStore.readingInterval,
         logger: Logger,
