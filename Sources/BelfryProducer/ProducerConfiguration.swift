@@ -6,7 +6,7 @@ public struct ProducerConfiguration: Sendable {
     /// The brokers to ask first: `host:port`, several with commas between.
     public var brokers: String
     /// The Kafka topic of requests.
-    public var topic = "push.requests"
+    public var topic: String
     /// The name of this client in the brokers' logs and quotas.
     public var clientID = "belfry-producer"
     /// Further properties of librdkafka, such as those for TLS. Refused, by all their names, are:
@@ -28,8 +28,10 @@ public struct ProducerConfiguration: Sendable {
     /// not block.
     public var onNotice: @Sendable (_ text: String) -> Void = { _ in }
 
-    public init(brokers: String) {
+    /// - Parameter prefix: the installation's `kafka.prefix`, which stands before the names of its Kafka topics.
+    public init(brokers: String, prefix: String = "") {
         self.brokers = brokers
+        topic = prefix + "push.requests"
     }
 
     /// Properties that belong to the producer, under all their names. Others that break idempotence librdkafka refuses.

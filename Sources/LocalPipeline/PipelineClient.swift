@@ -25,7 +25,7 @@ public final class PipelineClient {
     private let producer: KafkaProducer
     /// No group: the embedded broker lets the first member of one wait for 3 s.
     private let outcomes: KafkaTopicReader
-    private let names = TopicNames()
+    private let names: TopicNames
     private var unacknowledged = 0
     private var failure: KafkaError?
 
@@ -34,8 +34,11 @@ public final class PipelineClient {
 
     /// Follows the outcomes of what is published from now on. Waits for the broker, at most a minute.
     ///
-    /// - Parameter tell: takes a warning, or worse, of the Kafka clients.
-    public init(brokers: String, tell: @escaping (_ text: String) -> Void = { _ in }) throws {
+    /// - Parameters:
+    ///   - prefix: the installation's `kafka.prefix`.
+    ///   - tell: takes a warning, or worse, of the Kafka clients.
+    public init(brokers: String, prefix: String = "", tell: @escaping (_ text: String) -> Void = { _ in }) throws {
+        names = TopicNames(prefix: prefix)
         let onLog = { (line: KafkaLogLine) in
             if let text = line.warningText { tell(text) }
         }

@@ -1,13 +1,28 @@
-/// The names of the Kafka contract.
-public struct TopicNames: Sendable, Equatable {
-    public var requests = "push.requests"
-    public var registrations = "push.registrations"
-    public var feedback = "push.feedback"
-    public var tombstones = "push.tombstones"
-    public var outcomes = "push.outcomes"
-    public var deadLetters = "push.dead-letters"
-    /// Written by earlier versions; a worker checks it for leftovers.
-    package static let formerlyParked = "push.parked"
+import BelfrySupport
 
-    public init() {}
+/// The names of an installation's Kafka topics: those of the Kafka contract behind `kafka.prefix`.
+public struct TopicNames: Sendable, Equatable {
+    public var requests: String
+    public var registrations: String
+    public var feedback: String
+    public var tombstones: String
+    public var outcomes: String
+    public var deadLetters: String
+    /// Written by earlier versions; a worker checks it for leftovers.
+    package var formerlyParked: String
+
+    /// - Parameter prefix: empty: the names of the contract.
+    public init(prefix: String = "") {
+        requests = prefix + "push.requests"
+        registrations = prefix + "push.registrations"
+        feedback = prefix + "push.feedback"
+        tombstones = prefix + "push.tombstones"
+        outcomes = prefix + "push.outcomes"
+        deadLetters = prefix + "push.dead-letters"
+        formerlyParked = prefix + "push.parked"
+    }
+
+    public init(_ settings: KafkaSettings) {
+        self.init(prefix: settings.prefix)
+    }
 }

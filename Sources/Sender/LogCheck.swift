@@ -64,12 +64,12 @@ struct LogCheck {
         do throws(KafkaError) {
             guard
                 let count = try admin.partitionCounts(timeoutMilliseconds: Self.timeoutMilliseconds)[
-                    TopicNames.formerlyParked
+                    names.formerlyParked
                 ]
             else { return }
             committed = try admin.committed(
-                group: configuration.worker.groupID,
-                (0..<Int32(count)).map { KafkaTopicPartition(topic: TopicNames.formerlyParked, partition: $0) },
+                group: GroupNames(configuration).worker,
+                (0..<Int32(count)).map { KafkaTopicPartition(topic: names.formerlyParked, partition: $0) },
                 timeoutMilliseconds: Self.timeoutMilliseconds
             )
         } catch {
@@ -81,7 +81,7 @@ struct LogCheck {
         // An earlier version left metadata there for as long as it had parked notifications.
         guard let left = committed.first(where: { $0.offset >= 0 && !$0.metadata.isEmpty }) else { return }
         throw Self.refusal(
-            TopicNames.formerlyParked,
+            names.formerlyParked,
             found: "notifications that an earlier version parked, in partition \(left.partition) from offset "
                 + "\(left.offset)",
             allowed: "none: run the earlier version until they have returned, then start this one"

@@ -176,7 +176,8 @@ package final class WorkerRole: Role {
         let report = makeReport(reports)
         let records = reports.reduce(0) { $0 + $1.counters.records }
         let rate = shared.withLock { $0.records.rate(count: records, now: MonotonicTime(.now())) }
-        report.describe(rate, settings: context.configuration.environments, in: &status)
+        let environments = context.configuration.environments
+        report.describe(rate, settings: environments, kafkaTopic: settings.names.requests, in: &status)
     }
 
     private func makeReport(_ reports: [ShardReport]) -> WorkerReport {
@@ -232,7 +233,7 @@ package final class WorkerRole: Role {
         let clientID = "belfry-worker-\(number)"
         let member = try kafka.makeMember(
             clientID: clientID,
-            group: context.configuration.worker.groupID,
+            group: GroupNames(context.configuration).worker,
             topic: settings.names.requests
         )
         let redis = redis.map { RedisCluster(configuration: $0, eventLoop: eventLoop) }

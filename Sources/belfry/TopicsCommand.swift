@@ -48,7 +48,7 @@ struct TopicsCreateCommand: AsyncParsableCommand {
     func run() async throws {
         let configuration = try kafka.load()
         let report = try TopicSetup.create(
-            TopicLayout(partitions: partitions),
+            TopicLayout(partitions: partitions, names: TopicNames(configuration.kafka)),
             replication: replication,
             through: configuration.kafka
         )

@@ -150,12 +150,27 @@ import Testing
     @Test("Brokers without a Kafka topic of the contract are a fault, with the command that makes it")
     func topics() throws {
         var partitions = Dictionary(uniqueKeysWithValues: TopicLayout(partitions: 3).topics.map { ($0.name, 3) })
-        let good = ConfigurationTrial.kafkaFindings(brokers: "k:1", partitions: partitions)
+        var settings = KafkaSettings()
+        let good = ConfigurationTrial.kafkaFindings(settings, partitions: partitions)
         #expect(good.map(\.verdict) == [.good])
         partitions["push.outcomes"] = nil
-        let bad = ConfigurationTrial.kafkaFindings(brokers: "k:1", partitions: partitions)
+        let bad = ConfigurationTrial.kafkaFindings(settings, partitions: partitions)
         #expect(bad.map(\.verdict) == [.fault] && bad[0].cure == "belfry topics create")
         #expect(bad[0].found.contains("push.outcomes"))
+        settings.prefix = "a."
+        let foreign = ConfigurationTrial.kafkaFindings(settings, partitions: partitions)
+        #expect(foreign[0].found.contains("lack a.push.requests, "), "those without the prefix are somebody else's")
+    }
+
+    @Test("A check tells the names of Kafka topics and groups that a prefix leads to")
+    func prefix() throws {
+        let note = try findings("{environments: {e: {gateways: a}}, kafka: {prefix: a.}, worker: {group-id: w}}")
+            .first { $0.key == "kafka.prefix" }
+        #expect(note?.verdict == .note)
+        for name in ["a.push.requests", "a.push.dead-letters", "a.w", "a.belfry-registrar-tombstones"] {
+            #expect(note?.found.contains(name) == true, "\(name)")
+        }
+        #expect(!(try findings("{environments: {e: {gateways: a}}}")).contains { $0.key == "kafka.prefix" })
     }
 
     @Test("No server is tried of which a key is wrong: the values that stand in would name others")

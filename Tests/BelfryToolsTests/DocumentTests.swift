@@ -118,9 +118,8 @@ import Testing
     func rights() throws {
         let rows = try Document(path: "Deploy/README.md").rows(ofTablesOf: "principal")
         let named = Set(rows.flatMap(Document.pieces))
-        var names = Set(Mirror(reflecting: TopicNames()).children.compactMap { $0.value as? String })
+        let names = Set(Mirror(reflecting: TopicNames()).children.compactMap { $0.value as? String })
         #expect(names.count >= 6 && names.contains(TopicNames().deadLetters))
-        names.insert(TopicNames.formerlyParked)
         #expect(names.subtracting(named).sorted() == [], "of the contract, but without a right")
         #expect(named.filter { $0.hasPrefix("push.") }.subtracting(names).sorted() == [], "no topic of the contract")
         for command in ["list", "show", "explain", "replay"] {

@@ -35,13 +35,13 @@ struct LogCheckTests {
 
     @Test("Notifications that an earlier version parked are a wrong configuration until they have returned")
     func parked() throws {
-        let broker = try EmbeddedBroker(topics: [("push.requests", 1), (TopicNames.formerlyParked, 2)])
+        let broker = try EmbeddedBroker(topics: [("push.requests", 1), (TopicNames().formerlyParked, 2)])
         defer { broker.close() }
         var configuration = BelfryConfiguration()
         configuration.kafka.brokers = broker.bootstrapServers
         let check = LogCheck(configuration, TopicNames(), logger: LogLines().logger)
         func commit(_ metadata: String) throws {
-            let place = KafkaTopicPartition(topic: TopicNames.formerlyParked, partition: 1)
+            let place = KafkaTopicPartition(topic: TopicNames().formerlyParked, partition: 1)
             try KafkaConsumer.commit(
                 [KafkaPartitionOffset(place, offset: 7, metadata: metadata)],
                 group: configuration.worker.groupID,

@@ -75,6 +75,7 @@ import Testing
                 EnvironmentSettings(name: "idle", gateways: [HostPort(host: "a", port: 1)], transport: .http2),
                 EnvironmentSettings(name: "sandbox", gateways: [HostPort(host: "b", port: 2)]),
             ],
+            kafkaTopic: "push.requests",
             in: &status
         )
         return status

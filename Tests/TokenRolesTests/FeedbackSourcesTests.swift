@@ -78,6 +78,7 @@ import Testing
             producer: CollectingProducer(),
             redis: ScriptedState(on: loop),
             broker: Silence(),
+            topic: "push.feedback",
             settings: HarvesterSettings(),
             logger: LogLines().logger
         )
@@ -98,7 +99,13 @@ import Testing
     func closed() throws {
         let loop = EmbeddedEventLoop()
         let producer = CollectingProducer()
-        let publisher = FeedbackPublisher(eventLoop: loop, producer: producer, logger: LogLines().logger)
+        let logger = LogLines().logger
+        let publisher = FeedbackPublisher(
+            eventLoop: loop,
+            producer: producer,
+            topic: "push.feedback",
+            logger: logger
+        )
         let files = try Files()
         try files.issue(Self.news)
         let source = try #require(try files.sources().lists().first)

@@ -100,7 +100,7 @@ import Testing
         older.age = .seconds(9)
         report.lists.append(older)
         var status = RoleStatus(role: "harvester", now: 0)
-        report.describe(in: &status)
+        report.describe("push.feedback", in: &status)
         #expect(status.harvests.map(\.topic) == ["com.example.sport", "com.example.news"])
         let list = RoleStatus.Harvest(
             topic: "com.example.news",

@@ -64,7 +64,7 @@ import Testing
     @Test("The status tells the partitions of push.registrations and the work that is done")
     func status() {
         var status = RoleStatus(role: "registrar", now: 0)
-        report().describe(in: &status)
+        report().describe("push.registrations", in: &status)
         #expect(status.partitions.map(\.number) == [0, 1] && status.partitions[0].lagRecords == 9)
         #expect(status.partitions[0].kafkaTopic == "push.registrations")
         #expect(status.totals == ["applied": 5, "deadLetters": 2, "tombstones": 3])

@@ -83,6 +83,7 @@ extension KafkaSettings {
             shown: { $0 },
             parse: Self.addresses
         )
+        prefix = section.string("prefix", default: prefix, allowed: Self.prefixRule, isValid: Self.isPrefix)
         let named = section.section("properties")
         // BELFRY_KAFKA_PROPERTIES_SASL_PASSWORD: librdkafka's names have dots where a variable cannot.
         let known = Set(named.names.map(ConfigurationReader.variableSegment))
@@ -119,6 +120,20 @@ extension KafkaSettings {
         !name.hasSuffix(".location")
             && ["password", "secret", "key", "jaas", "token", "oauth", "credential", "kinit"]
                 .contains { name.lowercased().contains($0) }
+    }
+
+    private static let prefixRule = "at most \(prefixLimit) letters, digits, dots, - and _, as Kafka's names have them"
+
+    private static func isPrefix(_ text: String) -> Bool {
+        text.utf8.count <= prefixLimit
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
     }
 
     private static let brokersRule = "host:port, comma-separated"

@@ -54,10 +54,18 @@ public struct BelfryConfiguration: Sendable, Equatable {
 public struct KafkaSettings: Sendable, Equatable {
     /// `host:port`, comma-separated.
     public var brokers = "127.0.0.1:9092"
+    /// Stands before the names of all Kafka topics and consumer groups, so that installations can share a cluster.
+    public var prefix = ""
     /// Handed to librdkafka as they are, sorted by name. Values may be secrets: never log them.
     public var properties: [Property] = []
     /// Most bytes of metadata beside a committed offset. Brokers allow 4096 unless told otherwise.
     public var commitMetadataBytes = 4096
+
+    /// Letters of the longest prefix: with the longest name behind it a Kafka topic keeps within the 249 of Kafka.
+    package static let prefixLimit = 100
+
+    /// Tells one installation from another: its brokers, and its prefix.
+    package var place: String { prefix.isEmpty ? brokers : "\(brokers), prefix \(prefix)" }
 
     /// From two names of topics to the longest text in the request of librdkafka.
     static let commitMetadataRange = 32...32_767

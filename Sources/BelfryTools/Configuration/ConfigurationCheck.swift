@@ -20,8 +20,9 @@ public enum ConfigurationCheck {
         if !inspection.hasProblem(in: ["redis"]), let fault = redisFault(configuration.redis) {
             findings.append(fault)
         }
-        if !inspection.hasProblem(in: ["kafka"]), let fault = kafkaFault(configuration.kafka) {
-            findings.append(fault)
+        if !inspection.hasProblem(in: ["kafka"]) {
+            if let fault = kafkaFault(configuration.kafka) { findings.append(fault) }
+            if !configuration.kafka.prefix.isEmpty { findings.append(prefixNote(configuration)) }
         }
         findings += CredentialCheck(configuration, now: now).findings
             .filter { !inspection.hasProblem(in: [$0.key]) }
@@ -30,8 +31,8 @@ public enum ConfigurationCheck {
                     ? ConfigurationFinding(fault: finding.text, of: finding.key, cure: cure(of: finding.key))
                     : ConfigurationFinding(note: finding.text, of: finding.key)
             }
-        if !configuration.unusedVariables.isEmpty {
         if !inspection.hasProblem(in: ["operations"]) { findings += operationsFindings(configuration.operations, now) }
+        if !configuration.unusedVariables.isEmpty {
             let names = configuration.unusedVariables.joined(separator: ", ")
             findings.append(ConfigurationFinding(note: "environment variables that name no key: \(names)", of: ""))
         }
@@ -62,7 +63,6 @@ public enum ConfigurationCheck {
         }
     }
 
-    private static func redisFault(_ settings: RedisSettings) -> ConfigurationFinding? {
     private static func operationsFindings(_ settings: OperationsSettings, _ now: Int64) -> [ConfigurationFinding] {
         let check = OperationsCheck(settings, now: now)
         let faults = check.faults.map { fault in
@@ -76,6 +76,7 @@ public enum ConfigurationCheck {
         return faults + check.notes.map { ConfigurationFinding(note: $0.text, of: $0.key) }
     }
 
+    private static func redisFault(_ settings: RedisSettings) -> ConfigurationFinding? {
         do {
             _ = try settings.servers(name: "belfry-config")
             return nil
@@ -93,6 +94,14 @@ public enum ConfigurationCheck {
                 cure: "put a readable PEM file there, or name another"
             )
         }
+    }
+
+    /// The names that the prefix leads to.
+    private static func prefixNote(_ configuration: BelfryConfiguration) -> ConfigurationFinding {
+        let names = TopicNames(configuration.kafka)
+        let topics = TopicLayout(partitions: 1, names: names).topics.map(\.name).joined(separator: ", ")
+        let groups = GroupNames(configuration).all.joined(separator: ", ")
+        return ConfigurationFinding(note: "the Kafka topics \(topics); the groups \(groups)", of: "kafka.prefix")
     }
 
     /// A property that librdkafka refuses: one that it does not know, or a file that it cannot use.

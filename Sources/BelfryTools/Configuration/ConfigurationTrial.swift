@@ -55,7 +55,7 @@ public struct ConfigurationTrial: Sendable {
                 defer { admin.close() }
                 return try admin.partitionCounts(timeoutMilliseconds: Int32(patience.components.seconds) * 1000)
             }
-            return kafkaFindings(brokers: settings.brokers, partitions: partitions)
+            return kafkaFindings(settings, partitions: partitions)
         } catch {
             return [
                 ConfigurationFinding(
@@ -68,8 +68,9 @@ public struct ConfigurationTrial: Sendable {
     }
 
     /// - Parameter partitions: of every Kafka topic that is there.
-    static func kafkaFindings(brokers: String, partitions: [String: Int]) -> [ConfigurationFinding] {
-        let wanted = TopicLayout(partitions: 1).topics.map(\.name)
+    static func kafkaFindings(_ settings: KafkaSettings, partitions: [String: Int]) -> [ConfigurationFinding] {
+        let brokers = settings.brokers
+        let wanted = TopicLayout(partitions: 1, names: TopicNames(settings)).topics.map(\.name)
         let missing = wanted.filter { partitions[$0] == nil }
         guard missing.isEmpty else {
             return [

@@ -1,11 +1,14 @@
 import APNsProtocol
 import BelfrySupport
 import PushSchemas
+import PushTopics
 import SwiftProtobuf
 
 /// A dead letter as `belfry dead-letters` prints it.
 struct DeadLetterLine {
     let letter: StoredDeadLetter
+    /// The Kafka topics of the installation.
+    var names = TopicNames()
 
     /// Seven columns that are always there: time, reason, bundle, source, tokens, where the letter stands, detail.
     var text: String {
@@ -47,9 +50,9 @@ struct DeadLetterLine {
         }
         let text: String? =
             switch letter.sourceTopic {
-            case "push.requests": json(PushSendRequest.self)
-            case "push.registrations": json(PushRegistration.self)
-            case "push.feedback": json(PushFeedbackTuple.self)
+            case names.requests: json(PushSendRequest.self)
+            case names.registrations: json(PushRegistration.self)
+            case names.feedback: json(PushFeedbackTuple.self)
             default: nil
             }
         return text ?? Hex.encode(letter.value)

@@ -1,5 +1,6 @@
 import BelfrySupport
 import KafkaClient
+import PushTopics
 
 /// `belfry dead-letters list` and `show`. Block their thread.
 public enum DeadLetterListing {
@@ -20,7 +21,7 @@ public enum DeadLetterListing {
         var remaining = limit ?? .max
         try log.readAll { letter in
             guard filter.admits(letter) else { return true }
-            let line = DeadLetterLine(letter: letter)
+            let line = DeadLetterLine(letter: letter, names: TopicNames(settings))
             remaining -= 1
             return output(asJSON ? line.json.line : Array((line.text + "\n").utf8)) && remaining > 0
         }
@@ -35,6 +36,6 @@ public enum DeadLetterListing {
         let log = try DeadLetterLog(settings)
         defer { log.close() }
         let letter = try log.letter(partition: partition, offset: offset)
-        return (DeadLetterLine(letter: letter).whole.text, letter.reason)
+        return (DeadLetterLine(letter: letter, names: TopicNames(settings)).whole.text, letter.reason)
     }
 }

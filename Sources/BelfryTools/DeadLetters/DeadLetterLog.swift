@@ -19,16 +19,18 @@ final class DeadLetterLog {
     private static let batch = 500
 
     /// - Parameters:
+    ///   - topic: nil: that of the installation.
     ///   - patience: with brokers that go away while letters are read.
     ///   - tell: takes a line for standard error.
     /// - Throws: the brokers cannot be reached, or have no such topic.
     init(
         _ settings: KafkaSettings,
-        topic: String = TopicNames().deadLetters,
+        topic: String? = nil,
         patience: LogPatience = LogPatience(),
         tell: @escaping (_ text: String) -> Void = Diagnostics.tell
     ) throws(ToolError) {
         self.settings = settings
+        let topic = topic ?? TopicNames(settings).deadLetters
         self.topic = topic
         self.patience = patience
         self.tell = tell

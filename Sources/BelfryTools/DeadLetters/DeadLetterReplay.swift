@@ -16,12 +16,10 @@ struct ReplayedRecord: Sendable {
     var value: [UInt8]
     var headers: [(name: String, value: [UInt8])]
 
-    private static let topics = TopicNames()
     private static let inherited = [RecordContentType.headerName] + TraceContext.headerNames
 
     /// - Throws: the letter cannot be replayed, and why.
-    init(_ letter: StoredDeadLetter) throws(ToolError) {
-        let names = Self.topics
+    init(_ letter: StoredDeadLetter, _ names: TopicNames = TopicNames()) throws(ToolError) {
         topic = letter.sourceTopic
         guard [names.requests, names.registrations, names.feedback].contains(topic) else {
             throw .refused("\(letter.coordinates): it is not of a Kafka topic that publishers write")
@@ -85,6 +83,7 @@ public final class DeadLetterReplay {
     }
 
     private let settings: KafkaSettings
+    private let names: TopicNames
     private var order: Order
     private let log: DeadLetterLog
     private var done: ReplayCheckpoint
@@ -96,8 +95,9 @@ public final class DeadLetterReplay {
     /// - Throws: the brokers cannot be reached, or the checkpoint is of another order.
     public init(_ settings: KafkaSettings, _ order: Order) throws(ToolError) {
         self.settings = settings
+        names = TopicNames(settings)
         self.order = order
-        let text = ReplayCheckpoint.order(order.filter, brokers: settings.brokers)
+        let text = ReplayCheckpoint.order(order.filter, brokers: settings.place)
         var begun: ReplayCheckpoint?
         if let path = order.checkpoint { begun = try ReplayCheckpoint.read(path, of: text) }
         done = begun ?? ReplayCheckpoint(order: text, since: order.filter.since)
@@ -113,7 +113,7 @@ public final class DeadLetterReplay {
         try log.readAll(from: done.next) { letter in
             guard order.filter.admits(letter) else { return true }
             do throws(ToolError) {
-                _ = try ReplayedRecord(letter)
+                _ = try ReplayedRecord(letter, names)
                 plan.replayable += 1
             } catch {
                 plan.refused += 1
@@ -128,12 +128,12 @@ public final class DeadLetterReplay {
     ///
     /// - Returns: the number of records that Kafka acknowledged.
     public func run() throws(ToolError) -> Int {
-        let producer = try RecordProducer(settings, topic: TopicNames().requests)
+        let producer = try RecordProducer(settings, topic: names.requests)
         var sent = 0
         let begun = ContinuousClock.now
         do throws(ToolError) {
             try log.readAll(from: done.next) { letter throws(ToolError) in
-                if order.filter.admits(letter), let record = try? ReplayedRecord(letter) {
+                if order.filter.admits(letter), let record = try? ReplayedRecord(letter, names) {
                     try producer.send(key: record.key, value: record.value, headers: record.headers, to: record.topic)
                     sent += 1
                     if sent.isMultiple(of: chunkLetters) { try keep(producer) }

@@ -16,11 +16,11 @@ public final class GroupPositions {
     private static let clientID = "belfry-offsets"
     private static let timeoutMilliseconds: Int32 = 10_000
 
-    public init(_ configuration: BelfryConfiguration, names: TopicNames = TopicNames()) throws(ToolError) {
-        groupID = configuration.worker.groupID
+    public init(_ configuration: BelfryConfiguration) throws(ToolError) {
+        groupID = GroupNames(configuration).worker
         settings = configuration.kafka
-        topic = names.requests
-        self.names = TopicHashNames(configuration)
+        topic = TopicNames(configuration.kafka).requests
+        names = TopicHashNames(configuration)
         do throws(KafkaError) {
             admin = try KafkaAdmin(forCommand: configuration.kafka, clientID: Self.clientID)
         } catch {

@@ -44,12 +44,11 @@ public struct OutcomeFollower: Service {
     public init(
         _ settings: KafkaSettings,
         _ view: View,
-        topic: String = TopicNames().outcomes,
         output: @escaping @Sendable ([UInt8]) -> Bool = StandardStream.output.tryWrite
     ) {
         self.settings = settings
         self.view = view
-        self.topic = topic
+        topic = TopicNames(settings).outcomes
         self.output = output
     }
 
@@ -96,7 +95,7 @@ public struct OutcomeFollower: Service {
         properties["enable.auto.commit"] = "false"
         properties["fetch.wait.max.ms"] = "100"
         if view.endsAtEnd { properties["enable.partition.eof"] = "true" }
-        let group = "belfry-outcomes-\(UUID().uuidString.lowercased())"
+        let group = GroupNames.follower(settings, id: UUID().uuidString.lowercased())
         let consumer = try KafkaConsumer(properties: properties, group: group, topics: [topic])
         consumer.onLog = { KafkaWords.tell($0) }
         return consumer

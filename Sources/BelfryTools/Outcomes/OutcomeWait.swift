@@ -29,7 +29,8 @@ public final class OutcomeWait {
     /// To be made before anything is published.
     ///
     /// - Throws: the brokers cannot be reached, or have no push.outcomes.
-    init(through settings: KafkaSettings, names: TopicNames) throws(ToolError) {
+    init(through settings: KafkaSettings) throws(ToolError) {
+        let names = TopicNames(settings)
         awaited = AwaitedOutcomes(topic: names.requests)
         var properties = settings.adminProperties(clientID: "belfry-publish")
         properties["fetch.wait.max.ms"] = "100"

@@ -9,7 +9,8 @@ extension Publication {
     ///
     /// - Throws: what is no mistake in the order, such as a file that cannot be kept.
     public func forecast(through settings: KafkaSettings) throws -> PublishForecast {
-        var forecast = PublishForecast(topic: topic, partitions: partitionCount(settings))
+        let topic = TopicNames(settings).requests
+        var forecast = PublishForecast(topic: topic, partitions: partitionCount(of: topic, settings))
         var found: CheckedTokens?
         do {
             let checked = try order.checked { lengths throws(ToolError) in
@@ -36,7 +37,7 @@ extension Publication {
         return forecast
     }
 
-    private func partitionCount(_ settings: KafkaSettings) -> Result<Int, ToolError> {
+    private func partitionCount(of topic: String, _ settings: KafkaSettings) -> Result<Int, ToolError> {
         Result { () throws(ToolError) in
             do throws(KafkaError) {
                 let admin = try KafkaAdmin(forCommand: settings, clientID: "belfry-publish") { _ in }

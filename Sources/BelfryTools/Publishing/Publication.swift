@@ -36,12 +36,8 @@ public struct Publication {
         public let wait: OutcomeWait?
     }
 
-    private let names: TopicNames
-    var topic: String { names.requests }
-
-    public init(_ order: PublishOrder, names: TopicNames = TopicNames()) {
+    public init(_ order: PublishOrder) {
         self.order = order
-        self.names = names
     }
 
     /// - Throws: `ToolError.invalidInput` for a mistake, before anything is published; `.notDelivered` if Kafka did not
@@ -63,7 +59,7 @@ public struct Publication {
             template.expiration = begun?.expiration
         }
         if let rate { template.tokensPerRecord = min(template.tokensPerRecord, rate) }
-        let wait = awaitsOutcomes ? try OutcomeWait(through: settings, names: names) : nil
+        let wait = awaitsOutcomes ? try OutcomeWait(through: settings) : nil
         wait?.begin(requestID: template.requestID)
         let records: Int
         do {
@@ -73,7 +69,7 @@ public struct Publication {
             throw error
         }
         var report = PublishReport(
-            topic: topic,
+            topic: TopicNames(settings).requests,
             records: records,
             tokens: tokens.count,
             requestID: template.requestID,
@@ -91,12 +87,13 @@ public struct Publication {
         _ wait: OutcomeWait?,
         through settings: KafkaSettings
     ) throws -> Int {
+        let topic = TopicNames(settings).requests
         let producer = try RecordProducer(settings, topic: topic)
         let records: Int
         do {
             // So that the id is kept whatever happens to the first record.
             if let begun, let checkpoint { try begun.write(checkpoint) }
-            records = try send(tokens, template, from: begun, wait, through: producer)
+            records = try send(tokens, template, to: topic, from: begun, wait, through: producer)
         } catch {
             producer.abandon()
             throw error
@@ -116,7 +113,7 @@ public struct Publication {
         guard case .file(_, let format) = order.tokens, case .file(let file) = tokens,
             let identity = file.identity
         else { throw .invalidInput(["checkpoint: only a regular file of tokens can be gone on with"]) }
-        let text = PublishCheckpoint.text(of: template, format, fixed: typed, brokers: settings.brokers)
+        let text = PublishCheckpoint.text(of: template, format, fixed: typed, brokers: settings.place)
         let source = PublishCheckpoint.Source(file: identity, order: text)
         return try PublishCheckpoint.read(path, of: source)
             ?? PublishCheckpoint(source: source, requestID: template.requestID, expiration: template.expiration)
@@ -126,6 +123,7 @@ public struct Publication {
     private func send(
         _ tokens: CheckedTokens,
         _ template: RequestBatcher.Template,
+        to topic: String,
         from begun: PublishCheckpoint?,
         _ wait: OutcomeWait?,
         through producer: RecordProducer

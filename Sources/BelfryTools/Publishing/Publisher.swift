@@ -40,20 +40,13 @@ public struct PublishReport: Equatable, Sendable {
 /// Blocks the calling thread.
 public enum Publisher {
     /// Publishes to push.requests at once, and waits for nothing but the acknowledgements.
-    public static func publish(
-        _ order: PublishOrder,
-        through settings: KafkaSettings,
-        names: TopicNames = TopicNames()
-    ) throws -> PublishReport {
-        try Publication(order, names: names).run(through: settings).report
+    public static func publish(_ order: PublishOrder, through settings: KafkaSettings) throws -> PublishReport {
+        try Publication(order).run(through: settings).report
     }
 
     /// Publishes to push.registrations.
-    public static func register(
-        _ order: RegistrationOrder,
-        through settings: KafkaSettings,
-        names: TopicNames = TopicNames()
-    ) throws -> PublishReport {
+    public static func register(_ order: RegistrationOrder, through settings: KafkaSettings) throws -> PublishReport {
+        let names = TopicNames(settings)
         let (template, tokens) = try order.checked()
         let records = try deliver(to: names.registrations, through: settings) { send in
             try RegistrationBatcher(template).forEachRecord(of: tokens, send)

@@ -44,7 +44,6 @@ public struct RegistrationFile {
 
     private let path: String
     private let order: RegistrationOrder
-    private let topic: String
 
     /// Begins anew even if the file was published in part.
     public var restarts = false
@@ -65,10 +64,9 @@ public struct RegistrationFile {
     }
 
     /// - Parameter order: what the lines leave open; its tokens do not count.
-    public init(path: String, order: RegistrationOrder, names: TopicNames = TopicNames()) {
+    public init(path: String, order: RegistrationOrder) {
         self.path = path
         self.order = order
-        topic = names.registrations
     }
 
     /// - Throws: `ToolError.invalidInput` for a file that cannot be read or an order that is wrong, before anything is
@@ -86,9 +84,10 @@ public struct RegistrationFile {
             firstLine = found.lines + 1
         }
         try lines.seek(to: place.offset)
+        let topic = TopicNames(settings).registrations
         let producer = try RecordProducer(settings, topic: topic)
         do {
-            place = try publish(&lines, from: place, columns, template, lengths, through: producer)
+            place = try publish(&lines, to: topic, from: place, columns, template, lengths, through: producer)
         } catch {
             producer.abandon()
             throw error
@@ -135,6 +134,7 @@ public struct RegistrationFile {
     /// Returns where the file ends; everything is handed over then, and not all acknowledged.
     private func publish(
         _ lines: inout LineStream,
+        to topic: String,
         from begin: RegistrationCheckpoint,
         _ columns: RegistrationColumns,
         _ template: RegistrationBatcher.Template,
@@ -196,7 +196,7 @@ public struct RegistrationFile {
             size: lines.size,
             modifiedAt: lines.modifiedAt,
             beginning: beginning.withUnsafeBytes { CRC32.checksum($0) },
-            order: "\(template) of \(order.tokenLimitBytes) bytes to \(settings.brokers)"
+            order: "\(template) of \(order.tokenLimitBytes) bytes to \(settings.place)"
         )
     }
 

@@ -43,9 +43,9 @@ public enum TokenForgetting {
         bundleID: String,
         environment: EnvironmentSettings,
         inspector: TokenInspector,
-        through settings: KafkaSettings,
-        names: TopicNames = TopicNames()
+        through settings: KafkaSettings
     ) throws -> ForgetReport {
+        let names = TopicNames(settings)
         let faults = PublishOrder.faults(bundleID: bundleID, spread: 1)
         guard faults.isEmpty else { throw ToolError.invalidInput(faults) }
         let tokens = try input.tokens(lengths: 1...max(100, environment.tokenLimitBytes))

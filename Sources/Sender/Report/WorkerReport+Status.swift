@@ -8,10 +8,16 @@ extension WorkerReport {
     /// - Parameters:
     ///   - rate: of records taken in.
     ///   - settings: the environments, as configured.
-    func describe(_ rate: RateMeter.Rate, settings: [EnvironmentSettings], in status: inout RoleStatus) {
+    ///   - kafkaTopic: the one whose records are sent.
+    func describe(
+        _ rate: RateMeter.Rate,
+        settings: [EnvironmentSettings],
+        kafkaTopic: String,
+        in status: inout RoleStatus
+    ) {
         let now = status.now.unixSeconds
         let partitions = shards.flatMap(\.partitions).sorted { $0.number < $1.number }
-        status.partitions = partitions.map(describePartition)
+        status.partitions = partitions.map { describePartition($0, of: kafkaTopic) }
         describeTopics(in: &status)
         status.gateways = settings.map(describeGateways)
         status.certificates = certificates.sorted { $0.notAfter < $1.notAfter }.prefix(TopicLabels.limit).map {
@@ -44,9 +50,12 @@ extension WorkerReport {
         shards.reduce(0) { $0 + $1.counters[keyPath: counter] }
     }
 
-    private func describePartition(_ partition: ShardReport.Partition) -> RoleStatus.Partition {
+    private func describePartition(
+        _ partition: ShardReport.Partition,
+        of kafkaTopic: String
+    ) -> RoleStatus.Partition {
         var described = RoleStatus.Partition(
-            kafkaTopic: TopicNames().requests,
+            kafkaTopic: kafkaTopic,
             number: partition.number,
             lagRecords: partition.lagRecords
         )

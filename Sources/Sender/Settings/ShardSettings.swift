@@ -61,7 +61,7 @@ struct ShardSettings: Sendable {
         self.unixMilliseconds = unixMilliseconds
         self.randomBits = randomBits
         let worker = configuration.worker
-        names = TopicNames()
+        names = TopicNames(configuration.kafka)
         environments = Dictionary(uniqueKeysWithValues: configuration.environments.map { ($0.name, $0) })
         environmentNames = environments.keys.sorted()
         connectionsPerTopic = worker.connectionsPerTopic

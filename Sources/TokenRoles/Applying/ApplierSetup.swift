@@ -19,6 +19,8 @@ struct ApplierSetup: Sendable {
     private let batch: Int
     private let publishes: Bool
 
+    private var names: TopicNames { TopicNames(context.configuration.kafka) }
+
     /// - Parameters:
     ///   - clientID: its name with Kafka and Redis.
     ///   - batch: most records applied at once.
@@ -52,7 +54,7 @@ struct ApplierSetup: Sendable {
         decode: @escaping @Sendable (KafkaMessageView) throws(RecordRefusal) -> [TokenChange]
     ) async throws -> NIOLoopBound<RecordApplier> {
         try await KafkaReadiness(context.configuration.kafka, logger: context.logger).waitForTopics([
-            topic, TopicNames().tombstones, TopicNames().deadLetters,
+            topic, names.tombstones, names.deadLetters,
         ])
         let eventLoop = threads.eventLoop
         let applier = try await eventLoop.submit { try make(on: eventLoop, rule, decode: decode) }.get()
@@ -85,7 +87,7 @@ struct ApplierSetup: Sendable {
             eventLoop: eventLoop,
             clients: clients,
             source: topic,
-            names: TopicNames(),
+            names: names,
             batchLimit: batch,
             logger: context.logger,
             replay: replay(servers),

@@ -36,13 +36,14 @@ final class FeedbackHarvest {
         producer: any MessageProducer,
         redis: any RedisPipeline,
         broker: any BrokerCheck,
+        topic: String,
         settings: HarvesterSettings,
         logger: Logger
     ) {
         self.eventLoop = eventLoop
         self.sources = sources
         self.logger = logger
-        let publisher = FeedbackPublisher(eventLoop: eventLoop, producer: producer, logger: logger)
+        let publisher = FeedbackPublisher(eventLoop: eventLoop, producer: producer, topic: topic, logger: logger)
         self.publisher = publisher
         let owner = UUID().uuidString
         makeList = { source, delay in

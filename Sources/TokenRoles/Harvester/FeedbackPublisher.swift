@@ -11,7 +11,7 @@ final class FeedbackPublisher {
     private let eventLoop: any EventLoop
     private let producer: any MessageProducer
     private let logger: Logger
-    private let topic = TopicNames().feedback
+    private let topic: String
     private var pending: [UInt64: Pending] = [:]
     private var nextNumber: UInt64 = 0
     /// Refused by the producer or the broker; tried again together.
@@ -30,9 +30,11 @@ final class FeedbackPublisher {
         var acknowledged: () -> Void
     }
 
-    init(eventLoop: any EventLoop, producer: any MessageProducer, logger: Logger) {
+    /// - Parameter topic: the Kafka topic push.feedback.
+    init(eventLoop: any EventLoop, producer: any MessageProducer, topic: String, logger: Logger) {
         self.eventLoop = eventLoop
         self.producer = producer
+        self.topic = topic
         self.logger = logger
     }
 

@@ -61,9 +61,10 @@ extension ListHarvest {
 
 /// The harvester's part of `/status`.
 extension HarvesterReport {
-    func describe(in status: inout RoleStatus) {
+    /// - Parameter kafkaTopic: the one whose tuples are applied.
+    func describe(_ kafkaTopic: String, in status: inout RoleStatus) {
         status.partitions += partitions.map {
-            .init(kafkaTopic: TopicNames().feedback, number: $0.number, lagRecords: $0.lagRecords)
+            .init(kafkaTopic: kafkaTopic, number: $0.number, lagRecords: $0.lagRecords)
         }
         let oldest = lists.sorted { ($1.age, $0.bundleID) < ($0.age, $1.bundleID) }.prefix(Self.mostNames)
         status.harvests += oldest.map { list in

@@ -23,8 +23,6 @@ package struct HarvesterRole: Role {
     private let places: PlaceRuleCheck
 
     private static let readerID = "belfry-harvester-reader"
-    /// The consumer group that applies tuples.
-    private static let groupID = "belfry-harvester"
     private static let batch = 2_000
 
     package init(_ context: RoleContext) throws {
@@ -35,8 +33,8 @@ package struct HarvesterRole: Role {
             context,
             redisLog,
             clientID: "belfry-harvester",
-            groupID: Self.groupID,
-            topic: TopicNames().feedback,
+            groupID: GroupNames(configuration).harvester,
+            topic: TopicNames(configuration.kafka).feedback,
             batch: Self.batch
         )
         durability = try RedisDurabilityCheck(configuration.redis, logger: logger)
@@ -79,7 +77,7 @@ package struct HarvesterRole: Role {
     }
 
     package func describe(_ reports: [HarvesterReport], in status: inout RoleStatus) {
-        for report in reports { report.describe(in: &status) }
+        for report in reports { report.describe(applier.topic, in: &status) }
     }
 
     /// A harvester is ready when it can have leases and apply tuples. That a list cannot be read is no reason to start
@@ -133,9 +131,10 @@ package struct HarvesterRole: Role {
             broker: KafkaBrokerCheck(
                 eventLoop: eventLoop,
                 properties: kafka.adminProperties(clientID: Self.readerID),
-                topic: TopicNames().feedback,
+                topic: self.applier.topic,
                 logger: context.logger
             ),
+            topic: self.applier.topic,
             settings: context.configuration.harvester,
             logger: context.logger
         )

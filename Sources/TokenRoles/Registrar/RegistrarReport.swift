@@ -26,9 +26,10 @@ package struct RegistrarReport: Sendable, Equatable {
 
 /// The registrar's part of `/status`.
 extension RegistrarReport {
-    func describe(in status: inout RoleStatus) {
+    /// - Parameter kafkaTopic: the one whose registrations are applied.
+    func describe(_ kafkaTopic: String, in status: inout RoleStatus) {
         status.partitions += partitions.map {
-            .init(kafkaTopic: TopicNames().registrations, number: $0.number, lagRecords: $0.lagRecords)
+            .init(kafkaTopic: kafkaTopic, number: $0.number, lagRecords: $0.lagRecords)
         }
         status.totals["applied", default: 0] += applied.applied
         status.totals["deadLetters", default: 0] += applied.deadLetters

@@ -29,13 +29,14 @@ package struct RegistrarRole: Role {
         self.context = context
         let configuration = context.configuration
         let registrar = configuration.registrar
+        let (names, groups) = (TopicNames(configuration.kafka), GroupNames(configuration))
         redisLog = RedisLog(logger: context.logger)
         applier = try ApplierSetup(
             context,
             redisLog,
             clientID: "belfry-registrar",
-            groupID: registrar.groupID,
-            topic: TopicNames().registrations,
+            groupID: groups.registrar,
+            topic: names.registrations,
             batch: registrar.batch
         )
         if configuration.redis.replay > .zero {
@@ -43,8 +44,8 @@ package struct RegistrarRole: Role {
                 context,
                 redisLog,
                 clientID: "belfry-registrar-tombstones",
-                groupID: registrar.groupID + "-tombstones",
-                topic: TopicNames().tombstones,
+                groupID: groups.registrarTombstones,
+                topic: names.tombstones,
                 batch: registrar.batch,
                 publishes: false
             )
@@ -104,7 +105,7 @@ package struct RegistrarRole: Role {
     }
 
     package func describe(_ reports: [RegistrarReport], in status: inout RoleStatus) {
-        for report in reports { report.describe(in: &status) }
+        for report in reports { report.describe(applier.topic, in: &status) }
     }
 
     /// A registrar is ready when it can apply what comes. That the group gave it no partition is no obstacle: there may
@@ -171,7 +172,8 @@ package struct RegistrarRole: Role {
         let servers = try configuration.redis.servers(name: Self.sweepID)
         let producer = try KafkaProducer(properties: configuration.kafka.producerProperties(clientID: Self.sweepID))
         let redis = RedisCluster(configuration: servers, eventLoop: eventLoop)
-        let tombstones = TombstonePublisher(producer: producer, topic: TopicNames().tombstones, logger: logger)
+        let names = TopicNames(configuration.kafka)
+        let tombstones = TombstonePublisher(producer: producer, topic: names.tombstones, logger: logger)
         let sweep = RetentionSweep(
             eventLoop: eventLoop,
             redis: redis,
