@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help deps program build test demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation bench-http2 \
-    bench-scaling bench-publish chaos simulate fuzz lint schema-check deploy-check sbom generate \
+    bench-scaling bench-publish chaos soak simulate fuzz lint schema-check deploy-check sbom generate \
     clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
@@ -28,16 +28,18 @@ SEEDS ?= 10000
 SEED ?=
 # The time to fuzz, shared by the targets.
 SECONDS ?= 60
+# The time to soak.
+MINUTES ?= 10
 
 # Settings of one command stay out of the environment: a build plans everything anew when that differs from the last.
-unexport MAKEFLAGS MFLAGS MAKEOVERRIDES JOBS KAFKA REDIS ARGS FILTER SEEDS SEED SECONDS
+unexport MAKEFLAGS MFLAGS MAKEOVERRIDES JOBS KAFKA REDIS ARGS FILTER SEEDS SEED SECONDS MINUTES
 
 help: ## list the commands
 	@echo 'make COMMAND, one of:'
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-17s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo 'demo and bench take KAFKA=host:port, demo also REDIS=url; both, bench-sandbox, bench-badtokens, bench-tokens,'
 	@echo 'bench-isolation, bench-http2, bench-publish and chaos ARGS="…"; test takes FILTER=name, fuzz SECONDS=n,'
-	@echo 'simulate SEEDS=n SEED=s'
+	@echo 'simulate SEEDS=n SEED=s, soak MINUTES=n'
 
 deps: ## install what is missing (Debian packages, .venv) and say what
 	@Deploy/dependencies.sh
@@ -111,6 +113,9 @@ bench-publish: build ## measure belfry publish against a bare loop in C, and a w
 
 chaos: build ## break the pipeline's processes for five minutes and prove that nothing is lost
 	@$(BIN)/belfry-chaos $(ARGS)
+
+soak: build ## run the pipeline undisturbed for MINUTES=10 and prove that memory stays flat and nothing is lost
+	@$(BIN)/belfry-chaos --soak --seconds $$(($(MINUTES) * 60)) --rate 5000 $(ARGS)
 
 simulate: build ## run sender and appliers in simulated worlds under faults, SEEDS=n of the sender, from SEED=s on
 	@$(BIN)/belfry-simulate --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(ARGS)

@@ -37,6 +37,14 @@ struct ChaosCommand: AsyncParsableCommand {
     @Flag(help: "The machine has other work, so that a gateway may be late: what is presumed wrongly is not judged.")
     var busy = false
 
+    @Flag(
+        help: """
+            Disturb nothing, and watch memory and descriptors of the roles instead: the last line tells how they went in \
+            the second half.
+            """
+    )
+    var soak = false
+
     @Option(help: "The belfry executable. Default: the one beside this program.")
     var belfry: String?
 
@@ -66,10 +74,10 @@ struct ChaosCommand: AsyncParsableCommand {
         let name = "belfry-chaos-\(ProcessInfo.processInfo.processIdentifier)"
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent(name).path
         do {
-            let report = try await run(in: directory, board: board)
-            for complaint in report.complaints { say(complaint) }
-            print(try report.line())
-            guard report.passes else {
+            let (passes, complaints, line) = try await run(in: directory, board: board)
+            for complaint in complaints { say(complaint) }
+            print(line)
+            guard passes else {
                 say("failed; logs are in \(directory)")
                 throw ExitCode.failure
             }
@@ -82,7 +90,8 @@ struct ChaosCommand: AsyncParsableCommand {
         }
     }
 
-    private func run(in directory: String, board: Board) async throws -> ChaosReport {
+    /// The verdict, its reasons, and the line for programs.
+    private func run(in directory: String, board: Board) async throws -> (Bool, [String], String) {
         let beside = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         var options = ChaosOptions(executable: belfry ?? beside.appendingPathComponent("belfry").path)
         options.transport = transport
@@ -93,9 +102,13 @@ struct ChaosCommand: AsyncParsableCommand {
         options.redis = redis
         options.isWithholding = withhold
         options.isBusy = busy
+        options.isSoak = soak
         let run = try ChaosRun(options, directory: directory, board: board)
         defer { run.stop() }
-        return try await run.run()
+        let report = try await run.run()
+        guard soak else { return (report.passes, report.complaints, try report.line()) }
+        let soaked = SoakReport(report, samples: run.soak.seen)
+        return (soaked.passes, report.complaints + soaked.complaints, try soaked.line())
     }
 }
 

@@ -65,6 +65,11 @@ final class ChaosFleets {
         }
     }
 
+    /// Processes that run, by the ID of their Kafka clients.
+    var running: [String: ChildProcess] {
+        Dictionary(uniqueKeysWithValues: all.flatMap(\.running).map { ($0.clientID, $0.process) })
+    }
+
     /// All that may be at work.
     var processes: [ChildProcess] { all.flatMap(\.processes) }
 

@@ -29,6 +29,8 @@ struct ChaosOptions: Sendable {
     var isWithholding = false
     /// Others use the machine as well.
     var isBusy = false
+    /// Nothing is disturbed; memory and descriptors of the roles are watched instead.
+    var isSoak = false
     var assignment = Assignment.range
     var redis = Redis.cluster
     var executable: String
@@ -43,6 +45,13 @@ struct ChaosOptions: Sendable {
         case .binary: FaultMenu.usual + (isWithholding ? FaultMenu.withholding : [])
         case .http2: FaultMenu.http2
         }
+    }
+
+    /// The disturbances of the run.
+    var schedule: ChaosSchedule {
+        isSoak
+            ? ChaosSchedule(calm: seed, seconds: seconds)
+            : ChaosSchedule(seed: seed, seconds: seconds, menu: menu, redis: redis)
     }
 
     /// A gateway may be silent for longer than the window: what was presumed may be wrong. Over HTTP/2 nothing is

@@ -13,6 +13,8 @@ final class ChaosRun {
     private let tokens: TokenTrial
     private let mover: SlotMover?
     private let commits: CommitWatch
+    /// Looks only where nothing is disturbed.
+    let soak = SoakMeter()
     /// File in which the sandbox writes what it accepts.
     private let acceptedLog: String
     private var actions: [String: Int] = [:]
@@ -90,9 +92,8 @@ final class ChaosRun {
                 + "seed \(options.seed)"
         )
         board.change { $0.phase = .publishing }
-        try await play(
-            ChaosSchedule(seed: options.seed, seconds: options.seconds, menu: options.menu, redis: options.redis)
-        )
+        if options.isSoak { soak.start(fleets.running, board) }
+        try await play(options.schedule)
         say("everything is as it was; waiting for the last outcomes and changes of the token state")
         board.change { $0.phase = .draining }
         try drain("outcomes", news: [board.read().outcomes, board.read().published], until: board.read().isDrained)
@@ -262,7 +263,7 @@ final class ChaosRun {
             acceptedLog: acceptedLog,
             commits: commits.seen,
             stats: stats,
-            tokens: try tokens.result(tokenBooks, seconds: options.seconds),
+            tokens: try tokens.result(tokenBooks, seconds: options.isSoak ? 0 : options.seconds),
             fleets: fleets,
             actions: actions,
             longestOutage: servers.broker.longestOutage

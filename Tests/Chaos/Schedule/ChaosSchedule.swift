@@ -70,6 +70,16 @@ struct ChaosSchedule: Equatable, Sendable {
         events = order.map(\.element)
     }
 
+    /// Feedback is listed, and nothing is disturbed.
+    ///
+    /// - Parameters:
+    ///   - seed: of what is listed.
+    ///   - seconds: of ``seconds``.
+    init(calm seed: UInt64, seconds: Int) {
+        precondition(Self.seconds.contains(seconds), "a duration that is allowed")
+        events = Self.listings(SeededGenerator(seed: seed ^ 0xFEED), seconds * 1000 - Self.calmMilliseconds)
+    }
+
     /// Down to one, up to four and back to three, again and again; at some of the steps a worker is killed as well and
     /// comes back.
     private static func workers(_ random: SeededGenerator, _ end: Int, _ longGaps: [Range<Int>]) -> [Event] {

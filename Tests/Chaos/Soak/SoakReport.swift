@@ -1,0 +1,89 @@
+import Foundation
+
+/// The result of a long run without disturbances.
+struct SoakReport {
+    var seconds: Int
+    var notifications: Int
+    /// See ``ChaosReport/lost``.
+    var lost: Int
+    /// The verdict on everything but memory and descriptors.
+    var isCorrect: Bool
+    /// By process.
+    var trends: [String: SoakTrend]
+
+    /// A shorter run says nothing about memory: it is told and not judged.
+    static let judgedSeconds = 300
+
+    init(_ report: ChaosReport, samples: [String: [SoakSample]]) {
+        self.init(
+            seconds: report.seconds,
+            notifications: report.books.published,
+            lost: report.lost,
+            isCorrect: report.passes,
+            trends: samples.compactMapValues { SoakTrend($0) }
+        )
+    }
+
+    init(seconds: Int, notifications: Int, lost: Int, isCorrect: Bool, trends: [String: SoakTrend]) {
+        self.seconds = seconds
+        self.notifications = notifications
+        self.lost = lost
+        self.isCorrect = isCorrect
+        self.trends = trends
+    }
+
+    var passes: Bool { isCorrect && lost == 0 && complaints.isEmpty }
+
+    var complaints: [String] {
+        guard !trends.isEmpty else { return ["no process was looked at: this run proves nothing"] }
+        return trends.sorted { $0.key < $1.key }.flatMap { name, trend in
+            var complaints: [String] = []
+            if seconds >= Self.judgedSeconds, !trend.isMemoryFlat {
+                complaints.append("\(name): its memory grew by \(Self.rounded(trend.growth)) MiB in the second half")
+            }
+            if !trend.areDescriptorsFlat {
+                let (first, last) = (trend.descriptors[0], trend.descriptors[1])
+                complaints.append("\(name): its descriptors went from \(first) to \(last)")
+            }
+            return complaints
+        }
+    }
+
+    /// One line for programs.
+    func line() throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        let fields = Fields(
+            minutes: Self.rounded(Double(seconds) / 60),
+            notifications: notifications,
+            lost: lost,
+            memorySlopes: trends.mapValues { Self.rounded($0.slopePerHour) },
+            memory: trends.mapValues { Self.rounded($0.resident) },
+            isMemoryJudged: seconds >= Self.judgedSeconds,
+            descriptors: trends.mapValues(\.descriptors),
+            passed: passes
+        )
+        return String(decoding: try encoder.encode(fields), as: UTF8.self)
+    }
+
+    /// To a tenth.
+    private static func rounded(_ number: Double) -> Double { (number * 10).rounded() / 10 }
+
+    private struct Fields: Encodable {
+        let minutes: Double
+        let notifications: Int
+        let lost: Int
+        let memorySlopes: [String: Double]
+        let memory: [String: Double]
+        let isMemoryJudged: Bool
+        let descriptors: [String: [Int]]
+        let passed: Bool
+
+        enum CodingKeys: String, CodingKey {
+            case minutes, notifications, lost, descriptors, passed
+            case memorySlopes = "memory_slope_mib_per_hour"
+            case memory = "memory_mib"
+            case isMemoryJudged = "memory_judged"
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import Testing
+
+@testable import belfry_chaos
+
+/// The judgement on memory and descriptors of a long run.
+@Suite struct SoakTests {
+    private static let mebibyte = 1 << 20
+
+    /// One sample a second.
+    private func samples(
+        seconds: Int,
+        _ mebibytes: (Int) -> Double,
+        descriptors: (Int) -> Int = { _ in 50 }
+    ) -> [SoakSample] {
+        (0...seconds).map {
+            SoakSample(
+                seconds: Double($0),
+                residentBytes: Int(mebibytes($0) * Double(Self.mebibyte)),
+                descriptors: descriptors($0)
+            )
+        }
+    }
+
+    private func report(seconds: Int, lost: Int = 0, isCorrect: Bool = true, _ samples: [SoakSample]) -> SoakReport {
+        var trends: [String: SoakTrend] = [:]
+        if let trend = SoakTrend(samples) { trends["worker"] = trend }
+        return SoakReport(seconds: seconds, notifications: 9, lost: lost, isCorrect: isCorrect, trends: trends)
+    }
+
+    @Test("The slope is that of the second half, whatever the first half did")
+    func slope() throws {
+        let trend = try #require(
+            SoakTrend(samples(seconds: 600) { $0 < 300 ? Double($0) : 300 + Double($0 - 300) / 100 })
+        )
+        #expect(abs(trend.slopePerHour - 36) < 0.1 && abs(trend.growth - 3) < 0.1)
+        #expect(abs(trend.resident - 301.5) < 0.1 && trend.isMemoryFlat)
+        #expect(SoakTrend([]) == nil && SoakTrend(Array(samples(seconds: 1) { _ in 1 }.prefix(1))) == nil)
+    }
+
+    @Test("Noise around a level is flat, and a leak within it is not")
+    func leak() throws {
+        let noise = { (second: Int) in Double(second * 7919 % 13) / 4 }
+        #expect(try #require(SoakTrend(samples(seconds: 600) { 80 + noise($0) })).isMemoryFlat)
+        #expect(!(try #require(SoakTrend(samples(seconds: 600) { 80 + noise($0) + Double($0) / 50 })).isMemoryFlat))
+    }
+
+    @Test("A run passes with nothing lost, correct books, flat memory and flat descriptors, and only then")
+    func verdict() throws {
+        let flat = samples(seconds: 600) { _ in 80 }
+        #expect(report(seconds: 600, flat).passes)
+        #expect(!report(seconds: 600, lost: 1, flat).passes && !report(seconds: 600, isCorrect: false, flat).passes)
+        let rising = samples(seconds: 600) { Double($0) }
+        #expect(!report(seconds: 600, rising).passes)
+        #expect(report(seconds: 600, rising).complaints[0].hasPrefix("worker: its memory grew by "))
+        #expect(report(seconds: 299, rising).passes, "too short to say anything about memory")
+        let open = samples(seconds: 20, { _ in 80 }, descriptors: { $0 })
+        #expect(report(seconds: 20, open).complaints == ["worker: its descriptors went from 10 to 20"])
+        #expect(!report(seconds: 600, []).passes, "nothing was looked at")
+    }
+
+    @Test("The line tells minutes, notifications, what was lost, slope and descriptors by process, and the verdict")
+    func line() throws {
+        let line = try report(seconds: 600, samples(seconds: 600) { 80 + Double($0) / 3600 }).line()
+        #expect(
+            line == #"{"descriptors":{"worker":[50,50]},"lost":0,"memory_judged":true,"memory_mib":{"worker":80.1},"#
+                + #""memory_slope_mib_per_hour":{"worker":1},"minutes":10,"notifications":9,"passed":true}"#
+        )
+    }
+
+    @Test("A sample of this process has its memory and descriptors; of one that has ended there is none")
+    func sample() throws {
+        let sample = try #require(SoakSample(of: ProcessInfo.processInfo.processIdentifier, seconds: 1))
+        #expect(sample.residentBytes > Self.mebibyte && sample.descriptors > 2)
+        #expect(SoakSample(of: .max, seconds: 1) == nil)
+    }
+
+    @Test("An undisturbed run lists feedback, and does nothing else")
+    func calm() {
+        let events = ChaosSchedule(calm: 7, seconds: 60).events
+        #expect(events.count > 30)
+        for event in events {
+            guard case .listFeedback = event.action else {
+                Issue.record("\(event)")
+                continue
+            }
+        }
+    }
+}
