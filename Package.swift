@@ -4,22 +4,22 @@ import PackageDescription
 // A target may use only what it names here (`make build` passes --explicit-target-dependency-import-check error). The
 // settings of all targets stand at the end.
 
-let nio: [Target.Dependency] = [
-    .product(name: "NIOCore", package: "swift-nio"),
-    .product(name: "NIOPosix", package: "swift-nio"),
-]
+let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let nio = [nioCore, nioPosix]
 let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
+let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
 
 // Every role stands on these, and with it the tests of roles.
-let role: [Target.Dependency] =
-    [
-        "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "ProviderCredentials", "PushSchemas",
-        "PushTopics", "RedisClient", "SocketErrors", "TLSTransport", logging,
-    ] + nio
+let role: [Target.Dependency] = [
+    "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "ProviderCredentials", "PushSchemas", "PushTopics",
+    "RedisClient", "SocketErrors", "TLSTransport", logging, nioCore, nioPosix,
+]
 
 let package = Package(
     name: "belfry",
@@ -34,12 +34,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log.git", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio.git", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-protobuf.git", exact: "1.39.0"),
-        .package(
-            url: "https://github.com/hummingbird-project/hummingbird.git",
-            exact: "2.28.1",
-            // Its configuration has its own file format; ours is read by BelfrySupport.
-            traits: []
-        ),
+        // Without traits: its configuration has its own file format; ours is read by BelfrySupport.
+        .package(url: "https://github.com/hummingbird-project/hummingbird.git", exact: "2.28.1", traits: []),
         .package(url: "https://github.com/jpsim/Yams.git", exact: "6.2.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", exact: "2.13.0"),
     ],
@@ -64,10 +60,8 @@ let package = Package(
 
         // One generator for all that must happen again with the same seed.
         .target(name: "SeededNumbers"),
-
         // Child processes and free ports: what demo, tests and tools share; it hands seeded numbers on.
         .target(name: "Workbench", dependencies: ["SeededNumbers"]),
-
         // Errors of sockets in words.
         .target(name: "SocketErrors", dependencies: nio),
 
@@ -75,10 +69,7 @@ let package = Package(
         .target(name: "KafkaClient", dependencies: ["CRdKafka"] + nio),
         .target(name: "RedisClient", dependencies: ["CHiredis", "COpenSSL", "SocketErrors"] + nio),
         .target(name: "TLSTransport", dependencies: ["COpenSSL", "SocketErrors"] + nio),
-        .target(
-            name: "HTTP2Transport",
-            dependencies: ["CNghttp2", .product(name: "NIOCore", package: "swift-nio")]
-        ),
+        .target(name: "HTTP2Transport", dependencies: ["CNghttp2", nioCore]),
 
         // Publishing for other packages, too: nothing it needs has unsafe flags.
         .target(
@@ -87,20 +78,14 @@ let package = Package(
         ),
 
         // The shared ground of the sandbox' page and the console's: serving, live updates, looks.
-        .target(
-            name: "PageParts",
-            dependencies: [
-                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
-            ],
-            resources: [.embedInCode("Files")]
-        ),
+        .target(name: "PageParts", dependencies: [nioCore, nioHTTP1], resources: [.embedInCode("Files")]),
 
         // The push service and the pipeline.
         .target(
             name: "Sandbox",
             dependencies: [
                 "APNsProtocol", "CVector", "HTTP2Transport", "PageParts", "SeededNumbers", "SocketErrors",
-                "TLSTransport", logging, .product(name: "NIOHTTP1", package: "swift-nio"),
+                "TLSTransport", logging, nioHTTP1,
             ] + nio,
             exclude: ["README.md"],
             // In the program itself, so that it stays one file.
@@ -111,19 +96,15 @@ let package = Package(
             name: "BelfrySupport",
             dependencies: [
                 "APNsProtocol", "PipelineCore", "PushSchemas", "RedisClient", "SocketErrors", "TLSTransport", logging,
-                lifecycle,
+                lifecycle, yams,
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
-                .product(name: "Yams", package: "Yams"),
             ] + nio
         ),
         // Certificates and provider keys: a topic's right to send.
         .target(
             name: "ProviderCredentials",
-            dependencies: [
-                "APNsProtocol", "BelfrySupport", "PipelineCore", "TLSTransport", logging,
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ]
+            dependencies: ["APNsProtocol", "BelfrySupport", "PipelineCore", "TLSTransport", logging, nioPosix]
         ),
         // Kafka topics, dead letters, readiness and the ports to clients.
         .target(
@@ -155,8 +136,7 @@ let package = Package(
         .target(
             name: "Console",
             dependencies: [
-                "BelfrySupport", "PageParts", "PipelineCore", "PushSchemas", "SocketErrors", "TLSTransport",
-                .product(name: "NIOHTTP1", package: "swift-nio"),
+                "BelfrySupport", "PageParts", "PipelineCore", "PushSchemas", "SocketErrors", "TLSTransport", nioHTTP1,
             ] + nio,
             resources: [.embedInCode("Page/Files")]
         ),
@@ -227,8 +207,7 @@ let package = Package(
         .executableTarget(
             name: "belfry-fuzz",
             dependencies: [
-                "APNsProtocol", "CLibFuzzer", "HTTP2Transport", "Sandbox", "SeededNumbers", "TLSTransport",
-                .product(name: "NIOCore", package: "swift-nio"),
+                "APNsProtocol", "CLibFuzzer", "HTTP2Transport", "Sandbox", "SeededNumbers", "TLSTransport", nioCore,
             ],
             path: "Tests/Fuzz/Targets"
         ),
@@ -307,8 +286,7 @@ let package = Package(
             name: "ProviderCredentialsTests",
             dependencies: [
                 "APNsProtocol", "BelfrySupport", "BelfryTools", "PipelineCore", "PipelineTestSupport",
-                "ProviderCredentials", "Sender", "TLSTransport", logging, nioEmbedded,
-                .product(name: "NIOCore", package: "swift-nio"),
+                "ProviderCredentials", "Sender", "TLSTransport", logging, nioCore, nioEmbedded,
             ]
         ),
         .testTarget(
@@ -343,8 +321,7 @@ let package = Package(
             dependencies: [
                 "APNsProtocol", "BelfryProducer", "BelfrySupport", "BelfryTools", "KafkaClient", "PipelineCore",
                 "PipelineTestSupport", "PushSchemas", "PushTopics", "Sender", "TestSupport", "TokenRoles",
-                "TokenState", logging, protobuf,
-                .product(name: "Yams", package: "Yams"),
+                "TokenState", logging, protobuf, yams,
             ]
         ),
         .testTarget(
@@ -355,8 +332,7 @@ let package = Package(
             name: "BenchmarkDriverTests",
             dependencies: [
                 "APNsProtocol", "BelfrySupport", "BenchmarkCommon", "HTTP2Transport", "LocalPipeline", "PushSchemas",
-                "TokenState", "belfry-bench", "belfry-bench-isolation", protobuf,
-                .product(name: "NIOCore", package: "swift-nio"),
+                "TokenState", "belfry-bench", "belfry-bench-isolation", nioCore, protobuf,
             ]
         ),
         .testTarget(
