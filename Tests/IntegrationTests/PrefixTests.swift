@@ -78,7 +78,7 @@ extension IntegrationTests {
                 let bad = PlannedRecord(key: news, value: Array("nonsense".utf8), isJSON: false, notifications: 1)
                 try second.publish([bad])
                 try second.wait(for: "the dead letter") { second.books.count(.deadLettered) == 1 }
-                #expect(try two.run("dead-letters", "list").count == 1)
+                try second.wait(for: "its copy") { try two.run("dead-letters", "list").count == 1 }
                 #expect(try one.run("dead-letters", "list") == [])
                 let replayed = try two.run("dead-letters", "replay", "--yes")
                 #expect(replayed == ["published 1 dead letter again"])
