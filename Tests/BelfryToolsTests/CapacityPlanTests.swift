@@ -28,7 +28,7 @@ import Testing
         #expect(isNear(try plan { ($0.transport, $0.tokensPerRecord) = (.binary, 500) }.cpuMicroseconds, 0.6036))
         #expect(isNear(try plan { $0.tokensPerRecord = 500 }.cpuMicroseconds, 3.3036))
         #expect(isNear(try plan().cpuMicroseconds, 5.1))
-        #expect(isNear(try plan { $0.isLocalized = true }.cpuMicroseconds, 5.7))
+        #expect(isNear(try plan { $0.isLocalized = true }.cpuMicroseconds, 5.2))
         #expect(try plan { ($0.cpuMicroseconds, $0.asksRedis) = (7, true) }.cpuMicroseconds == 7)
     }
 

@@ -104,6 +104,10 @@ extension IntegrationTests {
             Command("config show --config DIR/none.yaml", names: "none.yaml"),
             Command("config check --config DIR/broken.yaml", names: "1 fault", exits: [1]),
             Command("config check --config DIR/bare.yaml", names: "1 fault", exits: [1]),
+            Command("plan --rate 0 --tokens 1 --topics 1", names: "--rate"),
+            Command("console", names: "--scrape"),
+            Command("console --scrape a:b:c", names: "--scrape"),
+            Command("console --scrape \(nobody) --port 0 --bearer-token-file DIR/none", names: "DIR/none"),
             // Trying out.
             Command("demo --notifications 1", names: "--notifications"),
             Command("demo --transport carrier-pigeon", names: "carrier-pigeon"),
@@ -175,6 +179,7 @@ extension IntegrationTests {
                 "\(sandbox) 0 --device-port 0 --control-port \(port)",
                 "\(sandbox) 0 --device-port \(port) --control-port 0",
                 "\(sandbox) \(port) --device-port 0 --control-port 0",
+                "console --scrape \(nobody) --port \(port)",
             ] {
                 let process = try Self.start(words.split(separator: " ").map(String.init), in: directory)
                 defer { process.kill() }

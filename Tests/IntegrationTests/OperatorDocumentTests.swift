@@ -10,7 +10,7 @@ extension IntegrationTests {
         /// the tests, and nothing is installed.
         private static let notRun = [
             "docker compose ", "kubectl ", "helm install ", "install --mode=", "cp --recursive Deploy/systemd/",
-            "systemctl ",
+            "systemctl ", "kafka-acls.sh ",
         ]
 
         /// The commands of all lines that stand indented, in order, without their remarks.
@@ -38,6 +38,7 @@ extension IntegrationTests {
             } _: { pipeline, _ in
                 let session = try Session(pipeline, try Self.commands())
                 defer { session.shell.kill() }
+                try session.makeOperationsToken()
                 try session.moveCursors()
                 try session.lookAtConfiguration()
                 try session.showCertificatesAndTopics()
@@ -110,6 +111,12 @@ private final class Session {
         let command = source[index]
         if !again { typed.append(left.remove(at: index)) }
         return try shell.paste(before + words.reduce(command) { $0.replacing($1.0, with: $1.1) } + behind)
+    }
+
+    /// The secret of the operations ports, which no other user can read.
+    func makeOperationsToken() throws {
+        try type("(umask 027; openssl rand")
+        #expect(try shell.paste("wc -c < operations-token; stat -c %A operations-token") == ["65", "-rw-r-----"])
     }
 
     /// Before a worker was there: after that the embedded broker takes no commit but the group's.

@@ -57,7 +57,7 @@ extension IntegrationTests {
 
         /// Commands that ask no server, or are one.
         private static let waitingForNothing = [
-            "dead-letters explain", "certificates check", "config show", "broker", "sandbox serve",
+            "dead-letters explain", "certificates check", "config show", "plan", "console", "broker", "sandbox serve",
             "sandbox certificates", "sandbox tokens", "sandbox accepted", "sandbox revoke",
         ]
 
