@@ -179,7 +179,7 @@ extension IntegrationTests {
                 "\(sandbox) 0 --device-port 0 --control-port \(port)",
                 "\(sandbox) 0 --device-port \(port) --control-port 0",
                 "\(sandbox) \(port) --device-port 0 --control-port 0",
-                "console --scrape \(nobody) --port \(port)",
+                "console --scrape \(Self.nobody) --port \(port)",
             ] {
                 let process = try Self.start(words.split(separator: " ").map(String.init), in: directory)
                 defer { process.kill() }
