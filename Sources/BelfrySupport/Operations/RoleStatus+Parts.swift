@@ -31,6 +31,11 @@ extension RoleStatus {
         public var environment: String
         /// Absent: it works. Else the reason, as in `belfry_topic_stopped`.
         public var stoppedBecause: String?
+        private var paused: Bool?
+        /// Most notifications a second of all workers together, by an operator's order; absent: no limit.
+        public var pace: Int?
+        /// Requests published before are discarded, by an operator's order.
+        public var discardsBefore: Time?
         /// Offsets between its cursors and the ends of the partitions in which it lags.
         public var lagRecords: Int64 = 0
         /// In the partitions in which it lags.
@@ -49,6 +54,12 @@ extension RoleStatus {
         public init(topic: String, environment: String) {
             self.topic = topic
             self.environment = environment
+        }
+
+        /// An operator let nothing of it be sent. JSON has it as `paused`, and only where it is true.
+        public var isPaused: Bool {
+            get { paused == true }
+            set { paused = newValue ? true : nil }
         }
     }
 
