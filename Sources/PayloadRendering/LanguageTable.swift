@@ -61,7 +61,6 @@ package struct LanguageTable: Sendable {
     ///
     /// - Parameter locale: the device's tag, from anybody; empty: not known.
     package func number(of locale: UnsafeRawBufferPointer) -> Int {
-        guard !isEmpty, !locale.isEmpty else { return 0 }
         guard locale.count > Self.packedBytes else { return number(ofShort: locale) }
         // One byte more, to see whether a part ends at the limit.
         let length = min(locale.count, Self.tagLimitBytes + 1)
@@ -69,11 +68,13 @@ package struct LanguageTable: Sendable {
             for index in 0..<length { tag.initializeElement(at: index, to: Self.folded(locale[index])) }
             var end = length
             if length > Self.tagLimitBytes { end = tag.lastIndex(of: UInt8(ascii: "-")) ?? 0 }
-            while end > 0 {
-                if let number = number(ofFolded: UnsafeBufferPointer(rebasing: tag[..<end])) { return number }
+            while end > Self.packedBytes {
+                if let index = longTags.firstIndex(where: { $0.elementsEqual(tag[..<end]) }) {
+                    return longNumbers[index]
+                }
                 end = tag[..<end].lastIndex(of: UInt8(ascii: "-")) ?? 0
             }
-            return 0
+            return number(ofShort: UnsafeRawBufferPointer(rebasing: locale[..<end]))
         }
     }
 
@@ -85,7 +86,7 @@ package struct LanguageTable: Sendable {
 
     /// The same for a tag of up to eight bytes.
     private func number(ofShort locale: UnsafeRawBufferPointer) -> Int {
-        var packed = locale.reduce(0) { $0 << 8 | UInt64(Self.folded($1)) }
+        var packed = Self.packed(locale.lazy.map(Self.folded))
         var length = locale.count
         while length > 0 {
             if shortLengths >> length & 1 == 1, let index = shortTags.firstIndex(of: packed) {
@@ -99,14 +100,6 @@ package struct LanguageTable: Sendable {
             } while length > 0 && removed != UInt64(UInt8(ascii: "-"))
         }
         return 0
-    }
-
-    private func number(ofFolded tag: UnsafeBufferPointer<UInt8>) -> Int? {
-        if tag.count <= Self.packedBytes {
-            let packed = Self.packed(tag[...])
-            return shortTags.firstIndex(of: packed).map { shortNumbers[$0] }
-        }
-        return longTags.firstIndex { $0.elementsEqual(tag) }.map { longNumbers[$0] }
     }
 
     private static func packed(_ tag: some Sequence<UInt8>) -> UInt64 {

@@ -38,13 +38,12 @@ struct OperationsAccess: Sendable {
         guard let token else { return true }
         let answer = token.ask(now: now)
         if answer.isNews {
-            var metadata: Logger.Metadata = ["file": "\(token.path)"]
-            if let fault = answer.fault {
-                metadata["reason"] = "\(fault)"
-                logger.error("operations token cannot be used; nobody is let in", metadata: metadata)
-            } else {
-                logger.info("operations token was read again", metadata: metadata)
-            }
+            tell(
+                answer.fault,
+                of: token.path,
+                "operations token cannot be used; nobody is let in",
+                orElse: "operations token was read again"
+            )
         }
         return answer.fault == nil && answer.value.isShown(by: authorization)
     }
@@ -54,15 +53,25 @@ struct OperationsAccess: Sendable {
         guard let certificate else { return nil }
         let answer = certificate.ask(now: now)
         if answer.isNews {
-            var metadata: Logger.Metadata = ["file": "\(certificate.path)"]
-            if let fault = answer.fault {
-                metadata["reason"] = "\(fault)"
-                logger.error("operations certificate cannot be used; the former one stays", metadata: metadata)
-            } else {
-                logger.info("operations certificate was read again", metadata: metadata)
-            }
+            tell(
+                answer.fault,
+                of: certificate.path,
+                "operations certificate cannot be used; the former one stays",
+                orElse: "operations certificate was read again"
+            )
         }
         return answer.value
+    }
+
+    /// Logs what a new reading of a file found.
+    ///
+    /// - Parameter fault: nil: its content is used.
+    private func tell(_ fault: String?, of file: String, _ trouble: Logger.Message, orElse success: Logger.Message) {
+        if let fault {
+            logger.error(trouble, metadata: ["file": "\(file)", "reason": "\(fault)"])
+        } else {
+            logger.info(success, metadata: ["file": "\(file)"])
+        }
     }
 
     /// Logs what the settings leave open, once.
@@ -76,7 +85,7 @@ struct OperationsAccess: Sendable {
                 metadata: ["address": "\(address)", "not-set": "\(missing.joined(separator: ", "))"]
             )
         }
-        for (_, file) in settings.secrets where FileStamp(of: file)?.isExposed == true {
+        for (_, file) in settings.exposedSecrets {
             logger.warning("secret of the operations port can be read by everybody", metadata: ["file": "\(file)"])
         }
     }
@@ -102,6 +111,13 @@ struct OperationsAccess: Sendable {
         } catch {
             throw UnusableContent(reason: error.description)
         }
+    }
+}
+
+extension OperationsSettings {
+    /// The secrets that everybody on this machine can read. Looks at the files.
+    var exposedSecrets: [(key: String, file: String)] {
+        secrets.filter { FileStamp(of: $0.file)?.isExposed == true }
     }
 }
 

@@ -27,7 +27,7 @@ package struct OperationsCheck: Sendable {
         if let file = settings.certificateFile, let days = Self.daysLeft(file, now: now), days <= Self.noticeDays {
             notes.append((OperationsSettings.certificateKey, "\(file): ends in \(counted(days, "day"))"))
         }
-        for (key, file) in settings.secrets where FileStamp(of: file)?.isExposed == true {
+        for (key, file) in settings.exposedSecrets {
             notes.append((key, "\(file): everybody on this machine can read it"))
         }
     }

@@ -18,10 +18,11 @@ public enum DeadLetterListing {
     ) throws(ToolError) {
         let log = try DeadLetterLog(settings)
         defer { log.close() }
+        let names = TopicNames(settings)
         var remaining = limit ?? .max
         try log.readAll { letter in
             guard filter.admits(letter) else { return true }
-            let line = DeadLetterLine(letter: letter, names: TopicNames(settings))
+            let line = DeadLetterLine(letter: letter, names: names)
             remaining -= 1
             return output(asJSON ? line.json.line : Array((line.text + "\n").utf8)) && remaining > 0
         }

@@ -96,7 +96,7 @@ struct Fleet: Sendable {
         return Advice.Load(
             workers: workers.count,
             partitions: view.partitions.count { $0.waitingRecords != nil },
-            waitingRecords: PartitionMemory.sum(workers, \.waitingRecords),
+            waitingRecords: view.waitingRecords,
             recordsPerSecond: workers.reduce(0) { $0 + $1.rates.perSecond("records") },
             growthPerSecond: history.growth(of: { Double($0.waitingRecords) }, overSlots: fiveMinutes),
             meanCores: history.mean(of: \.cores, overSlots: History.slots)

@@ -64,11 +64,6 @@ struct RateWindow: Sendable {
         return growth.filter { $0.value > 0 }
     }
 
-    /// Forgets everything: the process was away, and its rates are not known.
-    mutating func forget() {
-        if let last = samples.last { samples = [last] }
-    }
-
     /// Of a count, per second; 0 before the second answer.
     func perSecond(_ name: String) -> Double {
         rate { Double($0.counts[name] ?? 0) }

@@ -50,10 +50,7 @@ extension IsolationBench {
         let duplicates = scene.healthy.with { $0.duplicates }
         try carryOut(change, scene)
         scene.healthy.with { $0.interrupt(now: SharedLedger.now) }
-        let limit = Duration.seconds(Double(sessionSeconds) + Bounds.takeoverSeconds) + Self.catchUpPatience
-        let isBack = try scene.wait(limit) {
-            scene.healthy.with { $0.resumption != nil && $0.outstanding <= rate / 10 }
-        }
+        let isBack = try waitUntilBack(scene)
         let end = SharedLedger.now
         try scene.wait(Self.aftermath)
         return scene.healthy.with { ledger in

@@ -42,7 +42,7 @@ struct IsolationBench {
 
     private static let leastPartitions = 24
     /// Beyond what a take-over may take.
-    static let catchUpPatience = Duration.seconds(20)
+    private static let catchUpPatience = Duration.seconds(20)
     private static let drainPatience = Duration.seconds(20)
 
     /// The healthy topic alone, or beside a sick one.
@@ -120,10 +120,7 @@ struct IsolationBench {
         let kill = SharedLedger.now
         scene.healthy.with { $0.interrupt(now: kill) }
         scene.stack.killWorker()
-        let limit = Duration.seconds(Double(sessionSeconds) + Bounds.takeoverSeconds) + Self.catchUpPatience
-        let hasCaughtUp = try scene.wait(limit) {
-            scene.healthy.with { $0.resumption != nil && $0.outstanding <= rate / 10 }
-        }
+        let hasCaughtUp = try waitUntilBack(scene)
         let resumption = scene.healthy.with { $0.resumption } ?? SharedLedger.now
         if !hasCaughtUp { say("the healthy topic has not caught up: \(scene.outstanding) are on their way") }
         return Takeover(
@@ -131,6 +128,14 @@ struct IsolationBench {
             seconds: Double(resumption - kill) / 1e9,
             catchUpSeconds: hasCaughtUp ? Double(SharedLedger.now - kill) / 1e9 : nil
         )
+    }
+
+    /// Waits until the healthy topic resumed in every partition and nothing has piled up; false: it has not in time.
+    func waitUntilBack(_ scene: Scene) throws -> Bool {
+        let limit = Duration.seconds(Double(sessionSeconds) + Bounds.takeoverSeconds) + Self.catchUpPatience
+        return try scene.wait(limit) {
+            scene.healthy.with { $0.resumption != nil && $0.outstanding <= rate / 10 }
+        }
     }
 
     /// Waits for the last notifications of the healthy topic.
