@@ -55,30 +55,14 @@ extension KafkaAdmin {
         timeoutMilliseconds: Int32
     ) throws(KafkaError) -> [KafkaPartitionOffset] {
         let context = "committed positions of group \(group)"
-        let handle = try openHandle(context)
+        let handle = try openHandle(of: group, context)
         guard !partitions.isEmpty else { return [] }
         let list = KafkaPartitionList(partitions)
-        var order = rd_kafka_ListConsumerGroupOffsets_new(group, list.pointer)
-        defer { rd_kafka_ListConsumerGroupOffsets_destroy(order) }
-        let event = try request(handle, context, timeoutMilliseconds) { options, queue in
-            rd_kafka_ListConsumerGroupOffsets(handle.pointer, &order, 1, options, queue)
-        }
-        defer { rd_kafka_event_destroy(event) }
-        var count = 0
-        let groups = rd_kafka_ListConsumerGroupOffsets_result_groups(
-            rd_kafka_event_ListConsumerGroupOffsets_result(event),
-            &count
-        )
-        guard count == 1, let result = groups?[0] else { return [] }
-        if let error = rd_kafka_group_result_error(result) {
-            let detail = String(cString: rd_kafka_error_string(error))
-            throw KafkaError(rd_kafka_error_code(error), context, detail: detail)
-        }
-        let answer = UnsafeMutablePointer(mutating: rd_kafka_group_result_partitions(result))
-        if let failure = KafkaPartitionList.failure(RD_KAFKA_RESP_ERR_NO_ERROR, in: answer, context) { throw failure }
-        // The broker answers in an order of its own.
-        let offsets = Dictionary(KafkaPartitionList.offsets(in: answer).map { ($0.place, $0) }) { first, _ in first }
-        return partitions.map { offsets[$0] ?? KafkaPartitionOffset($0, offset: KafkaOffset.none) }
+        // As a member would: librdkafka's request of an administrator ends the process if the coordinator goes away
+        // while it is asked.
+        let code = rd_kafka_committed(handle.pointer, list.pointer, timeoutMilliseconds)
+        if let failure = list.failure(code, context) { throw failure }
+        return list.offsets
     }
 
     /// Sends a request and waits for its event, which the caller destroys.

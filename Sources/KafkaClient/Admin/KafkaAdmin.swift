@@ -8,6 +8,9 @@ public final class KafkaAdmin {
     /// Receives librdkafka's reasons for an unreachable broker, which arrive outside the waiting call.
     private let inbox: KafkaInbox
     private var handle: KafkaHandle?
+    /// By group: asks for what it has committed, and never joins it.
+    private var groups: [String: KafkaHandle] = [:]
+    private let properties: KafkaProperties
     private let brokers: String
 
     /// Takes the lines of librdkafka's log, at the end of a call that failed to reach a broker and when the client is
@@ -20,6 +23,7 @@ public final class KafkaAdmin {
         let inbox = KafkaInbox()
         let configuration = try KafkaConfiguration(properties, defaults: [:], isConsumer: false, inbox: inbox)
         handle = try configuration.makeHandle(inbox: inbox)
+        self.properties = properties
         brokers = properties["bootstrap.servers"] ?? properties["metadata.broker.list"] ?? "(none configured)"
         self.inbox = inbox
     }
@@ -28,8 +32,9 @@ public final class KafkaAdmin {
 
     /// Frees the client. Idempotent.
     public func close() {
-        if let handle { _ = takeReports(handle) }
+        for handle in [handle].compactMap(\.self) + groups.values { _ = takeReports(handle) }
         handle = nil
+        groups = [:]
     }
 
     /// Checks that a broker answers.
@@ -119,6 +124,22 @@ public final class KafkaAdmin {
     func openHandle(_ context: String) throws(KafkaError) -> KafkaHandle {
         guard let handle else { throw KafkaError.closed(context) }
         return handle
+    }
+
+    /// The client that asks for a group's positions.
+    func openHandle(of group: String, _ context: String) throws(KafkaError) -> KafkaHandle {
+        _ = try openHandle(context)
+        if let known = groups[group] { return known }
+        let own: KafkaProperties = ["group.id": group, "enable.auto.commit": "false"]
+        let configuration = try KafkaConfiguration(
+            properties.merging(own),
+            defaults: [:],
+            isConsumer: true,
+            inbox: inbox
+        )
+        let made = try configuration.makeHandle(inbox: inbox)
+        groups[group] = made
+        return made
     }
 
     func unreachable(_ code: rd_kafka_resp_err_t, _ handle: KafkaHandle) -> KafkaError {
