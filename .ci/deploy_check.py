@@ -105,19 +105,23 @@ def case_differences(rules, cases):
 
 
 def scrape_differences(prometheus, compose):
-    """Prometheus asks each role of a compose file at the port on which it answers."""
+    """Prometheus and the console ask each role of a compose file at the port on which it answers."""
     listening = {
         name: service["environment"]["BELFRY_OPERATIONS_LISTEN"].rpartition(":")[2]
         for name, service in compose["services"].items()
         if "BELFRY_OPERATIONS_LISTEN" in service.get("environment", {})
     }
-    asked = {
+    by_prometheus = {
         name: str(way["port"])
         for job in prometheus["scrape_configs"] for way in job.get("dns_sd_configs", []) for name in way["names"]
     }
-    for name in sorted(listening.keys() | asked.keys()):
-        if listening.get(name) != asked.get(name):
-            yield f"{name}: listens on port {listening.get(name)}, is asked at {asked.get(name)}"
+    arguments = compose["services"]["console"]["command"]
+    entries = arguments[arguments.index("--scrape") + 1].split(",")
+    by_console = dict(entry.removeprefix("dns:").split(":") for entry in entries)
+    for who, asked in [("Prometheus", by_prometheus), ("the console", by_console)]:
+        for name in sorted(listening.keys() | asked.keys()):
+            if listening.get(name) != asked.get(name):
+                yield f"{name}: listens on port {listening.get(name)}, {who} asks it at {asked.get(name)}"
 
 
 def load(folder):
@@ -129,7 +133,7 @@ def main():
     rules = alerts(load(DEPLOY / "prometheus/alerts"))
     cases = [case for document in load(DEPLOY / "prometheus/tests") for case in document["tests"]]
     prometheus = yaml.safe_load((DEPLOY / "prometheus/prometheus.yaml").read_text())
-    compose = yaml.safe_load((DEPLOY / "compose.prometheus.yaml").read_text())
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
     found = [
         *rule_differences(rules, documented_metrics(text)), *runbook_differences(rules, entries(text)),
         *case_differences(rules, cases), *scrape_differences(prometheus, compose),

@@ -53,7 +53,10 @@ FIRES = {"labels": 'ALERTS{alertname="BelfryOld", severity="page", days="7", top
 CASES = [{"promql_expr_test": [{"exp_samples": [FIRES]}, {}]}]
 PROMETHEUS = {"scrape_configs": [{"dns_sd_configs": [{"names": ["worker"], "port": 9464}]}]}
 COMPOSE = {
-    "services": {"worker": {"environment": {"BELFRY_OPERATIONS_LISTEN": "0.0.0.0:9464"}}, "redis": {"environment": {}}},
+    "services": {
+        "worker": {"environment": {"BELFRY_OPERATIONS_LISTEN": "0.0.0.0:9464"}}, "redis": {"environment": {}},
+        "console": {"command": ["console", "--scrape", "dns:worker:9464"]},
+    },
 }
 
 
@@ -124,18 +127,19 @@ class DeployCheckTests(unittest.TestCase):
             with self.subTest(cases):
                 self.expect_one(self.case_differences(cases), "no case")
 
-    def test_prometheus_asks_each_role_at_its_port(self):
+    def test_prometheus_and_the_console_ask_each_role_at_its_port(self):
         def differences():
             return list(deploy_check.scrape_differences(prometheus, compose))
 
         prometheus, compose = copy.deepcopy(PROMETHEUS), copy.deepcopy(COMPOSE)
         self.assertEqual(differences(), [])
         prometheus["scrape_configs"][0]["dns_sd_configs"][0]["port"] = 9465
-        self.expect_one(differences(), "listens on port 9464, is asked at 9465")
+        self.expect_one(differences(), "listens on port 9464, Prometheus asks it at 9465")
         prometheus["scrape_configs"] = []
-        self.expect_one(differences(), "is asked at None")
-        compose["services"] = {}
-        self.assertEqual(differences(), [])
+        self.expect_one(differences(), "Prometheus asks it at None")
+        prometheus = PROMETHEUS
+        compose["services"]["console"]["command"][2] = "dns:worker:9464,dns:registrar:9464"
+        self.expect_one(differences(), "registrar: listens on port None, the console asks it at 9464")
 
 
 if __name__ == "__main__":

@@ -24,9 +24,12 @@ VARIANTS = {
     "development": (["values-development.yaml"], "belfry-development"),
 }
 ROLES = {"worker", "registrar", "harvester"}
+CONSOLE = "console"
+COMPONENT = "app.kubernetes.io/component"
 RELEASE = "belfry"
 CONFIGURATION = "belfry.yaml"
-PORT = 9464
+# Of a role, and of the console.
+PORTS = {"operations": 9464, "page": 2189}
 
 # The end of the configuration's name changes with its content; kustomize and the chart make it in ways of their own.
 GENERATED = re.compile(rf"^({RELEASE}-config)-[0-9a-z]{{10}}$")
@@ -74,12 +77,14 @@ def render_differences(kustomized, charted):
             yield f"{name}{place}: the chart has it otherwise"
 
 
-def pod_faults(name, pod):
-    """House rules for the pods of a role."""
+def pod_faults(name, component, pod):
+    """House rules for the pods of a role, or of the console."""
     (container,) = pod["containers"]
-    own, security = pod["securityContext"], container["securityContext"]
-    speaks_tls = any(one["name"] == "BELFRY_OPERATIONS_CERTIFICATE" for one in container["env"])
-    port = ("operations", "HTTPS" if speaks_tls else "HTTP")
+    own, security, variables = pod["securityContext"], container["securityContext"], container.get("env", [])
+    speaks_tls = any(one["name"] == "BELFRY_OPERATIONS_CERTIFICATE" for one in variables)
+    # The console waits for nobody: it is ready when it lives.
+    port_name, ready = ("page", "/livez") if component == CONSOLE else ("operations", "/readyz")
+    port = (port_name, "HTTPS" if speaks_tls else "HTTP")
     rules = {
         "runs as root": own.get("runAsNonRoot") is True and own.get("runAsUser", 0) > 0,
         "has no seccomp profile": own.get("seccompProfile") == {"type": "RuntimeDefault"},
@@ -91,14 +96,32 @@ def pod_faults(name, pod):
         "has no limit of memory": "memory" in container["resources"].get("limits", {}),
         "requests no CPU": "cpu" in container["resources"].get("requests", {}),
         "mounts something that it can write to": all(m.get("readOnly") for m in container["volumeMounts"]),
-        "has a secret in its environment": all("value" in v for v in container["env"]),
+        "has a secret in its environment": all("value" in v for v in variables),
         "has an image without a version": re.search(r":[0-9][^:/]*$", container["image"]),
-        "is asked for its readiness in another way": probe(container, "readinessProbe") == ("/readyz", *port),
+        "is asked for its readiness in another way": probe(container, "readinessProbe") == (ready, *port),
         "is asked for its life in another way": probe(container, "livenessProbe") == ("/livez", *port),
-        f"has another port than {PORT}": container["ports"] == [{"name": "operations", "containerPort": PORT}],
+        f"has another port than {PORTS[port_name]}": container["ports"] == [
+            {"name": port_name, "containerPort": PORTS[port_name]},
+        ],
         "has a limit of CPU, which looks like a slow server": "cpu" not in container["resources"]["limits"],
     }
     return [f"{name}: {fault}" for fault, holds in rules.items() if not holds]
+
+
+def console_faults(objects):
+    """The console asks every process of every role, also those that are not ready."""
+    named = by_name(objects)
+    if not (console := named.get(f"Deployment {RELEASE}-{CONSOLE}")):
+        yield "console: there is no Deployment"
+        return
+    arguments = console["spec"]["template"]["spec"]["containers"][0]["args"]
+    asked = arguments[arguments.index("--scrape") + 1].split(",")
+    for role in sorted(ROLES):
+        if f"dns:{RELEASE}-{role}:{PORTS['operations']}" not in asked:
+            yield f"console: does not ask the {role}s"
+        service = named.get(f"Service {RELEASE}-{role}", {}).get("spec", {})
+        if service.get("clusterIP") != "None" or not service.get("publishNotReadyAddresses"):
+            yield f"console: the Service of the {role}s does not lead to each of them"
 
 
 def probe(container, kind):
@@ -117,8 +140,9 @@ def object_faults(objects):
         if one["kind"] != "Deployment":
             continue
         labels = one["spec"]["template"]["metadata"]["labels"]
-        yield from pod_faults(name, one["spec"]["template"]["spec"])
-        for kind in ("PodDisruptionBudget", "Service"):
+        yield from pod_faults(name, labels[COMPONENT], one["spec"]["template"]["spec"])
+        # The console may go at any time.
+        for kind in ["Service"] if labels[COMPONENT] == CONSOLE else ["PodDisruptionBudget", "Service"]:
             selector = named.get(f"{kind} {one['metadata']['name']}", {}).get("spec", {}).get("selector", {})
             if selector.get("matchLabels", selector) != labels:
                 yield f"{name}: its {kind} selects other pods"
@@ -196,7 +220,7 @@ def main(scratch):
         objects = kustomized(variant)
         for finding in [
             *render_differences(objects, charted(values, namespace)), *object_faults(objects),
-            *query_faults(objects, known),
+            *console_faults(objects), *query_faults(objects, known),
         ]:
             found.append(f"Deploy/kubernetes/{variant}: {finding}")
         asked += queries(objects)

@@ -45,9 +45,28 @@ def installation():
         objects += [
             named("Deployment", f"belfry-{role}", {"replicas": 2, "template": template}),
             named("PodDisruptionBudget", f"belfry-{role}", {"selector": {"matchLabels": dict(labels)}}),
-            named("Service", f"belfry-{role}", {"selector": dict(labels)}),
+            named(
+                "Service", f"belfry-{role}",
+                {"selector": dict(labels), "clusterIP": "None", "publishNotReadyAddresses": True},
+            ),
         ]
-    return objects
+    return objects + console()
+
+
+def console():
+    labels = {**LABELS, "app.kubernetes.io/component": "console"}
+    pod = copy.deepcopy(POD)
+    (container,) = pod["containers"]
+    del container["env"]
+    container["args"] = ["console", "--scrape", ",".join(f"dns:belfry-{role}:9464" for role in sorted(check.ROLES))]
+    container["ports"] = [{"name": "page", "containerPort": 2189}]
+    for probe in ("readinessProbe", "livenessProbe"):
+        container[probe] = {"httpGet": {"path": "/livez", "port": "page"}}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    return [
+        named("Deployment", "belfry-console", {"replicas": 1, "template": template}),
+        named("Service", "belfry-console", {"selector": dict(labels)}),
+    ]
 
 
 class KubernetesCheckTests(unittest.TestCase):
@@ -113,6 +132,25 @@ class KubernetesCheckTests(unittest.TestCase):
                 self.expect_one(check.object_faults(self.objects), f"its {kind} selects other pods")
         self.objects.remove(self.worker)
         self.expect_one(check.object_faults(self.objects), "worker: there is no Deployment")
+
+    def test_the_rules_for_pods_hold_for_the_console_too(self):
+        (container,) = self.objects[-2]["spec"]["template"]["spec"]["containers"]
+        container["ports"][0]["containerPort"] = 9464
+        self.expect_one(check.object_faults(self.objects), "another port than 2189")
+        self.objects[-1]["spec"]["selector"] = {}
+        container["ports"][0]["containerPort"] = 2189
+        self.expect_one(check.object_faults(self.objects), "its Service selects other pods")
+
+    def test_the_console_asks_every_process(self):
+        self.assertEqual(list(check.console_faults(self.objects)), [])
+        (container,) = self.objects[-2]["spec"]["template"]["spec"]["containers"]
+        container["args"][2] = container["args"][2].replace("dns:belfry-harvester:9464", "belfry-harvester:9464")
+        self.expect_one(check.console_faults(self.objects), "does not ask the harvesters")
+        self.setUp()
+        service = next(one for one in self.objects if one["kind"] == "Service")
+        del service["spec"]["publishNotReadyAddresses"]
+        self.expect_one(check.console_faults(self.objects), "does not lead to each of them")
+        self.expect_one(check.console_faults(self.objects[:-2]), "there is no Deployment")
 
     def test_a_policy_closes_all_pods_in_both_directions(self):
         self.objects[0]["spec"]["policyTypes"] = ["Ingress"]

@@ -24,6 +24,8 @@ import Yams
         "harvester": provider,
         // Speaks with Kafka and Redis alone.
         "registrar": [configuration],
+        // Asks the roles, and keeps what it hears in memory.
+        "console": [],
     ]
 
     private func services(_ path: String = "Deploy/compose.yaml") throws -> [String: Service] {
@@ -33,7 +35,7 @@ import Yams
     }
 
     private func mounts(_ service: Service) throws -> [String] {
-        try #require(service["volumes"] as? [String])
+        service["volumes"] == nil ? [] : try #require(service["volumes"] as? [String])
     }
 
     @Test("Each service mounts what it needs and nothing else, and gets no file in another way")
@@ -48,13 +50,19 @@ import Yams
         }
     }
 
-    /// The services of both files: the second one adds its own, and variables to the roles.
+    /// The services of both files: the second one adds its own, and leaves the others alone.
     private func allServices() throws -> [String: Service] {
         let roles = try services()
         let added = try services("Deploy/compose.prometheus.yaml")
-        #expect(added.keys.filter { roles[$0] == nil }.sorted() == ["grafana", "prometheus"])
-        #expect(roles.keys.filter { added[$0] != nil }.allSatisfy { added[$0]?.keys.sorted() == ["environment"] })
+        #expect(added.keys.sorted() == ["grafana", "prometheus"])
         return roles.merging(added) { role, _ in role }
+    }
+
+    @Test("Pages are published for this machine alone, and nothing else is published")
+    func ports() throws {
+        let published = try allServices().compactMapValues { $0["ports"] as? [String] }
+        #expect(published.keys.sorted() == ["console", "grafana", "prometheus"])
+        #expect(published.values.joined().allSatisfy { $0.hasPrefix("127.0.0.1:") })
     }
 
     @Test("No service has a privilege, all memory, processors or processes, or an image of any version")

@@ -147,5 +147,8 @@ import Yams
             return try #require(HostPort(address))
         }
         #expect(Set(addresses).count == 3 && addresses.allSatisfy { $0.host == "127.0.0.1" })
+        // The console of that machine looks at all of them.
+        let scraped = addresses.map { "\($0)" }.joined(separator: ",")
+        #expect(try unit("belfry-console.service")["Environment"] == "SCRAPE=\(scraped) OPTIONS=")
     }
 }
