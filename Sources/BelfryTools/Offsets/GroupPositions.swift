@@ -104,8 +104,7 @@ public final class GroupPositions {
         do throws(KafkaError) {
             return try WaitNotice.during("the brokers at \(settings.brokers), asked for group \(groupID)", body)
         } catch {
-            guard error.isUnknownTopicOrPartition else { throw ToolError(error) }
-            throw .kafka("\(error); belfry topics create makes it")
+            throw ToolError(asking: error)
         }
     }
 }

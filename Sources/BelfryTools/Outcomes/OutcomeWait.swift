@@ -48,8 +48,7 @@ public final class OutcomeWait {
                 )
             }
         } catch {
-            guard error.isUnknownTopicOrPartition else { throw ToolError(error) }
-            throw .kafka("\(error); belfry topics create makes it")
+            throw ToolError(asking: error)
         }
     }
 

@@ -146,8 +146,7 @@ final class RecordProducer {
                 try admin.partitionCount(of: topic, timeoutMilliseconds: 10_000)
             }
         } catch {
-            guard error.isUnknownTopicOrPartition else { throw ToolError(error) }
-            throw .kafka("\(error); belfry topics create makes it")
+            throw ToolError(asking: error)
         }
     }
 
