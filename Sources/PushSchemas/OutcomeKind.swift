@@ -9,6 +9,7 @@ public enum OutcomeKind: Int, Sendable, CaseIterable {
     case superseded
     case duplicate
     case deadLettered
+    case aborted
 
     /// The meaning of an outcome for the request's publisher.
     private enum Meaning {
@@ -31,6 +32,7 @@ public enum OutcomeKind: Int, Sendable, CaseIterable {
         case .superseded: ("superseded", .superseded, .spared)
         case .duplicate: ("duplicate", .duplicate, .spared)
         case .deadLettered: ("dead_lettered", .deadLettered, .failed)
+        case .aborted: ("aborted", .aborted, .failed)
         }
     }
 

@@ -4,6 +4,8 @@ public struct TopicLayout: Equatable, Sendable {
     public struct Topic: Equatable, Sendable {
         public let name: String
         public let partitions: Int
+        /// A topic that exists is right with any number: its readers read all partitions.
+        public var takesAnyPartitions = false
         /// The topic's settings at the broker, sorted by name.
         public let configuration: [Setting]
     }
@@ -19,8 +21,11 @@ public struct TopicLayout: Equatable, Sendable {
     /// Makes the time of a record the broker's. The producer's may be wrong, or invented.
     package static let brokerTime = Setting(name: "message.timestamp.type", value: "LogAppendTime")
 
+    /// Keeps the newest record of each key for good.
+    package static let compaction = Setting(name: "cleanup.policy", value: "compact")
+
     /// - Parameters:
-    ///   - partitions: partitions of every topic; at least 1.
+    ///   - partitions: partitions of every topic but push.controls, which has one; at least 1.
     ///   - names: the names of the contract.
     public init(partitions: Int, names: TopicNames = TopicNames()) {
         precondition(partitions >= 1, "a topic has at least one partition")
@@ -37,7 +42,15 @@ public struct TopicLayout: Equatable, Sendable {
                     name: names.tombstones,
                     partitions: partitions,
                     // The witness of when a token was forgotten.
-                    configuration: [Setting(name: "cleanup.policy", value: "compact"), Self.brokerTime]
+                    configuration: [Self.compaction, Self.brokerTime]
+                ),
+                Topic(
+                    name: names.controls,
+                    // A few hundred records at most, and every worker reads all of them.
+                    partitions: 1,
+                    takesAnyPartitions: true,
+                    // The time tells when an operator set a lever.
+                    configuration: [Self.compaction, Self.brokerTime]
                 ),
             ]
     }

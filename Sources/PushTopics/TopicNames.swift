@@ -8,6 +8,8 @@ public struct TopicNames: Sendable, Equatable {
     public var tombstones: String
     public var outcomes: String
     public var deadLetters: String
+    /// Levers of single topics: see ``ControlRecord``.
+    public var controls: String
     /// Written by earlier versions; a worker checks it for leftovers.
     package var formerlyParked: String
 
@@ -19,6 +21,7 @@ public struct TopicNames: Sendable, Equatable {
         tombstones = prefix + "push.tombstones"
         outcomes = prefix + "push.outcomes"
         deadLetters = prefix + "push.dead-letters"
+        controls = prefix + "push.controls"
         formerlyParked = prefix + "push.parked"
     }
 

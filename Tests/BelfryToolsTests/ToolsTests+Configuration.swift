@@ -70,6 +70,7 @@ struct ToolConfigurationTests {
     @Test("A topic that exists with another number of partitions is an error, one with the same is not")
     func partitions() throws {
         let layout = TopicLayout(partitions: 3)
+        // Any number of partitions of push.controls is right.
         let same = TopicReport(topics: layout.topics.map { .init(name: $0.name, partitions: 3, isNew: false) })
         #expect(try TopicSetup.checked(same, against: layout) == same)
         let other = TopicReport(

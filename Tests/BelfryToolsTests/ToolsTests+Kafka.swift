@@ -104,8 +104,8 @@ struct ToolBrokerTests {
     func topicsExist() throws {
         try withBroker { settings in
             let report = try TopicSetup.create(TopicLayout(partitions: 2), replication: -1, through: settings)
-            #expect(report.topics.count == 6)
-            #expect(report.topics.allSatisfy { !$0.isNew && $0.partitions == 2 })
+            #expect(report.topics.count == 7)
+            #expect(report.topics.allSatisfy { !$0.isNew && $0.partitions == ($0.name == "push.controls" ? 1 : 2) })
             #expect {
                 try TopicSetup.create(TopicLayout(partitions: 3), replication: -1, through: settings)
             } throws: { error in

@@ -47,7 +47,7 @@ struct TopicSetupTests {
     func brokersDefault() throws {
         let cluster = ScriptedCluster()
         let report = try create(in: cluster)
-        #expect(cluster.created.count == 6)
+        #expect(cluster.created.count == 7)
         #expect(cluster.created.values.allSatisfy { $0 == -1 })
         #expect(report.text.contains("push.feedback: 2 partitions, created\n"))
         #expect(!report.json.contains("replicas"))
@@ -62,7 +62,7 @@ struct TopicSetupTests {
         cluster.knowsDefault = false
         cluster.brokers = brokers
         let report = try create(in: cluster)
-        #expect(cluster.created.count == 6)
+        #expect(cluster.created.count == 7)
         #expect(cluster.created.values.allSatisfy { $0 == replicas })
         let noun = replicas == 1 ? "replica" : "replicas"
         #expect(
@@ -94,7 +94,7 @@ struct TopicSetupTests {
         let report = try create(in: cluster)
         #expect(cluster.created["push.feedback"] == nil)
         #expect(report.text.contains("push.feedback: 2 partitions, exists\n"))
-        #expect(report.topics.count { $0.chosenReplicas == 1 } == 5)
+        #expect(report.topics.count { $0.chosenReplicas == 1 } == 6)
     }
 
     @Test("What the brokers refuse for another reason is not tried again")
@@ -131,5 +131,7 @@ struct TopicSetupTests {
         _ = try create(in: cluster)
         #expect(cluster.settings["push.registrations"] == ["message.timestamp.type=LogAppendTime"])
         #expect(cluster.settings["push.requests"] == [])
+        let levers = ["cleanup.policy=compact", "message.timestamp.type=LogAppendTime"]
+        #expect(cluster.settings["push.controls"] == levers)
     }
 }

@@ -54,7 +54,7 @@ extension IntegrationTests {
                 let two = Installation(prefix: "two-", pipeline: pipeline)
                 for installation in [one, two] {
                     let made = try installation.run("topics", "create", "--partitions", "2")
-                    #expect(made.count == 6 && made.allSatisfy { $0.hasPrefix("\(installation.prefix)push.") })
+                    #expect(made.count == 7 && made.allSatisfy { $0.hasPrefix("\(installation.prefix)push.") })
                     let check = try installation.run("config", "check", "--connect")
                     #expect(check.contains { $0.hasPrefix("note: kafka.prefix: ") && $0.contains("belfry-worker") })
                 }

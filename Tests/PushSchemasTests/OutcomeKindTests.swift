@@ -19,7 +19,7 @@ struct OutcomeKindTests {
     @Test("Accepted are confirmed and presumed; superseded and duplicate are no failures either")
     func meanings() {
         #expect(OutcomeKind.allCases.filter(\.isAcceptance) == [.confirmed, .presumed])
-        let others: [OutcomeKind] = [.unknown, .rejected, .tombstoned, .expired, .deadLettered]
+        let others: [OutcomeKind] = [.unknown, .rejected, .tombstoned, .expired, .deadLettered, .aborted]
         #expect(OutcomeKind.allCases.filter(\.isFailure) == others)
     }
 

@@ -76,10 +76,13 @@ struct VectorTests {
                 let tombstone: PushTombstone = try same(json, binary, name)
                 let token = tombstone.token.map { String(format: "%02x", $0) }.joined()
                 #expect(key == "\(tombstone.bundleID)#\(token)", "\(name)")
+            case "push.controls":
+                let control: PushTopicControl = try same(json, binary, name)
+                #expect(key == "\(control.environment)/\(control.bundleID)/discard", "\(name)")
             default: Issue.record("\(name): of a topic that is not in the contract")
             }
         }
-        #expect(met.count == 5, "\(met.sorted()): one of each kind")
+        #expect(met.count == 6, "\(met.sorted()): one of each kind")
     }
 
     /// The message that both forms say; its name is the record's word.

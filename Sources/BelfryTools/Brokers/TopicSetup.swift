@@ -129,9 +129,9 @@ public enum TopicSetup {
     }
 
     static func checked(_ report: TopicReport, against layout: TopicLayout) throws(ToolError) -> TopicReport {
-        let differing = zip(report.topics, layout.topics).filter { $0.partitions != $1.partitions }.map {
-            found,
-            wanted in
+        let differing = zip(report.topics, layout.topics).filter {
+            $0.partitions != $1.partitions && !$1.takesAnyPartitions
+        }.map { found, wanted in
             "\(found.name) exists with \(counted(found.partitions, "partition")), not \(wanted.partitions)"
         }
         guard differing.isEmpty else {

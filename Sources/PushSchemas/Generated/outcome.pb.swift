@@ -64,6 +64,9 @@ public nonisolated enum PushOutcomeKind: SwiftProtobuf.Enum, Swift.CaseIterable 
   /// No fate of one notification: all tokens of the request have their outcomes, and `counts` says how many have which.
   /// `token_index` is 0, and `token` empty.
   case summary // = 10
+
+  /// Not sent: an operator discarded the requests that waited.
+  case aborted // = 11
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -83,6 +86,7 @@ public nonisolated enum PushOutcomeKind: SwiftProtobuf.Enum, Swift.CaseIterable 
     case 8: self = .duplicate
     case 9: self = .deadLettered
     case 10: self = .summary
+    case 11: self = .aborted
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -100,6 +104,7 @@ public nonisolated enum PushOutcomeKind: SwiftProtobuf.Enum, Swift.CaseIterable 
     case .duplicate: return 8
     case .deadLettered: return 9
     case .summary: return 10
+    case .aborted: return 11
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -117,6 +122,7 @@ public nonisolated enum PushOutcomeKind: SwiftProtobuf.Enum, Swift.CaseIterable 
     .duplicate,
     .deadLettered,
     .summary,
+    .aborted,
   ]
 
 }
@@ -204,7 +210,7 @@ public nonisolated struct PushOutcomeCount: Sendable {
 fileprivate nonisolated let _protobuf_package = "belfry.push.v1"
 
 nonisolated extension PushOutcomeKind: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTCOME_KIND_UNSPECIFIED\0\u{1}OUTCOME_KIND_CONFIRMED\0\u{1}OUTCOME_KIND_PRESUMED\0\u{1}OUTCOME_KIND_UNKNOWN\0\u{1}OUTCOME_KIND_REJECTED\0\u{1}OUTCOME_KIND_TOMBSTONED\0\u{1}OUTCOME_KIND_EXPIRED\0\u{1}OUTCOME_KIND_SUPERSEDED\0\u{1}OUTCOME_KIND_DUPLICATE\0\u{1}OUTCOME_KIND_DEAD_LETTERED\0\u{1}OUTCOME_KIND_SUMMARY\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTCOME_KIND_UNSPECIFIED\0\u{1}OUTCOME_KIND_CONFIRMED\0\u{1}OUTCOME_KIND_PRESUMED\0\u{1}OUTCOME_KIND_UNKNOWN\0\u{1}OUTCOME_KIND_REJECTED\0\u{1}OUTCOME_KIND_TOMBSTONED\0\u{1}OUTCOME_KIND_EXPIRED\0\u{1}OUTCOME_KIND_SUPERSEDED\0\u{1}OUTCOME_KIND_DUPLICATE\0\u{1}OUTCOME_KIND_DEAD_LETTERED\0\u{1}OUTCOME_KIND_SUMMARY\0\u{1}OUTCOME_KIND_ABORTED\0")
 }
 
 nonisolated extension PushOutcome: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {

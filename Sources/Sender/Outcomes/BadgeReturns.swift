@@ -137,7 +137,7 @@ extension OutcomeKind {
     var takesBadgeBack: Bool {
         switch self {
         case .confirmed, .presumed, .unknown, .duplicate: false
-        case .rejected, .tombstoned, .expired, .superseded, .deadLettered: true
+        case .rejected, .tombstoned, .expired, .superseded, .deadLettered, .aborted: true
         }
     }
 }
