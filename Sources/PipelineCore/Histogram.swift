@@ -38,6 +38,12 @@ public struct Histogram: Sendable, Equatable {
         sumNanoseconds &+= other.sumNanoseconds
     }
 
+    /// The bounds of the buckets but for the last one, which has none; ascending.
+    public var boundsSeconds: [Double] { cumulative.dropLast().map(\.boundSeconds) }
+
+    /// Observations by bucket, one more than there are bounds.
+    public var countsByBucket: [UInt64] { counts }
+
     /// Number of observations.
     public var count: UInt64 { counts.reduce(0, +) }
 

@@ -32,6 +32,9 @@ struct AnswerReadingTests {
         status.partitions = [partition]
         var topic = RoleStatus.Topic(topic: "com.example.news", environment: "production")
         topic.stoppedBecause = "topic-refused"
+        topic.isPaused = true
+        topic.pace = 50
+        topic.discardsBefore = .init(unixSeconds: 1_700_000_000)
         topic.lagRecords = 1000
         topic.cursorAgeSeconds = 310.5
         topic.oldestUnconfirmedSeconds = 12.5
@@ -51,6 +54,15 @@ struct AnswerReadingTests {
         ]
         status.totals = ["records": 5]
         status.outcomes = ["confirmed": 6]
+        status.delivery = [
+            .init(
+                transport: "http2",
+                topicClass: "lagging",
+                boundsSeconds: TimeCounts.boundsSeconds,
+                handedOver: [1, 2],
+                settled: [0, 3]
+            )
+        ]
         status.scaling = .init(waitingRecords: 200, recordsPerSecond: 25.5, ratePeriodSeconds: 60, partitions: 1)
         let text = String(decoding: try JSONEncoder().encode(status), as: UTF8.self)
 
@@ -73,6 +85,9 @@ struct AnswerReadingTests {
             .init(
                 name: .init(topic: "com.example.news", environment: "production"),
                 stoppedBecause: "topic-refused",
+                isPaused: true,
+                pace: 50,
+                discardsBefore: "2023-11-14T22:13:20.000Z",
                 lagRecords: 1000,
                 cursorAgeSeconds: 310.5,
                 oldestUnconfirmedSeconds: 12.5,
@@ -93,6 +108,9 @@ struct AnswerReadingTests {
         ]
         expected.totals = ["records": 5]
         expected.outcomes = ["confirmed": 6]
+        expected.delivery = [
+            .init(transport: .http2, topicClass: .lagging): .init(handedOver: .init([1, 2]), settled: .init([0, 3]))
+        ]
         expected.recordsPerSecond = 25.5
         #expect(try read(text).get() == expected)
     }
@@ -103,6 +121,15 @@ struct AnswerReadingTests {
         #expect(old == RoleAnswer(role: "harvester"))
         let new = try answer(#""isReady":true,"moon":{"phase":[1]},"topics":[{"topic":"a","colour":"blue"}]"#)
         #expect(new.isReady && new.topics.map(\.name.topic) == ["a"])
+    }
+
+    @Test("A lever that is not set is left out")
+    func unsetLevers() throws {
+        var topic = RoleStatus.Topic(topic: "a", environment: "b")
+        topic.isPaused = true
+        topic.isPaused = false
+        let text = String(decoding: try JSONEncoder().encode(topic), as: UTF8.self)
+        #expect(!text.contains("aused") && !text.contains("pace") && !text.contains("discards"))
     }
 
     @Test("A layout of another version is not guessed at")
@@ -151,6 +178,24 @@ struct AnswerReadingTests {
         #expect(wild.topics.first?.waiting == ConsoleLimits.count)
         #expect(wild.totals == ["records": 0, "sent": ConsoleLimits.count])
         #expect(wild.certificates.first?.daysLeft == -100_000)
+    }
+
+    @Test("Times of ways and with bounds that this console does not know are left out")
+    func delivery() throws {
+        let bounds = TimeCounts.boundsSeconds.map { "\($0)" }.joined(separator: ",")
+        func told(_ transport: String, _ topicClass: String, _ bounds: String, _ counts: String = "[1]") -> String {
+            """
+            {"transport":"\(transport)","topicClass":"\(topicClass)","boundsSeconds":[\(bounds)],\
+            "handedOver":\(counts),"settled":[]}
+            """
+        }
+        let known = try answer("\"delivery\":[\(told("binary", "live", bounds, "[-1,1e300]"))]").delivery
+        let way = DeliveryCounts.Way(transport: .binary, topicClass: .live)
+        #expect(known == [way: .init(handedOver: .init([0, ConsoleLimits.count]))])
+        for other in [told("pigeon", "live", bounds), told("binary", "idle", bounds), told("binary", "live", "1,2")] {
+            #expect(try answer("\"delivery\":[\(other)]").delivery == [:])
+        }
+        #expect(trouble("{\"version\":2,\"role\":\"worker\",\"delivery\":[{\"settled\":[\"x\"]}]}") != nil)
     }
 
     @Test("Lists and tables of names are read as far as the page shows them")

@@ -114,6 +114,31 @@ struct AttentionTests {
         expect(.bad, "topics", "x (production) does not work: moon.")
     }
 
+    @Test("A paused topic is told as an operator's will, whether it works or not")
+    mutating func pauses() {
+        fleet.list(1)
+        fleet.answer(1) { answer in
+            answer.serve("a") { $0.isPaused = true }
+            answer.serve("b") {
+                $0.pace = 5
+                $0.discardsBefore = "2023-11-14T22:13:20.000Z"
+            }
+        }
+        expect(.warn, "topics", "a (production) is paused by an operator.", alert: "BelfryTopicPaused")
+        #expect(fleet.matters().count == 1)
+        fleet.answer(1) { answer in
+            for name in ["a", "b"] {
+                answer.serve(name) {
+                    $0.isPaused = true
+                    $0.stoppedBecause = "topic-refused"
+                }
+            }
+        }
+        let text = "a (production), b (production) are paused by an operator."
+        expect(.warn, "topics", text, alert: "BelfryTopicPaused")
+        #expect(fleet.matters(.bad).count == 1)
+    }
+
     @Test("Every reason that a worker gives has words and an entry of the runbook")
     func reasons() {
         for reason in TopicHealth.Reason.allCases.map(\.rawValue) + ["certificate-missing"] {

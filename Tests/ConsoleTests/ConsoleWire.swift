@@ -73,7 +73,7 @@ struct PlayedServer {
 
 /// A request to a console, and its whole answer.
 enum ConsoleWire {
-    /// Reads until the other side ends the connection, or the text has come.
+    /// Reads until the other side ends the connection, or the event with the text has come.
     private final class Reader: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
 
@@ -88,7 +88,8 @@ enum ConsoleWire {
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             text += String(buffer: unwrapInboundIn(data))
-            if let awaited, text.contains(awaited) {
+            // With the rest of its event, which may come in several pieces.
+            if let awaited, let place = text.firstRange(of: awaited), text[place.upperBound...].contains("\n\n") {
                 whole.succeed(text)
                 context.close(promise: nil)
             }

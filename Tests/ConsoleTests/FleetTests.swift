@@ -107,6 +107,43 @@ struct FleetTests {
         #expect(fleet.document.rates.failed == 7)
     }
 
+    @Test("Times are those of the last minute, added up over processes, and not those since a process's start")
+    mutating func delivery() {
+        let live = DeliveryCounts.Way(transport: .http2, topicClass: .live)
+        let lagging = DeliveryCounts.Way(transport: .binary, topicClass: .lagging)
+        fleet.list(1, 2)
+        // Slow ones before the console looked.
+        var slow = 1000
+        var fast = 0
+        func look(_ fleet: inout FleetFixture) {
+            for number in 1...2 {
+                fleet.answer(number) {
+                    $0.delivery[live] = .init(handedOver: TimeCounts([fast, 0, 0, 0, slow]))
+                    $0.delivery[lagging] = .init(settled: TimeCounts([fast]))
+                }
+            }
+        }
+        look(&fleet)
+        #expect(fleet.document.delivery == [])
+        fleet.wait(5) { fleet in
+            (slow, fast) = (slow + 10, fast + 1)
+            look(&fleet)
+        }
+        #expect(fleet.document.delivery.map(\.transport) == ["http2", "binary"])
+        #expect(fleet.document.delivery.map(\.topicClass) == ["live", "lagging"])
+        #expect(fleet.document.delivery[0].settled == nil && fleet.document.delivery[1].handedOver == nil)
+        #expect((fleet.document.delivery[0].handedOver?.median ?? 0) > 0.008)
+        fleet.wait(70) { fleet in
+            fast += 1
+            look(&fleet)
+        }
+        #expect((fleet.document.delivery[0].handedOver?.percentile99 ?? 1) < 0.001)
+        // Started anew: all counts fell.
+        (slow, fast) = (0, 5)
+        fleet.wait(1, each: look)
+        #expect((fleet.document.delivery[0].handedOver?.percentile99 ?? 1) < 0.001)
+    }
+
     @Test("A topic's figures are added up, the oldest ages and any stop count")
     mutating func topics() {
         fleet.list(1, 2)
@@ -133,6 +170,30 @@ struct FleetTests {
         #expect(topics.first?.oldestUnconfirmedSeconds == 4 && topics.first?.cursorAgeSeconds == 7)
         #expect(topics.first?.stoppedBecause == "topic-refused" && topics.first?.stoppedAt == 1)
         #expect(fleet.document.oldestUnconfirmedSeconds == 4)
+    }
+
+    @Test("A lever counts when one worker has heard of it: any pause, the lowest pace, the latest discard")
+    mutating func levers() {
+        fleet.list(1, 2)
+        fleet.answer(1) {
+            $0.serve("busy") { $0.lagRecords = 9 }
+            $0.serve("a") {
+                $0.isPaused = true
+                $0.pace = 7
+                $0.discardsBefore = "2023-11-14T22:13:20.000Z"
+            }
+            $0.serve("stopped") { $0.stoppedBecause = "topic-refused" }
+        }
+        fleet.answer(2) {
+            $0.serve("a") {
+                $0.pace = 5
+                $0.discardsBefore = "2023-11-14T22:13:21.000Z"
+            }
+        }
+        let topics = fleet.document.topics
+        #expect(topics.map(\.topic) == ["stopped", "a", "busy"])
+        #expect(topics[1].isPaused && topics[1].pace == 5 && topics[1].discardsBefore == "2023-11-14T22:13:21.000Z")
+        #expect(!topics[2].isPaused && topics[2].pace == nil && topics[2].discardsBefore == nil)
     }
 
     @Test("Among topics that work and keep up, the busiest come first")

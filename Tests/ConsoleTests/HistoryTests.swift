@@ -16,10 +16,10 @@ struct HistoryTests {
     @Test("A slot holds what grew while it was open, and the gauges at its end")
     mutating func slots() {
         tick(after: 0)
-        history.add(["sent": 3])
+        history.add(.init(counts: ["sent": 3]))
         tick(after: 4)
         #expect(history.closed == 0)
-        history.add(["sent": 4])
+        history.add(.init(counts: ["sent": 4]))
         tick(after: 1, History.Gauges(waitingRecords: 9))
         #expect(Array(history.all) == [.init(counts: ["sent": 7], gauges: .init(waitingRecords: 9))])
         tick(after: 5, nil)
@@ -40,7 +40,7 @@ struct HistoryTests {
     mutating func bounded() {
         tick(after: 0)
         for _ in 0..<History.slots + 10 {
-            history.add(["sent": 1])
+            history.add(.init(counts: ["sent": 1]))
             tick(after: History.slotSeconds)
         }
         #expect(history.all.count == History.slots && history.sum("sent") == History.slots)
@@ -62,11 +62,34 @@ struct HistoryTests {
         #expect(history.mean(of: \.cores, overSlots: 27) == nil)
     }
 
+    @Test("Times of the last minute are those of the slots in it; an hour of them is drawn where there are any")
+    mutating func delivery() {
+        let live = DeliveryCounts.Way(transport: .http2, topicClass: .live)
+        let lagging = DeliveryCounts.Way(transport: .http2, topicClass: .lagging)
+        let counts = DeliveryCounts(handedOver: TimeCounts([4]), settled: TimeCounts([0, 0, 2]))
+        tick(after: 0)
+        for _ in 0..<20 {
+            history.add(.init(delivery: [live: counts, lagging: counts]))
+            history.add(.init(delivery: [live: counts]))
+            tick(after: 5)
+        }
+        let minute = history.delivery(overSlots: 12)
+        #expect(minute[live]?.handedOver == TimeCounts([96]) && minute[lagging]?.settled.total == 24)
+        history.add(.init(delivery: [live: counts]))
+        #expect(history.delivery(overSlots: 12)[live]?.settled.total == 50)
+        tick(after: 5)
+        tick(after: 5)
+        let series = HistoryDocument(history, slots: 3).series
+        // Between 2 and 4 ms.
+        #expect(series["settledMedian"] == [3, 3, nil] && series["settled99"] == [3.98, 3.98, nil])
+        #expect(series["handedOverMedian"] == [0.5, 0.5, nil])
+    }
+
     @Test("No growth is too large to be added up")
     mutating func overflow() {
         tick(after: 0)
         for _ in 0..<History.slots {
-            for _ in 0..<3 { history.add(["sent": ConsoleLimits.count]) }
+            for _ in 0..<3 { history.add(.init(counts: ["sent": ConsoleLimits.count])) }
             tick(after: 5)
         }
         #expect(history.sum("sent") == History.slots * ConsoleLimits.count)
@@ -76,7 +99,7 @@ struct HistoryTests {
     mutating func document() {
         tick(after: 0)
         tick(after: 5, nil)
-        history.add(["sent": 10, "outcome.confirmed": 5, "outcome.presumed": 5, "outcome.rejected": 1])
+        history.add(.init(counts: ["sent": 10, "outcome.confirmed": 5, "outcome.presumed": 5, "outcome.rejected": 1]))
         tick(after: 5, History.Gauges(waitingRecords: 7, workers: 3, cores: 0.12345))
         let document = HistoryDocument(history, slots: 2)
         #expect(document.last == 2 && document.slotSeconds == 5)

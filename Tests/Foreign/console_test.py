@@ -26,7 +26,8 @@ MARKUP = "<img src=x onerror=\"document.title='taken'\"><script>document.title='
 PARTITIONS = 14
 # The page's controls, in the order of the tab key.
 STOPS = [
-    "theme", "chart-outcomes-plot", "chart-waiting-plot", "chart-oldest-plot", "chart-cores-plot", "partitions-more",
+    "theme", "chart-outcomes-plot", "chart-waiting-plot", "chart-oldest-plot", "chart-cores-plot",
+    "chart-handed-over-plot", "chart-settled-plot", "partitions-more",
 ]
 
 

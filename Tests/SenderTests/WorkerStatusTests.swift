@@ -108,6 +108,21 @@ import Testing
         #expect(scaling.partitions == 2)
     }
 
+    @Test("Times of delivery are those of all shards, of the ways that had notifications")
+    func delivery() throws {
+        var (first, second) = (shard(partition: 1), shard(partition: 2))
+        first.times.noteHandOver(3, age: .milliseconds(1), over: .http2, .live)
+        second.times.noteHandOver(2, age: .milliseconds(3), over: .http2, .live)
+        second.times.noteSettled(4, after: .seconds(5000), over: .binary, .lagging)
+        let delivery = try status([first, second]).delivery
+        #expect(delivery.map(\.transport) == ["binary", "http2"])
+        #expect(delivery.map(\.topicClass) == ["lagging", "live"])
+        #expect(delivery[1].boundsSeconds.prefix(3) == [0.001, 0.002, 0.004])
+        #expect(delivery[1].handedOver.prefix(4) == [3, 0, 2, 0] && delivery[1].settled.allSatisfy { $0 == 0 })
+        #expect(delivery[0].settled.last == 4 && delivery[0].settled.count == delivery[0].boundsSeconds.count + 1)
+        #expect(try status([shard(partition: 1)]).delivery == [])
+    }
+
     @Test("A status survives its way through JSON")
     func json() throws {
         let status = try status([shard(partition: 1, reason: "unreachable")])

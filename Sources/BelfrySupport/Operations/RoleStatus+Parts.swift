@@ -151,6 +151,34 @@ extension RoleStatus {
         }
     }
 
+    /// Times of notifications over one transport, since the start, counted in classes whose bounds double.
+    public struct Delivery: Codable, Sendable, Equatable {
+        /// `binary` or `http2`.
+        public var transport: String
+        /// Of their topics: `live`, or `lagging`, fed from their own cursors.
+        public var topicClass: String
+        /// Upper bounds of the classes, ascending; one more class follows, which has none.
+        public var boundsSeconds: [Double]
+        /// Notifications by the time from their publishing to the gateway, class by class.
+        public var handedOver: [Int]
+        /// Notifications by the time from there to their outcomes, likewise.
+        public var settled: [Int]
+
+        public init(
+            transport: String,
+            topicClass: String,
+            boundsSeconds: [Double],
+            handedOver: [Int],
+            settled: [Int]
+        ) {
+            self.transport = transport
+            self.topicClass = topicClass
+            self.boundsSeconds = boundsSeconds
+            self.handedOver = handedOver
+            self.settled = settled
+        }
+    }
+
     /// The figures that say whether more processes would help.
     public struct Scaling: Codable, Sendable, Equatable {
         /// Records still to be read for topics that work: those of stopped topics need no more workers.

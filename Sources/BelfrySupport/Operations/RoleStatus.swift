@@ -35,6 +35,8 @@ public struct RoleStatus: Codable, Sendable, Equatable {
     public var totals: [String: Int] = [:]
     /// Notifications by outcome since the start.
     public var outcomes: [String: Int] = [:]
+    /// Of each transport and class of topics that had notifications.
+    public var delivery: [Delivery] = []
     /// Absent of a role that is not scaled by its lag.
     public var scaling: Scaling?
 

@@ -3,7 +3,7 @@ import BelfrySupport
 extension RoleAnswer: Decodable {
     private enum Keys: String, CodingKey {
         case version, role, programVersion, uptimeSeconds, isReady, obstacles, process, partitions, topics
-        case omittedTopics, gateways, certificates, keys, harvests, totals, outcomes, scaling
+        case omittedTopics, gateways, certificates, keys, harvests, totals, outcomes, delivery, scaling
     }
 
     private enum ProcessKeys: String, CodingKey { case residentBytes, cpuSeconds, openDescriptors }
@@ -36,10 +36,36 @@ extension RoleAnswer: Decodable {
         harvests = try fields.list(.harvests, limit: ConsoleLimits.rows)
         totals = try fields.counts(.totals)
         outcomes = try fields.counts(.outcomes)
+        let told = try fields.list(.delivery, limit: 20, of: Delivery.self)
+        delivery = Dictionary(told.compactMap(\.known), uniquingKeysWith: { first, _ in first })
         if fields.contains(.scaling) {
             let scaling = try fields.nestedContainer(keyedBy: ScalingKeys.self, forKey: .scaling)
             recordsPerSecond = try scaling.seconds(.recordsPerSecond)
         }
+    }
+}
+
+/// The times of one way as they are answered.
+private struct Delivery: Decodable {
+    private enum Keys: String, CodingKey { case transport, topicClass, boundsSeconds, handedOver, settled }
+
+    /// Nil: a way, or bounds, of another version.
+    let known: (DeliveryCounts.Way, DeliveryCounts)?
+
+    init(from decoder: any Decoder) throws {
+        let fields = try decoder.container(keyedBy: Keys.self)
+        let bounds = try fields.list(.boundsSeconds, limit: 100, of: Double.self)
+        let handedOver = try fields.buckets(.handedOver)
+        let settled = try fields.buckets(.settled)
+        guard let transport = EnvironmentSettings.Transport(rawValue: try fields.text(.transport)),
+            let topicClass = DeliveryCounts.Way.TopicClass(rawValue: try fields.text(.topicClass)),
+            bounds == TimeCounts.boundsSeconds
+        else {
+            known = nil
+            return
+        }
+        let way = DeliveryCounts.Way(transport: transport, topicClass: topicClass)
+        known = (way, DeliveryCounts(handedOver: handedOver, settled: settled))
     }
 }
 
@@ -71,15 +97,17 @@ extension RoleAnswer.TopicName: Decodable {
 
 extension RoleAnswer.Topic: Decodable {
     private enum Keys: String, CodingKey {
-        case stoppedBecause, lagRecords, cursorAgeSeconds, oldestUnconfirmedSeconds, inFlight, waiting
-        case openConnections, accepted
+        case stoppedBecause, paused, pace, discardsBefore, lagRecords, cursorAgeSeconds, oldestUnconfirmedSeconds
+        case inFlight, waiting, openConnections, accepted
     }
 
     init(from decoder: any Decoder) throws {
         let fields = try decoder.container(keyedBy: Keys.self)
         name = try RoleAnswer.TopicName(from: decoder)
-        let reason = try fields.text(.stoppedBecause)
-        stoppedBecause = reason.isEmpty ? nil : reason
+        stoppedBecause = try fields.textIfPresent(.stoppedBecause)
+        isPaused = try fields.decodeIfPresent(Bool.self, forKey: .paused) ?? false
+        pace = try fields.count(.pace)
+        discardsBefore = try fields.textIfPresent(.discardsBefore)
         lagRecords = try fields.count(.lagRecords) ?? 0
         cursorAgeSeconds = try fields.seconds(.cursorAgeSeconds)
         oldestUnconfirmedSeconds = try fields.seconds(.oldestUnconfirmedSeconds)
@@ -141,6 +169,12 @@ extension KeyedDecodingContainer {
         PlainText.clean(try decodeIfPresent(String.self, forKey: key) ?? "")
     }
 
+    /// A text fit to be shown; nil: it is not there, or empty.
+    fileprivate func textIfPresent(_ key: Key) throws -> String? {
+        let shown = try text(key)
+        return shown.isEmpty ? nil : shown
+    }
+
     /// Exact up to the limit, which is far below that of the number's type.
     private static func count(_ number: Double) -> Int { Int(min(max(number, 0), Double(ConsoleLimits.count))) }
 
@@ -162,6 +196,11 @@ extension KeyedDecodingContainer {
             kept.map { (PlainText.clean($0.key), Self.count($0.value)) },
             uniquingKeysWith: max
         )
+    }
+
+    /// Counts by bucket.
+    fileprivate func buckets(_ key: Key) throws -> TimeCounts {
+        TimeCounts(try list(key, limit: 100, of: Double.self).map(Self.count))
     }
 
     /// The first elements of a list; what follows is not read.

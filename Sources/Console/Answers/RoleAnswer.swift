@@ -23,6 +23,11 @@ struct RoleAnswer: Equatable, Sendable {
     struct Topic: Equatable, Sendable {
         var name: TopicName
         var stoppedBecause: String?
+        var isPaused = false
+        /// Notifications per second; nil: no limit.
+        var pace: Int?
+        /// A time as it was answered; nil: nothing is discarded.
+        var discardsBefore: String?
         var lagRecords = 0
         var cursorAgeSeconds: Double?
         var oldestUnconfirmedSeconds: Double?
@@ -75,6 +80,8 @@ struct RoleAnswer: Equatable, Sendable {
     var harvests: [Harvest] = []
     var totals: [String: Int] = [:]
     var outcomes: [String: Int] = [:]
+    /// Of the ways that this console knows, since the process's start.
+    var delivery: [DeliveryCounts.Way: DeliveryCounts] = [:]
     /// Records taken in per second, by the process's own word; nil for a role that is not scaled.
     var recordsPerSecond: Double?
 

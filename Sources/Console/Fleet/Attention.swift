@@ -81,13 +81,19 @@ struct Attention: Encodable, Equatable, Sendable {
     }
 
     private static func topics(_ fleet: FleetDocument) -> [Attention] {
+        func names(_ topics: [FleetDocument.Topic]) -> [String] { topics.map { "\($0.topic) (\($0.environment))" } }
         let stopped = Dictionary(grouping: fleet.topics.filter { $0.stoppedBecause != nil }) { $0.stoppedBecause ?? "" }
-        return stopped.sorted { $0.key < $1.key }.map { reason, topics in
-            let names = topics.map { "\($0.topic) (\($0.environment))" }
+        let matters = stopped.sorted { $0.key < $1.key }.map { reason, topics in
+            let names = names(topics)
             let text =
                 "\(some(names)) \(names.count == 1 ? "does" : "do") not work: \(StopReason.words(for: reason))."
             return Attention(level: .bad, text: text, part: "topics", alert: StopReason.alert(for: reason))
         }
+        let paused = names(fleet.topics.filter(\.isPaused))
+        guard !paused.isEmpty else { return matters }
+        // Somebody wanted it so, and may have forgotten it.
+        let text = "\(some(paused)) \(paused.count == 1 ? "is" : "are") paused by an operator."
+        return matters + [Attention(level: .warn, text: text, part: "topics", alert: "BelfryTopicPaused")]
     }
 
     private static func gateways(_ fleet: FleetDocument) -> [Attention] {

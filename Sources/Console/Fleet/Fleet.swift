@@ -67,6 +67,7 @@ struct Fleet: Sendable {
             processes: FleetView.processes(all, now: now),
             view: view,
             outcomes: FleetView.outcomes(fresh, history),
+            delivery: FleetView.delivery(history),
             advice: Advice(load),
             history: HistoryDocument(history, slots: HistoryDocument.recentSlots)
         )

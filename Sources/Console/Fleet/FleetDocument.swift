@@ -49,6 +49,28 @@ struct FleetDocument: Encodable, Equatable, Sendable {
         let lastHour: Int
     }
 
+    /// Times of the last minute over one transport, seconds.
+    struct Delivery: Encodable, Equatable, Sendable {
+        struct Times: Encodable, Equatable, Sendable {
+            let median: Double
+            let percentile99: Double
+
+            /// Nil: no notification.
+            init?(_ counts: TimeCounts) {
+                guard let median = counts.quantile(0.5), let percentile99 = counts.quantile(0.99) else { return nil }
+                self.median = median
+                self.percentile99 = percentile99
+            }
+        }
+
+        let transport: String
+        let topicClass: String
+        /// From their publishing to the gateway.
+        let handedOver: Times?
+        /// From there to their outcomes.
+        let settled: Times?
+    }
+
     struct Partition: Encodable, Equatable, Sendable {
         let kafkaTopic: String
         let number: Int
@@ -70,6 +92,12 @@ struct FleetDocument: Encodable, Equatable, Sendable {
         let why: String?
         /// The processes that say so.
         let stoppedAt: Int
+        /// By an operator's order, in one process at least.
+        let isPaused: Bool
+        /// Most notifications per second of all workers together; nil: no limit.
+        let pace: Int?
+        /// Requests published before this time are discarded; nil: none.
+        let discardsBefore: String?
         let lagRecords: Int
         let cursorAgeSeconds: Double?
         let oldestUnconfirmedSeconds: Double?
@@ -113,6 +141,7 @@ struct FleetDocument: Encodable, Equatable, Sendable {
     let processes: [Process]
     let rates: Rates
     let outcomes: [Outcome]
+    let delivery: [Delivery]
     let partitions: [Partition]
     let waitingRecords: Int
     let lagRecords: Int
@@ -131,12 +160,14 @@ struct FleetDocument: Encodable, Equatable, Sendable {
         processes: [Process],
         view: FleetView,
         outcomes: [Outcome],
+        delivery: [Delivery],
         advice: Advice,
         history: HistoryDocument
     ) {
         self.at = at
         self.processes = processes
         self.outcomes = outcomes
+        self.delivery = delivery
         self.advice = advice
         self.history = history
         rates = view.rates

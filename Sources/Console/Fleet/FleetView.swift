@@ -116,6 +116,18 @@ struct FleetView: Sendable {
         .filter { $0.name != "other" || $0.lastHour > 0 }
     }
 
+    /// Of the last minute: topics that keep up first.
+    static func delivery(_ history: History) -> [FleetDocument.Delivery] {
+        history.delivery(overSlots: 60 / History.slotSeconds).sorted { $0.key < $1.key }.map { way, counts in
+            FleetDocument.Delivery(
+                transport: way.transport.rawValue,
+                topicClass: way.topicClass.rawValue,
+                handedOver: FleetDocument.Delivery.Times(counts.handedOver),
+                settled: FleetDocument.Delivery.Times(counts.settled)
+            )
+        }
+    }
+
     // MARK: Partitions and topics
 
     private static func partitions(_ memory: PartitionMemory, now: MonotonicTime) -> [FleetDocument.Partition] {
@@ -133,7 +145,7 @@ struct FleetView: Sendable {
         }
     }
 
-    /// Topics that do not work first, then those that lag most, then the busiest.
+    /// Topics that do not work first, then those that are paused, then those that lag most, then the busiest.
     private static func topics(_ fresh: [ProcessRecord]) -> [FleetDocument.Topic] {
         var merged: [RoleAnswer.TopicName: (topic: RoleAnswer.Topic, rate: Double, stopped: [String])] = [:]
         for record in fresh {
@@ -154,6 +166,9 @@ struct FleetView: Sendable {
                 stoppedBecause: stopped.first,
                 why: stopped.first.map(StopReason.words),
                 stoppedAt: stopped.count,
+                isPaused: topic.isPaused,
+                pace: topic.pace,
+                discardsBefore: topic.discardsBefore,
                 lagRecords: topic.lagRecords,
                 cursorAgeSeconds: topic.cursorAgeSeconds,
                 oldestUnconfirmedSeconds: topic.oldestUnconfirmedSeconds,
@@ -164,8 +179,7 @@ struct FleetView: Sendable {
             )
         }
         return topics.sorted { left, right in
-            let (works, otherWorks) = (left.stoppedBecause == nil, right.stoppedBecause == nil)
-            if works != otherWorks { return !works }
+            if left.rest != right.rest { return left.rest > right.rest }
             if left.lagRecords != right.lagRecords { return left.lagRecords > right.lagRecords }
             if left.acceptedPerSecond != right.acceptedPerSecond {
                 return left.acceptedPerSecond > right.acceptedPerSecond
@@ -175,6 +189,11 @@ struct FleetView: Sendable {
     }
 }
 
+extension FleetDocument.Topic {
+    /// The degree to which it is kept from sending.
+    fileprivate var rest: Int { stoppedBecause != nil ? 2 : isPaused ? 1 : 0 }
+}
+
 extension RoleAnswer.Topic {
     /// The same topic in two processes.
     fileprivate func adding(_ other: Self) -> Self {
@@ -182,6 +201,10 @@ extension RoleAnswer.Topic {
             left == nil && right == nil ? nil : max(left ?? 0, right ?? 0)
         }
         var sum = self
+        // Workers hear of an order one after the other.
+        sum.isPaused = isPaused || other.isPaused
+        sum.pace = [pace, other.pace].compactMap(\.self).min()
+        sum.discardsBefore = [discardsBefore, other.discardsBefore].compactMap(\.self).max()
         sum.lagRecords += other.lagRecords
         sum.cursorAgeSeconds = later(cursorAgeSeconds, other.cursorAgeSeconds)
         sum.oldestUnconfirmedSeconds = later(oldestUnconfirmedSeconds, other.oldestUnconfirmedSeconds)

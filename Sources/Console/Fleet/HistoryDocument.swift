@@ -30,6 +30,16 @@ struct HistoryDocument: Encodable, Equatable, Sendable {
             "workers": column { Double($1.workers) },
             "cores": column { $1.cores },
         ]
+        // Of topics that keep up, over all transports; in milliseconds.
+        for (name, stage) in [("handedOver", \DeliveryCounts.handedOver), ("settled", \.settled)] {
+            func milliseconds(_ slot: History.Slot, _ share: Double) -> Double? {
+                var times = TimeCounts()
+                for (way, counts) in slot.delivery where way.topicClass == .live { times.add(counts[keyPath: stage]) }
+                return times.quantile(share).map { $0 * 1000 }
+            }
+            series[name + "Median"] = column { slot, _ in milliseconds(slot, 0.5) }
+            series[name + "99"] = column { slot, _ in milliseconds(slot, 0.99) }
+        }
         for meaning in [FleetDocument.Outcome.Meaning.accepted, .spared, .failed] {
             let names = FleetView.outcomeNames(meaning).map(RateWindow.Counters.outcome)
             series[meaning.rawValue] = column { slot, _ in perSecond(slot, names) }

@@ -15,14 +15,20 @@ struct History: Sendable {
 
     struct Slot: Equatable, Sendable {
         var counts: [String: Int] = [:]
+        var delivery: [DeliveryCounts.Way: DeliveryCounts] = [:]
         var gauges: Gauges?
+
+        fileprivate mutating func add(_ growth: RateWindow.Growth) {
+            for (name, count) in growth.counts { counts[name] = min((counts[name] ?? 0) + count, ConsoleLimits.count) }
+            for (way, times) in growth.delivery { delivery[way, default: DeliveryCounts()].add(times) }
+        }
     }
 
     static let slotSeconds = 5
     static let slots = 3600 / slotSeconds
 
     private var ring: [Slot] = []
-    private var current: [String: Int] = [:]
+    private var current = Slot()
     private var endsAt: MonotonicTime?
     /// The number of slots that were closed since the start.
     private(set) var closed = 0
@@ -31,9 +37,7 @@ struct History: Sendable {
     var all: ArraySlice<Slot> { ring[...] }
 
     /// Adds growth to the slot that is open.
-    mutating func add(_ growth: [String: Int]) {
-        for (name, count) in growth { current[name] = min((current[name] ?? 0) + count, ConsoleLimits.count) }
-    }
+    mutating func add(_ growth: RateWindow.Growth) { current.add(growth) }
 
     /// Closes the slots whose time is over: the last one with the gauges, those that nobody looked at empty.
     mutating func tick(_ gauges: Gauges?, now: MonotonicTime) {
@@ -46,8 +50,9 @@ struct History: Sendable {
         let late = Int(end.elapsed(until: now) / length)
         for _ in 0..<min(late, Self.slots) { append(Slot()) }
         closed += max(0, late - Self.slots)
-        append(Slot(counts: current, gauges: gauges))
-        current = [:]
+        current.gauges = gauges
+        append(current)
+        current = Slot()
         endsAt = end + length * (late + 1)
     }
 
@@ -59,7 +64,14 @@ struct History: Sendable {
 
     /// The count of the slots that are there.
     func sum(_ name: String) -> Int {
-        ring.reduce(current[name] ?? 0) { $0 + ($1.counts[name] ?? 0) }
+        ring.reduce(current.counts[name] ?? 0) { $0 + ($1.counts[name] ?? 0) }
+    }
+
+    /// The times of the notifications in the last slots and in the one that is open.
+    func delivery(overSlots count: Int) -> [DeliveryCounts.Way: DeliveryCounts] {
+        ring.suffix(count).reduce(into: current.delivery) { sum, slot in
+            for (way, times) in slot.delivery { sum[way, default: DeliveryCounts()].add(times) }
+        }
     }
 
     /// A gauge's change per second over the last slots; nil: it is not known for a minute of them.

@@ -23,8 +23,8 @@ struct ProcessRecord: Sendable {
     init(address: HostPort) { self.address = address }
 
     /// - Returns: the growth of its counts.
-    mutating func took(_ answer: RoleAnswer, now: MonotonicTime) -> [String: Int] {
-        if case .gone = state { return [:] }
+    mutating func took(_ answer: RoleAnswer, now: MonotonicTime) -> RateWindow.Growth {
+        if case .gone = state { return RateWindow.Growth() }
         state = .answers
         self.answer = answer
         answeredAt = now

@@ -5,11 +5,19 @@ import PushSchemas
 ///
 /// A counter that falls means that the process was started anew: counting begins again. Pure.
 struct RateWindow: Sendable {
+    /// The growth of counters since the answer before.
+    struct Growth: Equatable, Sendable {
+        /// As in ``Counters``; those that grew.
+        var counts: [String: Int] = [:]
+        var delivery: [DeliveryCounts.Way: DeliveryCounts] = [:]
+    }
+
     /// The counters of one answer.
     struct Counters: Equatable, Sendable {
         /// `totals` of the answer, and its outcomes as `outcome.NAME`.
         var counts: [String: Int]
         var accepted: [RoleAnswer.TopicName: Int]
+        var delivery: [DeliveryCounts.Way: DeliveryCounts]
         var cpuSeconds: Double
 
         /// Of `totals` those that the page shows: others would take memory.
@@ -25,6 +33,7 @@ struct RateWindow: Sendable {
                 counts[Self.outcome(isKnown ? name : "other"), default: 0] += count
             }
             accepted = Dictionary(answer.topics.map { ($0.name, $0.accepted) }, uniquingKeysWith: max)
+            delivery = answer.delivery
             cpuSeconds = answer.cpuSeconds ?? 0
         }
 
@@ -32,6 +41,7 @@ struct RateWindow: Sendable {
 
         fileprivate func fell(behind later: Counters) -> Bool {
             later.cpuSeconds < cpuSeconds || counts.contains { later.counts[$0.key, default: 0] < $0.value }
+                || delivery.contains { $0.value.fell(behind: later.delivery[$0.key] ?? DeliveryCounts()) }
         }
     }
 
@@ -46,22 +56,26 @@ struct RateWindow: Sendable {
     ///
     /// - Returns: the growth of each count since the answer before; of a process that was started anew since its start;
     ///   nothing for the first answer, whose counts are of an unknown time.
-    mutating func take(_ counters: Counters, now: MonotonicTime) -> [String: Int] {
-        var growth: [String: Int] = [:]
+    mutating func take(_ counters: Counters, now: MonotonicTime) -> Growth {
+        var growth = Growth()
         if let last = samples.last {
+            growth = Growth(counts: counters.counts, delivery: counters.delivery)
             if last.counters.fell(behind: counters) {
-                growth = counters.counts
                 samples = []
             } else {
-                growth = counters.counts
-                for (name, count) in last.counters.counts { growth[name, default: 0] -= count }
+                for (name, count) in last.counters.counts { growth.counts[name, default: 0] -= count }
+                for (way, times) in last.counters.delivery {
+                    growth.delivery[way] = growth.delivery[way]?.grown(since: times)
+                }
             }
         }
         samples.append(Sample(time: now, counters: counters))
         while samples.count > 2, samples[1].time.elapsed(until: now) >= ConsoleLimits.rateWindow {
             samples.removeFirst()
         }
-        return growth.filter { $0.value > 0 }
+        growth.counts = growth.counts.filter { $0.value > 0 }
+        growth.delivery = growth.delivery.filter { $0.value != DeliveryCounts() }
+        return growth
     }
 
     /// Of a count, per second; 0 before the second answer.

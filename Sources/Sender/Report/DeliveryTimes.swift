@@ -51,6 +51,14 @@ struct DeliveryTimes: Sendable, Equatable {
         series[Self.place(transport, topicClass)].settled.observe(time, count: count)
     }
 
+    /// Adds the times of another shard.
+    mutating func merge(_ other: DeliveryTimes) {
+        for index in series.indices {
+            series[index].handedOver.merge(other.series[index].handedOver)
+            series[index].settled.merge(other.series[index].settled)
+        }
+    }
+
     /// The place in ``series``.
     private static func place(_ transport: EnvironmentSettings.Transport, _ topicClass: TopicClass) -> Int {
         (transport == .binary ? 0 : TopicClass.allCases.count) + (topicClass == .live ? 0 : 1)

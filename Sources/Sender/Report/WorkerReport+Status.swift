@@ -38,6 +38,7 @@ extension WorkerReport {
         for kind in OutcomeKind.allCases {
             status.outcomes[kind.name] = shards.reduce(0) { $0 + $1.counters.outcomes[kind] }
         }
+        status.delivery = delivery
         status.scaling = .init(
             waitingRecords: partitions.reduce(0) { $0 + $1.waitingRecords },
             recordsPerSecond: rate.perSecond,

@@ -49,6 +49,24 @@ const charts = [
       { name: "cores", label: "cores", kind: "delivered", area: true },
     ],
   }),
+  new Chart("chart-handed-over", {
+    title: "Published to gateway, topics that keep up",
+    series: [
+      { name: "handedOver99", label: "p99", kind: "stored" },
+      { name: "handedOverMedian", label: "p50", kind: "delivered", area: true },
+    ],
+    unit: " ms",
+    least: 10,
+  }),
+  new Chart("chart-settled", {
+    title: "Gateway to outcome, topics that keep up",
+    series: [
+      { name: "settled99", label: "p99", kind: "stored" },
+      { name: "settledMedian", label: "p50", kind: "delivered", area: true },
+    ],
+    unit: " ms",
+    least: 10,
+  }),
 ];
 let fleet = null;
 

@@ -1,11 +1,12 @@
 // The parts of a fleet's document as rows of tables.
 
 import { fill, put, rateText, totalText, whole } from "/page/text.js";
-import { bytesText, durationText } from "/page/units.js";
+import { bytesText, durationText, timeText } from "/page/units.js";
 
 const SHORT_ROWS = { topics: 12, partitions: 12, certificates: 8, harvests: 8 };
 const DASH = "–";
-const number = (value) => (value === null || value === undefined ? DASH : totalText(value));
+const isSet = (value) => value !== null && value !== undefined;
+const number = (value) => (isSet(value) ? totalText(value) : DASH);
 const state = (text, level) => ({ text, className: `state ${level}`, title: text });
 const named = ({ topic, environment }) => ({ text: topic, title: `${topic} (${environment})` });
 
@@ -29,6 +30,7 @@ export class Tables {
     this.long("harvests", fleet.harvests, harvestRow);
     fill("keys-table", fleet.keys.map(keyRow));
     fill("outcomes-table", fleet.outcomes.map(outcomeRow));
+    fill("delivery-table", fleet.delivery.flatMap(deliveryRows));
     put("topics-count", whole.format(fleet.topics.length + fleet.omittedTopics));
     put("partitions-count", whole.format(fleet.partitions.length));
     gateways(fleet.gateways);
@@ -49,8 +51,7 @@ export class Tables {
 }
 
 function processRow(process) {
-  const silence = process.silenceSeconds === null || process.silenceSeconds === undefined
-    ? "never" : `${durationText(process.silenceSeconds)} ago`;
+  const silence = isSet(process.silenceSeconds) ? `${durationText(process.silenceSeconds)} ago` : "never";
   const states = {
     new: state("not asked yet", "none"),
     away: state(`away: ${process.trouble ?? "no answer"}`, "bad"),
@@ -70,13 +71,27 @@ function processRow(process) {
   ];
 }
 
+// The topic's own state, and the levers that an operator set.
+function topicState({ stoppedBecause, why, isPaused, pace, discardsBefore, lagRecords }) {
+  const [text, title, level] = stoppedBecause ? [stoppedBecause, `does not work: ${why}`, "bad"]
+    : isPaused ? ["paused", "paused", "warn"]
+      : lagRecords > 0 ? ["lags", "lags", "warn"] : ["works", "works", "good"];
+  const levers = [
+    stoppedBecause && isPaused && ["paused", "paused"],
+    isSet(pace) && [`≤ ${whole.format(pace)} / s`, `at most ${whole.format(pace)} notifications per second`],
+    isSet(discardsBefore) && ["discards", `discards requests published before ${discardsBefore}`],
+  ].filter(Boolean);
+  return {
+    text: [text, ...levers.map(([short]) => short)].join(" · "),
+    className: `state ${level}`,
+    title: [title, ...levers.map(([, long]) => long)].join("; "),
+  };
+}
+
 function topicRow(topic) {
-  const isLagging = topic.lagRecords > 0;
-  const stopped = topic.stoppedBecause
-    && { text: topic.stoppedBecause, className: "state bad", title: `does not work: ${topic.why}` };
   return [
     named(topic),
-    stopped || (isLagging ? state("lags", "warn") : state("works", "good")),
+    topicState(topic),
     rateText(topic.acceptedPerSecond),
     number(topic.lagRecords),
     durationText(topic.cursorAgeSeconds),
@@ -133,6 +148,21 @@ function outcomeRow({ name, meaning, perSecond, lastHour }) {
     { text: name.replace("_", " "), className: `outcome ${DOTS[meaning]}-mark`, title: meaning },
     rateText(perSecond),
     number(lastHour),
+  ];
+}
+
+const TRANSPORTS = { binary: "binary", http2: "HTTP/2" };
+
+function deliveryRows({ transport, topicClass, handedOver, settled }) {
+  const of = `${TRANSPORTS[transport] ?? transport}${topicClass === "live" ? "" : `, ${topicClass}`}`;
+  const row = (name, title, times) => [
+    { text: `${name}, ${of}`, title },
+    times ? timeText(times.median) : DASH,
+    times ? timeText(times.percentile99) : DASH,
+  ];
+  return [
+    row("to the gateway", "from their publishing to the hand-over to a gateway connection", handedOver),
+    row("to the outcome", "from the hand-over to their outcomes", settled),
   ];
 }
 

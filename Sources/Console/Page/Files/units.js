@@ -11,6 +11,9 @@ export function durationText(seconds) {
   return `${whole.format(seconds / 86_400)} d`;
 }
 
+// Of times that may be short.
+export const timeText = (seconds) => (seconds < 1 ? `${whole.format(seconds * 1000)} ms` : durationText(seconds));
+
 export function bytesText(bytes) {
   if (bytes === null || bytes === undefined) return "–";
   const mebibytes = bytes / 1_048_576;
