@@ -3,12 +3,20 @@
 /// A batch over the rate is followed by a wait; idle time is not made up for.
 public struct SweepPace: Sendable {
     /// Items a second, at least 1.
-    public let rate: Int
+    public private(set) var rate: Int
     private var free: MonotonicTime?
 
     public init(rate: Int) {
         precondition(rate >= 1, "checked by the configuration")
         self.rate = rate
+    }
+
+    /// Another rate counts from the next batch on; a wait that is on stays.
+    public mutating func use(rate: Int) { self = SweepPace(rate: rate, free: free) }
+
+    private init(rate: Int, free: MonotonicTime?) {
+        self.init(rate: rate)
+        self.free = free
     }
 
     /// A batch of items was looked at.

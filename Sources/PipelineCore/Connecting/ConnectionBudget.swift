@@ -61,9 +61,9 @@ public struct ConnectionBudget: Sendable {
     private static let firstSpacing = Duration.milliseconds(50)
     private static let firstBurst = 20
 
-    private let perMinute: Int
-    private let probesPerMinute: Int
-    private let spacing: Duration
+    private var perMinute: Int
+    private var probesPerMinute: Int
+    private var spacing: Duration
     /// Charged grants of the last minute, oldest first.
     private var grants: [Grant] = []
     /// The charged grants that went to probes.
@@ -81,6 +81,18 @@ public struct ConnectionBudget: Sendable {
         self.perMinute = perMinute
         probesPerMinute = max(1, perMinute / 4)
         spacing = Self.minute / perMinute
+    }
+
+    /// Allows another number of connections from now on. Those of the last minute count: after a lower number none is
+    /// granted until fewer than that are in the minute.
+    ///
+    /// - Parameter perMinute: 1 or more.
+    public mutating func use(perMinute: Int) {
+        precondition(perMinute >= 1)
+        self.perMinute = perMinute
+        probesPerMinute = max(1, perMinute / 4)
+        spacing = Self.minute / perMinute
+        if let last = grants.last, grants.count <= perMinute { nextEven = evenTime(after: last.time) }
     }
 
     /// Takes one connection out of the budget.
@@ -153,11 +165,16 @@ public struct ConnectionBudget: Sendable {
         let time = max(now, grants.last?.time ?? now)
         grants.append(Grant(time: time, topic: topic))
         if purpose == .probe { probes.append(time) }
-        let restOfMinute = time.elapsed(until: grants[0].time + Self.minute)
-        nextEven = time + max(spacing, restOfMinute / (perMinute - grants.count + 1))
+        nextEven = evenTime(after: time)
         topics[topic]?.charged += 1
         topics[topic]?.lastGrant = time
         topics[topic]?[purpose] = nil
+    }
+
+    /// - Parameter time: of the last grant, which is not more than the limit allows.
+    private func evenTime(after time: MonotonicTime) -> MonotonicTime {
+        let restOfMinute = time.elapsed(until: grants[0].time + Self.minute)
+        return time + max(spacing, restOfMinute / (perMinute - grants.count + 1))
     }
 
     // MARK: Forgetting

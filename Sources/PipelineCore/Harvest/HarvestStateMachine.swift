@@ -29,7 +29,7 @@ public struct HarvestStateMachine: Hashable, Sendable {
         case ended(Failure?)
     }
 
-    public let settings: Settings
+    public private(set) var settings: Settings
     var phase: Phase
     /// The due time of the reading that waits or is under way.
     private var wasDue: MonotonicTime
@@ -62,6 +62,9 @@ public struct HarvestStateMachine: Hashable, Sendable {
         wasDue = due
         renewalDue = due
     }
+
+    /// Counts another time from one reading to the next, beginning with the next reading.
+    public mutating func use(interval: Duration) { settings.interval = interval }
 
     public var step: Step {
         switch phase {

@@ -76,4 +76,15 @@ public struct LaneLimits: Equatable, Sendable {
         self.retryFor = retryFor
         self.loneCloses = loneCloses
     }
+
+    /// These limits with those of others that may change while notifications are in flight. Each of them is looked at
+    /// in the moment of one decision, and nothing is kept that was measured by it.
+    public func changed(to other: LaneLimits) -> LaneLimits {
+        var limits = self
+        limits.unknownFate = other.unknownFate
+        limits.processingAttempts = other.processingAttempts
+        limits.retryFor = other.retryFor
+        limits.sentinelTimeout = max(other.sentinelTimeout, confirmationWindow)
+        return limits
+    }
 }

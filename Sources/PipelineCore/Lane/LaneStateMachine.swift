@@ -20,7 +20,7 @@ public struct LaneStateMachine: ~Copyable {
         case open
     }
 
-    public let limits: LaneLimits
+    public private(set) var limits: LaneLimits
     public internal(set) var log: FrameLog
     public internal(set) var phase = Phase.disconnected
     /// Everything before has its outcome.
@@ -110,6 +110,10 @@ public struct LaneStateMachine: ~Copyable {
         quietEnd = firstSequence
         window = SendWindow(largest: limits.inFlight, longestDelay: limits.confirmationWindow)
     }
+
+    /// Uses other limits from now on, apart from those that what is in flight was measured by, see
+    /// ``LaneLimits/changed(to:)``.
+    public mutating func use(_ changed: LaneLimits) { limits = limits.changed(to: changed) }
 
     // MARK: State
 

@@ -5,14 +5,21 @@
 /// that reached it; one may always take a record, whatever the others hold. Pure.
 public struct MemoryBudget: Equatable, Sendable {
     /// Most bytes of all topics, records being counted whole.
-    public let limitBytes: Int
+    public private(set) var limitBytes: Int
     /// Most bytes of one topic.
-    public let topicLimitBytes: Int
+    public private(set) var topicLimitBytes: Int
     public private(set) var usedBytes = 0
     /// Of these, bytes of topics that are only probed.
     public var probedBytes = 0
 
     public init(limitBytes: Int, topicLimitBytes: Int) {
+        precondition(limitBytes >= 1 && topicLimitBytes >= 1)
+        self.limitBytes = limitBytes
+        self.topicLimitBytes = topicLimitBytes
+    }
+
+    /// Allows other numbers of bytes from now on. While more is used than the new limit, only probes take anything in.
+    public mutating func use(limitBytes: Int, topicLimitBytes: Int) {
         precondition(limitBytes >= 1 && topicLimitBytes >= 1)
         self.limitBytes = limitBytes
         self.topicLimitBytes = topicLimitBytes

@@ -22,7 +22,7 @@ public struct StreamQueue: ~Copyable {
 
     /// Distinguishes the queue from others whose requests share a connection, see ``StreamTicket/queue``.
     public let number: UInt16
-    public let limits: StreamLimits
+    public private(set) var limits: StreamLimits
     public private(set) var admission = Admission.all
 
     private(set) var slab = StreamSlab()
@@ -60,6 +60,9 @@ public struct StreamQueue: ~Copyable {
         self.limits = limits
         chains = TokenChains(capacity: StreamSlab.firstCapacity)
     }
+
+    /// Uses other limits from now on, for what is in flight, too. Each is looked at in the moment of one decision.
+    public mutating func use(_ changed: StreamLimits) { limits = changed }
 
     // MARK: State
 

@@ -4,7 +4,10 @@
 /// connection, or leave to send), and unused time before the excuse is no reason to shorten the new chance. A lane that
 /// is excused again and again is never reported here; its failed connections and probes are counted elsewhere.
 public struct LaneStandstill: Equatable, Sendable {
-    private let patience: Duration
+    /// The longest time that work may wait without anything settling; may change at any time.
+    public var patience: Duration {
+        didSet { precondition(patience > .zero) }
+    }
     /// The time since when work waits and nothing settles; nil while there is no work, or the lane is excused.
     private var since: MonotonicTime?
     private var settledEnd: UInt64 = 0

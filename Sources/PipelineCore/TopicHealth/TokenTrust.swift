@@ -26,9 +26,9 @@ struct TokenTrust: Equatable, Sendable {
     private var settledThrough: UInt64 = 0
 
     /// Credit of one acceptance, in millionths.
-    private let income: Int
+    private var income: Int
     /// Price of one refusal, in millionths; 0: one acceptance pays for all.
-    private let price: Int
+    private var price: Int
     private let limit: Int
 
     private var hasAccepted = false
@@ -50,6 +50,15 @@ struct TokenTrust: Equatable, Sendable {
         income = share
         price = AnswerCounts.whole - share
         self.limit = limit
+    }
+
+    /// Believes another share of refusals from now on. The part of a price that is paid already is forgotten: that
+    /// never believes more than either share does.
+    mutating func use(share: Int) {
+        income = share
+        price = AnswerCounts.whole - share
+        credit = 0
+        if income == 0 { distrust() }
     }
 
     private var waiting: Int { Int(lastTicket - settledThrough) }

@@ -87,11 +87,18 @@ public struct TopicHealth: Equatable, Sendable {
             self.probeSample = probeSample
             self.pendingTombstones = pendingTombstones
         }
+
+        fileprivate var shareInMillionths: Int { Int((refusedShare * Double(AnswerCounts.whole)).rounded()) }
+
+        fileprivate func check() {
+            precondition(probeTimeout > .zero && (0...1).contains(refusedShare))
+            precondition(refusedSample >= 1 && probeSample >= 1 && pendingTombstones >= 1)
+        }
     }
 
-    private let limits: Limits
+    private var limits: Limits
     /// `limits.refusedShare` in millionths.
-    private let share: Int
+    private var share: Int
 
     public private(set) var state = State.works
     /// Stops in a row.
@@ -103,11 +110,22 @@ public struct TopicHealth: Equatable, Sendable {
     private var trust: TokenTrust
 
     public init(limits: Limits) {
-        precondition(limits.probeTimeout > .zero && (0...1).contains(limits.refusedShare))
-        precondition(limits.refusedSample >= 1 && limits.probeSample >= 1 && limits.pendingTombstones >= 1)
+        limits.check()
         self.limits = limits
-        share = Int((limits.refusedShare * Double(AnswerCounts.whole)).rounded())
+        share = limits.shareInMillionths
         trust = TokenTrust(share: share, limit: limits.pendingTombstones)
+    }
+
+    /// Uses other limits from now on. A stop or a lease that is on ends when it would have ended; the answers so far
+    /// are judged by the new share and sample. How many refusals may wait for trust does not change.
+    public mutating func use(_ changed: Limits) {
+        changed.check()
+        let pending = limits.pendingTombstones
+        limits = changed
+        limits.pendingTombstones = pending
+        guard changed.shareInMillionths != share else { return }
+        share = changed.shareInMillionths
+        trust.use(share: share)
     }
 
     // MARK: State
