@@ -36,8 +36,8 @@ else
     waiting+='|ForeignAPI|ForeignClient|ForeignDevice|ForeignPeer|FormatServer|GatewayAddresses|GatewayLane'
     waiting+='|GatewayServer|LastWords|LayoutDocument|LedgerServer|LogCheck|LogLimit|Metrics|MissingCertificates'
     waiting+='|MovingSlots|OperationsAccess|OperationsEndpoint|PageServer|PlaceRuleCheck|ProcessFigures|ProviderKeyRule'
-    waiting+='|ProviderKeyStore|ProviderTokens|RecentValues|RedisServers|RoleHealth|RoleService|RoleThreads|Setup'
-    waiting+='|StartFailure|TokenDirectory|TokenScripts|TokenTable|TrustServer'
+    waiting+='|ProviderKeyStore|ProviderTokens|RecentValues|RedisServers|ReloadDesk|RoleHealth|RoleService|RoleThreads'
+    waiting+='|Setup|StartFailure|TokenDirectory|TokenScripts|TokenTable|TrustServer'
     # A suite has a name of its own, and no slash behind it: a filter that takes it takes all its tests.
     rules+="|^(?:$mixed)Tests\\.(?!(?:$waiting)Tests\\b)"
     # The program as a whole is half of all the time. These suites kill, cut and stop; they take as long as the others.

@@ -10,6 +10,11 @@ struct RoleCommand<R: Role>: AsyncParsableCommand {
     @OptionGroup var options: ConfigurationOptions
 
     func run() async throws {
-        try await RoleRunner.run(R.self, try options.load())
+        // First, so that it never ends the process.
+        let reload = ReloadSignal()
+        let inspection = try options.loadInspected()
+        try await RoleRunner.run(R.self, inspection, reload: reload) { [options] () throws(ConfigurationError) in
+            try options.inspect(requiresEnvironments: true)
+        }
     }
 }

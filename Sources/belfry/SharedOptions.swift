@@ -20,7 +20,13 @@ struct ConfigurationOptions: ParsableArguments {
     ///
     /// Once per process, before the first logger is made.
     func load(requiresEnvironments: Bool = true) throws -> BelfryConfiguration {
-        let configuration = try BelfryConfiguration.load(path: path, requiresEnvironments: requiresEnvironments)
+        try loadInspected(requiresEnvironments: requiresEnvironments).configuration
+    }
+
+    /// The same, with the value of every key.
+    func loadInspected(requiresEnvironments: Bool = true) throws -> ConfigurationInspection {
+        let inspection = try inspect(requiresEnvironments: requiresEnvironments)
+        let configuration = try inspection.sound()
         ProcessLog.begin(level: configuration.logLevel)
         if !configuration.unusedVariables.isEmpty {
             Logger(label: "belfry.configuration").warning(
@@ -28,7 +34,7 @@ struct ConfigurationOptions: ParsableArguments {
                 metadata: ["variables": "\(configuration.unusedVariables.joined(separator: ","))"]
             )
         }
-        return configuration
+        return inspection
     }
 
     /// Reads the configuration for those who look at it; it may be wrong.
@@ -44,8 +50,8 @@ struct KafkaOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The brokers, instead of the configuration's.", valueName: "host:port,…"))
     var brokers: String?
 
-    func load() throws -> BelfryConfiguration {
-        var loaded = try configuration.load(requiresEnvironments: false)
+    func load(requiresEnvironments: Bool = false) throws -> BelfryConfiguration {
+        var loaded = try configuration.load(requiresEnvironments: requiresEnvironments)
         if let brokers { loaded.kafka.brokers = try KafkaSettings.brokers(parsing: brokers) }
         return loaded
     }

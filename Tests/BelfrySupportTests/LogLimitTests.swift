@@ -222,7 +222,7 @@ struct LogLimitTests {
         let logger = Logger(label: "l") { label in
             JSONLogHandler(
                 label: label,
-                level: .info,
+                level: LogLevelSwitch(.info),
                 gate: gate,
                 output: { bytes in lines.lines.withLock { $0.append(String(decoding: bytes, as: UTF8.self)) } },
                 unixMilliseconds: { 0 }

@@ -39,6 +39,20 @@ import Testing
         #expect(refused.subtracting(documented).sorted() == [], "refused, but not documented")
     }
 
+    @Test("The settings that Deploy/README.md says a running role applies are those of the table, by their roles")
+    func runningSettings() throws {
+        let rows = try Document(path: "Deploy/README.md").rows(ofTablesOf: "setting").dropFirst(2)
+        let documented = rows.map { row in
+            let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            return "\(Document.pieces(of: cells[0][...]).joined()): \(cells[1])"
+        }
+        let applied = RunningSetting.all.map { setting in
+            let roles = ["worker", "registrar", "harvester"].filter(setting.roles.contains)
+            return "\(setting.key): \(roles.joined(separator: ", "))"
+        }
+        #expect(documented.sorted() == applied.sorted())
+    }
+
     @Test("The outcomes that Schemas/README.md explains are those that a worker gives")
     func outcomes() throws {
         let documented = try Document(path: "Schemas/README.md").names(inTablesOf: "outcome")

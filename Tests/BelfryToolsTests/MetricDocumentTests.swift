@@ -36,6 +36,7 @@ import Testing
         let everyRole =
             RoleHealth().metrics(now: .init(nanoseconds: 0)) + Readiness.table.families(of: [])
             + ProcessMetrics.table.families(of: [.init(figures: nil, role: "worker")])
+            + ReloadDesk.table.families(of: [])
         let roles = [
             ("Every role", everyRole), ("Worker", WorkerMetrics.table.families(of: [])),
             ("Registrar", RegistrarMetrics.table.families(of: [])),
@@ -72,6 +73,7 @@ import Testing
         #expect(status.version == RoleStatus.currentVersion)
         #expect(!status.topics.isEmpty && !status.partitions.isEmpty && !status.gateways.isEmpty)
         #expect(!status.certificates.isEmpty && !status.keys.isEmpty && !status.harvests.isEmpty)
+        #expect(status.configuration?.restartNeeded.isEmpty == false)
         #expect(status.scaling != nil && status.process != nil && status.uptimeSeconds != nil)
         // A key that is not understood would be lost on the way back.
         let there = try JSONSerialization.jsonObject(with: example) as? NSDictionary

@@ -22,7 +22,7 @@ public struct ConfigurationInspection: Sendable {
     }
 
     /// The configuration. Throws `ConfigurationError` if anything is wrong with it.
-    func sound() throws(ConfigurationError) -> BelfryConfiguration {
+    public func sound() throws(ConfigurationError) -> BelfryConfiguration {
         guard problems.isEmpty else { throw ConfigurationError(problems) }
         return configuration
     }
@@ -36,6 +36,14 @@ public struct ConfigurationSetting: Sendable, Equatable {
         case shown(String?)
         /// There is one, and it may be a secret.
         case hidden
+
+        /// In words for people.
+        public var text: String {
+            switch self {
+            case .shown(let value): value ?? "not set"
+            case .hidden: "a value that is not shown"
+            }
+        }
     }
 
     /// The key's path, for instance `worker.shards`.

@@ -6,11 +6,18 @@ import Logging
 /// are cut to ``LogLimits``. `"left_out":n` says that so many lines of this message were left out before this one.
 /// Thread-safe; a line is handed to the output in one piece.
 public struct JSONLogHandler: LogHandler {
-    public var logLevel: Logger.Level
+    /// The least severe level that is written: that of the log, unless this logger was given one of its own.
+    public var logLevel: Logger.Level {
+        get { ownLevel ?? level.value }
+        set { ownLevel = newValue }
+    }
+
     public var metadata: Logger.Metadata = [:]
     public var metadataProvider: Logger.MetadataProvider?
 
     private let label: String
+    private let level: LogLevelSwitch
+    private var ownLevel: Logger.Level?
     private let gate: LogGate?
     private let output: @Sendable ([UInt8]) -> Void
     private let unixMilliseconds: @Sendable () -> Int64
@@ -26,19 +33,22 @@ public struct JSONLogHandler: LogHandler {
         output: @escaping @Sendable ([UInt8]) -> Void = StandardStream.error.write,
         unixMilliseconds: @escaping @Sendable () -> Int64 = UTCTimestamp.now
     ) {
+        let level = LogLevelSwitch(level)
         self.init(label: label, level: level, gate: nil, output: output, unixMilliseconds: unixMilliseconds)
     }
 
-    /// - Parameter gate: limits the rate of each message; nil: all lines are written.
+    /// - Parameters:
+    ///   - level: of the log; may change at any time.
+    ///   - gate: limits the rate of each message; nil: all lines are written.
     init(
         label: String,
-        level: Logger.Level,
+        level: LogLevelSwitch,
         gate: LogGate?,
         output: @escaping @Sendable ([UInt8]) -> Void,
         unixMilliseconds: @escaping @Sendable () -> Int64
     ) {
         self.label = label
-        logLevel = level
+        self.level = level
         self.gate = gate
         self.output = output
         self.unixMilliseconds = unixMilliseconds

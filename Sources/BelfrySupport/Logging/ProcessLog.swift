@@ -6,6 +6,7 @@ import Synchronization
 public enum ProcessLog {
     /// Nil before ``begin(level:)``: then nobody logs.
     private static let writer = Mutex<LogWriter?>(nil)
+    private static let level = LogLevelSwitch(.info)
 
     /// Longest wait for standard error when the process ends.
     public static let patience = LogLimits.flush
@@ -23,11 +24,11 @@ public enum ProcessLog {
             }
         )
         Self.writer.withLock { $0 = writer }
-        let level = Logger.Level(level)
+        use(level)
         LoggingSystem.bootstrap { label in
             JSONLogHandler(
                 label: label,
-                level: level,
+                level: Self.level,
                 gate: gate,
                 output: writer.write,
                 unixMilliseconds: UTCTimestamp.now
@@ -35,6 +36,9 @@ public enum ProcessLog {
         }
         atexit { ProcessLog.flush() }
     }
+
+    /// Writes lines of this level and more severe ones from now on.
+    static func use(_ level: LogLevel) { Self.level.value = Logger.Level(level) }
 
     /// Waits until everything logged so far is written, but not for ever: before something else is written to standard
     /// error that must stand behind it, and before the process ends.

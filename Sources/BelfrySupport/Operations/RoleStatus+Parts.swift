@@ -5,6 +5,36 @@ extension RoleStatus {
         public var openDescriptors: Int?
     }
 
+    /// The readings of the configuration at SIGHUP.
+    public struct Configuration: Codable, Sendable, Equatable {
+        /// Times that it was read and taken since the start.
+        public var reloads: Int
+        /// Times that it was wrong, so that nothing changed.
+        public var refusedReloads: Int
+        /// Keys of the configuration read last that need a new start.
+        public var restartNeeded: [PendingSetting]
+
+        public init(reloads: Int, refusedReloads: Int, restartNeeded: [PendingSetting]) {
+            self.reloads = reloads
+            self.refusedReloads = refusedReloads
+            self.restartNeeded = restartNeeded
+        }
+    }
+
+    /// A key with another value in the configuration than the process works by.
+    public struct PendingSetting: Codable, Sendable, Equatable {
+        public var key: String
+        /// In words for people, as is `configured`; never a secret.
+        public var inForce: String
+        public var configured: String
+
+        public init(key: String, inForce: String, configured: String) {
+            self.key = key
+            self.inForce = inForce
+            self.configured = configured
+        }
+    }
+
     /// An assigned partition of the Kafka topic that the role reads.
     public struct Partition: Codable, Sendable, Equatable {
         public var kafkaTopic: String

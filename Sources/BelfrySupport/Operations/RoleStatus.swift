@@ -18,6 +18,8 @@ public struct RoleStatus: Codable, Sendable, Equatable {
     /// Obstacles that keep the role from its work, and troubles that need a new start, in words for people.
     public var obstacles: [String] = []
     public var process: Process?
+    /// Absent of a process that does not read its configuration again.
+    public var configuration: Configuration?
 
     public var partitions: [Partition] = []
     /// The topics that most need a look come first; at most 200.

@@ -16,6 +16,9 @@ package protocol Role: Sendable {
     /// One sentence for the help of its command.
     static var summary: String { get }
 
+    /// The sections of the configuration that it reads.
+    static var sections: Set<String> { get }
+
     /// Checks everything that needs no network.
     ///
     /// - Throws: an error that names the file or the key: configuration is wrong (exit code 78).
@@ -35,6 +38,12 @@ package protocol Role: Sendable {
     ///   what began and is no part yet is noted with ``RoleThreads/onFailure(on:_:)``.
     /// - Throws: `CancellationError` when the role is told to stop first; an error that ends the role.
     func start(on threads: RoleThreads, _ parts: inout [NIOLoopBound<Part>]) async throws
+
+    /// Uses another configuration from now on; does nothing by default. Never before ``start(on:_:)`` has returned, nor
+    /// at the same time as ``drain(_:)``.
+    ///
+    /// - Parameter configuration: differs from the one before in settings of ``RunningSetting`` only.
+    func use(_ configuration: BelfryConfiguration, _ parts: [NIOLoopBound<Part>]) async throws
 
     /// Waits until the parts have finished; metrics and health still ask them. Does nothing by default.
     func drain(_ parts: [NIOLoopBound<Part>]) async throws
@@ -67,6 +76,10 @@ package protocol Role: Sendable {
 
 extension Role {
     package var loops: [String] { [Self.name] }
+
+    package static var sections: Set<String> { RunningSetting.commonSections.union([name]) }
+
+    package func use(_ configuration: BelfryConfiguration, _ parts: [NIOLoopBound<Part>]) async throws {}
 
     package func drain(_ parts: [NIOLoopBound<Part>]) async throws {}
 

@@ -3,13 +3,26 @@ import ServiceLifecycle
 
 /// Runs a role, or another service, until it ends or the process is told to stop.
 public enum RoleRunner {
-    /// Runs a role as configured, with the endpoint for its operators if there is to be one.
+    /// Runs a role as configured, with the endpoint for its operators if there is to be one. SIGHUP lets it read its
+    /// configuration again.
     ///
+    /// - Parameters:
+    ///   - inspection: of its configuration, which is sound.
+    ///   - reload: asks for another reading, during the start already.
+    ///   - read: reads the configuration as it was read for `inspection`.
     /// - Throws: an error that names the file or the key: configuration is wrong (exit code 78); an error that kept the
     ///   role from its start, ``RoleFailure`` if it could not go on, ``OperationsPortError`` (exit code 1).
-    package static func run<R: Role>(_ type: R.Type, _ configuration: BelfryConfiguration) async throws {
+    package static func run<R: Role>(
+        _ type: R.Type,
+        _ inspection: ConfigurationInspection,
+        reload: ReloadSignal,
+        read: @escaping ReloadDesk.Read
+    ) async throws {
         let logger = Logger(label: "belfry.\(R.name)")
-        let service = try RoleService<R>(configuration, logger: logger)
+        let configuration = inspection.configuration
+        let reloads = ReloadDesk(inspection, of: R.self, requests: reload.requests, logger: logger, read: read)
+        let service = try RoleService<R>(configuration, reloads: reloads, logger: logger)
+        defer { withExtendedLifetime(reload) {} }
         let settings = configuration.operations
         let operations = try settings.listen.map { address in
             let access = try OperationsAccess(settings, logger: logger)

@@ -8,22 +8,31 @@ package struct RoleService<R: Role>: Service, OperationsSource {
     package let health: RoleHealth
     private let role: R
     private let failedDrain: Duration
+    /// Nil: the configuration is not read again.
+    private let reloads: ReloadDesk?
     private let logger: Logger
     /// The parts to ask: those that run, from the end of the start to the end of the drain.
     private let parts = BoundValues<R.Part>()
 
     /// - Throws: an error that names the file or the key: configuration is wrong (exit code 78).
-    package init(_ configuration: BelfryConfiguration, logger: Logger) throws {
+    package init(_ configuration: BelfryConfiguration, reloads: ReloadDesk? = nil, logger: Logger) throws {
         let context = RoleContext(configuration, logger: logger)
-        self.init(try R(context), health: context.health, logger: logger)
+        self.init(try R(context), health: context.health, reloads: reloads, logger: logger)
     }
 
     /// - Parameters:
     ///   - health: that of the role's context.
     ///   - failedDrain: longest drain of a role that could not go on.
-    init(_ role: R, health: RoleHealth, failedDrain: Duration = .seconds(30), logger: Logger) {
+    init(
+        _ role: R,
+        health: RoleHealth,
+        failedDrain: Duration = .seconds(30),
+        reloads: ReloadDesk? = nil,
+        logger: Logger
+    ) {
         self.role = role
         self.health = health
+        self.reloads = reloads
         self.failedDrain = failedDrain
         self.logger = logger
     }
@@ -46,11 +55,29 @@ package struct RoleService<R: Role>: Service, OperationsSource {
         for (name, eventLoop) in zip(role.loops, threads.eventLoops) {
             try await eventLoop.submit { health.watch(eventLoop, as: name) }.get()
         }
+        let reloading = Task { await reload(started) }
         await health.untilStop()
+        // Nothing changes while the role drains.
+        reloading.cancel()
+        await reloading.value
         try await drain(started)
         parts.replace(with: [])
         try await role.close(started)
         health.forgetLoops()
+    }
+
+    /// Reads the configuration again as often as that is asked for, and lets the role use it. What was asked for during
+    /// the start is done first.
+    private func reload(_ started: [NIOLoopBound<R.Part>]) async {
+        guard let reloads else { return }
+        for await _ in reloads.requests {
+            guard let configuration = await reloads.readAgain() else { continue }
+            do {
+                try await role.use(configuration, started)
+            } catch {
+                logger.error("settings could not be applied", metadata: ["error": "\(error)"])
+            }
+        }
     }
 
     /// Drains the parts. After a failure not for ever: the drain may wait for the very client that failed, and the
@@ -94,7 +121,9 @@ package struct RoleService<R: Role>: Service, OperationsSource {
     package func metrics() async -> [MetricFamily] {
         let reports = await reports()
         let readiness = health.readiness(now: MonotonicTime(.now())) ?? R.readiness(reports)
+        let configuration = [reloads?.status].compactMap(\.self)
         return role.metrics(reports) + Readiness.table.families(of: [readiness])
+            + ReloadDesk.table.families(of: configuration)
     }
 
     package var name: String { R.name }
@@ -109,6 +138,7 @@ package struct RoleService<R: Role>: Service, OperationsSource {
         let readiness = R.readiness(reports)
         status.isReady = readiness.isReady
         status.obstacles = readiness.obstacles
+        status.configuration = reloads?.status
         role.describe(reports, in: &status)
         return status
     }

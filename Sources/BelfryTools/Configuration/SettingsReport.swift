@@ -8,12 +8,7 @@ public struct SettingsReport: Equatable, Sendable {
 
         /// For instance `worker.shards: 4 (belfry.yaml:3)`.
         public var text: String {
-            let value =
-                switch setting.value {
-                case .shown(let value): value ?? "not set"
-                case .hidden: "a value that is not shown"
-                }
-            return "\(setting.key): \(value) (\(setting.origin?.description ?? "default"))"
+            "\(setting.key): \(setting.value.text) (\(setting.origin?.description ?? "default"))"
         }
 
         /// One JSON object without its end of line. There is no `value` where nothing is set, or it is not shown.

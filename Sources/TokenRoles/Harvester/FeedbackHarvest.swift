@@ -23,6 +23,9 @@ final class FeedbackHarvest {
     private var looking: RepeatingTimer?
     private var isStopping = false
 
+    /// From one reading of a list to the next.
+    private var readingInterval: Duration
+
     /// From the start to the reading of the first list, and from one list to the next: hundreds of topics must not
     /// connect at once.
     private static let firstDelay = Duration.milliseconds(200)
@@ -42,6 +45,7 @@ final class FeedbackHarvest {
     ) {
         self.eventLoop = eventLoop
         self.sources = sources
+        readingInterval = settings.interval
         self.logger = logger
         let publisher = FeedbackPublisher(eventLoop: eventLoop, producer: producer, topic: topic, logger: logger)
         self.publisher = publisher
@@ -75,6 +79,12 @@ final class FeedbackHarvest {
         looking = eventLoop.repeating(after: Self.interval, every: Self.interval) { [unowned self] in startLists() }
     }
 
+    /// Counts another time from one reading of a list to the next, beginning with the next reading.
+    func use(interval: Duration) {
+        readingInterval = interval
+        for list in lists { list.use(interval: interval) }
+    }
+
     /// Starts the lists that are not read yet.
     private func startLists() {
         let generation = sources.generation
@@ -86,7 +96,10 @@ final class FeedbackHarvest {
             makeList(source, Self.firstDelay + Self.spread * number)
         }
         lists += added
-        for list in added { list.start() }
+        for list in added {
+            list.use(interval: readingInterval)
+            list.start()
+        }
         guard !isFirst, !added.isEmpty else { return }
         let bundleIDs = added.map(\.source.bundleID).joined(separator: ",")
         logger.notice("further feedback lists to read", metadata: ["topics": "\(bundleIDs)"])

@@ -14,6 +14,7 @@ import TokenState
 /// The two halves meet in Kafka only, so that what was read survives whatever happens to the half that applies it.
 package struct HarvesterRole: Role {
     package static let name = "harvester"
+    package static let sections = RunningSetting.commonSections.union(["harvester", "certificates"])
     package static let summary = "Read the feedback service into push.feedback; runs until SIGTERM or SIGINT."
 
     private let context: RoleContext
@@ -58,6 +59,14 @@ package struct HarvesterRole: Role {
         }
         let eventLoop = threads.eventLoop
         parts.append(try await eventLoop.submit { try startReading(beside: applying.value, on: eventLoop) }.get())
+    }
+
+    package func use(_ configuration: BelfryConfiguration, _ parts: [NIOLoopBound<Part>]) async throws {
+        let interval = configuration.harvester.interval
+        try await parts.onEachLoop { part in
+            part.harvest.use(interval: interval)
+            return part.applier.eventLoop.makeSucceededVoidFuture()
+        }
     }
 
     /// Lets readings under way end.

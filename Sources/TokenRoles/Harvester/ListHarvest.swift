@@ -88,6 +88,9 @@ final class ListHarvest {
         self.logger = logger
     }
 
+    /// Counts another time from one reading to the next, beginning with the next reading.
+    func use(interval: Duration) { machine.use(interval: interval) }
+
     func start() {
         armTimer()
     }

@@ -14,6 +14,8 @@ package struct RegistrarRole: Role {
     package static let summary =
         "Keep the token state in Redis: registrations and retention; runs until SIGTERM or SIGINT."
 
+    package static let sections = RunningSetting.commonSections.union(["registrar", "retention"])
+
     private let context: RoleContext
     private let applier: ApplierSetup
     /// Applies push.tombstones; nil: nothing is applied again.
@@ -91,6 +93,14 @@ package struct RegistrarRole: Role {
     private func checkTimes() async {
         let witnesses = [applier.topic] + (keeper.map { [$0.topic] } ?? [])
         await RecordTimeCheck(witnesses, context.configuration.kafka, logger: context.logger).run()
+    }
+
+    package func use(_ configuration: BelfryConfiguration, _ parts: [NIOLoopBound<Part>]) async throws {
+        let rate = configuration.retention.rate
+        try await parts.onEachLoop { part in
+            part.sweep?.sweep.use(rate: rate)
+            return part.applier.eventLoop.makeSucceededVoidFuture()
+        }
     }
 
     /// Finishes and commits the batches in hand.

@@ -61,7 +61,7 @@ final class RetentionSweep {
     private var term: Lease.Term
     private let logger: Logger
     private let now: () -> Int64
-    private let scanKeys: Int
+    private var scanKeys: Int
     private var pace: SweepPace
     private var ticking: [RepeatingTimer] = []
     private var isStopped = false
@@ -113,11 +113,19 @@ final class RetentionSweep {
         layout = places.layout
         rule = settings.rule
         pace = SweepPace(rate: settings.rate)
-        // A step looks at about a tenth of a second's worth of tokens, which lie in buckets of about 64.
-        scanKeys = min(100, max(1, settings.rate / 640))
+        scanKeys = Self.scanKeys(rate: settings.rate)
         lease = Lease(redis, key: Self.leaseKey, owner: owner, duration: limits.lease)
         term = Lease.Term(duration: limits.lease)
     }
+
+    /// Looks at so many tokens a second from now on.
+    func use(rate: Int) {
+        pace.use(rate: rate)
+        scanKeys = Self.scanKeys(rate: rate)
+    }
+
+    /// A step looks at about a tenth of a second's worth of tokens, which lie in buckets of about 64.
+    private static func scanKeys(rate: Int) -> Int { min(100, max(1, rate / 640)) }
 
     func start() {
         eventLoop.preconditionInEventLoop()
