@@ -29,6 +29,7 @@ final class Stages {
     let publisher: TombstonePublisher
 
     private let settings: ShardSettings
+    private let current: CurrentSettings
     private let connectors: any GatewayConnectors
     /// Topics whose records waited for a probe at the last turn, while such records left no room.
     private var holders: Set<Int32> = []
@@ -44,6 +45,8 @@ final class Stages {
         logger: Logger
     ) {
         self.settings = settings
+        let current = CurrentSettings(settings)
+        self.current = current
         connectors = clients.connectors
         let clock = { MonotonicTime(eventLoop.now) }
         let feeds = FeedTable()
@@ -135,10 +138,11 @@ final class Stages {
             isOnDefaultKey: { [connectors = clients.connectors] environment, bundleID in
                 let credential = connectors.credential(environment: environment, bundleID: bundleID)
                 guard case .key? = credential else { return false }
-                return !settings.isNamed(bundleID: bundleID)
+                return !current.settings.isNamed(bundleID: bundleID)
             },
             make: { [filters = clients.filters] index, environment, bundleID in
-                settings.makeTopic(index, environment: environment, bundleID: bundleID, filters: filters)
+                let settings = current.settings
+                return settings.makeTopic(index, environment: environment, bundleID: bundleID, filters: filters)
             }
         )
         group = Group(
@@ -172,6 +176,19 @@ final class Stages {
             batchRecords: settings.batchRecords,
             logger: logger
         )
+    }
+
+    /// Lets every stage decide by other settings from now on.
+    func use(_ changed: ShardSettings) {
+        current.settings = changed
+        for account in group.directory.accounts {
+            if let topic = account.topic { changed.update(topic) }
+        }
+        group.memory.use(changed.memory)
+        group.revokeDeadline = changed.revokeDeadline
+        feed.maxUncommitted = changed.maxUncommitted
+        outcomes.use(changed)
+        gateway.use(changed)
     }
 
     // MARK: Rules of several stages

@@ -16,6 +16,10 @@ package final class WorkerRole: Role {
     package static let name = "worker"
     package static let summary = "Send what is published to push.requests; runs until SIGTERM or SIGINT, then drains."
 
+    package static let sections = RunningSetting.commonSections.union([
+        "worker", "topics", "outcomes", "certificates", "keys",
+    ])
+
     private let context: RoleContext
     private let settings: ShardSettings
     private let credentials: TopicCredentials
@@ -141,6 +145,15 @@ package final class WorkerRole: Role {
             }
         }
         shared.withLock { $0.telling = telling }
+    }
+
+    package func use(_ configuration: BelfryConfiguration, _ shards: [NIOLoopBound<WorkerShard>]) async throws {
+        let changed = settings.changed(to: configuration)
+        changed.useShared(configuration.worker)
+        try await shards.onEachLoop { shard in
+            shard.use(changed)
+            return shard.eventLoop.makeSucceededVoidFuture()
+        }
     }
 
     /// Lets notifications in flight settle, commits, and leaves the group. All have committed before the first leaves,

@@ -40,7 +40,7 @@ package final class WorkerShard {
         case stopped
     }
 
-    let settings: ShardSettings
+    private(set) var settings: ShardSettings
     let eventLoop: any EventLoop
     let logger: Logger
     let stages: Stages
@@ -143,6 +143,14 @@ package final class WorkerShard {
         clients.tokens?.rule = rule
         stages.lookup.tellRedisAway()
         if isRedisReady == true { redisConnected() }
+    }
+
+    /// Settings were changed while the worker runs. Nothing in flight or waiting is lost or sent again for it.
+    func use(_ changed: ShardSettings) {
+        guard !isStopped else { return }
+        settings = changed
+        stages.use(changed)
+        wake()
     }
 
     // MARK: Running

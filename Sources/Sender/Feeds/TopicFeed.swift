@@ -355,6 +355,10 @@ final class ShardMemory {
     }
 
     func giveBack(_ bytes: Int) { budget.giveBack(bytes) }
+    /// Allows as much as `limits` from now on; what is held stays counted.
+    func use(_ limits: MemoryBudget) {
+        budget.use(limitBytes: limits.limitBytes, topicLimitBytes: limits.topicLimitBytes)
+    }
     func admits(_ account: TopicAccount) -> Bool { budget.admits(topicBytes: account.bytes) }
 
     /// Sets the bytes of topics that are only probed. In between only those that they take are added.

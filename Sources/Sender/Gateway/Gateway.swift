@@ -16,7 +16,7 @@ final class Gateway {
         case topicIsQuiet(Topic)
     }
 
-    let settings: ShardSettings
+    var settings: ShardSettings
     /// Number of the shard in its process.
     let shard: Int
     let outcomes: Outcomes

@@ -30,7 +30,7 @@ final class Group {
     let logger: Logger
     private let nearRecords: Int64
     private let nearBytes: Int
-    private let revokeDeadline: Duration
+    var revokeDeadline: Duration
     private let settlePatience: Duration
     private let requestsTopic: String
     private let clock: () -> MonotonicTime

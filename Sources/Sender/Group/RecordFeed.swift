@@ -14,7 +14,8 @@ final class RecordFeed {
     private let placement: KeyPlacement?
     private let intake: Intake
     private let memory: ShardMemory
-    private let maxUncommitted: Int
+    /// Most notifications of a feed that are taken in and not behind its cursor.
+    var maxUncommitted: Int
 
     init(
         directory: TopicDirectory,

@@ -10,7 +10,7 @@ import TokenState
 ///
 /// Calls no earlier stage; marks finished notifications in the ledgers of the feeds. Bound to the shard's event loop.
 final class Outcomes {
-    private let settings: ShardSettings
+    private var settings: ShardSettings
     private let feeds: FeedTable
     private let badges: BadgeReturns
     private let producer: any MessageProducer
@@ -34,6 +34,9 @@ final class Outcomes {
         self.producer = producer
         self.logger = logger
     }
+
+    /// Publishes the outcomes that other settings name, from now on.
+    func use(_ changed: ShardSettings) { settings = changed }
 
     /// Outcomes and dead letters that the broker has not acknowledged.
     var unacknowledged: Int { publications.count }

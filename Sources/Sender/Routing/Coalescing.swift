@@ -290,7 +290,9 @@ final class Coalescing {
 
     private func ask(_ question: Question) {
         guard !isClosed, isOpen(question) else { return }
-        guard let redis = tokens?.redis, !mayGoOnWithoutRedis(since: question.askedAt) else {
+        // The window may be gone by now, or Redis away.
+        let window = question.topic.coalescingWindow
+        guard window > .zero, let redis = tokens?.redis, !mayGoOnWithoutRedis(since: question.askedAt) else {
             return decideWithoutRedis(question)
         }
         let key = question.topic.windowKey
@@ -298,7 +300,7 @@ final class Coalescing {
         redis.evaluate(CoalesceScript.coalesce, slot: slot, keyCount: 1, argumentCount: 5) { writer in
             writer.argument(byteCount: key.count) { key.write(question.fingerprint, tag: question.tag, into: $0) }
             writer.argument(Int(settings.unixMilliseconds()))
-            writer.argument(Int(question.topic.coalescingWindow.wholeNanoseconds / 1_000_000))
+            writer.argument(Int(window.wholeNanoseconds / 1_000_000))
             writer.argument(Int(min(question.stamp.milliseconds, CoalesceScript.largestNumber)))
             writer.argument(Int(min(question.stamp.offset, CoalesceScript.largestNumber)))
             if case .end = question.purpose { writer.argument(1) } else { writer.argument(0) }

@@ -10,6 +10,9 @@ final class ProcessConnectionBudget: Sendable {
         budget = Mutex(ConnectionBudget(perMinute: perMinute))
     }
 
+    /// Allows another number of connections from now on. From any thread.
+    func use(perMinute: Int) { budget.withLock { $0.use(perMinute: perMinute) } }
+
     /// Takes one connection; nil if it was granted, else the time to ask again. From any thread.
     ///
     /// - Parameter topic: the topic's number, the same in every shard.

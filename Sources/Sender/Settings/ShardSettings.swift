@@ -6,6 +6,8 @@ import PushTopics
 import TokenState
 
 /// The settings of a shard's decisions.
+///
+/// Some may change while the shard runs, see ``changed(to:)``; the others are those of the start.
 struct ShardSettings: Sendable {
     var names: TopicNames
     /// Environments by name.
@@ -49,7 +51,7 @@ struct ShardSettings: Sendable {
     /// 64 uniformly random bits.
     var randomBits: @Sendable () -> UInt64
 
-    private var configuration: BelfryConfiguration
+    private(set) var configuration: BelfryConfiguration
 
     /// Makes the settings, with time and randomness as arguments.
     init(
@@ -72,20 +74,7 @@ struct ShardSettings: Sendable {
         settlePatience = worker.confirmationWindow + ShardLimits.settleReserve
         stopTimeout = worker.stopTimeout
         outcomes = configuration.outcomes
-        health = TopicHealthRegistry(
-            limits: TopicHealth.Limits(
-                probe: Backoff(
-                    base: worker.parkProbeBase,
-                    cap: worker.parkProbeCap,
-                    floor: worker.parkProbeBase / 3
-                ),
-                probeTimeout: worker.parkAfter + worker.confirmationWindow,
-                refusedShare: worker.invalidTokenShare,
-                refusedSample: worker.invalidTokenSample,
-                probeSample: min(worker.invalidTokenSample, ShardLimits.probeSample),
-                pendingTombstones: ShardLimits.pendingTombstones
-            )
-        )
+        health = TopicHealthRegistry(limits: worker.healthLimits)
         standstillPatience = worker.parkAfter
         commitPatience = worker.commitPatience
         memory = MemoryBudget(limitBytes: worker.shardMemoryBytes, topicLimitBytes: worker.topicMemoryBytes)
@@ -94,6 +83,28 @@ struct ShardSettings: Sendable {
         dedupeWindow = worker.dedupeWindow
         batchRecords = worker.batch
         metadataBytes = configuration.kafka.commitMetadataBytes
+    }
+
+    /// These settings with those of another configuration that may change while shards run.
+    ///
+    /// - Parameter other: differs from the present configuration in such settings only, see `RunningSetting`.
+    func changed(to other: BelfryConfiguration) -> ShardSettings {
+        var settings = self
+        let worker = other.worker
+        settings.configuration = other
+        settings.outcomes = other.outcomes
+        settings.maxUncommitted = worker.maxUncommitted
+        settings.revokeDeadline = worker.revokeDeadline
+        settings.stopTimeout = worker.stopTimeout
+        settings.standstillPatience = worker.parkAfter
+        settings.memory.use(limitBytes: worker.shardMemoryBytes, topicLimitBytes: worker.topicMemoryBytes)
+        return settings
+    }
+
+    /// Changes what the shards of the process share, for all of them.
+    func useShared(_ worker: WorkerSettings) {
+        connectionBudget.use(perMinute: worker.connectionsPerMinute)
+        health.use(worker.healthLimits)
     }
 
     func publishes(_ outcome: OutcomeKind) -> Bool {
@@ -110,15 +121,12 @@ struct ShardSettings: Sendable {
     /// Makes a topic of a configured environment.
     func makeTopic(_ index: Int32, environment: String, bundleID: String, filters: DeadTokenSets?) -> Topic {
         guard let place = environments[environment] else { preconditionFailure("the environment is configured") }
-        let topic = topic(bundleID, in: place)
         return Topic(
             index: index,
             environment: environment,
             bundleID: bundleID,
             transport: place.transport,
-            settings: topic.settings,
-            tokenBytes: 32...place.tokenLimitBytes,
-            limits: topic.limits,
+            settings: topicSettings(bundleID, in: place),
             health: health.health(environment: environment, bundleID: bundleID),
             deadTokens: filters?.deadTokens(environment: environment, bundleID: bundleID)
         )
@@ -155,8 +163,13 @@ struct ShardSettings: Sendable {
         )
     }
 
-    func topic(_ bundleID: String, in environment: EnvironmentSettings) -> (settings: TopicSettings, limits: LaneLimits)
-    {
+    /// Gives a topic its settings of the present configuration.
+    func update(_ topic: Topic) {
+        guard let place = environments[topic.environment] else { return }
+        topic.use(topicSettings(topic.bundleID, in: place))
+    }
+
+    private func topicSettings(_ bundleID: String, in environment: EnvironmentSettings) -> Topic.Settings {
         let topic = configuration.topic(bundleID, in: environment)
         let worker = configuration.worker
         let limits = LaneLimits(
@@ -176,6 +189,19 @@ struct ShardSettings: Sendable {
             processingAttempts: worker.processingAttempts,
             retryFor: worker.retryFor
         )
-        return (topic, limits)
+        return Topic.Settings(topic, tokenBytes: 32...environment.tokenLimitBytes, limits: limits)
+    }
+}
+
+extension WorkerSettings {
+    fileprivate var healthLimits: TopicHealth.Limits {
+        TopicHealth.Limits(
+            probe: Backoff(base: parkProbeBase, cap: parkProbeCap, floor: parkProbeBase / 3),
+            probeTimeout: parkAfter + confirmationWindow,
+            refusedShare: invalidTokenShare,
+            refusedSample: invalidTokenSample,
+            probeSample: min(invalidTokenSample, ShardLimits.probeSample),
+            pendingTombstones: ShardLimits.pendingTombstones
+        )
     }
 }

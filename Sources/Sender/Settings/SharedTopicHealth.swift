@@ -30,20 +30,33 @@ final class TopicHealthRegistry: Sendable {
         var bundleID: String
     }
 
-    private let limits: TopicHealth.Limits
-    private let topics = Mutex<[Name: SharedTopicHealth]>([:])
+    private struct Known {
+        /// Of topics made from now on.
+        var limits: TopicHealth.Limits
+        var topics: [Name: SharedTopicHealth] = [:]
+    }
+
+    private let known: Mutex<Known>
 
     init(limits: TopicHealth.Limits) {
-        self.limits = limits
+        known = Mutex(Known(limits: limits))
+    }
+
+    /// Judges all topics by other limits from now on.
+    func use(_ limits: TopicHealth.Limits) {
+        known.withLock { known in
+            known.limits = limits
+            for topic in known.topics.values { topic.change { $0.use(limits) } }
+        }
     }
 
     /// The health of a topic, made on first use.
     func health(environment: String, bundleID: String) -> SharedTopicHealth {
         let name = Name(environment: environment, bundleID: bundleID)
-        return topics.withLock { topics in
-            if let known = topics[name] { return known }
-            let made = SharedTopicHealth(TopicHealth(limits: limits))
-            topics[name] = made
+        return known.withLock { known in
+            if let topic = known.topics[name] { return topic }
+            let made = SharedTopicHealth(TopicHealth(limits: known.limits))
+            known.topics[name] = made
             return made
         }
     }

@@ -4,8 +4,29 @@ import PipelineCore
 import RequestRules
 import TokenState
 
-/// One bundle in one environment, as known to every stage of a shard. Immutable.
+/// One bundle in one environment, as known to every stage of a shard.
+///
+/// What the bundle is never changes; its settings and levers may, on the shard's event loop.
 final class Topic {
+    /// The settings that may change while the shard runs. Each is looked at when a record is taken in, or in the moment
+    /// of a decision.
+    struct Settings {
+        var payload: PayloadSizeRule
+        /// Window of coalescing. Zero: a request that does not wait anyway is sent at once.
+        var coalescingWindow: Duration
+        var tokenRule: TokenRule
+        var sensitiveData: SensitiveDataPolicy
+        var limits: LaneLimits
+
+        init(_ settings: TopicSettings, tokenBytes: ClosedRange<Int>, limits: LaneLimits) {
+            payload = settings.payload
+            coalescingWindow = settings.coalescingWindow
+            tokenRule = TokenRule(lengths: tokenBytes, spread: settings.spread)
+            sensitiveData = settings.sensitiveData
+            self.limits = limits
+        }
+    }
+
     /// Position among the topics of the shard.
     let index: Int32
     let environment: String
@@ -16,13 +37,8 @@ final class Topic {
     let deadTokens: DeadTokenSet?
     let requestKey: FingerprintKey
     let windowKey: FingerprintKey
-    /// Window of coalescing. Zero: a request that does not wait anyway is sent at once.
-    let coalescingWindow: Duration
     let transport: EnvironmentSettings.Transport
-    let payload: PayloadSizeRule
-    let tokenRule: TokenRule
-    let sensitiveData: SensitiveDataPolicy
-    let limits: LaneLimits
+    private var settings: Settings
     /// Names the topic in the connection budget of the process.
     let budgetNumber: UInt64
     /// The topic's health, judged for the whole process.
@@ -33,9 +49,7 @@ final class Topic {
         environment: String,
         bundleID: String,
         transport: EnvironmentSettings.Transport,
-        settings: TopicSettings,
-        tokenBytes: ClosedRange<Int>,
-        limits: LaneLimits,
+        settings: Settings,
         health: SharedTopicHealth,
         deadTokens: DeadTokenSet?
     ) {
@@ -43,11 +57,7 @@ final class Topic {
         self.environment = environment
         self.bundleID = bundleID
         self.transport = transport
-        payload = settings.payload
-        coalescingWindow = settings.coalescingWindow
-        tokenRule = TokenRule(lengths: tokenBytes, spread: settings.spread)
-        sensitiveData = settings.sensitiveData
-        self.limits = limits
+        self.settings = settings
         self.health = health
         self.deadTokens = deadTokens
         budgetNumber = TopicHash(bundleID: bundleID, environment: environment).value
@@ -55,4 +65,14 @@ final class Topic {
         requestKey = FingerprintKey(.request, environment: environment, bundleID: bundleID)
         windowKey = FingerprintKey(.window, environment: environment, bundleID: bundleID)
     }
+
+    /// Uses other settings from now on.
+    func use(_ changed: Settings) { settings = changed }
+
+    /// Window of coalescing. Zero: a request that does not wait anyway is sent at once.
+    var coalescingWindow: Duration { settings.coalescingWindow }
+    var payload: PayloadSizeRule { settings.payload }
+    var tokenRule: TokenRule { settings.tokenRule }
+    var sensitiveData: SensitiveDataPolicy { settings.sensitiveData }
+    var limits: LaneLimits { settings.limits }
 }

@@ -76,6 +76,11 @@ final class BinaryLanes: TopicTransport {
         }
     }
 
+    func use(_ settings: ShardSettings, _ limits: LaneLimits) {
+        for lane in lanes { lane.machine.use(limits) }
+        for index in standstills.indices { standstills[index].patience = settings.standstillPatience }
+    }
+
     // MARK: Sending
 
     /// Encodes a notification into the lane of its token.

@@ -45,7 +45,8 @@ extension StreamDelegate {
 ///
 /// Bound to the shard's event loop.
 final class StreamDesk {
-    let settings: ShardSettings
+    /// Settings for lanes and parties made from now on.
+    var settings: ShardSettings
     let logger: Logger
     unowned let delegate: any StreamDelegate
     private let connectors: any StreamConnectors

@@ -42,6 +42,11 @@ final class StreamLane: TopicTransport {
         acceptedTokenBits = desk.settings.acceptedTokenBits
     }
 
+    func use(_ settings: ShardSettings, _ limits: LaneLimits) {
+        queue.use(settings.streamLimits(limits))
+        standstill.patience = settings.standstillPatience
+    }
+
     // MARK: State
 
     var inFlightCount: Int { queue.inFlightCount }

@@ -20,6 +20,10 @@ protocol TopicTransport: AnyObject {
     /// Notifications that may be sent wait for the connection budget.
     var isWaitingForBudget: Bool { get }
 
+    /// Decides by other settings from now on.
+    ///
+    /// - Parameter limits: of the topic.
+    func use(_ settings: ShardSettings, _ limits: LaneLimits)
     /// Sends everything that may be sent, or connects first if necessary.
     func pump(now: MonotonicTime)
     /// Nothing is written and no connection is opened while this holds.
