@@ -138,12 +138,7 @@ public final class LocalPipeline {
             "--count",
             "\(count)"
         )
-        return text.split(separator: "\n").map { line in
-            let digits = Array(line.utf8)
-            return stride(from: 0, to: digits.count, by: 2).map { index in
-                UInt8(String(decoding: digits[index..<index + 2], as: UTF8.self), radix: 16) ?? 0
-            }
-        }
+        return SandboxControl.tokens(parsing: text)
     }
 
     /// Stops the workers in order; returns their exit codes.
@@ -162,7 +157,10 @@ public final class LocalPipeline {
 
     /// Runs a command of the program to its end; returns its standard output.
     @discardableResult
-    public func run(_ arguments: String...) throws -> String {
+    public func run(_ arguments: String...) throws -> String { try run(arguments) }
+
+    @discardableResult
+    public func run(_ arguments: [String]) throws -> String {
         let child = try start(arguments.prefix(2).joined(separator: "-"), arguments)
         var lines: [String] = []
         while let line = try? child.nextLine(within: .seconds(60)) { lines.append(line) }

@@ -16,6 +16,7 @@ final class Stages {
     let catchUp: CatchUpReader
     let retention: Retention
     let live: LiveReader
+    let levers: TopicLevers
     let intake: Intake
     let lookup: Lookup
     let routing: Routing
@@ -50,6 +51,7 @@ final class Stages {
         connectors = clients.connectors
         let clock = { MonotonicTime(eventLoop.now) }
         let feeds = FeedTable()
+        let controls = ShardControls(clients.controls)
         let memoryBudget = ShardMemory(settings.memory)
         let tokens = clients.tokens
         publisher = TombstonePublisher(producer: clients.producer, topic: settings.names.tombstones, logger: logger)
@@ -142,7 +144,9 @@ final class Stages {
             },
             make: { [filters = clients.filters] index, environment, bundleID in
                 let settings = current.settings
-                return settings.makeTopic(index, environment: environment, bundleID: bundleID, filters: filters)
+                let topic = settings.makeTopic(index, environment: environment, bundleID: bundleID, filters: filters)
+                topic.control = controls.all[topic.name]
+                return topic
             }
         )
         group = Group(
@@ -158,6 +162,7 @@ final class Stages {
         placement = clients.placement.map { source in
             KeyPlacement(source, unixMilliseconds: settings.unixMilliseconds, logger: logger, clock: clock)
         }
+        levers = TopicLevers(controls, group: group, gateway: gateway, placement: placement, logger: logger)
         feed = RecordFeed(
             directory: directory,
             placement: placement,
@@ -198,22 +203,26 @@ final class Stages {
         connectors.hasCertificate(environment: topic.environment, bundleID: topic.bundleID)
     }
 
-    /// Sets the feeding of each topic, by its certificate and its health at the gateway.
-    func updateFeeding() {
+    /// Sets the feeding of each topic, by its levers, its certificate and its health at the gateway.
+    func updateFeeding(now: MonotonicTime) {
         for account in group.directory.accounts {
             guard let topic = account.topic else { continue }
+            levers.setPace(of: account, now: now)
             let isThere = hasCertificate(topic)
             gateway.setCertificate(isThere: isThere, of: topic)
-            guard isThere else {
-                account.feeding =
-                    connectors.isGivenUp(environment: topic.environment, bundleID: topic.bundleID)
-                    ? .deadLetters(records: ShardLimits.givenUpPerTick) : .nothing
-                continue
-            }
-            account.feeding = gateway.feeding(of: topic)
-            if account.isProbed, givingWay == topic.index { account.feeding = .nothing }
+            account.feeding = feeding(of: topic, hasCertificate: isThere)
+            if account.isProbed, givingWay == topic.index { account.feeding = .discards }
             if gateway.isIdleProber(topic), !group.hasWork(topic) { gateway.endProbe(of: topic) }
         }
+    }
+
+    private func feeding(of topic: Topic, hasCertificate: Bool) -> TopicAccount.Feeding {
+        if topic.control.isPaused { return gateway.isSuspending(topic) ? .nothing : .discards }
+        if hasCertificate { return gateway.feeding(of: topic) }
+        if connectors.isGivenUp(environment: topic.environment, bundleID: topic.bundleID) {
+            return .deadLetters(records: ShardLimits.givenUpPerTick)
+        }
+        return gateway.isSuspending(topic) ? .nothing : .discards
     }
 
     /// Counts the bytes of topics that are only probed. While they leave no room, one of those whose records wait for a

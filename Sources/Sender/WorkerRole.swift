@@ -34,13 +34,15 @@ package final class WorkerRole: Role {
     private struct Shared {
         /// Keeps dead tokens in memory; nil: they are not kept.
         var follower: FollowerThread?
+        /// Follows the levers of operators.
+        var controls: ControlsThread?
         /// The retention of push.requests; nil: for ever, or not known.
         var retention: Duration?
         /// The topics that have names of their own in metrics.
         var labels = TopicLabels()
         var records = RateMeter(now: MonotonicTime(.now()))
-        /// Tells the shards where tokens lie, if Redis was away at their start.
-        var telling: Task<Void, Never>?
+        /// Tells the shards where tokens lie, if Redis was away at their start, and of levers.
+        var telling: [Task<Void, Never>] = []
     }
 
     package init(_ context: RoleContext) throws {
@@ -96,9 +98,10 @@ package final class WorkerRole: Role {
 
     // MARK: Starting and stopping
 
-    /// The loops of the shards, and one for the follower.
+    /// The loops of the shards, and those of the followers.
     package var loops: [String] {
-        (0..<context.configuration.worker.shards).map { "shard-\($0)" } + (followsTombstones ? ["tombstones"] : [])
+        (0..<context.configuration.worker.shards).map { "shard-\($0)" } + ["controls"]
+            + (followsTombstones ? ["tombstones"] : [])
     }
 
     /// Dead tokens are kept in memory.
@@ -110,12 +113,15 @@ package final class WorkerRole: Role {
     package func start(on threads: RoleThreads, _ shards: inout [NIOLoopBound<WorkerShard>]) async throws {
         let (names, configuration, logger) = (settings.names, context.configuration, context.logger)
         let counts = try await KafkaReadiness(configuration.kafka, logger: logger)
-            .waitForTopics([names.requests, names.outcomes, names.deadLetters, names.tombstones])
+            .waitForTopics([names.requests, names.outcomes, names.deadLetters, names.tombstones, names.controls])
         // On a thread that may block: those of tasks are few, and the operations endpoint needs them.
         let check = LogCheck(configuration, names, logger: logger)
         let retention = try await NIOThreadPool.singleton.runIfActive { try check.check() }
         shared.withLock { $0.retention = retention }
         let readers = Array(threads.eventLoops.prefix(configuration.worker.shards))
+        let controlsLoop = threads.eventLoops[configuration.worker.shards]
+        let controls = try await ControlsThread(settings, context, partitions: counts[4], on: controlsLoop)
+        shared.withLock { $0.controls = controls }
         var filters: DeadTokenSets?
         if followsTombstones, let eventLoop = threads.eventLoops.last {
             let follower = try await FollowerThread(
@@ -128,23 +134,35 @@ package final class WorkerRole: Role {
             shared.withLock { $0.follower = follower }
             filters = follower.filters
         }
+        // Nothing is sent before all levers are known: a topic may be paused.
+        var changes = controls.changes.makeAsyncIterator()
+        guard let levers = await changes.next() else { throw CancellationError() }
         for (number, eventLoop) in readers.enumerated() {
             shards.append(
                 try await eventLoop.submit { [self, filters] in
-                    try makeShard(number, filters: filters, partitions: counts[0], on: eventLoop)
+                    try makeShard(number, levers, filters: filters, partitions: counts[0], on: eventLoop)
                 }.get()
             )
         }
-        guard let places else { return }
-        let telling = Task { [shards] in
-            for await rule in places.late {
+        tell(shards, controls.changes) { $0.use($1) }
+        if let places { tell(shards, places.late) { $0.use($1) } }
+    }
+
+    /// Hands each piece of news on to the shards, on their loops.
+    private func tell<News: Sendable>(
+        _ shards: [NIOLoopBound<WorkerShard>],
+        _ stream: AsyncStream<News>,
+        _ body: @escaping @Sendable (WorkerShard, News) -> Void
+    ) {
+        let telling = Task {
+            for await news in stream {
                 try? await shards.onEachLoop { shard in
-                    shard.use(rule)
+                    body(shard, news)
                     return shard.eventLoop.makeSucceededVoidFuture()
                 }
             }
         }
-        shared.withLock { $0.telling = telling }
+        shared.withLock { $0.telling.append(telling) }
     }
 
     package func use(_ configuration: BelfryConfiguration, _ shards: [NIOLoopBound<WorkerShard>]) async throws {
@@ -160,8 +178,8 @@ package final class WorkerRole: Role {
     /// because leaving makes the group rebalance.
     package func drain(_ shards: [NIOLoopBound<WorkerShard>]) async throws {
         let telling = shared.withLock { $0.telling }
-        telling?.cancel()
-        await telling?.value
+        for task in telling { task.cancel() }
+        for task in telling { await task.value }
         try await shards.onEachLoop { $0.drain() }
         try await shards.onEachLoop { shard in
             shard.leave()
@@ -170,10 +188,11 @@ package final class WorkerRole: Role {
     }
 
     package func close(_ shards: [NIOLoopBound<WorkerShard>]) async throws {
-        let follower = shared.withLock { shared in
+        let (follower, controls) = shared.withLock { shared in
             defer { shared = Shared() }
-            return shared.follower
+            return (shared.follower, shared.controls)
         }
+        try await controls?.stop()
         try await follower?.stop()
     }
 
@@ -195,15 +214,16 @@ package final class WorkerRole: Role {
 
     private func makeReport(_ reports: [ShardReport]) -> WorkerReport {
         let topics = reports.flatMap(\.topics)
-        let (filters, retention, labels) = shared.withLock { shared in
+        let (filters, controls, retention, labels) = shared.withLock { shared in
             shared.labels.choose(topics)
-            return (shared.follower?.filters, shared.retention, shared.labels)
+            return (shared.follower?.filters, shared.controls, shared.retention, shared.labels)
         }
         return WorkerReport(
             shards: reports,
             certificates: credentials.certificates.certificates,
             providerTokens: providerTokens.reports,
             filter: filters.map { Self.report(of: $0) },
+            levers: controls?.report(now: MonotonicTime(.now())),
             retention: retention,
             unixMilliseconds: settings.unixMilliseconds(),
             labels: labels
@@ -235,6 +255,7 @@ package final class WorkerRole: Role {
 
     private func makeShard(
         _ number: Int,
+        _ levers: TopicControls,
         filters: DeadTokenSets?,
         partitions: Int,
         on eventLoop: any EventLoop
@@ -285,7 +306,8 @@ package final class WorkerRole: Role {
                 placement: KeyPlacement.Source(
                     partitionCount: Int32(partitions),
                     ask: PartitionCountQuestion(kafka, settings.names, logger: logger).ask(on: eventLoop)
-                )
+                ),
+                controls: levers
             ),
             logger: logger
         )

@@ -49,7 +49,9 @@ extension WorkerShard {
     private func waitingRecords(in partition: PartitionAssignment, end: Int64?) -> Int64 {
         let unread = end.flatMap { end in partition.liveNext.map { max(0, end - $0) } } ?? 0
         // The catch-up reader goes through the stretch once for all topics that lag in it.
-        let gaps = partition.feeds.values.filter { $0.account.feeding == .all }.compactMap(\.ledger.gap)
+        // With a pace it takes its time, whatever the number of workers.
+        let gaps = partition.feeds.values.filter { $0.account.feeding == .all && $0.account.pace == nil }
+            .compactMap(\.ledger.gap)
         guard let first = gaps.map(\.next).min(), let last = gaps.map(\.last).max() else { return unread }
         return unread + max(0, last + 1 - first)
     }
@@ -84,7 +86,8 @@ extension WorkerShard {
             cursors: sum.cursors,
             cursorPublishedAt: sum.cursorPublishedAt,
             oldestUnconfirmed: sum.oldestTakenAt.map { $0.elapsed(until: now) },
-            counters: counters
+            counters: counters,
+            control: topic.control
         )
     }
 }

@@ -27,6 +27,8 @@ package final class WorkerShard {
         var filters: DeadTokenSets?
         /// Nil: nobody watches whether records lie in the partitions of their keys.
         var placement: KeyPlacement.Source?
+        /// The levers of push.controls at the start.
+        var controls = TopicControls()
 
         var redis: (any RedisPipeline)? { tokens?.redis }
     }
@@ -145,6 +147,12 @@ package final class WorkerShard {
         if isRedisReady == true { redisConnected() }
     }
 
+    /// Operators have set levers.
+    func use(_ controls: TopicControls) {
+        guard !isStopped else { return }
+        stages.levers.use(controls, now: now)
+    }
+
     /// Settings were changed while the worker runs. Nothing in flight or waiting is lost or sent again for it.
     func use(_ changed: ShardSettings) {
         guard !isStopped else { return }
@@ -250,7 +258,7 @@ package final class WorkerShard {
         stages.lookAfterRefusals()
         stages.goOnWithoutRedis()
         stages.routing.expireProbes()
-        stages.updateFeeding()
+        stages.updateFeeding(now: now)
         stages.shareProbeRoom(now: now)
         if nextRetry <= now {
             nextRetry = now + ShardLimits.retryInterval
@@ -279,6 +287,8 @@ package final class WorkerShard {
         switch event {
         case .topicIsQuiet(let topic):
             stages.outcomes.hurry(topic, now: now)
+            // What was recalled and leaves is the next owner's: it must not go while it does.
+            if stages.gateway.isRecalled(topic), stages.group.isLeaving(topic) { return }
             guard let over = stages.group.rewind(topic) else { return }
             for feed in over { stages.gateway.giveUpWaiting(of: feed) }
             stages.routing.forget(over)

@@ -1,6 +1,7 @@
 import BelfrySupport
 import Foundation
 import NIOEmbedded
+import PipelineCore
 import PushSchemas
 import RedisClient
 import Testing
@@ -139,6 +140,28 @@ struct BadgeShardTests {
         #expect(try badges.kinds().isEmpty && badges.bench.committed()?.offset ?? 0 == 0)
         badges.bench.wait(milliseconds: 2000)
         #expect(try badges.kinds() == [.expired] && badges.bench.committed()?.offset == 1)
+    }
+
+    @Test("What was counted and is discarded before it is sent is taken back")
+    func discarded() throws {
+        let badges = Bench()
+        defer { badges.bench.shard.leave() }
+        badges.bench.gateway.silent = [Self.news]
+        badges.bench.gateway.timeout = .seconds(1)
+        badges.bench.publishedAt = 1
+        try badges.bring(Self.request([1]), Self.request([1]))
+        #expect(badges.redis.badge == 2 && badges.numbers.isEmpty)
+        var controls = TopicControls()
+        controls.set(
+            .discard,
+            of: TopicControls.Name(environment: "sandbox", bundleID: Self.news),
+            .discard(TopicControl.Discard(publishedBefore: 2, ends: [0: 1]))
+        )
+        badges.bench.shard.use(controls)
+        badges.bench.gateway.silent = []
+        badges.bench.wait(milliseconds: 5000)
+        #expect(try badges.kinds().contains(.aborted) && badges.redis.badge == 1)
+        #expect(badges.numbers == [1], "the other one was looked up again, behind it")
     }
 
     @Test("A number that Redis does not change for good is left out, and the notification is sent")

@@ -12,6 +12,8 @@ final class TopicAccount {
         case notifications(Int)
         /// The topic's records become dead letters, this many until the next tick.
         case deadLetters(records: Int)
+        /// Nothing but what ends without being sent, because an operator has discarded it.
+        case discards
         case nothing
     }
 
@@ -21,6 +23,10 @@ final class TopicAccount {
     /// Notifications taken in and not behind their cursors.
     private(set) var notifications = 0
     private(set) var bytes = 0
+    /// Most notifications in time, while ``Feeding/all`` holds; nil: as many as fit.
+    var pace: Pace?
+    /// Records with a shard in their keys were met.
+    var hasShards = false
 
     init(_ topic: Topic?) {
         self.topic = topic

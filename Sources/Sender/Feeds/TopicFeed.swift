@@ -37,6 +37,8 @@ final class TopicFeed {
     private(set) var unrememberedRequests: [UInt32: Int64] = [:]
     /// The feed has ended: nothing of it is sent, settled or published.
     private(set) var isOver = false
+    /// The offset at which the feed stands although its topic discards: the record there is not meant.
+    var keptAt: Int64?
 
     private let budget: ShardMemory
     /// The publishing time of the last record that was taken in while the topic lagged, or of the first that was passed

@@ -82,6 +82,7 @@ final class Gateway {
         while topics.count <= index { topics.append(nil) }
         let made = makeLanes(of: topic)
         topics[index] = made
+        holdBackIfPaused(made)
         return made
     }
 
@@ -199,6 +200,7 @@ final class Gateway {
             health.tick(now: now, random: random())
             return health.state
         }
+        if lanes.topic.control.isPaused || lanes.isRecalled { return tendHeldBack(lanes, state) }
         switch state {
         case .works:
             guard lanes.hasCertificate else { return waitForCertificate(lanes) }
@@ -218,7 +220,8 @@ final class Gateway {
     private func resume(_ lanes: TopicLanes) {
         lanes.sending = .all
         lanes.transport.admitAll()
-        log("topic works again", lanes, level: .notice)
+        if !lanes.isHeldBack { log("topic works again", lanes, level: .notice) }
+        lanes.isHeldBack = false
     }
 
     private func suspend(_ lanes: TopicLanes, _ state: TopicHealth.State, now: MonotonicTime) -> Event? {
@@ -259,6 +262,7 @@ final class Gateway {
     /// The unsent notifications of a quiet topic were given up. One record may wait for a probe.
     func topicWasRewound(_ topic: Topic) {
         let lanes = lanes(of: topic)
+        lanes.isRecalled = false
         if lanes.sending == .suspending { lanes.sending = .held }
     }
 

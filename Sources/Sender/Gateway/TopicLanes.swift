@@ -8,7 +8,8 @@ final class TopicLanes {
     /// The mode of sending for the topic in this shard.
     enum Sending: Equatable {
         case all
-        /// The topic has stopped: connections are ended. Or it has no certificate any more: none is opened.
+        /// The topic has stopped, or is held back: connections are ended. Or it has no certificate any more: none is
+        /// opened.
         case suspending
         /// Nothing is in flight, and unsent notifications were given up to be fed anew.
         case held
@@ -27,6 +28,10 @@ final class TopicLanes {
     var sending = Sending.all
     /// The bundle has a certificate. Without one no connection is opened; those that are open go on.
     var hasCertificate = true
+    /// Unsent notifications are to be fed anew under other levers of an operator.
+    var isRecalled = false
+    /// It was an operator's will that the topic stopped.
+    var isHeldBack = false
     private var counted = WorkerTopicCounters()
     var troubled = TroubledNotifications()
 

@@ -13,6 +13,14 @@ extension Group {
         return all.compactMap { partition, feed in partition.rewind(feed) }
     }
 
+    /// The topic has records in partitions that are being given back.
+    func isLeaving(_ topic: Topic) -> Bool {
+        assigned.values.contains { partition in
+            partition.phase == .revoking
+                && partition.feeds.values.contains { $0.carries(topic) && !$0.ledger.isIdle }
+        }
+    }
+
     /// The topic has records taken in or passed over.
     func hasWork(_ topic: Topic) -> Bool {
         active.contains { partition in

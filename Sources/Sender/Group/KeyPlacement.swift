@@ -24,6 +24,8 @@ final class KeyPlacement {
     private let logger: Logger
     private var watch: PlacementWatch
     private var recent: RecentPlaces
+    /// Number of partitions of push.requests, as last known.
+    var partitionCount: Int32 { watch.partitionCount }
     /// Misplaced records by index of the topic.
     private(set) var misplaced: [Int32: Int] = [:]
 

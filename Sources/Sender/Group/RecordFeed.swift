@@ -35,18 +35,23 @@ final class RecordFeed {
 
     /// The feed may take one record more.
     func admits(_ feed: TopicFeed) -> Bool {
-        guard !feed.sharers.isEmpty else { return allows(feed.account.feeding, feed) }
+        guard !feed.sharers.isEmpty else { return allows(feed.account, feed) }
         // A ledger takes offsets in order, so topics that share one wait for each other.
-        return ([feed.account] + feed.sharers).allSatisfy { allows($0.feeding, feed) }
+        return ([feed.account] + feed.sharers).allSatisfy { allows($0, feed) }
     }
 
-    private func allows(_ feeding: TopicAccount.Feeding, _ feed: TopicFeed) -> Bool {
-        switch feeding {
-        case .all: hasRoom(feed)
+    private func allows(_ account: TopicAccount, _ feed: TopicFeed) -> Bool {
+        switch account.feeding {
+        case .all: hasRoom(feed) && account.pace?.admits ?? true
         case .notifications(let limit): feed.account.notifications < limit && memory.budget.admitsProbe
         case .deadLetters(let records): records > 0 && hasRoom(feed)
-        case .nothing: false
+        case .discards, .nothing: false
         }
+    }
+
+    /// The feed may take one record more that ends without being sent.
+    private func admitsDiscarded(_ feed: TopicFeed) -> Bool {
+        ([feed.account] + feed.sharers).allSatisfy { $0.feeding != .nothing } && hasRoom(feed)
     }
 
     private func hasRoom(_ feed: TopicFeed) -> Bool {
@@ -56,10 +61,29 @@ final class RecordFeed {
     /// The lagging feed needs more records: it has used up half of its allowance.
     func wants(_ feed: TopicFeed) -> Bool {
         let account = feed.account
-        guard admits(feed) else { return false }
+        guard admits(feed) else { return wantsDiscarded(feed) }
         guard account.feeding == .all else { return true }
-        return feed.ledger.frontier.uncommitted <= maxUncommitted / 2
+        return account.pace?.isHalfFull ?? true && feed.ledger.frontier.uncommitted <= maxUncommitted / 2
             && memory.budget.admits(topicBytes: account.bytes * 2)
+    }
+
+    /// The lagging feed cannot have records that are to be sent, but its next one may be discarded.
+    private func wantsDiscarded(_ feed: TopicFeed) -> Bool {
+        guard let discard = feed.account.topic?.control.discard, let next = feed.ledger.gap?.next else { return false }
+        return next != feed.keptAt && discard.mayCover(partition: feed.partition.number, offset: next)
+            && admitsDiscarded(feed)
+    }
+
+    /// An operator has discarded the record.
+    private func isDiscarded(_ message: KafkaMessageView, _ found: Classifier.Found) -> Bool {
+        guard case .topic(let found) = found, let topic = found.account.topic, topic.isDiscarding,
+            let discard = topic.control.discard
+        else { return false }
+        return discard.covers(
+            partition: message.partition,
+            offset: message.offset,
+            publishedAt: message.timestampMilliseconds
+        )
     }
 
     // MARK: Live
@@ -76,8 +100,9 @@ final class RecordFeed {
             // Records below that were read before the commit.
             if let placement, offset >= partition.doneBelow { look(at: message, found, placement) }
             let feed = feed(of: found, in: partition)
-            guard takesLive(message, in: feed) else { return }
-            giveToIntake(message, at: index, request, found, of: feed)
+            let isDiscarded = isDiscarded(message, found)
+            guard takesLive(message, in: feed, isDiscarded: isDiscarded) else { return }
+            giveToIntake(message, at: index, request, found, of: feed, isDiscarded: isDiscarded)
         } catch {
             let feed = feedOfRefused(nil, in: partition)
             guard takesLive(message, in: feed) else { return }
@@ -99,9 +124,9 @@ final class RecordFeed {
     }
 
     /// A feed takes a record that the live reader has reached; else it passes the record over, unless it is done.
-    private func takesLive(_ message: KafkaMessageView, in feed: TopicFeed) -> Bool {
+    private func takesLive(_ message: KafkaMessageView, in feed: TopicFeed, isDiscarded: Bool = false) -> Bool {
         guard message.offset >= feed.ledger.doneBelow else { return false }
-        guard feed.ledger.isLive, admits(feed) else {
+        guard feed.ledger.isLive, admits(feed) || isDiscarded && admitsDiscarded(feed) else {
             feed.passOver(message.offset, publishedAt: message.timestampMilliseconds)
             return false
         }
@@ -174,8 +199,9 @@ final class RecordFeed {
             let request = try classifier.decode(message)
             let found = classifier.findTopic(of: message, environment: request.environment)
             feed = self.feed(of: found, in: partition)
-            guard takesBehind(message, in: feed, from: start, &left) else { return }
-            giveToIntake(message, at: index, request, found, of: feed)
+            let isDiscarded = isDiscarded(message, found)
+            guard takesBehind(message, in: feed, from: start, &left, isDiscarded: isDiscarded) else { return }
+            giveToIntake(message, at: index, request, found, of: feed, isDiscarded: isDiscarded)
         } catch {
             feed = feedOfRefused(nil, in: partition)
             guard takesBehind(message, in: feed, from: start, &left) else { return }
@@ -189,15 +215,17 @@ final class RecordFeed {
         _ message: KafkaMessageView,
         in feed: TopicFeed,
         from start: Int64,
-        _ left: inout Set<TopicHash>
+        _ left: inout Set<TopicHash>,
+        isDiscarded: Bool = false
     ) -> Bool {
         guard let gap = feed.ledger.gap, gap.next >= start, gap.next <= message.offset, !left.contains(feed.hash) else {
             return false
         }
         guard message.offset <= gap.last else { return false }
-        guard admits(feed) else {
+        guard admits(feed) || isDiscarded && admitsDiscarded(feed) else {
             // Everything of the feed before this record was fed.
             feed.fed(upTo: message.offset)
+            if !isDiscarded { feed.keptAt = message.offset }
             feed.lookedAtCursor(publishedAt: message.timestampMilliseconds)
             left.insert(feed.hash)
             return false
@@ -236,6 +264,7 @@ final class RecordFeed {
         case .refused(_, let hash):
             return feedOfRefused(hash, in: partition)
         case .topic(let topic):
+            if topic.shard != nil, !topic.account.hasShards { topic.account.hasShards = true }
             // A laggard of the commit is known by its hash alone until its first record comes.
             return partition.claim(partition.feed(of: topic.hash, account: topic.account), for: topic.account)
         }
@@ -253,7 +282,8 @@ final class RecordFeed {
         at index: Int,
         _ request: SendRequestView,
         _ found: Classifier.Found,
-        of feed: TopicFeed
+        of feed: TopicFeed,
+        isDiscarded: Bool
     ) {
         switch found {
         case .refused(let refusal, _):
@@ -261,6 +291,8 @@ final class RecordFeed {
         case .topic(let found):
             // Of the record, not of the feed, which topics with one hash share.
             guard let topic = found.account.topic else { preconditionFailure("nothing is fed without a topic") }
+            if isDiscarded { return intake.abort(request, message, at: index, of: feed) }
+            if found.account.pace != nil { found.account.pace?.take(request.tokenCount) }
             if case .deadLetters(let records) = found.account.feeding {
                 found.account.feeding = .deadLetters(records: records - 1)
                 return intake.refuse(

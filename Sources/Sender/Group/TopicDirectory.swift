@@ -198,8 +198,8 @@ final class TopicDirectory {
         if isOnDefaultKey { onDefaultKey += 1 }
         let index = Int32(accounts.count)
         let account = TopicAccount(make(index, name.environment, name.bundleID))
-        // The first records of the bundle come before the next look at certificates.
-        if !isThere { account.feeding = .nothing }
+        // The first records of the bundle come before the next look at certificates and levers.
+        if !isThere || account.topic?.control.slowsDown == true { account.feeding = .nothing }
         accounts.append(account)
         indices[name] = index
         hashes[hash] = index

@@ -18,13 +18,13 @@ final class Intake {
         var shard: UInt32?
     }
 
-    private let outcomes: Outcomes
+    let outcomes: Outcomes
     /// Name of push.requests, UTF-8.
     private let requestsTopic: [UInt8]
     private let remembersRequests: Bool
     private let unixMilliseconds: () -> Int64
     private var batch: PreparedBatch?
-    private var source: KafkaBatch?
+    private(set) var source: KafkaBatch?
     private var unixSeconds: Int64 = 0
     private var now = MonotonicTime(nanoseconds: 0)
     /// Bytes of the records of `source` looked at and of those taken in, and the feeds of the latter.
@@ -32,7 +32,7 @@ final class Intake {
     private var takenBytes = 0
     private var takers: [TopicFeed] = []
     private var lastTemplate = LastTemplate()
-    private(set) var counters = IntakeCounters()
+    var counters = IntakeCounters()
     /// By index of the topic: notifications sent although their texts have a number to be warned of.
     private(set) var sensitive: [Int32: Int] = [:]
     /// Batches made so far, which is the number of the last one.
@@ -89,7 +89,7 @@ final class Intake {
     }
 
     /// Enters a record into its feed.
-    private func add(
+    func add(
         _ message: KafkaMessageView,
         at index: Int,
         to feed: TopicFeed,
@@ -114,26 +114,6 @@ final class Intake {
     }
 
     // MARK: Records
-
-    /// Takes in a record that is refused as a whole.
-    ///
-    /// - Parameter report: see ``SendRequestView/report``.
-    func refuse(
-        _ message: KafkaMessageView,
-        at index: Int,
-        of feed: TopicFeed,
-        tokens: Int,
-        report: RequestReport? = nil,
-        _ refusal: RecordRefusal
-    ) {
-        guard let source else { return }
-        counters.records += 1
-        counters.undecodable += 1
-        counters.notifications += tokens
-        let record = add(message, at: index, to: feed, of: source, tokens: tokens, report: report)
-        begin(report, of: record, in: feed, tokens: tokens)
-        outcomes.deadLetter(record: record, of: feed, tokens: UInt32(tokens), refusal)
-    }
 
     /// Takes in a request.
     func addRequest(_ request: SendRequestView, _ fed: Fed) {
@@ -323,7 +303,7 @@ final class Intake {
         if count > 0 { sensitive[topic.index, default: 0] += count }
     }
 
-    private func begin(_ report: RequestReport?, of record: UInt32, in feed: TopicFeed, tokens: Int) {
+    func begin(_ report: RequestReport?, of record: UInt32, in feed: TopicFeed, tokens: Int) {
         guard let report else { return }
         feed.setReport(report, of: record, tokens: tokens)
         // A record that is fed anew may lack nothing but its summary.

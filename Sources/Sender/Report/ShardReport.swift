@@ -44,6 +44,8 @@ package struct ShardReport: Sendable, Equatable {
         /// The time since its oldest notification without an outcome was taken in; nil when all have theirs.
         var oldestUnconfirmed: Duration?
         var counters: WorkerTopicCounters
+        /// The levers that operators have set.
+        var control = TopicControl()
     }
 
     var counters: WorkerCounters

@@ -7,7 +7,7 @@ import PushSchemas
 enum WorkerMetrics {
     /// In the order of `/metrics`.
     static let table: [Metric<WorkerReport>] =
-        progress + topics + cursors + work + filter + publications + connections + ends + times
+        progress + topics + cursors + levers + work + filter + publications + connections + ends + times
 
     private static let progress: [Metric<WorkerReport>] = [
         .gauge(
@@ -326,7 +326,7 @@ extension Metric.Values where Report == WorkerReport {
     }
 
     /// Series for each topic that needs a look: those of several shards add up.
-    fileprivate static func eachTopic(_ values: Metric<ShardReport.Topic>.Values) -> Self {
+    static func eachTopic(_ values: Metric<ShardReport.Topic>.Values) -> Self {
         each(\.shownTopics, labels: { .topic($0.bundleID, in: $0.environment) }, values)
     }
 

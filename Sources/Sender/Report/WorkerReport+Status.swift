@@ -105,6 +105,10 @@ extension RoleStatus.Topic {
         if let oldest = topic.oldestUnconfirmed {
             oldestUnconfirmedSeconds = max(oldestUnconfirmedSeconds ?? 0, oldest / .seconds(1))
         }
+        isPaused = isPaused || topic.control.isPaused
+        pace = topic.control.notificationsPerSecond.map { Int($0) } ?? pace
+        discardsBefore =
+            topic.control.discard.map { .init(unixSeconds: Double($0.publishedBefore) / 1000) } ?? discardsBefore
         inFlight += topic.inFlight
         waiting += topic.waiting
         openConnections += topic.openConnections

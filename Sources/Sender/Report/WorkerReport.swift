@@ -1,4 +1,5 @@
 import BelfrySupport
+import PipelineCore
 import ProviderCredentials
 
 /// The state of a worker at one moment, for metrics.
@@ -8,6 +9,8 @@ struct WorkerReport: Sendable {
     var providerTokens: [ProviderTokens.Report]
     /// Nil: there is none.
     var filter: Filter?
+    /// Nil: nobody follows them.
+    var levers: Levers?
     /// The retention of push.requests; nil: for ever, or not known.
     var retention: Duration?
     /// The time of the report; nil: not known.
@@ -29,12 +32,21 @@ struct WorkerReport: Sendable {
         var givenUp: Int
     }
 
+    /// The levers of push.controls.
+    struct Levers: Sendable, Equatable {
+        /// The time since push.controls was last known to be read to its end; nil: it never was.
+        var age: Duration?
+        /// Levers that are set, by their kinds.
+        var counts: [TopicControl.Lever: Int]
+    }
+
     /// - Parameter labels: the names chosen for these topics; nil: they are chosen for this report alone.
     init(
         shards: [ShardReport],
         certificates: [CertificateStore.Certificate] = [],
         providerTokens: [ProviderTokens.Report] = [],
         filter: Filter? = nil,
+        levers: Levers? = nil,
         retention: Duration? = nil,
         unixMilliseconds: Int64? = nil,
         labels: TopicLabels? = nil
@@ -43,6 +55,7 @@ struct WorkerReport: Sendable {
         self.certificates = certificates
         self.providerTokens = providerTokens
         self.filter = filter
+        self.levers = levers
         self.retention = retention
         self.unixMilliseconds = unixMilliseconds
         let topics = shards.flatMap(\.topics)

@@ -43,6 +43,12 @@ final class Topic {
     let budgetNumber: UInt64
     /// The topic's health, judged for the whole process.
     let health: SharedTopicHealth
+    /// The levers that an operator has set; changed by ``TopicLevers``.
+    var control = TopicControl() {
+        didSet { isDiscarding = control.discard != nil }
+    }
+    /// Requests may have to end without being sent.
+    private(set) var isDiscarding = false
 
     init(
         index: Int32,

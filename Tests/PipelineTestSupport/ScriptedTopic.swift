@@ -4,9 +4,8 @@ import PushTopics
 import TokenState
 
 @testable import KafkaClient
-@testable import PipelineTestSupport
 
-/// push.tombstones in memory, for a follower to read; the contract of `KafkaReader`.
+/// A compacted topic in memory, for a follower to read; the contract of `KafkaReader`. It passes for push.tombstones.
 final class ScriptedTopic: TopicReader {
     /// The records of a partition in the order of their offsets. There are holes where compaction took some.
     struct Partition {

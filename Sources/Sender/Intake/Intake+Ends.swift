@@ -1,0 +1,48 @@
+import KafkaClient
+import PipelineCore
+import PushSchemas
+
+/// Records that end without being sent.
+extension Intake {
+    /// Takes in a record that is refused as a whole.
+    ///
+    /// - Parameter report: see ``SendRequestView/report``.
+    func refuse(
+        _ message: KafkaMessageView,
+        at index: Int,
+        of feed: TopicFeed,
+        tokens: Int,
+        report: RequestReport? = nil,
+        _ refusal: RecordRefusal
+    ) {
+        guard let source else { return }
+        counters.records += 1
+        counters.undecodable += 1
+        counters.notifications += tokens
+        let record = add(message, at: index, to: feed, of: source, tokens: tokens, report: report)
+        begin(report, of: record, in: feed, tokens: tokens)
+        outcomes.deadLetter(record: record, of: feed, tokens: UInt32(tokens), refusal)
+    }
+
+    /// Takes in a record that an operator has discarded.
+    func abort(_ request: SendRequestView, _ message: KafkaMessageView, at index: Int, of feed: TopicFeed) {
+        guard let source else { return }
+        counters.records += 1
+        counters.notifications += request.tokenCount
+        let record = add(message, at: index, to: feed, of: source, tokens: request.tokenCount, report: request.report)
+        begin(request.report, of: record, in: feed, tokens: request.tokenCount)
+        // It may have been looked up before it was recalled, or by the partition's last owner.
+        if request.mayChangeBadges { feed.noteBadges(of: record) }
+        for token in 0..<UInt32(request.tokenCount) where !feed.isDone(record, token: token) {
+            outcomes.settle(NotificationReference(assignment: feed.number, record: record, token: token), .aborted)
+        }
+    }
+}
+
+extension SendRequestView {
+    /// Notifications of the request may change the numbers of their tokens in Redis.
+    fileprivate var mayChangeBadges: Bool {
+        guard !isBroadcast, let notification else { return false }
+        return notification.hasBadge || hasOverrides
+    }
+}

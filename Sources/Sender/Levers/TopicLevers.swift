@@ -1,0 +1,122 @@
+import Logging
+import PipelineCore
+
+/// Applies the levers of push.controls to the topics of the shard.
+///
+/// A topic that is paused sends nothing and lags; one with a pace is fed by it; requests that are discarded end as
+/// `aborted` where they are fed. Whatever a new lever concerns and has no connection yet is taken back and fed anew, so
+/// that one place decides: ``RecordFeed``. Bound to the shard's event loop.
+final class TopicLevers {
+    private let controls: ShardControls
+    private let group: Group
+    private let gateway: Gateway
+    private let placement: KeyPlacement?
+    private let logger: Logger
+    /// By index of the topic, of those that have a pace.
+    private var shares: [Int32: PaceShare] = [:]
+
+    init(_ controls: ShardControls, group: Group, gateway: Gateway, placement: KeyPlacement?, logger: Logger) {
+        self.controls = controls
+        self.group = group
+        self.gateway = gateway
+        self.placement = placement
+        self.logger = logger
+    }
+
+    /// Takes new levers. When it returns, nothing more of a paused topic, or of a discarded request, goes to a
+    /// connection.
+    func use(_ new: TopicControls, now: MonotonicTime) {
+        controls.all = new
+        for account in group.directory.accounts {
+            guard let topic = account.topic else { continue }
+            let control = new[topic.name]
+            guard control != topic.control else { continue }
+            let former = topic.control
+            topic.control = control
+            log(topic, former)
+            lookAtCursorsAnew(of: topic)
+            setPace(of: account, now: now)
+            if control.isPaused { account.feeding = .nothing }
+            guard control.holdsMore(than: former) else { continue }
+            // Also without lanes: notifications may be on their way to them.
+            if gateway.lanes(ofTopic: topic.index) != nil || group.hasWork(topic) { gateway.recall(topic) }
+        }
+    }
+
+    /// Sets the pace of a topic in this shard.
+    func setPace(of account: TopicAccount, now: MonotonicTime) {
+        guard let topic = account.topic, let rate = topic.control.notificationsPerSecond else {
+            if account.pace != nil { account.pace = nil }
+            return
+        }
+        let perSecond = Double(rate) * share(of: account, topic)
+        guard account.pace != nil else {
+            account.pace = Pace(perSecond: perSecond, now: now)
+            return
+        }
+        account.pace?.change(perSecond: perSecond, now: now)
+    }
+
+    private func share(of account: TopicAccount, _ topic: Topic) -> Double {
+        guard let count = placement?.partitionCount else { return 1 }
+        let spread = topic.tokenRule.spread
+        var share = shares[topic.index]
+        if share?.spread != spread || share?.partitionCount != count {
+            share = PaceShare(bundleID: topic.bundleID, spread: spread, partitionCount: count)
+            shares[topic.index] = share
+        }
+        let partitions = group.active
+        return share?.share(of: partitions.map(\.number), hasShards: account.hasShards) { number in
+            partitions.first { $0.number == number }?.feeds.values.contains { $0.carries(topic) } ?? false
+        } ?? 1
+    }
+
+    /// A record at which a discarding topic stands may be meant now.
+    private func lookAtCursorsAnew(of topic: Topic) {
+        for partition in group.active {
+            for feed in partition.feeds.values where feed.carries(topic) { feed.keptAt = nil }
+        }
+    }
+
+    private func log(_ topic: Topic, _ former: TopicControl) {
+        let control = topic.control
+        let metadata: Logger.Metadata = ["topic": "\(topic.bundleID)", "environment": "\(topic.environment)"]
+        if control.isPaused != former.isPaused {
+            logger.notice(control.isPaused ? "topic is paused" : "topic goes on", metadata: metadata)
+        }
+        if control.notificationsPerSecond != former.notificationsPerSecond {
+            let pace = control.notificationsPerSecond.map { "\($0)" } ?? "none"
+            logger.notice("topic has another pace", metadata: metadata.merging(["per-second": "\(pace)"]) { $1 })
+        }
+        if let discard = control.discard, discard != former.discard {
+            logger.notice(
+                "requests of a topic are discarded",
+                metadata: metadata.merging(["published-before-ms": "\(discard.publishedBefore)"]) { $1 }
+            )
+        }
+    }
+}
+
+/// The levers that hold in a shard, for topics to come.
+final class ShardControls {
+    var all: TopicControls
+
+    init(_ all: TopicControls) {
+        self.all = all
+    }
+}
+
+extension Topic {
+    /// The topic as its levers name it.
+    var name: TopicControls.Name { TopicControls.Name(environment: environment, bundleID: bundleID) }
+}
+
+extension TopicControl {
+    /// Something that might go under the former levers may not go under these.
+    fileprivate func holdsMore(than former: TopicControl) -> Bool {
+        if isPaused, !former.isPaused { return true }
+        if let discard, discard != former.discard { return true }
+        guard let rate = notificationsPerSecond else { return false }
+        return former.notificationsPerSecond.map { rate < $0 } ?? true
+    }
+}

@@ -1,0 +1,32 @@
+import BelfrySupport
+import PipelineCore
+
+extension WorkerMetrics {
+    /// The levers that operators have set.
+    static let levers: [Metric<WorkerReport>] = [
+        .gauge(
+            "belfry_topic_paused",
+            "1 while an operator has paused the topic.",
+            highest: .eachTopic(.count { $0.control.isPaused ? 1 : 0 })
+        ),
+        .gauge(
+            "belfry_topic_pace_notifications",
+            "Most notifications of the topic in a second, of all workers together; 0: no limit.",
+            highest: .eachTopic(.count { Int($0.control.notificationsPerSecond ?? 0) })
+        ),
+        .gauge(
+            "belfry_levers",
+            "Levers that are set in push.controls, by kind.",
+            .counts(by: "lever") { report in
+                TopicControl.Lever.allCases.compactMap { lever in
+                    report.levers?.counts[lever].map { (lever.rawValue, $0) }
+                }
+            }
+        ),
+        .gauge(
+            "belfry_controls_age_seconds",
+            "Since push.controls was last known to be read to its end.",
+            .seconds(\.levers?.age)
+        ),
+    ]
+}
