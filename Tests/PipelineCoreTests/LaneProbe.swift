@@ -41,6 +41,7 @@ final class LaneProbe {
     var inFlight: Int { lane.inFlightCount }
     var waiting: Int { lane.waitingCount }
     var wantsSentinel: Bool { lane.wantsSentinel }
+    var isRetiring: Bool { lane.isRetiring }
     var isRetired: Bool { lane.isRetired }
     var wantsSuccessor: Bool { lane.wantsSuccessor(now: now) }
     var isIdle: Bool { lane.isIdle(now: now) }
@@ -75,10 +76,10 @@ final class LaneProbe {
     }
 
     /// Opens a connection, after the wait if there is one.
-    func open() {
+    func open(edition: UInt64 = 0) {
         if case .waiting(let until) = lane.phase { now = max(now, until) }
         lane.connecting()
-        lane.opened(now: now, random: .max / 2)
+        lane.opened(now: now, random: .max / 2, edition: edition)
     }
 
     /// Hands over all that may go and flushes it; returns the ordinals that went.

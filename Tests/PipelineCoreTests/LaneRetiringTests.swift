@@ -152,8 +152,8 @@ import Testing
         let probe = LaneProbe(connectionMaxAge: .seconds(100))
         let start = probe.now
         for (random, seconds) in [(0, 100), (UInt64.max / 2, 87), (.max, 75)] as [(UInt64, UInt64)] {
-            let time = probe.lane.rotationTime(now: start, random: random).map { $0.nanoseconds - start.nanoseconds }
-            #expect(time.map { $0 / 1_000_000_000 } == seconds)
+            let rotation = ConnectionRotation(edition: 1, maxAge: .seconds(100), now: start, random: random)
+            #expect(rotation.due.map { start.elapsed(until: $0).components.seconds } == Int64(seconds))
         }
         probe.publish()
         _ = probe.openAndSend()

@@ -61,6 +61,14 @@ final class PoolProbe {
         return number
     }
 
+    /// New connections are opened with a credential of this edition; the others are due at once.
+    func setEdition(_ edition: UInt64, random: UInt64 = 0) {
+        pool.noteEdition(edition, now: now) { random }
+    }
+
+    func isOnTrial(_ number: UInt32) -> Bool { pool.index(of: number).map { pool.isOnTrial($0) } ?? false }
+    func takeRotations() -> [StreamPool.Rotation] { pool.takeRotations() }
+
     @discardableResult
     func end(_ number: UInt32, _ end: ConnectionEnd = .failed) -> StreamLoss? {
         pool.ended(number, end, now: now, random: 0)

@@ -5,6 +5,7 @@ import Testing
 @Suite struct StreamPropertyTests {
     private func run(_ seeds: ClosedRange<UInt64>, _ options: StreamWorld.Options) {
         var openings = 0
+        var rotations = 0
         var resent = 0
         var poisoned = 0
         var findings = 0
@@ -13,6 +14,7 @@ import Testing
             let isDone = world.run()
             if isDone { world.auditor.close() }
             openings += world.openings
+            rotations += world.rotations
             resent += world.auditor.resent
             poisoned += world.auditor.poisoned
             findings += world.auditor.findings
@@ -23,6 +25,7 @@ import Testing
         }
         // A world in which nothing happens proves nothing.
         #expect(openings > seeds.count && findings > 0)
+        #expect(options.fails == (rotations > 0), "certificates are replaced")
         #expect(options.policy != .resend || (options.fails || options.poisons) == (resent > 0))
         #expect(!options.poisons || poisoned > 0)
     }

@@ -51,6 +51,9 @@ final class StreamWorld {
     private var isQuiet = false
     private(set) var steps = 0
     private(set) var openings = 0
+    private var edition: UInt64 = 1
+    /// Connections that were replaced for another credential.
+    private(set) var rotations = 0
 
     init(seed: UInt64, options: Options) {
         self.options = options
@@ -176,6 +179,9 @@ final class StreamWorld {
     }
 
     private func connectIfWanted() {
+        // Other certificates come.
+        if options.fails, !isQuiet, random.chance(1) { edition += 1 }
+        pool.noteEdition(edition, now: now) { random.next() }
         guard pool.wantsConnection(now: now) != nil else { return }
         if random.chance(10) { return pool.postpone(until: now + .milliseconds(100)) }
         let number = pool.connecting(now: now)
@@ -247,6 +253,7 @@ final class StreamWorld {
         }
         for number in order where random.chance(50) { pool.heard(number, now: now) }
         while let step = pool.nextStep(now: now) { carryOut(step) }
+        rotations += pool.takeRotations().count { $0.reason == .credential }
     }
 
     // MARK: The service

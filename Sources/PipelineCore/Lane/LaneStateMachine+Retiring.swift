@@ -95,36 +95,55 @@ extension LaneStateMachine {
 
     // MARK: Rotation
 
-    /// The connection is old enough for a successor to be opened.
+    /// New connections are opened with a credential of this edition. One with another is replaced soon.
+    ///
+    /// - Parameter random: 64 random bits.
+    public mutating func noteEdition(_ edition: UInt64, now: MonotonicTime, random: @autoclosure () -> UInt64) {
+        guard phase == .open else { return }
+        let due = rotation.due
+        rotation.noteEdition(edition, now: now, random: random())
+        // The failures were those of another credential.
+        if rotation.due != due { successorFailures = 0 }
+    }
+
+    /// A successor is to be opened: the connection is old, or has a former credential.
     public func wantsSuccessor(now: MonotonicTime) -> Bool {
-        guard phase == .open, retirement == nil, !isFinishing, let due = rotatesAt else { return false }
-        return due <= now
+        phase == .open && retirement == nil && !isFinishing && rotation.isDue(now: now)
     }
 
     /// The successor may not be opened before this time.
     public mutating func postponeSuccessor(until time: MonotonicTime) {
-        guard rotatesAt != nil else { return }
-        rotatesAt = time
+        rotation.postpone(until: time)
     }
 
-    /// The successor could not be opened: the connection goes on, and the next attempt follows after a back-off. The
-    /// back-off also holds for other connections, should this one have ended meanwhile.
+    /// The successor is ready. With the connection's own credential it takes over at once; with another one after a
+    /// trial, because the peer may refuse that yet.
     ///
-    /// - Parameter random: 64 random bits.
-    public mutating func successorFailed(now: MonotonicTime, random: UInt64) {
-        successorFailures += 1
-        let next = now + limits.backoff.delay(failures: successorFailures, random: random)
-        connectsFrom = next
-        postponeSuccessor(until: next)
+    /// - Parameter edition: of the credential with which it was opened.
+    public mutating func successorOpened(edition: UInt64, now: MonotonicTime) {
+        guard phase == .open, edition != rotation.edition else { return retire() }
+        trialEndsAt = now + ConnectionRotation.trial
     }
 
-    /// The time at which a connection opened now is old. It is the greatest age less up to a quarter of it, so that
-    /// connections opened together do not end together.
-    func rotationTime(now: MonotonicTime, random: UInt64) -> MonotonicTime? {
-        guard let age = limits.connectionMaxAge else { return nil }
-        let nanoseconds = age.wholeNanoseconds
-        let early = random.multipliedFullWidth(by: nanoseconds / 4).high
-        return now + .nanoseconds(Int64(clamping: nanoseconds - early))
+    /// Ends the trial of the successor when its time is over: the connection retires.
+    public mutating func endTrial(now: MonotonicTime) {
+        guard let due = trialEndsAt, due <= now else { return }
+        trialEndsAt = nil
+        retire()
+    }
+
+    /// The successor could not be opened, or was refused: the connection goes on, and the next attempt follows after a
+    /// back-off. The back-off also holds for other connections, should this one have ended meanwhile.
+    ///
+    /// - Parameters:
+    ///   - isRefused: the peer refused the certificate, so that the next successor waits for longer.
+    ///   - random: 64 random bits.
+    public mutating func successorFailed(now: MonotonicTime, random: UInt64, isRefused: Bool = false) {
+        trialEndsAt = nil
+        successorFailures += 1
+        connectsFrom = now + limits.backoff.delay(failures: successorFailures, random: random)
+        let backoff = isRefused ? limits.topicBackoff : limits.backoff
+        postponeSuccessor(until: now + backoff.delay(failures: successorFailures, random: random))
     }
 
     // MARK: The idle rule

@@ -61,10 +61,12 @@ public struct LaneStateMachine: ~Copyable {
     /// A stopping lane has closed a connection whose gateway did not answer the sentinel. Nothing more is sent; the
     /// next owner sends the unsettled notifications.
     public internal(set) var hasGivenUp = false
-    /// The time for replacing the open connection; nil: never.
-    var rotatesAt: MonotonicTime?
-    /// Successors in a row that could not be opened.
+    /// The time for replacing the open connection, or the last one.
+    public internal(set) var rotation: ConnectionRotation
+    /// Successors in a row that could not be opened, or were refused.
     var successorFailures = 0
+    /// The end of the trial of a successor with another credential; nil: none is on trial.
+    var trialEndsAt: MonotonicTime?
     /// No connection is opened before this time, because a successor failed.
     var connectsFrom = MonotonicTime(nanoseconds: 0)
     /// The time of the last hand-over to the open connection.
@@ -109,6 +111,7 @@ public struct LaneStateMachine: ~Copyable {
         connectionStart = firstSequence
         quietEnd = firstSequence
         window = SendWindow(largest: limits.inFlight, longestDelay: limits.confirmationWindow)
+        rotation = ConnectionRotation(edition: 0, maxAge: nil, now: MonotonicTime(nanoseconds: 0), random: 0)
     }
 
     /// Uses other limits from now on, apart from those that what is in flight was measured by, see
@@ -220,8 +223,10 @@ public struct LaneStateMachine: ~Copyable {
 
     /// The connection is ready for notifications.
     ///
-    /// - Parameter random: 64 random bits, for the time at which the connection is old.
-    public mutating func opened(now: MonotonicTime, random: UInt64) {
+    /// - Parameters:
+    ///   - random: 64 random bits, for the time at which the connection is old.
+    ///   - edition: of the credential with which it was opened.
+    public mutating func opened(now: MonotonicTime, random: UInt64, edition: UInt64 = 0) {
         precondition(phase == .connecting && sentEnd == settledEnd)
         phase = .open
         flushedEnd = sentEnd
@@ -231,8 +236,14 @@ public struct LaneStateMachine: ~Copyable {
         connectionOpenedAt = now
         acknowledgedBytes = 0
         acknowledgedAt = now
-        rotatesAt = rotationTime(now: now, random: random)
+        rotation = ConnectionRotation(
+            edition: edition,
+            maxAge: limits.connectionMaxAge,
+            now: now,
+            random: random
+        )
         successorFailures = 0
+        trialEndsAt = nil
     }
 
     /// The next bytes for the connection, at most one TLS record's worth; nil when there are none or none may go now.

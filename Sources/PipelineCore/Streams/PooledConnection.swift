@@ -52,15 +52,19 @@ public struct PooledConnection: Equatable, Sendable {
     var wantsProof = false
     /// Since when requests have found it idle and closed to them; nil: it was not, or they have not looked since.
     var uselessSince: MonotonicTime?
-    /// The time for replacing it; nil: never.
-    var rotatesAt: MonotonicTime?
+    /// The time for replacing it.
+    var rotation: ConnectionRotation
+    /// The peer has sent something since the handshake.
+    var hasSpoken = false
     /// The peer said goodbye in order.
     var isDismissed = false
     /// The peer said goodbye because of the credential.
     var hasRefusedCredential = false
 
-    init(number: UInt32, now: MonotonicTime) {
+    /// - Parameter edition: of the credential with which it is opened.
+    init(number: UInt32, edition: UInt64, now: MonotonicTime) {
         self.number = number
+        rotation = ConnectionRotation(edition: edition, maxAge: nil, now: now, random: 0)
         openedAt = now
         heardAt = now
         doubtedFrom = now
@@ -80,8 +84,6 @@ public struct PooledConnection: Equatable, Sendable {
     /// The peer lets no request onto the idle connection.
     var isUseless: Bool { phase == .open && isIdle && (peerLimit == 0 || isStalled) }
 
-    /// The connection is to be replaced for its age.
-    func isOld(now: MonotonicTime) -> Bool {
-        phase == .open && (rotatesAt.map { $0 <= now } ?? false)
-    }
+    /// The connection is to be replaced, for its age or its credential.
+    func isOld(now: MonotonicTime) -> Bool { phase == .open && rotation.isDue(now: now) }
 }

@@ -4,7 +4,9 @@ import APNsProtocol
 extension StreamPool {
     /// Bytes came from the peer, whatever they mean: it lives.
     public mutating func heard(_ number: UInt32, now: MonotonicTime) {
-        if let index = index(of: number) { hear(index, now: now) }
+        guard let index = index(of: number) else { return }
+        connections[index].hasSpoken = true
+        hear(index, now: now)
     }
 
     /// A request on the connection was answered. Its stream ends with ``streamClosed(_:isRefused:now:random:)``.
@@ -29,6 +31,7 @@ extension StreamPool {
         switch answer {
         case .accepted:
             connections[index].hasAccepted = true
+            prove(index, now: now)
             noteUse()
         case .rejected, .deadLetter, .tokenDead, .tokenRefused, .retryTokenLater, .backOff:
             noteUse()
@@ -91,6 +94,7 @@ extension StreamPool {
         guard !connections[index].hasAnswered, case .doesNotWork(let extent)? = reason?.entry?.verdict else {
             return nil
         }
+        guard !isOnTrial(index) else { return nil }
         if !connections[index].hasRefusedCredential { credentialRefusals += 1 }
         connections[index].hasRefusedCredential = true
         return credentialRefusals >= 2 ? extent : nil
@@ -116,6 +120,8 @@ extension StreamPool {
         random: @autoclosure () -> UInt64
     ) -> StreamLoss? {
         guard let index = index(of: number) else { return nil }
+        let wasOnTrial = isOnTrial(index)
+        if wasOnTrial { trialFailed(now: now, random: random()) }
         let connection = connections.remove(at: index)
         shrinking.closed(connection.openStreams)
         let loss = StreamLoss(
@@ -131,7 +137,8 @@ extension StreamPool {
         case .closedHere:
             break
         case .certificateRefused:
-            countFailure(.credential, now: now, random: random())
+            // Connections with the former credential go on.
+            countFailure(wasOnTrial ? .other : .credential, now: now, random: random())
         case .failed, .peerDead:
             // The reason to drain was a failure or none.
             guard connection.phase != .draining else { break }

@@ -11,9 +11,15 @@ public enum StreamStep: Equatable, Sendable {
 extension StreamPool {
     /// The next step that is due; nil: nothing is left to do now.
     public mutating func nextStep(now: MonotonicTime) -> StreamStep? {
+        endTrials(now: now)
         shrink(now: now)
         for index in connections.indices {
-            if let end = end(of: connections[index], now: now) { return .end(connections[index].number, end) }
+            if let end = end(of: connections[index], now: now) {
+                if connections[index].phase == .open, mayEndIdle(connections[index], now: now) {
+                    noteRotation(of: connections[index])
+                }
+                return .end(connections[index].number, end)
+            }
             if wantsPing(connections[index], now: now) {
                 connections[index].pingedAt = now
                 return .ping(connections[index].number)
@@ -33,8 +39,7 @@ extension StreamPool {
         case .draining:
             return .closedHere
         case .open:
-            // An old one without work needs no successor.
-            let isUnused = connection.turnedAt + limits.idleTimeout <= now || connection.isOld(now: now)
+            let isUnused = connection.turnedAt + limits.idleTimeout <= now || mayEndIdle(connection, now: now)
             return isUnused || isUseless(connection, now: now) ? .closedHere : nil
         }
     }
@@ -66,7 +71,7 @@ extension StreamPool {
 
     /// Lets the oldest connection drain when the others would do.
     private mutating func shrink(now: MonotonicTime) {
-        guard shrinking.isCalm(for: limits.shrinkAfter, now: now), openCount > 1,
+        guard shrinking.isCalm(for: limits.shrinkAfter, now: now), openCount > 1, !hasTrial,
             let oldest = connections.firstIndex(where: { $0.phase == .open })
         else { return }
         let others = connections[(oldest + 1)...].reduce(0) { streams, connection in

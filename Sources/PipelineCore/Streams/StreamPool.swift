@@ -4,7 +4,8 @@ import APNsProtocol
 /// common.
 ///
 /// A connection is asked for when requests wait and none is there, when all that are there have been full for a while,
-/// and when one is old. Openings are spaced; failures are followed by a back-off. Connections that are too many drain.
+/// and when one is old or has a former credential (`+Rotation`). Openings are spaced; failures are followed by a
+/// back-off. Connections that are too many drain.
 ///
 /// The caller reports all that happens, chooses a connection for each few requests, and carries out the steps that are
 /// due. Pure: time and randomness are arguments; used by one thread at a time.
@@ -52,6 +53,16 @@ public struct StreamPool: ~Copyable {
     var mostConnections = 0
     var shrinking = PoolShrinking()
 
+    /// The edition of the credential with which connections are opened now.
+    var edition: UInt64 = 0
+    /// The latest edition of a connection that was of use; nil: none was.
+    var provenEdition: UInt64?
+    /// Connections on trial in a row that ended, and the time of the next one.
+    var trialFailures = 0
+    var triesFrom = MonotonicTime(nanoseconds: 0)
+    /// Connections that are replaced since ``takeRotations()``.
+    var rotations: [Rotation] = []
+
     public init(limits: StreamPoolLimits) {
         self.limits = limits
     }
@@ -84,7 +95,8 @@ public struct StreamPool: ~Copyable {
 
     // MARK: Requests
 
-    /// A connection for the next requests: the one with the least load for its limit. Nil: there is none with room.
+    /// A connection for the next requests: one on trial, else the one with the least load for its limit. Nil: there is
+    /// none with room.
     ///
     /// Only called when a request waits, because a connection that was silent for long then gets a ping first.
     public mutating func choose(now: MonotonicTime) -> Choice? {
@@ -92,6 +104,7 @@ public struct StreamPool: ~Copyable {
         for index in connections.indices {
             let limit = roomyLimit(index, now: now)
             guard limit > 0 else { continue }
+            if isOnTrial(index) { return Choice(connection: connections[index].number, room: 1) }
             if let chosen = best {
                 let load = connections[index].openStreams.multipliedFullWidth(by: chosen.limit)
                 let least = connections[chosen.index].openStreams.multipliedFullWidth(by: limit)
@@ -109,7 +122,8 @@ public struct StreamPool: ~Copyable {
         guard connections[index].phase == .open, !connections[index].isStalled,
             connections[index].pausedUntil <= now
         else { return 0 }
-        let limit = connections[index].streamLimit(startsWithOne: limits.startsWithOneStream)
+        let startsWithOne = limits.startsWithOneStream || isOnTrial(index)
+        let limit = connections[index].streamLimit(startsWithOne: startsWithOne)
         guard connections[index].openStreams < limit else { return 0 }
         guard !connections[index].isIdle || now < connections[index].doubtedFrom else {
             connections[index].wantsProof = true
@@ -193,8 +207,8 @@ public struct StreamPool: ~Copyable {
         guard open > 0 else {
             return waitsSince == nil ? nil : mostConnections == 0 ? .first : .reconnect
         }
-        guard attemptedAt.map({ $0 + limits.growEvery <= now }) ?? true else { return nil }
-        if connections.contains(where: { $0.isOld(now: now) && !$0.isIdle }) { return .successor }
+        guard attemptedAt.map({ $0 + limits.growEvery <= now }) ?? true, !hasTrial else { return nil }
+        if wantsSuccessor(now: now) { return .successor }
         guard open < limits.connections, let since = waitsSince, since + limits.growAfter <= now else { return nil }
         return open < mostConnections ? .successor : .first
     }
@@ -211,7 +225,7 @@ public struct StreamPool: ~Copyable {
         waitCause = .other
         attemptedAt = now
         if openCount > 0 { shrinking.grew(now: now, shrinkAfter: limits.shrinkAfter) }
-        connections.append(PooledConnection(number: number, now: now))
+        connections.append(PooledConnection(number: number, edition: edition, now: now))
         mostConnections = max(mostConnections, min(openCount + 1, limits.connections))
         return number
     }
@@ -231,19 +245,18 @@ public struct StreamPool: ~Copyable {
         guard let index = index(of: number), connections[index].phase == .connecting else {
             preconditionFailure("no attempt with this number is wanted")
         }
-        let old = connections.indices.filter { connections[$0].isOld(now: now) }
-        if let oldest = old.min(by: { connections[$0].openedAt < connections[$1].openedAt }) {
-            connections[oldest].phase = .draining
-        }
+        if !isOnTrial(index) { replaceOldest(now: now) }
         connections[index].phase = .open
         connections[index].openedAt = now
         connections[index].turnedAt = now
         connections[index].peerLimit = streams
-        connections[index].rotatesAt = limits.connectionMaxAge.map { age in
-            let nanoseconds = age.wholeNanoseconds
-            let early = random.multipliedFullWidth(by: nanoseconds / 4).high
-            return now + .nanoseconds(Int64(clamping: nanoseconds - early))
-        }
+        connections[index].rotation = ConnectionRotation(
+            edition: connections[index].rotation.edition,
+            maxAge: limits.connectionMaxAge,
+            now: now,
+            random: random
+        )
+        connections[index].rotation.noteEdition(edition, now: now, random: random)
         hear(index, now: now)
         shrinking.strained(now: now)
     }

@@ -1,0 +1,99 @@
+import Testing
+
+@testable import PipelineCore
+
+/// A lane whose certificate is replaced.
+@Suite struct LaneRotationTests {
+    /// A lane with one notification in flight over a connection with the first certificate.
+    private func makeProbe() -> LaneProbe {
+        let probe = LaneProbe()
+        probe.publish()
+        probe.open(edition: 1)
+        probe.send()
+        return probe
+    }
+
+    private func note(_ edition: UInt64, _ probe: LaneProbe, random: UInt64 = 0) {
+        probe.lane.noteEdition(edition, now: probe.now, random: random)
+    }
+
+    private func endTrial(_ probe: LaneProbe) { probe.lane.endTrial(now: probe.now) }
+
+    @Test("A connection with the present certificate goes on; with a former one it is replaced within the spread")
+    func outdated() {
+        let probe = makeProbe()
+        note(1, probe)
+        #expect(!probe.wantsSuccessor)
+        note(2, probe, random: .max)
+        #expect(!probe.wantsSuccessor)
+        probe.now = probe.now + ConnectionRotation.spread
+        #expect(probe.wantsSuccessor)
+    }
+
+    @Test("A successor with another certificate takes over after its trial; the old connection sends meanwhile")
+    func trial() {
+        let probe = makeProbe()
+        note(2, probe)
+        #expect(probe.wantsSuccessor)
+        probe.lane.successorOpened(edition: 2, now: probe.now)
+        endTrial(probe)
+        probe.publish()
+        #expect(probe.send() == [1] && !probe.isRetiring)
+        probe.now = probe.now + ConnectionRotation.trial
+        endTrial(probe)
+        probe.publish()
+        #expect(probe.isRetiring && probe.send() == [])
+        #expect(probe.wantsSentinel)
+        let identifier = probe.lane.sentinelIdentifier
+        probe.lane.sentinelWritten(now: probe.now)
+        #expect(probe.answer(.missingDeviceToken, identifier: identifier).confirmed == [0, 1])
+        probe.open(edition: 2)
+        #expect(probe.send() == [2])
+        note(2, probe)
+        #expect(!probe.wantsSuccessor)
+    }
+
+    @Test("A successor with the same certificate takes over at once")
+    func sameCertificate() {
+        let probe = makeProbe()
+        probe.lane.successorOpened(edition: 1, now: probe.now)
+        #expect(probe.isRetiring)
+    }
+
+    @Test("After a refused certificate the old connection goes on, and the next successor waits for longer than usual")
+    func refused() {
+        let probe = makeProbe()
+        note(2, probe)
+        probe.lane.successorOpened(edition: 2, now: probe.now)
+        probe.lane.successorFailed(now: probe.now, random: 0, isRefused: true)
+        probe.now = probe.now + .seconds(9)
+        endTrial(probe)
+        note(2, probe)
+        probe.publish()
+        #expect(!probe.isRetiring && !probe.wantsSuccessor && probe.send() == [1])
+        probe.now = probe.now + .seconds(1)
+        #expect(probe.wantsSuccessor)
+    }
+
+    @Test("A newer certificate is tried at once, though the former one was refused")
+    func newer() {
+        let probe = makeProbe()
+        note(2, probe)
+        probe.lane.successorFailed(now: probe.now, random: .max, isRefused: true)
+        #expect(!probe.wantsSuccessor)
+        note(3, probe)
+        #expect(probe.wantsSuccessor)
+    }
+
+    @Test("The end of the old connection ends the trial")
+    func endedMeanwhile() {
+        let probe = makeProbe()
+        note(2, probe)
+        probe.lane.successorOpened(edition: 2, now: probe.now)
+        _ = probe.end(.closedHere)
+        probe.open(edition: 2)
+        probe.now = probe.now + ConnectionRotation.trial
+        endTrial(probe)
+        #expect(!probe.isRetiring)
+    }
+}
