@@ -74,6 +74,9 @@ import Testing
         #expect(context(store) !== before.0 && context(store) != nil)
         #expect(context(store, Self.chat) === before.1)
         #expect(store.generation > before.2)
+        #expect(store.edition(bundleID: Self.news, environment: "sandbox") == 2)
+        #expect(store.edition(bundleID: Self.chat, environment: "sandbox") == 1)
+        #expect(store.edition(bundleID: "com.example.unknown", environment: "sandbox") == 0)
         #expect(store.certificates.contains { $0.bundleID == Self.news && $0.notAfter == now + 777 })
     }
 

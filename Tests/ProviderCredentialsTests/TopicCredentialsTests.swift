@@ -127,6 +127,7 @@ import Testing
         _ = store.reload()
         let after = store.contextWithoutCertificate(environment: "sandbox")
         #expect(after !== before && after != nil && store.generation > generation)
+        #expect(try credentials.edition(of: key("ABC123DEFG"), environment: "sandbox") == 2)
     }
 
     @Test("A worker starts with a key alone, and without a directory of certificates that nobody named")

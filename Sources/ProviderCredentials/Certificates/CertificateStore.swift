@@ -59,12 +59,16 @@ public final class CertificateStore: Sendable {
         var entry: CertificateDirectory.Entry
         var trust: GatewayTrust
         var context: TLSContext
+        /// Number of its bundle's contexts so far.
+        var edition: UInt64
     }
 
     /// The context of an environment's connections without a certificate.
     private struct Anonymous {
         let trust: GatewayTrust
         let context: TLSContext
+        /// Number of its environment's contexts so far.
+        let edition: UInt64
     }
 
     /// State that one reading leaves for the next.
@@ -147,6 +151,17 @@ public final class CertificateStore: Sendable {
     /// The context of connections to come that show provider tokens; nil: the environment takes none.
     package func contextWithoutCertificate(environment: String) -> TLSContext? {
         anonymous.withLock { $0[environment]?.context }
+    }
+
+    /// Rises with each other certificate, or other trust, of a bundle's connections to come; 0: it never had one.
+    package func edition(bundleID: String, environment: String) -> UInt64 {
+        let name = Name(environment: environment, bundleID: bundleID)
+        return held.withLock { $0[name]?.edition ?? 0 }
+    }
+
+    /// Rises with each other trust of an environment's connections that show provider tokens; 0: it takes none.
+    package func editionWithoutCertificate(environment: String) -> UInt64 {
+        anonymous.withLock { $0[environment]?.edition ?? 0 }
     }
 
     package func has(bundleID: String, environment: String) -> Bool {
@@ -246,7 +261,7 @@ public final class CertificateStore: Sendable {
             let known = anonymous.withLock { $0[environment.name] }
             guard let trust = trusts[environment.name], trust != known?.trust else { continue }
             do throws(CertificateDirectoryError) {
-                let made = try Self.anonymous(in: environment, trust)
+                let made = try Self.anonymous(in: environment, trust, edition: (known?.edition ?? 0) + 1)
                 anonymous.withLock { $0[environment.name] = made }
                 changes.add(1, ordering: .releasing)
             } catch {
@@ -265,7 +280,7 @@ public final class CertificateStore: Sendable {
             guard let trust = files.trusts[name.environment] else { continue }
             if let known = before[name], known.entry.content == entry.content, known.trust == trust { continue }
             do throws(CertificateDirectoryError) {
-                after[name] = try Self.hold(entry, trust: trust)
+                after[name] = try Self.hold(entry, trust: trust, edition: (before[name]?.edition ?? 0) + 1)
                 if before[name] == nil { change.added.append(name) } else { change.replaced.append(name) }
             } catch {
                 if !faults.contains(error) { faults.append(error) }
@@ -300,10 +315,11 @@ public final class CertificateStore: Sendable {
 
     private static func anonymous(
         in environment: EnvironmentSettings,
-        _ trust: GatewayTrust
+        _ trust: GatewayTrust,
+        edition: UInt64 = 1
     ) throws(CertificateDirectoryError) -> Anonymous {
         do throws(TLSConfigurationError) {
-            return Anonymous(trust: trust, context: try trust.context(of: nil))
+            return Anonymous(trust: trust, context: try trust.context(of: nil), edition: edition)
         } catch {
             throw CertificateDirectoryError(error, of: environment.trustFile ?? "trust")
         }
@@ -311,10 +327,12 @@ public final class CertificateStore: Sendable {
 
     private static func hold(
         _ entry: CertificateDirectory.Entry,
-        trust: GatewayTrust
+        trust: GatewayTrust,
+        edition: UInt64 = 1
     ) throws(CertificateDirectoryError) -> Held {
         do throws(TLSConfigurationError) {
-            return Held(entry: entry, trust: trust, context: try trust.context(of: entry.identity))
+            let context = try trust.context(of: entry.identity)
+            return Held(entry: entry, trust: trust, context: context, edition: edition)
         } catch {
             throw CertificateDirectoryError(error, of: entry.file)
         }

@@ -53,6 +53,14 @@ package struct TopicCredentials: Sendable {
         }
     }
 
+    /// Rises whenever the context of connections to come with a credential is another one; 0: there was never one.
+    package func edition(of credential: TopicCredential, environment: String) -> UInt64 {
+        switch credential {
+        case .certificate(let bundleID): certificates.edition(bundleID: bundleID, environment: environment)
+        case .key: certificates.editionWithoutCertificate(environment: environment)
+        }
+    }
+
     /// The environment takes provider tokens, and there is a key.
     package func hasKeys(environment: String) -> Bool { withHTTP2.contains(environment) && !keys.ids.isEmpty }
 
