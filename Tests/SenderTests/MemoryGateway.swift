@@ -3,6 +3,7 @@ import NIOCore
 import NIOEmbedded
 import PipelineCore
 import ProviderCredentials
+import TLSTransport
 
 @testable import Sender
 
@@ -33,6 +34,14 @@ final class MemoryGateway: GatewayConnectors {
     fileprivate(set) var payloads: [[UInt8]] = []
     private(set) var attempts: [String] = []
     private(set) var ticks = 0
+    /// Rises with each other certificate of connections to come.
+    var edition: UInt64 = 1
+    /// Connections with certificates of these editions are refused, soon after the handshake.
+    var refusedEditions: Set<UInt64> = []
+    /// Editions of the certificates that connections have shown; of those through which notifications came, by place
+    /// in `accepted`.
+    fileprivate(set) var shown: [UInt64] = []
+    fileprivate(set) var acceptedOver: [UInt64] = []
     /// Bundles that the verdict on their records was asked for.
     private(set) var askedAbout: Set<String> = []
     /// The other end of connections over HTTP/2.
@@ -88,6 +97,8 @@ final class MemoryGateway: GatewayConnectors {
             self.eventLoop = eventLoop
         }
 
+        var edition: UInt64 { gateway.edition }
+
         func connect(_ lane: GatewayLane, attempt: Int) {
             gateway.attempts.append(bundleID)
             guard !gateway.isSilent, !gateway.silent.contains(bundleID) else {
@@ -101,6 +112,11 @@ final class MemoryGateway: GatewayConnectors {
                 guard isReachable else { return lane.connectionEnded(attempt: attempt, error: Unreachable()) }
                 let connection = MemoryConnection(gateway, bundleID, lane, attempt)
                 lane.connectionOpened(attempt: attempt, connection: connection)
+                guard connection.isRefused else { return }
+                lane.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(50)) {
+                    let error = TLSError.certificateRefused(alert: .certificateRevoked, openSSLErrors: [])
+                    lane.connectionEnded(attempt: attempt, error: error)
+                }
             }
         }
 
@@ -116,6 +132,8 @@ private final class MemoryConnection: GatewayConnection {
     private let bundleID: String
     private weak var lane: GatewayLane?
     private let attempt: Int
+    private let edition: UInt64
+    let isRefused: Bool
     private var decoder = GatewayFrameDecoder(limits: GatewayLimits())
     private var buffered: [ByteBuffer] = []
     private var isOver = false
@@ -126,6 +144,9 @@ private final class MemoryConnection: GatewayConnection {
         self.bundleID = bundleID
         self.lane = lane
         self.attempt = attempt
+        edition = gateway.edition
+        isRefused = gateway.refusedEditions.contains(edition)
+        gateway.shown.append(edition)
     }
 
     var isWritable: Bool { true }
@@ -145,7 +166,7 @@ private final class MemoryConnection: GatewayConnection {
     }
 
     private func read(_ bytes: ByteBuffer) {
-        guard !isOver, !isHalfDead else { return }
+        guard !isOver, !isRefused, !isHalfDead else { return }
         let answer = gateway.answers[bundleID]
         let outcome = bytes.withUnsafeReadableBytes { bytes in
             decoder.decode(bytes) { view in
@@ -153,6 +174,7 @@ private final class MemoryConnection: GatewayConnection {
                 if let status = answer?(token) { return status }
                 gateway.accepted.append(.init(bundleID: bundleID, token: token))
                 gateway.payloads.append(Array(view.payload))
+                gateway.acceptedOver.append(edition)
                 return nil
             }
         }

@@ -59,6 +59,8 @@ final class MemoryService {
     var providerTokens: ProviderTokens?
     /// Attempts to connect fail.
     var isUnreachable = false
+    /// Rises with each other certificate of connections to come.
+    var edition: UInt64 = 1
     /// The time that an attempt to connect takes.
     var connectTime = TimeAmount.zero
     /// Called for each connection when it has opened.
@@ -129,6 +131,7 @@ private final class MemoryStreamConnector: StreamConnecting {
     }
 
     var eventLoop: any EventLoop { embedded }
+    var edition: UInt64 { service.edition }
 
     func connect(_ party: StreamParty, number: UInt32) {
         service.attempts += 1
@@ -152,6 +155,8 @@ final class MemoryPeer {
     /// Shown by the provider.
     let credential: TopicCredential
     let environment: String
+    /// Of the certificate that the provider has shown.
+    let edition: UInt64
     let session: HTTP2ServerSession
     /// Reads nothing and answers nothing, not even a ping.
     var isFrozen = false
@@ -180,6 +185,7 @@ final class MemoryPeer {
         self.credential = credential
         self.environment = environment
         self.eventLoop = eventLoop
+        edition = service.edition
         session = HTTP2ServerSession(settings: service.settings)
     }
 

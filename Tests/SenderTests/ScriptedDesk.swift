@@ -37,6 +37,8 @@ final class ScriptedDesk: GatewayConnectors, StreamDelegate {
         clock: { [unowned self] in now }
     )
     private var records: UInt32 = 0
+    /// Rises with each other certificate of connections to come.
+    var edition: UInt64 = 1
 
     init(keys: ScriptedKeys? = nil, randomBits: @escaping @Sendable () -> UInt64 = { 35 }) {
         var configuration = BelfryConfiguration()
@@ -116,6 +118,7 @@ final class ScriptedDesk: GatewayConnectors, StreamDelegate {
 
     private final class Connector: StreamConnecting {
         let eventLoop: any EventLoop = EmbeddedEventLoop()
+        var edition: UInt64 { desk.edition }
         private unowned let desk: ScriptedDesk
 
         init(_ desk: ScriptedDesk) { self.desk = desk }
@@ -205,5 +208,5 @@ final class ScriptedStreams: StreamConnection {
     }
 
     /// Ends the connection without a word.
-    func end() { party.connectionEnded(attempt: Int(number), error: nil) }
+    func end(_ error: (any Error)? = nil) { party.connectionEnded(attempt: Int(number), error: error) }
 }

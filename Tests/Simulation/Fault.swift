@@ -87,6 +87,9 @@ struct Fault: Sendable, Equatable {
         case tooManyRequests
         /// GOAWAY with an error on all connections of the topic.
         case goAwayWithError
+        /// The topic's certificate, or its gateways' authorities, are replaced. The new certificate is refused for the
+        /// time.
+        case certificateReplaced
     }
 
     var time: VirtualTime

@@ -70,6 +70,9 @@ struct Features: OptionSet, Sendable, Hashable {
     /// Requests that add to the numbers of their tokens.
     static let badges = Features(rawValue: 1 << 34)
 
+    /// Certificates are replaced while workers run, also by such as are refused for a time.
+    static let replacedCertificates = Features(rawValue: 1 << 35)
+
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
         ("half-dead", .halfDead), ("receive-buffers", .receiveBuffers), ("poison", .poison), ("slow", .slow),
@@ -83,7 +86,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("certificates", .certificates), ("filter", .filter),
         ("far-laggards", .farLaggards), ("streams", .streams), ("few-names", .fewNames),
         ("other-sicknesses", .otherSicknesses), ("failing-calls", .failingCalls), ("reports", .reports),
-        ("badges", .badges),
+        ("badges", .badges), ("replaced-certificates", .replacedCertificates),
     ]
 
     static let all = Features(named.map(\.feature))

@@ -17,6 +17,8 @@ final class SimulatedConnectors: GatewayConnectors {
     private var missedSince: [String: VirtualTime] = [:]
     /// Bundles with a certificate.
     private var held: Set<String> = []
+    /// The certificates that the process has, by topic.
+    private var editions: [UInt64] = []
     /// Bundles whose certificate was reported as found.
     private var found: Set<String> = []
 
@@ -26,6 +28,7 @@ final class SimulatedConnectors: GatewayConnectors {
         self.missing = missing
         providerTokens = worker.world.plan.options.keyed.isEmpty ? nil : SimulatedKeys.providerTokens()
         read()
+        readEditions()
     }
 
     func hasCertificate(environment: String, bundleID: String) -> Bool {
@@ -45,6 +48,7 @@ final class SimulatedConnectors: GatewayConnectors {
     }
 
     func tick(now: MonotonicTime) {
+        readEditions()
         guard let missing else { return }
         read()
         missing.tick(now: now)
@@ -53,7 +57,9 @@ final class SimulatedConnectors: GatewayConnectors {
     func connector(environment: String, bundleID: String, lane: Int) -> any GatewayConnecting {
         guard let topic = World.bundles.firstIndex(of: bundleID) else { preconditionFailure("a bundle of the world") }
         let gateway = worker.world.gateways[topic]
-        return SimulatedConnector(loop: loop, gateway: gateway, worker: worker, lane: lane)
+        return SimulatedConnector(loop: loop, gateway: gateway, worker: worker, lane: lane) { [unowned self] in
+            editions[topic]
+        }
     }
 
     func credential(environment: String, bundleID: String) -> TopicCredential? {
@@ -70,12 +76,20 @@ final class SimulatedConnectors: GatewayConnectors {
                 preconditionFailure("a bundle of the world")
             }
             let gateways = [world.gateways[topic]]
-            return SimulatedStreamConnector(loop: loop, worker: worker, gateways: gateways, isKeyed: false)
+            return SimulatedStreamConnector(loop: loop, worker: worker, gateways: gateways, isKeyed: false) {
+                [unowned self] in editions[topic]
+            }
         case .key:
-            let gateways = world.plan.options.keyed.map { world.gateways[$0] }
-            return SimulatedStreamConnector(loop: loop, worker: worker, gateways: gateways, isKeyed: true)
+            // Their authorities may be replaced.
+            let keyed = world.plan.options.keyed
+            let gateways = keyed.map { world.gateways[$0] }
+            return SimulatedStreamConnector(loop: loop, worker: worker, gateways: gateways, isKeyed: true) {
+                [unowned self] in keyed.reduce(0) { $0 + editions[$1] }
+            }
         }
     }
+
+    private func readEditions() { editions = worker.world.gateways.map(\.edition) }
 
     private func read() {
         for topic in worker.world.gateways.indices where worker.world.hasCertificate(topic) {

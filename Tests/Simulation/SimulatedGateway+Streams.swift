@@ -38,8 +38,9 @@ extension SimulatedGateway {
     /// Streams that it allows on a connection now.
     var allowedStreams: Int { now < limit.until ? limit.streams : world.plan.options.mostStreams }
 
-    /// - Parameter isKeyed: the request carries a provider token.
-    func fate(record: Int, token: Int, isKeyed: Bool) -> RequestFate {
+    /// - Parameter edition: of the connection's certificate; nil: the request carries a provider token.
+    func fate(record: Int, token: Int, edition: UInt64?) -> RequestFate {
+        let isKeyed = edition == nil
         if now < refusesStreamsUntil { return .streamRefused }
         if isPoisoned(record, token) {
             world.auditor.hungUpOn(record: record, token: token)
@@ -51,8 +52,8 @@ extension SimulatedGateway {
             nextRefusal = nil
             return fate(of: refusal.status, record: record, token: token, isKeyed: isKeyed)
         }
+        if let edition, refuses(edition: edition) { return answer(403, .badCertificate) }
         if now < refusesCertificateUntil {
-            guard isKeyed else { return answer(403, .badCertificate) }
             return topic.isMultiple(of: 2) ? answer(403, .invalidProviderToken) : answer(403, .forbidden)
         }
         if now < trouble.until, world.dice.chance(trouble.percent) {

@@ -13,6 +13,10 @@ final class SimulatedGateway {
     var unreachableUntil: VirtualTime = 0
     var stalledUntil: VirtualTime = 0
     var refusesCertificateUntil: VirtualTime = 0
+    /// Number of the topic's certificate in the directory.
+    var edition: UInt64 = 1
+    /// That certificate is refused, those before are not.
+    var refusesNewestUntil: VirtualTime = 0
     var silencesSentinelsUntil: VirtualTime = 0
     var refusesEverythingUntil: VirtualTime = 0
     var answersLateUntil: VirtualTime = 0
@@ -70,10 +74,16 @@ final class SimulatedGateway {
         unreachableUntil = 0
         stalledUntil = 0
         refusesCertificateUntil = 0
+        refusesNewestUntil = 0
         silencesSentinelsUntil = 0
         refusesEverythingUntil = 0
         answersLateUntil = 0
         healStreams()
+    }
+
+    /// A new connection with a certificate is refused.
+    func refuses(edition: UInt64) -> Bool {
+        now < refusesCertificateUntil || edition == self.edition && now < refusesNewestUntil
     }
 
     func opened(_ connection: SimulatedConnection) {
@@ -138,14 +148,24 @@ final class SimulatedConnector: GatewayConnecting {
     private let gateway: SimulatedGateway
     private let worker: SimulatedWorker
     private let lane: Int
+    private let latestEdition: () -> UInt64
 
-    init(loop: SimulatedEventLoop, gateway: SimulatedGateway, worker: SimulatedWorker, lane: Int) {
+    init(
+        loop: SimulatedEventLoop,
+        gateway: SimulatedGateway,
+        worker: SimulatedWorker,
+        lane: Int,
+        edition: @escaping () -> UInt64
+    ) {
         eventLoop = loop
         self.loop = loop
         self.gateway = gateway
         self.worker = worker
         self.lane = lane
+        latestEdition = edition
     }
+
+    var edition: UInt64 { latestEdition() }
 
     func connect(_ lane: GatewayLane, attempt: Int) {
         let world = gateway.world
@@ -162,7 +182,7 @@ final class SimulatedConnector: GatewayConnecting {
             }
         }
         // A refused certificate is told in the handshake, or with the first read after it.
-        let isRefused = gateway.now < gateway.refusesCertificateUntil
+        let isRefused = gateway.refuses(edition: edition)
         loop.deliver(after: world.dice.time(2...60)) { [self] in
             if isRefused, world.dice.chance(50) { return fail(lane, attempt, SimulatedFailure.certificate) }
             open(lane, attempt, isRefused: isRefused)

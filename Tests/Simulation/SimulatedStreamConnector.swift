@@ -10,21 +10,26 @@ final class SimulatedStreamConnector: StreamConnecting {
     private let worker: SimulatedWorker
     private let gateways: [SimulatedGateway]
     private let isKeyed: Bool
+    private let latestEdition: () -> UInt64
 
     init(
         loop: SimulatedEventLoop,
         worker: SimulatedWorker,
         gateways: [SimulatedGateway],
-        isKeyed: Bool
+        isKeyed: Bool,
+        edition: @escaping () -> UInt64
     ) {
         eventLoop = loop
         self.loop = loop
         self.worker = worker
         self.gateways = gateways
         self.isKeyed = isKeyed
+        latestEdition = edition
     }
 
     private var world: World { gateways[0].world }
+
+    var edition: UInt64 { latestEdition() }
 
     func connect(_ party: StreamParty, number: UInt32) {
         let topic = gateways[0].topic
@@ -37,19 +42,21 @@ final class SimulatedStreamConnector: StreamConnecting {
             }
         }
         // A certificate is refused in the handshake, by GOAWAY, or with every answer.
-        let isRefused = !isKeyed && gateways.contains { now < $0.refusesCertificateUntil }
+        let edition = edition
+        let isRefused = !isKeyed && gateways.contains { $0.refuses(edition: edition) }
         loop.deliver(after: world.dice.time(2...60)) { [self] in
             if isRefused, world.dice.chance(40) { return fail(party, number, SimulatedFailure.certificate) }
-            open(party, number, isRefused: isRefused && world.dice.chance(50))
+            open(party, number, edition, isRefused: isRefused && world.dice.chance(50))
         }
     }
 
-    private func open(_ party: StreamParty, _ number: UInt32, isRefused: Bool) {
+    private func open(_ party: StreamParty, _ number: UInt32, _ edition: UInt64, isRefused: Bool) {
         let connection = SimulatedStreams(
             party: party,
             number: number,
             gateways: gateways,
             isKeyed: isKeyed,
+            edition: edition,
             worker: worker,
             loop: loop
         )

@@ -21,7 +21,7 @@ extension SimulatedStreams {
         }
         for stream in held.keys.sorted() where world.dice.chance(50) {
             guard let request = held[stream] else { continue }
-            let fate = gateway(of: request).fate(record: request.record, token: request.token, isKeyed: isKeyed)
+            let fate = gateway(of: request).fate(record: request.record, token: request.token, edition: edition)
             if case .accepted = fate { accept(request) }
         }
         held = [:]

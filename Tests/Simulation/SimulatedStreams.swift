@@ -51,6 +51,8 @@ final class SimulatedStreams: StreamConnection {
     /// Of the topics whose requests it may carry; several share a provider key.
     let gateways: [SimulatedGateway]
     let isKeyed: Bool
+    /// Of the certificate; nil: requests carry provider tokens.
+    let edition: UInt64?
 
     // The worker's side.
 
@@ -99,6 +101,7 @@ final class SimulatedStreams: StreamConnection {
         number: UInt32,
         gateways: [SimulatedGateway],
         isKeyed: Bool,
+        edition: UInt64,
         worker: SimulatedWorker,
         loop: SimulatedEventLoop
     ) {
@@ -106,6 +109,7 @@ final class SimulatedStreams: StreamConnection {
         self.number = number
         self.gateways = gateways
         self.isKeyed = isKeyed
+        self.edition = isKeyed ? nil : edition
         self.worker = worker
         self.loop = loop
     }
@@ -329,7 +333,7 @@ final class SimulatedStreams: StreamConnection {
         guard let request = held[stream], !isOver, !isVoid else { return }
         lastProcessed = max(lastProcessed, stream)
         let gateway = gateway(of: request)
-        switch gateway.fate(record: request.record, token: request.token, isKeyed: isKeyed) {
+        switch gateway.fate(record: request.record, token: request.token, edition: edition) {
         case .accepted:
             accept(request)
             answer(request, nil, of: gateway)

@@ -165,6 +165,9 @@ extension World {
             for connection in gateway.streamed { connection.goAway(isError: false) }
         case .refusal(let status, let names): gateway.nextRefusal = (status, names)
         case .certificateRefused: gateway.refusesCertificateUntil = end
+        case .certificateReplaced:
+            gateway.edition += 1
+            gateway.refusesNewestUntil = end
         case .sentinelsUnanswered: gateway.silencesSentinelsUntil = end
         case .everythingInvalid:
             gateway.refusesEverythingUntil = end

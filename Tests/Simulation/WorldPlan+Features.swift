@@ -92,6 +92,7 @@ extension WorldPlan {
             add(.commitsThrow, lasting: 200...4000, &dice)
             if dice.chance(50) { failAssignment(&dice) }
         case .reports: forSome(40, &dice) { record, dice in record.report = dice.chance(80) ? .summary : .all }
+        case .replacedCertificates: replaceCertificates(&dice)
         case .badges:
             options.hasBadges = true
             forSome(50, &dice) { record, _ in record.addsToBadge = record.form != .undecodable }
@@ -188,6 +189,18 @@ extension WorldPlan {
         guard from > 0 else { return }
         let moment = from + VirtualTime(dice.pick(0...Int(gap.lasting / 2000))) * 1000
         faults.append(Fault(.crash, at: moment, lasting: dice.time(50...1000), worker: dice.pick(0...7)))
+    }
+
+    /// Workers take each certificate about a second after it came.
+    private mutating func replaceCertificates(_ dice: inout Dice) {
+        guard !options.isIsolated else { return }
+        for _ in 0..<dice.pick(1...5) {
+            if dice.chance(50) {
+                add(.certificateReplaced, lasting: 0...0, &dice)
+            } else {
+                add(.certificateReplaced, lasting: 500...9000, &dice)
+            }
+        }
     }
 
     private mutating func followTombstones(_ dice: inout Dice) {

@@ -174,6 +174,10 @@ extension Gateway: StreamDelegate {
         lanes(of: lane.topic).counters.count(reason)
     }
 
+    func laneRotates(_ lane: StreamLane, _ reason: ConnectionRotation.Reason) {
+        lanes(of: lane.topic).counters.count(reason)
+    }
+
     func laneFailed(_ lane: StreamLane, reason: DisconnectReason) {
         noteEnd(of: lane.topic, reason)
     }

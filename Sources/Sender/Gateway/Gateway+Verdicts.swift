@@ -121,6 +121,14 @@ extension Gateway: GatewayLaneDelegate {
         noteEnd(of: lanes.topic, reason)
     }
 
+    func laneSuccessorRefused(_ lane: GatewayLane) {
+        lanes(of: lane).counters.count(.certificateRefused)
+    }
+
+    func laneRotates(_ lane: GatewayLane, _ reason: ConnectionRotation.Reason) {
+        lanes(of: lane).counters.count(reason)
+    }
+
     /// A connection of a topic ended, or could not be made.
     func noteEnd(of topic: Topic, _ reason: DisconnectReason) {
         let shard = shard

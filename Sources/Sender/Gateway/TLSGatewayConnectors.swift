@@ -71,10 +71,13 @@ final class TLSGatewayConnectors: GatewayConnectors {
         }
         let shared = addresses[environment] ?? GatewayAddresses(place.gateways, eventLoop: eventLoop)
         addresses[environment] = shared
+        let dialed = DialedCredential(credential, environment: environment, of: credentials)
         return GatewayDialer(
             addresses: shared,
             firstTurn: firstTurn,
-            timeout: settings.connectTimeout
-        ) { [credentials] in credentials.context(of: credential, environment: environment) }
+            timeout: settings.connectTimeout,
+            edition: { dialed.edition },
+            tls: { dialed.context }
+        )
     }
 }

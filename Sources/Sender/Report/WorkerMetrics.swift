@@ -213,6 +213,15 @@ enum WorkerMetrics {
             )
         ),
         .counter(
+            "belfry_rotations_total",
+            "Gateway connections that others replaced, by reason.",
+            .eachCountedTopic(
+                .counts(by: "reason") { topic in
+                    ConnectionRotation.Reason.allCases.map { ($0.name, topic.counters.rotations[$0.rawValue]) }
+                }
+            )
+        ),
+        .counter(
             "belfry_error_responses_total",
             "Error responses by status.",
             .eachCountedTopic(

@@ -1,9 +1,13 @@
+import PipelineCore
+
 /// A shard's counters for the connections of one bundle in one environment.
 struct WorkerTopicCounters: Equatable, Sendable {
     /// Notifications that the gateway accepted, or is presumed to have.
     var accepted = 0
     var connects = 0
     var disconnects = [Int](repeating: 0, count: DisconnectReason.allCases.count)
+    /// Connections that others replaced, by reason.
+    var rotations = [Int](repeating: 0, count: ConnectionRotation.Reason.allCases.count)
     /// Error responses by status.
     var errorResponses: [UInt16: Int] = [:]
     /// Errors of the provider API by their reasons.
@@ -19,6 +23,10 @@ struct WorkerTopicCounters: Equatable, Sendable {
 
     mutating func count(_ reason: DisconnectReason) {
         disconnects[reason.rawValue] += 1
+    }
+
+    mutating func count(_ reason: ConnectionRotation.Reason) {
+        rotations[reason.rawValue] += 1
     }
 }
 

@@ -3,6 +3,9 @@ import NIOCore
 /// Opens connections for a lane, one attempt at a time. Bound to the lane's event loop.
 protocol GatewayConnecting: AnyObject {
     var eventLoop: any EventLoop { get }
+    /// Rises whenever new connections are opened with another credential than those before, or trust other
+    /// authorities. Cheap to ask in every tick.
+    var edition: UInt64 { get }
     /// Begins an attempt; the lane is told of the result, unless it no longer wants it.
     func connect(_ lane: GatewayLane, attempt: Int)
     /// The address of an attempt, for the log.

@@ -13,6 +13,8 @@ final class GatewayConnector: GatewayConnecting {
 
     var eventLoop: any EventLoop { dialer.eventLoop }
 
+    var edition: UInt64 { dialer.edition }
+
     func connect(_ lane: GatewayLane, attempt: Int) {
         dialer.dial(for: lane, attempt: attempt) { _ in GatewayChannelHandler(lane: lane, attempt: attempt) }
     }

@@ -19,6 +19,10 @@ protocol GatewayLaneDelegate: AnyObject {
     func laneConnected(_ lane: GatewayLane)
     /// A connection ended, or could not be made.
     func laneDisconnected(_ lane: GatewayLane, reason: DisconnectReason)
+    /// The gateway refused the certificate of a connection that was to replace another, which goes on.
+    func laneSuccessorRefused(_ lane: GatewayLane)
+    /// A connection takes no more, because another replaces it.
+    func laneRotates(_ lane: GatewayLane, _ reason: ConnectionRotation.Reason)
     /// The gateway answered with an error response.
     func lane(_ lane: GatewayLane, answered response: ErrorResponse)
     /// Waiting notifications of the lane are to be sorted before they are sent.
@@ -29,6 +33,8 @@ protocol GatewayLaneDelegate: AnyObject {
 
 extension GatewayLaneDelegate {
     func lanesMayWrite(now: MonotonicTime) -> Bool { true }
+    func laneSuccessorRefused(_ lane: GatewayLane) {}
+    func laneRotates(_ lane: GatewayLane, _ reason: ConnectionRotation.Reason) {}
     func lane(_ lane: GatewayLane, handsOver count: Int, from first: NotificationReference) {}
 }
 
@@ -50,6 +56,8 @@ final class GatewayLane: ConnectionOwner {
     var connection: (any GatewayConnection)?
     /// Number of the attempt for the lane's connection, made or to be made.
     var attempt = 0
+    /// The edition of the credential with which it is made.
+    var edition: UInt64 = 0
     /// The connection that is to take over.
     var successor: Successor?
     /// Nothing is written and no connection is opened while this is true. The owner pumps after setting it back.
@@ -102,6 +110,7 @@ final class GatewayLane: ConnectionOwner {
             } else {
                 machine.connecting()
                 attempt = nextAttempt()
+                edition = connector.edition
                 connector.connect(self, attempt: attempt)
             }
         }
@@ -208,7 +217,7 @@ final class GatewayLane: ConnectionOwner {
     func use(_ connection: any GatewayConnection) {
         self.connection = connection
         isEnding = false
-        machine.opened(now: now, random: random())
+        machine.opened(now: now, random: random(), edition: edition)
         write(to: connection)
     }
 
@@ -230,7 +239,7 @@ final class GatewayLane: ConnectionOwner {
     }
 
     func connectionEnded(attempt: Int, error: (any Error)?) {
-        guard attempt == self.attempt else { return successorEnded(attempt: attempt) }
+        guard attempt == self.attempt else { return successorEnded(attempt: attempt, error: error) }
         let wasOpen = connection != nil
         let refused = (error as? TLSError)?.isCertificateRefused ?? false
         let reason: DisconnectReason =

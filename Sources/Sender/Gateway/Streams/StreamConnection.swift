@@ -6,6 +6,9 @@ import NIOCore
 /// Opens connections for a party, one attempt at a time. Bound to the shard's event loop.
 protocol StreamConnecting: AnyObject {
     var eventLoop: any EventLoop { get }
+    /// Rises whenever new connections are opened with another credential than those before, or trust other
+    /// authorities. Cheap to ask in every tick.
+    var edition: UInt64 { get }
     /// Begins an attempt; the party is told of the result, unless it no longer wants it.
     func connect(_ party: StreamParty, number: UInt32)
     /// The address of an attempt, for the log.

@@ -16,6 +16,8 @@ final class StreamConnector: StreamConnecting {
 
     var eventLoop: any EventLoop { dialer.eventLoop }
 
+    var edition: UInt64 { dialer.edition }
+
     func connect(_ party: StreamParty, number: UInt32) {
         dialer.dial(for: party, attempt: Int(number)) { [hasAuthorization] gateway in
             HTTP2Channel(

@@ -28,6 +28,8 @@ protocol StreamDelegate: AnyObject {
     func laneConnected(_ lane: StreamLane)
     /// Counts the end of a connection, or of the attempt to make one; once for each.
     func laneDisconnected(_ lane: StreamLane, reason: DisconnectReason)
+    /// A connection takes no more, because another replaces it.
+    func laneRotates(_ lane: StreamLane, _ reason: ConnectionRotation.Reason)
     /// The topic's connection ended, or could not be made.
     func laneFailed(_ lane: StreamLane, reason: DisconnectReason)
     /// The service refuses the topic, or its whole team.
@@ -38,6 +40,7 @@ protocol StreamDelegate: AnyObject {
 }
 
 extension StreamDelegate {
+    func laneRotates(_ lane: StreamLane, _ reason: ConnectionRotation.Reason) {}
     func lane(_ lane: StreamLane, handsOver count: Int, from first: NotificationReference) {}
 }
 
@@ -207,6 +210,8 @@ final class StreamDesk {
         if let leader = leader(of: party) { delegate.laneDisconnected(leader, reason: reason) }
         switch reason {
         case .certificateRefused:
+            // Others go on with the certificate that they have shown.
+            guard !party.pool.connections.contains(where: { $0.number != number && $0.phase == .open }) else { return }
             for lane in members(of: party) { delegate.laneFailed(lane, reason: reason) }
         case .connectFailed, .endOfStream, .failure:
             // Others go on over the connections that are left.
@@ -217,6 +222,11 @@ final class StreamDesk {
         case .errorResponse, .shutdown, .closedHere, .goAway:
             break
         }
+    }
+
+    /// A connection of a party is replaced.
+    func rotated(_ party: StreamParty, _ reason: ConnectionRotation.Reason) {
+        if let leader = leader(of: party) { delegate.laneRotates(leader, reason) }
     }
 
     /// The gateway takes no more streams on a connection of a party.

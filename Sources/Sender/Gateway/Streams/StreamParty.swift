@@ -185,6 +185,7 @@ final class StreamParty {
     // MARK: Connections
 
     private func connectIfWanted(now: MonotonicTime) {
+        pool.noteEdition(connector.edition, now: now, random: desk.random)
         guard let purpose = pool.wantsConnection(now: now), !desk.isHeld else { return }
         guard tokens == nil || authorization(now: now) != nil else { return }
         if let later = desk.mayConnect(self, purpose, now: now) { return pool.postpone(until: later) }
@@ -193,6 +194,7 @@ final class StreamParty {
     }
 
     private func takeSteps(now: MonotonicTime) {
+        defer { noteRotations() }
         while let step = pool.nextStep(now: now) {
             switch step {
             case .ping(let number):
@@ -208,6 +210,15 @@ final class StreamParty {
                 lose(number, end)
                 if end == .peerDead { connection?.abort() } else { connection?.close() }
             }
+        }
+    }
+
+    private func noteRotations() {
+        for rotation in pool.takeRotations() {
+            var metadata = metadata(rotation.connection)
+            metadata["reason"] = .string(rotation.reason.name)
+            desk.logger.info("gateway connection is replaced", metadata: metadata)
+            desk.rotated(self, rotation.reason)
         }
     }
 
@@ -296,7 +307,7 @@ extension StreamParty: ConnectionOwner {
     ///
     /// - Parameter answer: nil: accepted.
     func answered(number: UInt32, stream: Int32, tag: UInt64, _ answer: ProviderAnswer?) {
-        let verdict = answer?.verdict ?? .accepted
+        let verdict = pool.judged(answer?.verdict ?? .accepted, on: number)
         let now = now
         let openedAt = pool.connection(number)?.openedAt ?? now
         // Only a failure asks for randomness, which is a call of the system.

@@ -22,6 +22,7 @@ final class GatewayDialer {
     private let addresses: GatewayAddresses
     /// Returns the context at the time of opening a connection; nil: there is no credential.
     private let tls: () -> TLSContext?
+    private let latestEdition: () -> UInt64
     private let timeout: TimeAmount
     /// The number of the next address. The lanes of a topic start at different ones.
     private var turn: Int
@@ -35,9 +36,17 @@ final class GatewayDialer {
     /// - Parameters:
     ///   - firstTurn: position of the first address to use, modulo their number.
     ///   - timeout: for connecting, and again for the handshake.
-    init(addresses: GatewayAddresses, firstTurn: Int, timeout: TimeAmount, tls: @escaping () -> TLSContext?) {
+    ///   - edition: see ``edition``.
+    init(
+        addresses: GatewayAddresses,
+        firstTurn: Int,
+        timeout: TimeAmount,
+        edition: @escaping () -> UInt64 = { 0 },
+        tls: @escaping () -> TLSContext?
+    ) {
         self.addresses = addresses
         self.tls = tls
+        latestEdition = edition
         self.timeout = timeout
         turn = firstTurn
         eventLoop = addresses.eventLoop
@@ -65,6 +74,9 @@ final class GatewayDialer {
             }
         }
     }
+
+    /// See ``GatewayConnecting/edition``. An attempt uses the credential of this edition or of a later one.
+    var edition: UInt64 { latestEdition() }
 
     func placeName(of attempt: Int) -> String {
         names.last { $0.attempt == attempt }?.name ?? "nowhere"
