@@ -143,7 +143,7 @@ let package = Package(
         // A whole pipeline as processes of one machine, for demo, chaos and integration tests.
         .target(
             name: "LocalPipeline",
-            dependencies: ["KafkaClient", "PushSchemas", "PushTopics", "Workbench", protobuf]
+            dependencies: ["KafkaClient", "PushSchemas", "PushTopics", "TokenState", "Workbench", protobuf]
         ),
         .target(name: "Demo", dependencies: ["LocalPipeline", "PushSchemas", "TokenState"]),
         .executableTarget(
@@ -293,7 +293,7 @@ let package = Package(
             name: "PushTopicsTests",
             dependencies: [
                 "BelfrySupport", "CRdKafka", "KafkaClient", "KafkaTestSupport", "PipelineCore", "PipelineTestSupport",
-                "PortTestSupport", "PushTopics", "RedisClient", logging,
+                "PortTestSupport", "PushSchemas", "PushTopics", "RedisClient", "SeededNumbers", logging,
             ]
         ),
         .testTarget(
