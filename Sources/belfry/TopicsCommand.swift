@@ -7,8 +7,11 @@ import PushTopics
 struct TopicsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "topics",
-        abstract: "Set up the topics of the Kafka contract.",
-        subcommands: [TopicsCreateCommand.self]
+        abstract: "Set up the topics of the Kafka contract, and hold single bundles up.",
+        subcommands: [
+            TopicsCreateCommand.self, TopicsPauseCommand.self, TopicsResumeCommand.self, TopicsPaceCommand.self,
+            TopicsDiscardCommand.self, TopicsLeversCommand.self,
+        ]
     )
 }
 
@@ -18,16 +21,16 @@ struct TopicsCreateCommand: AsyncParsableCommand {
         commandName: "create",
         abstract: "Create the topics that do not exist yet.",
         discussion: """
-            push.tombstones is compacted; records of push.tombstones and push.registrations have the broker's time \
-            (message.timestamp.type=LogAppendTime). Topics that exist stay \
-            as they are: a partition count that differs is an error, since it must never change in place.
+            push.tombstones and push.controls are compacted; their records and those of push.registrations have the \
+            broker's time (message.timestamp.type=LogAppendTime). push.controls gets one partition. Topics that exist \
+            stay as they are: a partition count that differs is an error, since it must never change in place.
             """
     )
 
     @OptionGroup var kafka: KafkaOptions
     @OptionGroup var output: OutputOptions
 
-    @Option(help: "Partitions of each topic.")
+    @Option(help: "Partitions of each topic but push.controls.")
     var partitions = 12
 
     @Option(

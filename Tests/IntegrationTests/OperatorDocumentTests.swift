@@ -42,6 +42,7 @@ extension IntegrationTests {
                 try session.moveCursors()
                 try session.lookAtConfiguration()
                 try session.showCertificatesAndTopics()
+                try session.setLevers()
                 try session.manageChannels()
                 // Tokens as an older version left them: the installation stays with layout 2 until it is changed.
                 try session.shell.paste("redis-cli -p \(session.redisPort) HSET 't2:{a:b:00}:0' token record")
@@ -150,6 +151,19 @@ private final class Session {
         let certificates = try type("belfry certificates check")
         #expect(certificates.contains { $0.contains("\(news) (development), valid, ") }, "\(certificates)")
         #expect(try type("belfry topics create").contains("push.requests: 4 partitions, exists"))
+    }
+
+    func setLevers() throws {
+        #expect(try type("belfry topics pause").first == "\(news) in sandbox: paused")
+        let discarded = try type("belfry topics discard")
+        #expect(discarded.contains { $0.hasSuffix(", for requests that lie in 4 partitions now") }, "\(discarded)")
+        let levers = try type("belfry topics levers")
+        #expect(levers.count == 2 && levers.allSatisfy { $0.contains("  \(news)  sandbox  ") }, "\(levers)")
+        #expect(levers.last?.hasSuffix("  sandbox  paused  the wrong text") == true, "\(levers)")
+        #expect(try type("belfry topics resume").first == "\(news) in sandbox: not paused")
+        #expect(try type("belfry topics pace").first == "\(news) in sandbox: at most 500/s")
+        #expect(try type("belfry topics pace").first == "\(news) in sandbox: no pace")
+        #expect(try type("belfry topics levers", again: true).count == 1)
     }
 
     func manageChannels() throws {

@@ -1,0 +1,65 @@
+import BelfrySupport
+import PipelineCore
+import PushTopics
+
+/// A lever as `belfry topics` prints it.
+struct LeverLine: Equatable, Sendable {
+    var name: TopicControls.Name
+    var lever: TopicControl.Lever
+    /// Nil: the lever is off.
+    var setting: TopicControl.Setting?
+    var reason = ""
+    /// The time of the record, UNIX milliseconds; nil: the log does not tell.
+    var setAt: Int64?
+
+    /// One JSON object; members that do not apply are left out.
+    var json: JSONLine {
+        var line = JSONLine()
+        line.append("bundle", name.bundleID)
+        line.append("environment", name.environment)
+        line.append("lever", lever.rawValue)
+        line.append("set", setting != nil)
+        switch setting {
+        case .pace(let rate): line.append("notifications_per_second", rate)
+        case .discard(let order):
+            line.append("before", UTCTimestamp.text(unixMilliseconds: order.publishedBefore))
+            line.append(
+                "ends",
+                order.ends.sorted { $0.key < $1.key }.map { partition, offset in
+                    var end = JSONLine()
+                    end.append("partition", partition)
+                    end.append("offset", offset)
+                    return end
+                }
+            )
+        case .pause, nil: break
+        }
+        if let setAt { line.append("set_at", UTCTimestamp.text(unixMilliseconds: setAt)) }
+        if !reason.isEmpty { line.append("reason", reason) }
+        return line
+    }
+
+    /// Five columns that are always there: time, bundle, environment, the lever's position, reason.
+    var text: String {
+        [
+            setAt.map { UTCTimestamp.text(unixMilliseconds: $0) } ?? "", name.bundleID, name.environment, position,
+            reason,
+        ].map(TerminalText.column).joined(separator: "  ")
+    }
+
+    /// The lever and its position in words.
+    var position: String {
+        switch setting {
+        case .pause: "paused"
+        case .pace(let rate): "at most \(rate)/s"
+        case .discard(let order):
+            "discards what was published before \(UTCTimestamp.text(unixMilliseconds: order.publishedBefore))"
+        case nil:
+            switch lever {
+            case .pause: "not paused"
+            case .pace: "no pace"
+            case .discard: "discards nothing"
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import PipelineCore
+import PushTopics
+
+/// The levers that the records of push.controls leave set. Pure.
+struct LeverListing {
+    private struct Place: Hashable {
+        var name: TopicControls.Name
+        var lever: TopicControl.Lever
+    }
+
+    private var newest: [Place: LeverLine] = [:]
+    /// By the bytes of the key: the newest record of a key counts.
+    private var faulty: [[UInt8]: String] = [:]
+
+    /// Takes the next record.
+    ///
+    /// - Parameters:
+    ///   - value: no base address: the record has none.
+    ///   - setAt: its time, UNIX milliseconds.
+    ///   - place: its partition and offset, as text.
+    mutating func add(key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, setAt: Int64?, place: String) {
+        faulty[Array(key)] = nil
+        do throws(ControlRecord.Fault) {
+            let record = try ControlRecord(key: key, value: value)
+            newest[Place(name: record.name, lever: record.lever)] = record.setting.map { setting in
+                LeverLine(
+                    name: record.name,
+                    lever: record.lever,
+                    setting: setting,
+                    reason: record.reason,
+                    setAt: setAt
+                )
+            }
+        } catch {
+            // Without a value, it takes away what other programs left.
+            if value.baseAddress != nil { faulty[Array(key)] = "\(place): \(error)" }
+        }
+    }
+
+    /// Ascending by environment, bundle and lever.
+    var lines: [LeverLine] {
+        newest.values.sorted { ($0.name, $0.lever.rawValue) < ($1.name, $1.lever.rawValue) }
+    }
+
+    /// Records that cannot be read: where they stand, and why.
+    var faults: [String] { faulty.values.sorted() }
+}

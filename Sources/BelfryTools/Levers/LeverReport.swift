@@ -1,0 +1,26 @@
+import BelfrySupport
+
+/// The result of a command that sets a lever.
+public struct LeverReport: Equatable, Sendable {
+    /// One for each environment.
+    let lines: [LeverLine]
+    /// Partitions of push.requests whose ends are part of an order to discard; 0: it is none.
+    var partitions = 0
+    /// The time of the order, UNIX milliseconds.
+    var orderedAt: Int64
+
+    /// One JSON object a line.
+    public var json: String { lines.map(\.json.text).joined(separator: "\n") }
+
+    /// Sentences: the position of the lever, from when it holds, and the way to see that it does.
+    public var text: String {
+        var text = lines.map { "\($0.name.bundleID) in \($0.name.environment): \($0.position)" }
+        text.append("workers do so within 2 seconds")
+        if partitions > 0, let bundleID = lines.first?.name.bundleID {
+            text[text.endIndex - 1] += ", for requests that lie in \(counted(partitions, "partition")) now"
+            let since = UTCTimestamp.text(unixMilliseconds: orderedAt)
+            text.append("the requests that end so: belfry outcomes --topic \(bundleID) --kind aborted --since \(since)")
+        }
+        return text.joined(separator: "\n")
+    }
+}

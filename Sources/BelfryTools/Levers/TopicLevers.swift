@@ -1,0 +1,89 @@
+import BelfrySupport
+import KafkaClient
+import PipelineCore
+import PushTopics
+
+/// Carries out `belfry topics pause`, `resume`, `pace`, `discard` and `levers`. Blocks the calling thread.
+public enum TopicLevers {
+    /// Publishes an order to push.controls, and returns when all in-sync replicas have it.
+    ///
+    /// - Throws: `ToolError.invalidInput` before anything is published; `ToolError.kafka`: the brokers cannot be
+    ///   reached, or have no push.controls; `ToolError.notDelivered`: the order may hold in some environments, or in
+    ///   none.
+    public static func set(_ order: LeverOrder, through settings: KafkaSettings) throws(ToolError) -> LeverReport {
+        let now = UTCTimestamp.now()
+        try order.check(now: now)
+        if let doubt = order.doubt { Diagnostics.tell(doubt) }
+        let names = TopicNames(settings)
+        // First: with them missing the order would mean nothing.
+        let ends = order.needsEnds ? try self.ends(of: names.requests, settings) : [:]
+        let setting = order.setting(ends: ends, now: now)
+        let lines = order.environments.map { environment in
+            LeverLine(
+                name: .init(environment: environment, bundleID: order.bundleID),
+                lever: order.lever,
+                setting: setting,
+                reason: setting == nil ? "" : order.reason
+            )
+        }
+        let producer = try RecordProducer(settings, topic: names.controls)
+        do throws(ToolError) {
+            for line in lines { try send(line, to: names.controls, producer) }
+        } catch {
+            producer.abandon()
+            throw error
+        }
+        try producer.finish()
+        return LeverReport(lines: lines, partitions: ends.count, orderedAt: now)
+    }
+
+    /// Prints the levers that are set, in the order of their topics.
+    ///
+    /// - Parameters:
+    ///   - output: takes lines with their ends; false: the reader is gone.
+    /// - Throws: the brokers cannot be reached, or have no push.controls; `ToolError.refused`: a record cannot be read.
+    public static func list(
+        _ settings: KafkaSettings,
+        asJSON: Bool,
+        output: ([UInt8]) -> Bool = StandardStream.output.tryWrite
+    ) throws(ToolError) {
+        let names = TopicNames(settings)
+        let log = try TopicLog(settings, topic: names.controls, clientID: "belfry-topics")
+        defer { log.close() }
+        var levers = LeverListing()
+        try log.read(log.places) { message in
+            levers.add(
+                key: message.key,
+                value: message.value,
+                setAt: message.timestampMilliseconds,
+                place: "\(names.controls)[\(message.partition)]@\(message.offset)"
+            )
+            return true
+        }
+        for line in levers.lines where !output(asJSON ? line.json.line : Array((line.text + "\n").utf8)) { return }
+        for fault in levers.faults { Diagnostics.tell(fault) }
+        guard levers.faults.isEmpty else {
+            throw .refused("left out, for they cannot be read: \(counted(levers.faults.count, "record"))")
+        }
+        if levers.lines.isEmpty { Diagnostics.tell("no lever is set") }
+    }
+
+    private static func ends(of topic: String, _ settings: KafkaSettings) throws(ToolError) -> [Int32: Int64] {
+        let log = try TopicLog(settings, topic: topic, clientID: "belfry-topics")
+        defer { log.close() }
+        let marks = try log.watermarks(of: log.places)
+        return Dictionary(uniqueKeysWithValues: zip(log.places.map(\.partition), marks.map(\.high)))
+    }
+
+    private static func send(_ line: LeverLine, to topic: String, _ producer: RecordProducer) throws(ToolError) {
+        let key = ControlRecord.key(line.lever, of: line.name)
+        guard let setting = line.setting else { return try producer.sendRemoval(key: key, to: topic) }
+        let value: [UInt8]
+        do {
+            value = try ControlRecord.value(setting, of: line.name, reason: line.reason)
+        } catch {
+            throw .invalidInput(["\(error)"])
+        }
+        try producer.send(key: key, value: value, headers: [], to: topic)
+    }
+}

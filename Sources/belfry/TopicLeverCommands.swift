@@ -1,0 +1,154 @@
+import ArgumentParser
+import BelfrySupport
+import BelfryTools
+
+/// The bundle and the environments whose lever a command sets.
+struct LeverOptions: ParsableArguments {
+    @Argument(help: ArgumentHelp("The bundle ID.", valueName: "bundle"))
+    var bundle: String
+
+    @Option(help: "Only in this environment; all that are configured without it.")
+    var environment: String?
+
+    @OptionGroup var kafka: KafkaOptions
+    @OptionGroup var output: OutputOptions
+
+    /// Publishes the order and prints what it set.
+    func set(_ change: LeverOrder.Change, reason: String? = nil) throws {
+        let configuration = try kafka.load(requiresEnvironments: true)
+        let order = try LeverOrder(
+            change,
+            of: bundle,
+            environment: environment,
+            reason: reason ?? "",
+            configuration: configuration
+        )
+        let report = try TopicLevers.set(order, through: configuration.kafka)
+        output.print(json: report.json, text: report.text)
+    }
+}
+
+/// The operator's words beside a lever.
+struct LeverReason: ParsableArguments {
+    @Option(help: ArgumentHelp("Why, for those who look at the levers; up to 200 characters.", valueName: "text"))
+    var reason: String?
+}
+
+/// `belfry topics pause`.
+struct TopicsPauseCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pause",
+        abstract: "Send nothing of a bundle until it is resumed; its requests wait.",
+        discussion: """
+            What is in flight settles. Requests that wait may expire, or outlast the retention of push.requests.
+            """
+    )
+
+    @OptionGroup var lever: LeverOptions
+    @OptionGroup var why: LeverReason
+
+    func run() throws { try lever.set(.pause, reason: why.reason) }
+}
+
+/// `belfry topics resume`.
+struct TopicsResumeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "resume",
+        abstract: "Send a paused bundle again, from where it stopped.",
+        discussion: "A pace stays as it was set."
+    )
+
+    @OptionGroup var lever: LeverOptions
+
+    func run() throws { try lever.set(.resume) }
+}
+
+/// `belfry topics pace`.
+struct TopicsPaceCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pace",
+        abstract: "Limit the notifications of a bundle in a second, of all workers together."
+    )
+
+    @OptionGroup var lever: LeverOptions
+
+    @Option(help: ArgumentHelp("Most notifications a second, 1...10000000.", valueName: "n"))
+    var rate: Int?
+
+    @Flag(help: "No limit any more.")
+    var off = false
+
+    @OptionGroup var why: LeverReason
+
+    func validate() throws {
+        if (rate != nil) == off { throw ValidationError("either --rate or --off says what to set") }
+        if let rate, !LeverOrder.paces.contains(rate) {
+            throw ValidationError("--rate: found \(rate); allowed: 1...10000000")
+        }
+        if off, why.reason != nil { throw ValidationError("--reason: a lever that is off has none") }
+    }
+
+    func run() throws {
+        try lever.set(rate.map { .pace(notificationsPerSecond: $0) } ?? .paceOff, reason: why.reason)
+    }
+}
+
+/// `belfry topics discard`.
+struct TopicsDiscardCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "discard",
+        abstract: "End the waiting requests of a bundle without sending them.",
+        discussion: """
+            Requests published before --before that are in push.requests now end with the outcome aborted; what is in \
+            flight settles. Pause the bundle first. What has ended so stays ended, also after --off.
+            """
+    )
+
+    @OptionGroup var lever: LeverOptions
+
+    @Option(help: ArgumentHelp("Published before: now, a time, or how long ago (15m).", valueName: "time"))
+    var before: Cutoff?
+
+    @Flag(help: "Send again what has not ended yet.")
+    var off = false
+
+    @OptionGroup var why: LeverReason
+
+    func validate() throws {
+        if (before != nil) == off { throw ValidationError("either --before or --off says what to set") }
+        if off, why.reason != nil { throw ValidationError("--reason: a lever that is off has none") }
+    }
+
+    func run() throws {
+        try lever.set(before.map { .discard(before: $0.unixMilliseconds) } ?? .discardOff, reason: why.reason)
+    }
+
+    /// A time as it is typed, or the word now.
+    struct Cutoff: ExpressibleByArgument {
+        /// Nil: now.
+        let unixMilliseconds: Int64?
+
+        init?(argument: String) {
+            if argument == "now" {
+                unixMilliseconds = nil
+            } else if let time = PointInTime(argument: argument) {
+                unixMilliseconds = time.unixMilliseconds
+            } else {
+                return nil
+            }
+        }
+    }
+}
+
+/// `belfry topics levers`.
+struct TopicsLeversCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "levers",
+        abstract: "Print the levers that are set, one a line."
+    )
+
+    @OptionGroup var kafka: KafkaOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() throws { try TopicLevers.list(kafka.load().kafka, asJSON: output.json) }
+}
