@@ -223,6 +223,7 @@ package final class WorkerRole: Role {
             certificates: credentials.certificates.certificates,
             providerTokens: providerTokens.reports,
             filter: filters.map { Self.report(of: $0) },
+            connectionBudget: settings.connectionBudget.state(now: MonotonicTime(.now())),
             levers: controls?.report(now: MonotonicTime(.now())),
             retention: retention,
             unixMilliseconds: settings.unixMilliseconds(),

@@ -57,6 +57,26 @@ import Testing
         #expect(!grants.isEmpty)
     }
 
+    @Test("The state tells the grants that are left in the minute, and the topics that wait by purpose")
+    func state() {
+        var budget = ConnectionBudget(perMinute: 4)
+        let start = MonotonicTime(nanoseconds: Self.minute)
+        #expect(budget.state(now: start).left == 4)
+        for topic in 0..<2 as Range<UInt64> {
+            let granted = budget.takeConnection(topic: topic, purpose: .reconnect, now: start) == nil
+            #expect(granted)
+        }
+        // First connections are not charged.
+        _ = budget.takeConnection(topic: 9, purpose: .first, now: start)
+        _ = budget.takeConnection(topic: 2, purpose: .reconnect, now: start)
+        _ = budget.takeConnection(topic: 3, purpose: .reconnect, now: start)
+        _ = budget.takeConnection(topic: 3, purpose: .probe, now: start)
+        let waiting = ConnectionBudget.State(left: 2, waitingTopics: [.reconnect: 2, .successor: 0, .probe: 1])
+        #expect(budget.state(now: start) == waiting)
+        let calm = ConnectionBudget.State(left: 4, waitingTopics: [.reconnect: 0, .successor: 0, .probe: 0])
+        #expect(budget.state(now: start + .seconds(120)) == calm)
+    }
+
     @Test("Half of the budget may come at once, the others come evenly, and all of it is to be had")
     func pace() {
         var budget = ConnectionBudget(perMinute: 60)

@@ -63,6 +63,7 @@ import Testing
         if let key = ProviderKeyID(team: "T", key: "K") {
             report.providerTokens = [.init(key: key, minted: 2, issuedAt: 5)]
         }
+        report.connectionBudget = .init(left: 7, waitingTopics: [.reconnect: 2, .successor: 1, .probe: 0])
         return text(report).split(separator: "\n").map(String.init)
     }
 
@@ -99,6 +100,9 @@ import Testing
             "belfry_provider_tokens_total{team=\"T\",key=\"K\"} 2",
             "belfry_provider_token_issued_timestamp_seconds{team=\"T\",key=\"K\"} 5",
             "belfry_certificate_expiry_timestamp_seconds{topic=\"com.example.news\",environment=\"sandbox\"} 9",
+            "belfry_connection_budget_left 7",
+            "belfry_connection_budget_waiting_topics{purpose=\"reconnect\"} 2",
+            "belfry_connection_budget_waiting_topics{purpose=\"probe\"} 0",
         ]
     )
     func series(line: String) {

@@ -112,6 +112,28 @@ public struct ConnectionBudget: Sendable {
         return nil
     }
 
+    /// The state of a budget at one moment.
+    public struct State: Sendable, Equatable {
+        /// Connections that may be charged before the oldest of the last minute no longer counts.
+        public var left: Int
+        /// Topics that ask for a connection and are told to wait, by its purpose.
+        public var waitingTopics: [Purpose: Int]
+
+        public init(left: Int, waitingTopics: [Purpose: Int]) {
+            self.left = left
+            self.waitingTopics = waitingTopics
+        }
+    }
+
+    public func state(now: MonotonicTime) -> State {
+        let charged = grants.count { now < $0.time + Self.minute }
+        let purposes: [Purpose] = [.reconnect, .successor, .probe]
+        let waiting = purposes.map { purpose in
+            (purpose, topics.values.count { $0[purpose].map { now <= $0.until } ?? false })
+        }
+        return State(left: max(0, perMinute - charged), waitingTopics: Dictionary(uniqueKeysWithValues: waiting))
+    }
+
     // MARK: Rules
 
     private mutating func takeFirstConnection(now: MonotonicTime) -> MonotonicTime? {

@@ -7,7 +7,7 @@ import PushSchemas
 enum WorkerMetrics {
     /// In the order of `/metrics`.
     static let table: [Metric<WorkerReport>] =
-        progress + topics + cursors + levers + work + filter + publications + connections + ends + times
+        progress + topics + cursors + levers + work + filter + publications + connections + ends + budget + times
 
     private static let progress: [Metric<WorkerReport>] = [
         .gauge(

@@ -1,5 +1,6 @@
 import BelfrySupport
 import PipelineCore
+import PipelineCore
 import ProviderCredentials
 
 /// The state of a worker at one moment, for metrics.
@@ -9,6 +10,8 @@ struct WorkerReport: Sendable {
     var providerTokens: [ProviderTokens.Report]
     /// Nil: there is none.
     var filter: Filter?
+    /// The budget of new connections; nil: not known.
+    var connectionBudget: ConnectionBudget.State?
     /// Nil: nobody follows them.
     var levers: Levers?
     /// The retention of push.requests; nil: for ever, or not known.
@@ -46,6 +49,7 @@ struct WorkerReport: Sendable {
         certificates: [CertificateStore.Certificate] = [],
         providerTokens: [ProviderTokens.Report] = [],
         filter: Filter? = nil,
+        connectionBudget: ConnectionBudget.State? = nil,
         levers: Levers? = nil,
         retention: Duration? = nil,
         unixMilliseconds: Int64? = nil,
@@ -55,6 +59,7 @@ struct WorkerReport: Sendable {
         self.certificates = certificates
         self.providerTokens = providerTokens
         self.filter = filter
+        self.connectionBudget = connectionBudget
         self.levers = levers
         self.retention = retention
         self.unixMilliseconds = unixMilliseconds

@@ -13,6 +13,9 @@ final class ProcessConnectionBudget: Sendable {
     /// Allows another number of connections from now on. From any thread.
     func use(perMinute: Int) { budget.withLock { $0.use(perMinute: perMinute) } }
 
+    /// From any thread.
+    func state(now: MonotonicTime) -> ConnectionBudget.State { budget.withLock { $0.state(now: now) } }
+
     /// Takes one connection; nil if it was granted, else the time to ask again. From any thread.
     ///
     /// - Parameter topic: the topic's number, the same in every shard.
