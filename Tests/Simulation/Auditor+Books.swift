@@ -74,6 +74,7 @@ extension Auditor {
                 1,
                 "\(name(number)) is a duplicate, but its request was neither accepted, published twice nor superseded"
             )
+        case .aborted: checkAborted(number)
         case .deadLettered where outcome.reason == "bundle-without-certificate":
             checkGivenUp(number, at: time)
         case .unknown:

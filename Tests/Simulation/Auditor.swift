@@ -135,6 +135,8 @@ final class Auditor {
     var fates: [Int: Fates] = [:]
     /// Notifications that add to the numbers of their tokens, by token.
     var badgeNotifications: [Int: [Int]] = [:]
+    /// What operators have discarded, by topic.
+    var discards: [Int: [TopicControl.Discard]] = [:]
     /// Notifications without an outcome.
     var open = 0
     /// No notification before this one waits for its outcome.

@@ -90,6 +90,12 @@ struct Fault: Sendable, Equatable {
         /// The topic's certificate, or its gateways' authorities, are replaced. The new certificate is refused for the
         /// time.
         case certificateReplaced
+        /// An operator pauses the topic.
+        case paused
+        /// An operator gives the topic a pace.
+        case paced(perSecond: UInt32)
+        /// An operator discards what was published of the topic, but for the last so many milliseconds.
+        case discarded(age: Int64)
     }
 
     var time: VirtualTime

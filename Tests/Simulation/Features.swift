@@ -70,6 +70,9 @@ struct Features: OptionSet, Sendable, Hashable {
     /// Requests that add to the numbers of their tokens.
     static let badges = Features(rawValue: 1 << 34)
 
+    /// Operators pause topics, give them a pace and discard what waits.
+    static let levers = Features(rawValue: 1 << 36)
+
     /// Certificates are replaced while workers run, also by such as are refused for a time.
     static let replacedCertificates = Features(rawValue: 1 << 35)
 
@@ -86,7 +89,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("certificates", .certificates), ("filter", .filter),
         ("far-laggards", .farLaggards), ("streams", .streams), ("few-names", .fewNames),
         ("other-sicknesses", .otherSicknesses), ("failing-calls", .failingCalls), ("reports", .reports),
-        ("badges", .badges), ("replaced-certificates", .replacedCertificates),
+        ("badges", .badges), ("levers", .levers), ("replaced-certificates", .replacedCertificates),
     ]
 
     static let all = Features(named.map(\.feature))

@@ -1,5 +1,6 @@
 import APNsProtocol
 import NIOCore
+import PipelineCore
 
 @testable import Sender
 
@@ -72,6 +73,8 @@ final class SimulatedConnection: GatewayConnection {
         var writtenAt: VirtualTime
         /// The reason that the worker had no right to write.
         var objection: String?
+        /// Those that the worker had read.
+        var controls: TopicControls
     }
 
     // MARK: The worker's side
@@ -89,7 +92,15 @@ final class SimulatedConnection: GatewayConnection {
         let objection = world.auditor.objection(toWritingBy: worker)
         for bytes in buffered {
             writtenBytes += UInt64(bytes.readableBytes) + Self.recordBytes
-            onTheWay.append(Flight(bytes: bytes, end: writtenBytes, writtenAt: world.clock.now, objection: objection))
+            onTheWay.append(
+                Flight(
+                    bytes: bytes,
+                    end: writtenBytes,
+                    writtenAt: world.clock.now,
+                    objection: objection,
+                    controls: worker.controls
+                )
+            )
         }
         buffered = []
         wasFull = !isWritable
@@ -255,6 +266,7 @@ final class SimulatedConnection: GatewayConnection {
         lastAccepted = last
         for (token, record) in accepted {
             if let objection = flight.objection { world.auditor.check(false, 3, objection) }
+            world.auditor.checkLevers(flight.controls, record: record, token: token)
             world.auditor.accepted(
                 record: record,
                 token: token,

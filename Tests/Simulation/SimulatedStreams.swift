@@ -18,31 +18,6 @@ final class SimulatedStreams: StreamConnection {
     /// Streams that may be opened before the peer's SETTINGS arrive.
     private static let streamsBeforeSettings = 100
 
-    /// A request as the gateway sees it.
-    struct Request {
-        var stream: Int32
-        var record: Int
-        var token: Int
-        var writtenAt: VirtualTime
-        /// The reason that the worker had no right to write.
-        var objection: String?
-    }
-
-    enum Frame {
-        case request(Request)
-        case reset(Int32)
-        case ping
-    }
-
-    enum Event {
-        case settings(Int)
-        /// Nil: accepted.
-        case answer(Int32, ProviderAnswer?)
-        case closed(Int32, isRefused: Bool)
-        case goAway(last: Int32, isError: Bool, reason: String)
-        case pong
-    }
-
     let worker: SimulatedWorker
     let loop: SimulatedEventLoop
     /// Unowned, since the party holds its connections, and the auditor holds every party that ever had one.
@@ -137,7 +112,8 @@ final class SimulatedStreams: StreamConnection {
         let stream = nextStream
         nextStream += 2
         open[stream] = (tag, token)
-        buffered.append(.request(Request(stream: stream, record: record, token: token, writtenAt: now)))
+        let asked = Request(stream: stream, record: record, token: token, writtenAt: now, controls: worker.controls)
+        buffered.append(.request(asked))
         unreadBytes += Size.request
         return stream
     }
@@ -356,6 +332,7 @@ final class SimulatedStreams: StreamConnection {
 
     func accept(_ request: Request) {
         if let objection = request.objection { world.auditor.check(false, 3, objection) }
+        world.auditor.checkLevers(request.controls, record: request.record, token: request.token)
         world.auditor.accepted(
             record: request.record,
             token: request.token,

@@ -1,4 +1,5 @@
 import Logging
+import PipelineCore
 import PushSchemas
 import TokenState
 
@@ -20,6 +21,8 @@ final class SimulatedWorker {
     private(set) var follower: SimulatedFollower?
     private(set) var shard: WorkerShard?
     private(set) var isStopping = false
+    /// The levers that it has read.
+    private(set) var controls: TopicControls
     private let wallClock: WallClock
 
     var name: String { consumer.name }
@@ -33,6 +36,8 @@ final class SimulatedWorker {
         self.number = number
         loop = SimulatedEventLoop(clock: world.clock) { [unowned world] in world.checkLimits(ofWorker: slot) }
         wallClock = WallClock(world.clock)
+        // A worker reads all of push.controls before it begins.
+        controls = world.controls
         consumer = SimulatedConsumer(
             world: world,
             loop: loop,
@@ -59,7 +64,8 @@ final class SimulatedWorker {
                 tokens: tokens,
                 connectors: SimulatedConnectors(worker: self, loop: loop, missing: missingCertificates(tokens)),
                 makeReader: { [unowned world, consumer] in SimulatedReader(world: world, consumer: consumer) },
-                filters: follower?.filters
+                filters: follower?.filters,
+                controls: controls
             ),
             logger: World.logger
         )
@@ -134,6 +140,13 @@ final class SimulatedWorker {
         shard = nil
         pipeline = nil
         follower = nil
+    }
+
+    /// The worker reads what operators have set.
+    func readControls() {
+        guard let shard else { return }
+        shard.use(world.controls)
+        controls = world.controls
     }
 
     /// The machine's wall clock is set.

@@ -29,6 +29,7 @@ extension World {
             }
         case .redisBroken(let token): redis.damage(token: token)
         case .registrations: registerRefused()
+        case .paused, .paced, .discarded: pullLever(fault)
         default: break
         }
     }

@@ -45,6 +45,8 @@ final class World {
     var recordsCountedLost = 0
     let tokens: Tokens
     let tombstones = SimulatedTombstones()
+    /// The levers that operators have set.
+    var controls = TopicControls()
     private let configuration: BelfryConfiguration
     private var parts: Parts?
 

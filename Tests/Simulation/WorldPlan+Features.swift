@@ -96,7 +96,16 @@ extension WorldPlan {
         case .badges:
             options.hasBadges = true
             forSome(50, &dice) { record, _ in record.addsToBadge = record.form != .undecodable }
+        case .levers: for _ in 0..<dice.pick(1...4) { pullLever(&dice) }
         default: break
+        }
+    }
+
+    private mutating func pullLever(_ dice: inout Dice) {
+        switch dice.pick(0...2) {
+        case 0: add(.paused, lasting: 200...9000, &dice)
+        case 1: add(.paced(perSecond: UInt32(dice.pick(2...200))), lasting: 200...9000, &dice)
+        default: add(.discarded(age: Int64(dice.pick(0...2000))), lasting: 0...0, &dice)
         }
     }
 

@@ -1,0 +1,42 @@
+import PipelineCore
+import PushSchemas
+
+/// What an operator has set holds as soon as a worker has read it.
+extension Auditor {
+    func noteDiscard(_ order: TopicControl.Discard, ofTopic topic: Int) {
+        discards[topic, default: []].append(order)
+    }
+
+    /// A gateway takes a notification.
+    ///
+    /// - Parameter levers: those that its worker had read when it wrote the notification.
+    func checkLevers(_ levers: TopicControls, record: Int, token: Int) {
+        guard !levers.all.isEmpty, record < firstOf.count, let number = number(record: record, token: token) else {
+            return
+        }
+        let control = levers[world.leverName(ofTopic: world.plan.records[record].topic)]
+        check(!control.isPaused, 11, "\(name(number)) was sent, though its topic was paused")
+        // One that has its outcome may have to be sent again: it is known to have got lost on its way. Of others the
+        // world does not hear.
+        guard let order = control.discard, options.publishesAll, world.plan.records[record].report == nil,
+            notifications[number].outcomeAt == nil
+        else { return }
+        check(!covers(order, record), 11, "\(name(number)) was sent, though it was discarded")
+    }
+
+    /// A notification ended as `aborted`.
+    func checkAborted(_ number: Int) {
+        let record = notifications[number].record
+        let orders = discards[world.plan.records[record].topic, default: []]
+        check(orders.contains { covers($0, record) }, 11, "\(name(number)) is aborted, and nobody has discarded it")
+    }
+
+    private func covers(_ order: TopicControl.Discard, _ record: Int) -> Bool {
+        guard let offset = world.offset(ofRecord: record) else { return false }
+        return order.covers(
+            partition: world.partition(ofRecord: record),
+            offset: offset,
+            publishedAt: World.unixMilliseconds(of: world.plan.records[record])
+        )
+    }
+}
