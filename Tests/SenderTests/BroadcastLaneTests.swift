@@ -27,7 +27,7 @@ struct BroadcastLaneTests {
             results.append(verdict.result)
         }
 
-        func lane(_ lane: StreamLane, answered answer: ProviderAnswer) {}
+        func lane(_ lane: StreamLane, answered answer: ProviderAnswer, to reference: NotificationReference) {}
 
         func laneMayConnect(
             _ lane: StreamLane,

@@ -139,7 +139,7 @@ final class ScriptedDesk: GatewayConnectors, StreamDelegate {
         standing: TopicHealth.RefusalStanding
     ) {}
 
-    func lane(_ lane: StreamLane, answered answer: ProviderAnswer) {}
+    func lane(_ lane: StreamLane, answered answer: ProviderAnswer, to reference: NotificationReference) {}
 
     func laneMayConnect(_ lane: StreamLane, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
         asked.append(Asked(bundleID: lane.topic.bundleID, purpose: purpose))

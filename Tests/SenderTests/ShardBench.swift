@@ -26,6 +26,8 @@ final class ShardBench {
     private var ends: [Int32: Int64] = [:]
     /// The timestamp of records to come, UNIX milliseconds; nil: they have none.
     var publishedAt: Int64?
+    /// Headers of records to come.
+    var headers: [(name: String, value: [UInt8])] = []
 
     private final class Clock: Sendable {
         let milliseconds = Atomic<Int64>(0)
@@ -142,7 +144,8 @@ final class ShardBench {
             offset: offset,
             key: Array(bundleID.utf8),
             value: try request.serializedBytes(),
-            timestampMilliseconds: publishedAt
+            timestampMilliseconds: publishedAt,
+            headers: headers
         )
     }
 

@@ -144,13 +144,14 @@ extension Gateway: StreamDelegate {
         topic.health.change { $0.failed(reason, now: now, random: random) }
     }
 
-    func lane(_ lane: StreamLane, answered answer: ProviderAnswer) {
+    func lane(_ lane: StreamLane, answered answer: ProviderAnswer, to reference: NotificationReference) {
         let lanes = lanes(of: lane.topic)
         lanes.counters.errorResponses[UInt16(clamping: answer.status), default: 0] += 1
         // Only reasons that are known may become labels: a peer names them.
         let reason = answer.reason.flatMap { $0.entry == nil ? nil : $0.rawValue } ?? "other"
         lanes.counters.reasons[reason, default: 0] += 1
-        var metadata = metadata(lane)
+        guard logger.logLevel <= .debug else { return }
+        var metadata = metadata(lane).merging(outcomes.coordinates(of: reference)) { known, _ in known }
         metadata["status"] = .stringConvertible(answer.status)
         metadata["reason"] = .string(answer.reason?.rawValue ?? answer.bodyFault.map { "\($0)" } ?? "")
         logger.debug("answer of the gateway", metadata: metadata)

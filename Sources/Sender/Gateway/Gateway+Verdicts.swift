@@ -154,9 +154,14 @@ extension Gateway: GatewayLaneDelegate {
             lanes.topic.health.change { $0.failed(.topicRefused, now: now, random: random) }
         }
         if rule == .rejectToken { lanes.binary.noteInvalidToken(now: now) }
+        guard logger.logLevel <= .info else { return }
         var metadata = metadata(lane)
         metadata["status"] = .stringConvertible(response.status.rawValue)
         metadata["identifier"] = .stringConvertible(response.identifier)
+        if let sequence = lane.machine.log.sequence(of: response.identifier) {
+            let reference = lane.machine.log.entry(at: sequence).reference
+            metadata.merge(outcomes.coordinates(of: reference)) { known, _ in known }
+        }
         logger.info("error response", metadata: metadata)
     }
 

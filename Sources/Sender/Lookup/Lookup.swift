@@ -3,6 +3,7 @@ import NIOCore
 import PipelineCore
 import PushTopics
 import RedisClient
+import TLSTransport
 import TokenState
 
 /// Third stage: asks Redis for the state of each token and request, one batch ahead of sending. Badges are counted on
@@ -357,7 +358,7 @@ final class Lookup {
             "token state cannot be understood; the token is sent to without it",
             metadata: [
                 "topic": "\(topic.bundleID)", "environment": "\(topic.environment)", "error": "\(error)",
-                "key": "\(String(decoding: key, as: UTF8.self))",
+                "key": "\(String(decoding: key, as: UTF8.self))", "token": "\(TokenHash.text(batch.tokens[index]))",
             ]
         )
     }

@@ -4,6 +4,7 @@ import PipelineCore
 import PushSchemas
 import PushTopics
 import RedisClient
+import TLSTransport
 import TokenState
 
 /// Takes back what notifications that never arrived have added to the numbers of their tokens. A notification has its
@@ -99,7 +100,13 @@ final class BadgeReturns {
         case .success:
             end(change.reference)
         case .failure(let error) where error.isLastingRefusal:
-            logger.error("a badge could not be taken back", metadata: ["error": "\(error)"])
+            logger.error(
+                "a badge could not be taken back",
+                metadata: [
+                    "topic": "\(change.topic.bundleID)", "token": "\(TokenHash.text(change.token))",
+                    "error": "\(error)",
+                ]
+            )
             end(change.reference)
         case .failure(let error):
             failed.append(change.reference)

@@ -19,6 +19,7 @@ final class Outcomes {
     private var refusals = RefusedContent()
     /// The record last decoded for a publication about it.
     private var lastReread: RereadRecord?
+    private var deadLetterLog: DeadLetterLog
     private(set) var counters = OutcomeCounters()
 
     init(
@@ -33,6 +34,7 @@ final class Outcomes {
         self.badges = badges
         self.producer = producer
         self.logger = logger
+        deadLetterLog = DeadLetterLog(logger: logger)
     }
 
     /// Publishes the outcomes that other settings name, from now on.
@@ -43,6 +45,12 @@ final class Outcomes {
 
     /// The feed of a notification; nil: it is over.
     func feed(of reference: NotificationReference) -> TopicFeed? { feeds[reference.assignment] }
+
+    /// The names of a notification for a log line; empty: it is done. Decodes its record.
+    func coordinates(of reference: NotificationReference) -> Logger.Metadata {
+        guard let feed = feeds[reference.assignment] else { return [:] }
+        return reread(reference.record, of: feed)?.coordinates(of: reference.token) ?? [:]
+    }
 
     // MARK: Settling
 
@@ -227,6 +235,7 @@ final class Outcomes {
     /// Tries failed publications again, and publishes dead letters that have waited for others long enough. Those of a
     /// partition that is being given back do not wait.
     func retry(now: MonotonicTime) {
+        deadLetterLog.tick(now: now)
         publishRefusals(now: now)
         for number in publications.takeWaiting() { hand(over: number) }
     }
@@ -258,6 +267,7 @@ final class Outcomes {
             feed.endSummary(of: publication.record)
         case .deadLetter(let tokens, let status, let reason, _):
             counters.deadLetters += 1
+            deadLetterLog.tell(tokens, status: status, reason: reason, reread(publication.record, of: feed))
             end(tokens, of: publication.record, feed, status: status, reason: reason)
         }
     }

@@ -3,6 +3,7 @@ import Logging
 import NIOCore
 import PipelineCore
 import RedisClient
+import TLSTransport
 import TokenState
 
 /// Writes tombstones of tokens that a trusted gateway called invalid: into Redis, push.tombstones and the filter.
@@ -150,12 +151,12 @@ final class TombstoneWriter {
         guard !error.isLastingRefusal else {
             logger.error(
                 "tombstone was refused by Redis",
-                metadata: ["topic": "\(refused.topic.bundleID)", "error": "\(error)"]
+                metadata: refused.metadata(error)
             )
             return end(refused)
         }
         // The write may run twice.
-        logger.warning("tombstone could not be written", metadata: ["error": "\(error)"])
+        logger.warning("tombstone could not be written", metadata: refused.metadata(error))
         eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in
             if let self { again(self) }
         }
@@ -172,5 +173,14 @@ final class TombstoneWriter {
     private func end(_ refused: Refused) {
         memory.giveBack(refused.bytes)
         onWritten(refused)
+    }
+}
+
+extension TombstoneWriter.Refused {
+    fileprivate func metadata(_ error: RedisError) -> Logger.Metadata {
+        [
+            "topic": "\(topic.bundleID)", "environment": "\(topic.environment)",
+            "token": "\(TokenHash.text(token))", "error": "\(error)",
+        ]
     }
 }

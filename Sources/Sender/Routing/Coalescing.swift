@@ -325,7 +325,13 @@ final class Coalescing {
             decide(question, reply.integer ?? 0)
             onProgress()
         case .failure(let error) where error.isLastingRefusal:
-            logger.error("coalescing window was refused by Redis", metadata: ["error": "\(error)"])
+            logger.error(
+                "coalescing window was refused by Redis",
+                metadata: [
+                    "topic": "\(question.topic.bundleID)", "environment": "\(question.topic.environment)",
+                    "offset": "\(question.stamp.offset)", "error": "\(error)",
+                ]
+            )
             decideWithoutRedis(question)
         case .failure(let error):
             // Thousands may wait for their windows.

@@ -126,7 +126,10 @@ final class DueBadges {
         case .success(let number):
             end(turn, number: number)
         case .failure(let error) where error.isLastingRefusal:
-            logger.error("a badge could not be counted", metadata: ["error": "\(error)"])
+            let request = turn.write
+            var metadata = outcomes.coordinates(of: request.reference)
+            metadata["error"] = "\(error)"
+            logger.error("a badge could not be counted", metadata: metadata)
             end(turn, number: nil)
         case .failure(let error):
             guard requests.fail(turn) else { return }

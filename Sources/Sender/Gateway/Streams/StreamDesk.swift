@@ -22,7 +22,7 @@ protocol StreamDelegate: AnyObject {
         standing: TopicHealth.RefusalStanding
     )
     /// The gateway answered with an error.
-    func lane(_ lane: StreamLane, answered answer: ProviderAnswer)
+    func lane(_ lane: StreamLane, answered answer: ProviderAnswer, to reference: NotificationReference)
     /// Asks for one new connection out of the process's budget. Nil if granted, else the time to ask again.
     func laneMayConnect(_ lane: StreamLane, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime?
     func laneConnected(_ lane: StreamLane)

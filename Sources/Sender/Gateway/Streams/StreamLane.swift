@@ -231,7 +231,7 @@ final class StreamLane: TopicTransport {
         )
         guard let result else { return }
         listIfWaiting()
-        if let answer { desk.delegate.lane(self, answered: answer) }
+        if let answer { desk.delegate.lane(self, answered: answer, to: queue.reference(at: result.slot)) }
         guard result.result == .confirmed else { return settle(result, answer) }
         let sentAt = queue.sentAt(result.slot)
         if confirmed.isEmpty { desk.hasConfirmed(self) }
