@@ -48,6 +48,8 @@ public struct SandboxControl: Sendable {
 
         public var topics: [String: Topic]
         public var connections: Connections
+        /// Open connections by the serial number of the certificate shown; nil: there are none.
+        public var certificates: [String: Int]?
         /// Number of times each fault has struck.
         public var faults: [String: Int]
 

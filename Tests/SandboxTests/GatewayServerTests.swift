@@ -29,6 +29,24 @@ struct GatewayServerTests {
         }
     }
 
+    @Test("Open connections are counted by the certificates that providers have shown")
+    func certificates() async throws {
+        try await RunningSandbox.run { sandbox in
+            let serial = try TLSIdentity(pemFile: sandbox.pki.pemFile(bundleID: "com.example.b")).certificate.serialHex
+            let providers = [
+                try await sandbox.connect(to: sandbox.server.ports.gateway, topic: "com.example.b"),
+                try await sandbox.connect(to: sandbox.server.ports.gateway, topic: "com.example.b"),
+            ]
+            try await sandbox.wait(for: #""certificates":{"\#(serial)":2}"#)
+            providers[0].send(Frame.sentinel(identifier: 1))
+            _ = try await providers[0].end.get()
+            try await sandbox.wait(for: #""certificates":{"\#(serial)":1}"#)
+            providers[1].send(Frame.sentinel(identifier: 1))
+            _ = try await providers[1].end.get()
+            while try await sandbox.control("GET", "/stats").body.contains("certificates") {}
+        }
+    }
+
     @Test("A token of another topic has status 8")
     func foreignTopic() async throws {
         try await RunningSandbox.run { sandbox in

@@ -93,6 +93,9 @@ struct StatsDocument: Encodable {
     let api: API
     let courier: Courier
     let connections: Connections
+    /// Open connections by the serial number of the certificate that the provider has shown, as `openssl x509 -serial`
+    /// prints it; only there when there are any.
+    let certificates: [String: Int]?
     /// Number of times each fault struck, over all topics. Faults that were never on are left out.
     let faults: [String: Int]
     /// Acceptances that did not get into the file they should be in; only there when there is such a file.
@@ -132,6 +135,7 @@ struct StatsDocument: Encodable {
             total: connections.total,
             refused: connections.refused
         )
+        certificates = connections.byCertificate.isEmpty ? nil : connections.byCertificate
         acceptedLogDropped = service.isRecording ? service.acceptedLogDropped : nil
     }
 }

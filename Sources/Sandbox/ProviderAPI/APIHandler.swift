@@ -121,6 +121,7 @@ final class APIHandler: ChannelInboundHandler {
             refuse(context, reason: Self.overLimit)
             return
         }
+        service.count(context.channel, of: handshake.peer)
         listen(context)
         proceed(context)
     }

@@ -66,6 +66,7 @@ final class ProviderGreeter: ChannelInboundHandler {
             return
         }
         isGreeted = true
+        service.count(context.channel, of: handshake.peer)
         do {
             // The servant is added first, so that it sees whatever comes with the removal.
             try context.pipeline.syncOperations.addHandler(makeServant(topic), position: .after(self))

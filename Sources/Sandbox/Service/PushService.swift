@@ -2,6 +2,7 @@ import APNsProtocol
 import HTTP2Transport
 import NIOCore
 import Synchronization
+import TLSTransport
 
 /// State that all connections of a sandbox share: topics and counts. Used from every thread.
 final class PushService: Sendable {
@@ -45,6 +46,8 @@ final class PushService: Sendable {
         var total = 0
         /// Of the total: the handshake failed, or the certificate was for another topic or environment.
         var refused = 0
+        /// Open ones by the serial number of the certificate that the provider has shown.
+        var byCertificate: [String: Int] = [:]
     }
 
     /// In the order of the configuration.
@@ -115,6 +118,20 @@ final class PushService: Sendable {
 
     func countConnections(_ body: (inout ConnectionCounters) -> Void) {
         connectionCounters.withLock { body(&$0) }
+    }
+
+    /// Counts a provider's connection to its certificate until it is closed.
+    ///
+    /// - Parameter certificate: nil: it has shown none.
+    func count(_ channel: any Channel, of certificate: CertificateInfo?) {
+        guard let serial = certificate?.serialHex else { return }
+        countConnections { $0.byCertificate[serial, default: 0] += 1 }
+        channel.closeFuture.whenComplete { [self] _ in
+            countConnections {
+                let left = ($0.byCertificate[serial] ?? 1) - 1
+                $0.byCertificate[serial] = left > 0 ? left : nil
+            }
+        }
     }
 }
 
