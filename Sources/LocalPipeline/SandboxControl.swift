@@ -66,6 +66,16 @@ public struct SandboxControl: Sendable {
         }
     }
 
+    /// The tokens that `belfry sandbox tokens` prints, a line each.
+    public static func tokens(parsing text: String) -> [[UInt8]] {
+        text.split(separator: "\n").map { line in
+            let digits = Array(line.utf8)
+            return stride(from: 0, to: digits.count, by: 2).map { index in
+                UInt8(String(decoding: digits[index..<index + 2], as: UTF8.self), radix: 16) ?? 0
+            }
+        }
+    }
+
     private let port: Int
 
     public init(port: Int) {

@@ -2,17 +2,19 @@ import Testing
 
 @testable import belfry_bench_isolation
 
-@Suite("The report on workers that come and go")
+@Suite("The report on processes that come and go")
 struct ScalingReportTests {
     private func report(
         lost: Int = 0,
         disordered: Int = 0,
+        tokens: TokenFlow.Result = .init(registrations: 9, feedback: 8, feedbackUnpublished: 2),
         _ change: (inout [ScalingReport.Step]) -> Void = { _ in }
     ) -> ScalingReport {
         var steps = WorkerChange.allCases.map { change in
             ScalingReport.Step(
                 change: change,
                 workers: 2,
+                killed: 3,
                 seconds: 4.26,
                 p50Milliseconds: 10.04,
                 p99Milliseconds: 20,
@@ -21,7 +23,14 @@ struct ScalingReportTests {
             )
         }
         change(&steps)
-        return ScalingReport(transport: .http2, rate: 20_000, steps: steps, lost: lost, disordered: disordered)
+        return ScalingReport(
+            transport: .http2,
+            rate: 20_000,
+            steps: steps,
+            lost: lost,
+            disordered: disordered,
+            tokens: tokens
+        )
     }
 
     @Test("Each bound is missed by itself")
@@ -30,16 +39,22 @@ struct ScalingReportTests {
         #expect(report(lost: 1).missed == ["lost"])
         #expect(report(disordered: 1).missed == ["order_violations"])
         #expect(report { $0[4].seconds = nil }.missed == ["cordon: seconds"])
+        let registrations = report(tokens: .init(registrations: 1, registrationsLost: 1))
+        #expect(registrations.missed == ["registrations_lost", "feedback"])
+        let feedback = report(tokens: .init(feedback: 1, feedbackLost: 1, strangeTokens: 1))
+        #expect(feedback.missed == ["registrations", "feedback_lost", "strange_tokens"])
     }
 
     @Test("The line has every step in order")
     func line() throws {
         let step =
-            #"{"change":"none","duplicates":7,"longest_ms":1234.5,"p50_ms":10,"p99_ms":20,"seconds":4.3,"workers":2}"#
+            #"{"change":"none","duplicates":7,"killed":3,"longest_ms":1234.5,"p50_ms":10,"p99_ms":20,"#
+            + #""seconds":4.3,"workers":2}"#
         let line = try report { $0 = [$0[0]] }.line()
         #expect(
-            line == #"{"lost":0,"missed":[],"order_violations":0,"passed":true,"rate":20000,"scenario":"scaling","#
-                + #""steps":[\#(step)],"transport":"http2"}"#
+            line == #"{"feedback":8,"feedback_lost":0,"feedback_unpublished":2,"lost":0,"missed":[],"#
+                + #""order_violations":0,"passed":true,"rate":20000,"registrations":9,"registrations_lost":0,"#
+                + #""scenario":"scaling","steps":[\#(step)],"strange_tokens":0,"transport":"http2"}"#
         )
     }
 }

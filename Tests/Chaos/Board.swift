@@ -1,5 +1,6 @@
 import Dispatch
 import KafkaClient
+import LocalPipeline
 import Synchronization
 
 /// State shared by the threads with the Kafka clients and the schedule's thread.

@@ -1,3 +1,4 @@
+import LocalPipeline
 import PipelineCore
 import PushSchemas
 

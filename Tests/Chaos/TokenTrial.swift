@@ -99,12 +99,12 @@ final class TokenTrial {
             do {
                 let pump = try RegistrationPump(
                     brokers: brokers,
-                    brokerPort: port,
                     stream: stream,
-                    watch: watch,
-                    board: board
+                    feedback: ApplierWatch.places(of: .harvester),
+                    desk: board.registrationDesk(RegistrationTrim(watch: watch, brokerPort: port))
                 )
-                pump.run()
+                let books = pump.run()
+                board.change { $0.tokens = books }
             } catch {
                 board.change { $0.failure = "\(error)" }
             }
@@ -161,41 +161,11 @@ final class TokenTrial {
             feedback: books.feedback,
             strangeTuples: books.strangeTuples,
             audit: books.audit(
-                try states(books),
+                try books.states(redisURL: servers.pipeline.redisURL, environment: Self.environment),
                 due: Dictionary(uniqueKeysWithValues: tuplesDue.map { ($0.key.partition, $0.value) })
             ),
             takeovers: takeovers ?? watch.takeovers,
             seconds: seconds
-        )
-    }
-
-    private func states(_ books: TokenBooks) throws -> [TokenPlace: TokenFate] {
-        let inspector = try TokenInspector(redisURL: servers.pipeline.redisURL)
-        defer { inspector.close() }
-        var states: [TokenPlace: TokenFate] = [:]
-        for topic in stream.topics {
-            let unreadable = try inspector.walk(environment: Self.environment, bundleID: topic) { page, _ in
-                for report in page {
-                    guard let place = books.place(of: report.token) else {
-                        throw ChaosError("Redis has a token of \(topic) that no device has: \(report.hexToken)")
-                    }
-                    states[place] = TokenFate(report)
-                }
-                return true
-            }
-            guard unreadable == 0 else { throw ChaosError("\(unreadable) token records of \(topic) cannot be read") }
-        }
-        return states
-    }
-}
-
-extension TokenFate {
-    fileprivate init(_ report: TokenReport) {
-        self.init(
-            registeredAt: report.registeredAt,
-            tombstonedAt: report.tombstonedAt,
-            reason: report.reason,
-            locale: report.locale
         )
     }
 }

@@ -1,3 +1,4 @@
+import LocalPipeline
 import Testing
 
 @testable import belfry_chaos

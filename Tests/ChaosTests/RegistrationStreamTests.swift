@@ -1,3 +1,4 @@
+import LocalPipeline
 import PushSchemas
 import SwiftProtobuf
 import Testing

@@ -1,3 +1,4 @@
+import LocalPipeline
 import TestSupport
 import Testing
 

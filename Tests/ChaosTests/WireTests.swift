@@ -1,4 +1,5 @@
 import Foundation
+import LocalPipeline
 import Testing
 
 @testable import belfry_chaos

@@ -29,8 +29,16 @@ struct IsolationConfiguration {
     var sickEnvironment: String { sharesEnvironment ? Self.healthyEnvironment : Self.ownEnvironment }
 
     /// In YAML. The gateways' ports are of this machine; that of the sick topic is not used with one environment.
-    func text(brokers: String, redisPort: Int, healthyGateway: Int, sickGateway: Int) -> String {
-        var environments = [environment(Self.healthyEnvironment, healthyGateway)]
+    ///
+    /// - Parameter feedback: port of the feedback service for the healthy topic's environment; nil: there is none.
+    func text(
+        brokers: String,
+        redisPort: Int,
+        healthyGateway: Int,
+        sickGateway: Int,
+        feedback: Int? = nil
+    ) -> String {
+        var environments = [environment(Self.healthyEnvironment, healthyGateway, feedback: feedback)]
         if !sharesEnvironment { environments.append(environment(Self.ownEnvironment, sickGateway)) }
         return """
             kafka:
@@ -44,14 +52,17 @@ struct IsolationConfiguration {
             certificates: {directory: pki}
             worker: {shards: \(shards), connections-per-topic: 2, confirmation-window: 500ms, \
             max-uncommitted: \(queue)\(worker)}
+            harvester: {interval: 1s, lease: 5s}
             outcomes: failures
             \(keys)
 
             """
     }
 
-    private func environment(_ name: String, _ port: Int) -> String {
-        "\(name): {transport: \(transport.rawValue), gateways: [\"127.0.0.1:\(port)\"], trust: pki/ca.pem}"
+    private func environment(_ name: String, _ port: Int, feedback: Int? = nil) -> String {
+        let feedback = feedback.map { ", feedback: \"127.0.0.1:\($0)\"" } ?? ""
+        return "\(name): {transport: \(transport.rawValue), gateways: [\"127.0.0.1:\(port)\"], "
+            + "trust: pki/ca.pem\(feedback)}"
     }
 
     /// A key's ID that no file has leaves the topic without a credential.

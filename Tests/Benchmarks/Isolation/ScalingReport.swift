@@ -1,13 +1,15 @@
 import Foundation
 import LocalPipeline
 
-/// The result of workers that came and went.
+/// The result of processes that came and went.
 struct ScalingReport: Sendable {
-    /// One change of the workers.
+    /// One change of the roles.
     struct Step: Equatable, Sendable {
         var change: WorkerChange
         /// Workers after it.
         var workers: Int
+        /// Processes that had not ended when their grace was over.
+        var killed: Int
         /// From the beginning of the change until something newer of every partition was accepted and nothing had piled
         /// up; nil: that was not seen.
         var seconds: Double?
@@ -26,12 +28,19 @@ struct ScalingReport: Sendable {
     /// Notifications that were not accepted.
     let lost: Int
     let disordered: Int
+    let tokens: TokenFlow.Result
 
     /// The names of the numbers that are not good enough.
     var missed: [String] {
         var missed: [String] = []
         if lost > 0 { missed.append("lost") }
         if disordered > 0 { missed.append("order_violations") }
+        // Without any of them nothing is proven.
+        if tokens.registrations == 0 { missed.append("registrations") }
+        if tokens.registrationsLost > 0 { missed.append("registrations_lost") }
+        if tokens.feedback == 0 { missed.append("feedback") }
+        if tokens.feedbackLost > 0 { missed.append("feedback_lost") }
+        if tokens.strangeTokens > 0 { missed.append("strange_tokens") }
         return missed + steps.filter { $0.seconds == nil }.map { "\($0.change.rawValue): seconds" }
     }
 
@@ -46,6 +55,12 @@ struct ScalingReport: Sendable {
                 rate: rate,
                 lost: lost,
                 orderViolations: disordered,
+                registrations: tokens.registrations,
+                registrationsLost: tokens.registrationsLost,
+                feedback: tokens.feedback,
+                feedbackLost: tokens.feedbackLost,
+                feedbackUnpublished: tokens.feedbackUnpublished,
+                strangeTokens: tokens.strangeTokens,
                 steps: steps.map(StepFields.init)
             )
         )
@@ -59,17 +74,28 @@ struct ScalingReport: Sendable {
         let rate: Int
         let lost: Int
         let orderViolations: Int
+        let registrations: Int
+        let registrationsLost: Int
+        let feedback: Int
+        let feedbackLost: Int
+        let feedbackUnpublished: Int
+        let strangeTokens: Int
         let steps: [StepFields]
 
         enum CodingKeys: String, CodingKey {
-            case scenario, transport, passed, missed, rate, lost, steps
+            case scenario, transport, passed, missed, rate, lost, steps, registrations, feedback
             case orderViolations = "order_violations"
+            case registrationsLost = "registrations_lost"
+            case feedbackLost = "feedback_lost"
+            case feedbackUnpublished = "feedback_unpublished"
+            case strangeTokens = "strange_tokens"
         }
     }
 
     private struct StepFields: Encodable {
         let change: String
         let workers: Int
+        let killed: Int
         let seconds: Decimal?
         let p50: Decimal?
         let p99: Decimal?
@@ -79,6 +105,7 @@ struct ScalingReport: Sendable {
         init(_ step: Step) {
             change = step.change.rawValue
             workers = step.workers
+            killed = step.killed
             seconds = step.seconds.map { IsolationReport.rounded($0, 1) }
             p50 = step.p50Milliseconds.map { IsolationReport.rounded($0, 1) }
             p99 = step.p99Milliseconds.map { IsolationReport.rounded($0, 1) }
@@ -87,7 +114,7 @@ struct ScalingReport: Sendable {
         }
 
         enum CodingKeys: String, CodingKey {
-            case change, workers, seconds, duplicates
+            case change, workers, killed, seconds, duplicates
             case p50 = "p50_ms"
             case p99 = "p99_ms"
             case longest = "longest_ms"

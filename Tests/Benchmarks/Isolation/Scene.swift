@@ -6,6 +6,8 @@ final class Scene {
     struct Settings {
         /// Workers at the start.
         var workers = 2
+        /// Registrars at the start, and harvesters; registrations and feedback flow if there are some.
+        var tokenRoles = 0
         var transport: PipelineTransport
         /// Both topics have one environment, and one gateway.
         var sharesConnections: Bool
@@ -40,6 +42,8 @@ final class Scene {
     /// Of every record of the sick topic, key and value.
     let sickRecordBytes: Int
     let settings: Settings
+    /// Nil: nothing of the kind flows.
+    private(set) var tokens: TokenFlow?
     private let healthyGateway: Gateway
     private let topics: [Load.Topic]
     private let interruption: Interruption
@@ -65,11 +69,10 @@ final class Scene {
         )
         // The gateways' directory has what the workers' has.
         let pki = "\(settings.directory)/pki"
-        try IsolationStack.writeCertificates(
-            settings.hasCertificate ? bundles : [IsolationConfiguration.healthy],
-            to: pki,
-            executable: settings.executable
-        )
+        let certified =
+            (settings.hasCertificate ? bundles : [IsolationConfiguration.healthy])
+            + (settings.tokenRoles > 0 ? TokenFlow.topics : [])
+        try IsolationStack.writeCertificates(certified, to: pki, executable: settings.executable)
         func topic(
             _ bundleID: String,
             _ environment: String,
@@ -122,6 +125,8 @@ final class Scene {
         stack = try IsolationStack(
             IsolationStack.Settings(
                 workers: settings.workers,
+                tokenRoles: settings.tokenRoles,
+                topics: certified,
                 executable: settings.executable,
                 directory: settings.directory,
                 partitions: settings.partitions,
@@ -141,6 +146,11 @@ final class Scene {
         aftermath.start(brokers: stack.brokers, partitions: settings.partitions) {
             flag.pass(milliseconds: Self.pauseMilliseconds * 10)
         }
+        if settings.tokenRoles > 0 {
+            let flow = try TokenFlow(stack)
+            flow.start()
+            tokens = flow
+        }
         load.demand(Load.Demand(rate: settings.rate), of: Topic.healthy)
         let start = ContinuousClock.now
         let isFlowing = try wait(Self.firstPatience) {
@@ -153,9 +163,11 @@ final class Scene {
     func close() async {
         load.stop()
         aftermath.stop()
-        stack.stopWorkers()
+        tokens?.stop()
+        stack.stopRoles()
         let deadline = ContinuousClock.now + .seconds(20)
-        while !(load.hasStopped && aftermath.hasStopped), ContinuousClock.now < deadline {
+        while !(load.hasStopped && aftermath.hasStopped && tokens?.hasStopped != false) {
+            guard ContinuousClock.now < deadline else { break }
             interruption.pass(milliseconds: Self.pauseMilliseconds)
         }
         stack.stop()
@@ -174,6 +186,7 @@ final class Scene {
         if interruption.hasCome { throw IsolationError("stopped by a signal") }
         if let failure = load.failure { throw IsolationError("the load ended: \(failure)") }
         if let failure = aftermath.failure { throw IsolationError("dead letters cannot be followed: \(failure)") }
+        try tokens?.turn()
     }
 
     /// Waits until a condition holds; false if the time is over before.
@@ -181,7 +194,7 @@ final class Scene {
         let deadline = ContinuousClock.now + limit
         while !(try condition()) {
             guard ContinuousClock.now < deadline else { return false }
-            try stack.checkWorkers()
+            try stack.checkRoles()
             try pause()
         }
         return true

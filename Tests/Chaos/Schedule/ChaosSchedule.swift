@@ -1,3 +1,4 @@
+import LocalPipeline
 import Workbench
 
 /// Disturbances of the pipeline, with their times. Seeded, the same for the same seed, duration and Redis.

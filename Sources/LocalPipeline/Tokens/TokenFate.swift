@@ -2,18 +2,18 @@
 ///
 /// The newest registration counts. A tombstone is there only if every registration is older; of several the newest
 /// counts, and of two of one second the one by feedback.
-struct TokenFate: Equatable, Sendable {
+package struct TokenFate: Equatable, Sendable {
     /// UNIX seconds; 0: never.
-    var registeredAt: UInt32 = 0
+    package var registeredAt: UInt32 = 0
     /// UNIX seconds; 0: no tombstone.
-    var tombstonedAt: UInt32 = 0
+    package var tombstonedAt: UInt32 = 0
     /// As ``TokenReport`` names it.
-    var reason = "none"
+    package var reason = "none"
     /// Of the newest registration.
-    var locale = ""
+    package var locale = ""
 
     /// One thing that was said of a token.
-    enum Statement: Equatable, Sendable {
+    package enum Statement: Equatable, Sendable {
         /// UNIX seconds, all of them.
         case registered(UInt32)
         case unregistered(UInt32)
@@ -22,14 +22,14 @@ struct TokenFate: Equatable, Sendable {
 
     private static let feedback = "feedback"
 
-    init(registeredAt: UInt32 = 0, tombstonedAt: UInt32 = 0, reason: String = "none", locale: String = "") {
+    package init(registeredAt: UInt32 = 0, tombstonedAt: UInt32 = 0, reason: String = "none", locale: String = "") {
         self.registeredAt = registeredAt
         self.tombstonedAt = tombstonedAt
         self.reason = reason
         self.locale = locale
     }
 
-    init(_ statements: some Sequence<Statement>) {
+    package init(_ statements: some Sequence<Statement>) {
         var death: (time: UInt32, reason: String)?
         for statement in statements {
             switch statement {
@@ -45,7 +45,7 @@ struct TokenFate: Equatable, Sendable {
     }
 
     /// The statement, or a newer one that outweighs it, is in this state.
-    func honours(_ statement: Statement) -> Bool {
+    package func honours(_ statement: Statement) -> Bool {
         switch statement {
         case .registered(let time): registeredAt >= time
         case .unregistered(let time), .missing(let time): registeredAt >= time || tombstonedAt >= time

@@ -1,16 +1,49 @@
-import Foundation
 import KafkaClient
 import PushSchemas
 import PushTopics
 
 /// Publishes registrations at a rate and follows push.feedback, on one thread of its own.
-///
-/// Of both topics the broker is told to forget what was applied, and would not be applied again after a fail-over of
-/// Redis.
-final class RegistrationPump {
-    private let board: Board
-    private let watch: ApplierWatch
-    private let brokerPort: Int
+package final class RegistrationPump {
+    /// Asked of a pump.
+    package enum Orders: Sendable {
+        /// Follow, and publish nothing.
+        case follow
+        case publish
+        case end
+    }
+
+    /// The work done so far.
+    package struct Progress: Sendable {
+        /// Acknowledged by the broker.
+        package var registrations: Int
+        /// The broker has acknowledged every registration handed over.
+        package var isAcknowledged: Bool
+        /// Tuples met in push.feedback.
+        package var feedback: Int
+        /// Of push.feedback: the offset after the last one seen.
+        package var seen: [KafkaTopicPartition: Int64]
+    }
+
+    /// The rest of the run, as its pump sees it. Called on the pump's thread.
+    package struct Desk {
+        package var orders: () -> Orders
+        /// Called often, whatever the orders.
+        package var tell: (Progress) -> Void
+        /// In words for the person who started the run.
+        package var fail: (String) -> Void
+
+        package init(
+            orders: @escaping () -> Orders,
+            tell: @escaping (Progress) -> Void,
+            fail: @escaping (String) -> Void
+        ) {
+            self.orders = orders
+            self.tell = tell
+            self.fail = fail
+        }
+    }
+
+    private let desk: Desk
     private let producer: KafkaProducer
     private let reader: KafkaReader
     private let names = TopicNames()
@@ -18,21 +51,18 @@ final class RegistrationPump {
     private var unacknowledged = 0
     private var pace = Pace(perSecond: RegistrationStream.rate)
     private let start = ContinuousClock.now
-    /// Of push.feedback: the offset after the last one seen.
     private var seen: [KafkaTopicPartition: Int64] = [:]
-    private var nextTrim = ContinuousClock.now
 
     /// Registrations without an acknowledgement beyond which the producer waits.
     private static let unacknowledgedLimit = 10_000
-    private static let trimInterval = Duration.seconds(2)
     /// Time that the thread rests at a time.
     private static let restMilliseconds: Int32 = 5
 
-    init(brokers: String, brokerPort: Int, stream: RegistrationStream, watch: ApplierWatch, board: Board) throws {
-        self.board = board
-        self.watch = watch
-        self.brokerPort = brokerPort
+    /// - Parameter feedback: the partitions of push.feedback.
+    package init(brokers: String, stream: RegistrationStream, feedback: [KafkaTopicPartition], desk: Desk) throws {
+        self.desk = desk
         books = TokenBooks(stream: stream)
+        for place in feedback { seen[place] = 0 }
         var produce = KafkaProperties()
         produce["bootstrap.servers"] = brokers
         produce["acks"] = "all"
@@ -52,54 +82,44 @@ final class RegistrationPump {
         }
         producer.onDelivery = { [unowned self] number, error, _, _ in
             unacknowledged -= 1
-            if let error { return fail("a registration was not taken: \(error)") }
+            if let error { return self.desk.fail("a registration was not taken: \(error)") }
             books.noteAcknowledged(UInt32(truncatingIfNeeded: number))
         }
     }
 
-    /// Works until the board says that it is finished, or something fails.
-    func run() {
+    /// Works until it is told to end.
+    ///
+    /// - Returns: the books.
+    package func run() -> TokenBooks {
         begin()
-        while true {
-            let state = board.read()
-            if case .finished = state.phase { break }
-            if state.isAborted || state.failure != nil { break }
-            if case .publishing = state.phase, !state.isHeldBack { publishDue() }
+        working: while true {
+            switch desk.orders() {
+            case .end: break working
+            case .publish: publishDue()
+            case .follow: break
+            }
             // Waits a little for the first acknowledgement: this is where the thread rests.
             producer.poll(timeoutMilliseconds: Self.restMilliseconds)
             for place in seen.keys.sorted() { follow(place) }
-            if state.isBrokerUp, nextTrim <= .now {
-                nextTrim = .now + Self.trimInterval
-                trim()
-            }
-            tell()
+            desk.tell(
+                Progress(
+                    registrations: books.registrations,
+                    isAcknowledged: unacknowledged == 0,
+                    feedback: books.feedback,
+                    seen: seen
+                )
+            )
         }
         reader.close()
         producer.close()
-        board.change { $0.tokens = books }
+        return books
     }
 
     private func begin() {
         do throws(KafkaError) {
-            for place in ApplierWatch.places(of: .harvester) {
-                try reader.begin(place, at: 0)
-                seen[place] = 0
-            }
+            for place in seen.keys.sorted() { try reader.begin(place, at: 0) }
         } catch {
-            fail("push.feedback cannot be followed: \(error)")
-        }
-    }
-
-    private func fail(_ text: String) {
-        board.change { if $0.failure == nil { $0.failure = text } }
-    }
-
-    private func tell() {
-        board.change {
-            $0.registrations = books.registrations
-            $0.feedback = books.feedback
-            $0.feedbackSeen = seen
-            $0.areRegistrationsAcknowledged = unacknowledged == 0
+            desk.fail("push.feedback cannot be followed: \(error)")
         }
     }
 
@@ -116,7 +136,7 @@ final class RegistrationPump {
                 )
                 unacknowledged += 1
             } catch {
-                return fail("a registration cannot be published: \(error)")
+                return desk.fail("a registration cannot be published: \(error)")
             }
         }
     }
@@ -128,12 +148,12 @@ final class RegistrationPump {
         for index in 0..<batch.count {
             let message = batch[index]
             if let error = message.error {
-                if !error.isPartitionEnd { fail("reading \(place): \(error)") }
+                if !error.isPartitionEnd { desk.fail("reading \(place): \(error)") }
                 continue
             }
             let expected = seen[place] ?? 0
             guard message.offset >= expected else { continue }
-            if message.offset > expected { fail("\(place): \(expected) is followed by \(message.offset)") }
+            if message.offset > expected { desk.fail("\(place): \(expected) is followed by \(message.offset)") }
             seen[place] = message.offset + 1
             note(message)
         }
@@ -144,7 +164,7 @@ final class RegistrationPump {
         guard
             let tuple = try? RequestDecoding.decode(PushFeedbackTuple.self, from: message.value, as: .protobuf),
             let key = try? RecordKey(parsing: message.key)
-        else { return fail("a record in \(names.feedback) is no tuple") }
+        else { return desk.fail("a record in \(names.feedback) is no tuple") }
         books.noteFeedback(
             Array(tuple.token),
             bundleID: key.bundleID,
@@ -152,24 +172,5 @@ final class RegistrationPump {
             partition: message.partition,
             offset: message.offset
         )
-    }
-
-    // MARK: Forgetting
-
-    private func trim() {
-        do {
-            for (place, position) in watch.committed.sorted(by: { $0.key < $1.key }) {
-                guard let applied = LogTrim.applied(committed: position.offset, position.metadata) else { continue }
-                // Of push.feedback this program has to have read it as well.
-                let before = min(applied, seen[place] ?? applied)
-                let connection = try LoopbackSocket(port: brokerPort)
-                _ = try connection.ask(
-                    KafkaWire.deleteRecords(place.topic, before: [(partition: place.partition, offset: before)])
-                )
-            }
-        } catch {
-            // A broker that is busy or away keeps more for a while.
-            say("the broker was not told what to forget: \(error)")
-        }
     }
 }

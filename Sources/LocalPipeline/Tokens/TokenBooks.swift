@@ -2,7 +2,7 @@
 /// end. Pure.
 ///
 /// Memory: some 20 bytes per statement.
-struct TokenBooks: Sendable {
+package struct TokenBooks: Sendable {
     /// A tuple in push.feedback.
     private struct Tuple: Sendable {
         var token: TokenPlace
@@ -12,29 +12,31 @@ struct TokenBooks: Sendable {
     }
 
     /// The result of the comparison.
-    struct Audit: Equatable, Sendable {
+    package struct Audit: Equatable, Sendable {
         /// Acknowledged registrations that are not in the state.
-        var registrationsLost = 0
+        package var registrationsLost = 0
         /// Tuples that stood in push.feedback and are not in the state.
-        var feedbackLost = 0
+        package var feedbackLost = 0
         /// Tokens in a state that does not follow from what was said of them.
-        var strange = 0
+        package var strange = 0
         /// The first few of all these, in words.
-        var examples: [String] = []
+        package var examples: [String] = []
+
+        package init() {}
     }
 
-    let stream: RegistrationStream
+    package let stream: RegistrationStream
     /// Handed to the producer.
-    private(set) var registrationsMade = 0
+    package private(set) var registrationsMade = 0
     /// Tuples that belong to no token of the stream.
-    private(set) var strangeTuples = 0
+    package private(set) var strangeTuples = 0
     private var acknowledged = Bitset()
     private var tuples: [Tuple] = []
     private let places: [[UInt8]: TokenPlace]
 
     private static let exampleLimit = 10
 
-    init(stream: RegistrationStream) {
+    package init(stream: RegistrationStream) {
         self.stream = stream
         var places: [[UInt8]: TokenPlace] = [:]
         for topic in stream.tokens.indices {
@@ -48,19 +50,25 @@ struct TokenBooks: Sendable {
     // MARK: Entering
 
     /// The next registration, to be handed to the producer.
-    mutating func nextRegistration() -> RegistrationStream.Record {
+    package mutating func nextRegistration() -> RegistrationStream.Record {
         registrationsMade += 1
         return stream.record(UInt32(registrationsMade))
     }
 
     /// The broker has a registration.
-    mutating func noteAcknowledged(_ number: UInt32) {
+    package mutating func noteAcknowledged(_ number: UInt32) {
         guard number >= 1, Int(number) <= registrationsMade else { return }
         acknowledged.insert(Int(number) - 1)
     }
 
     /// A tuple stands in push.feedback.
-    mutating func noteFeedback(_ token: [UInt8], bundleID: String, time: UInt32, partition: Int32, offset: Int64) {
+    package mutating func noteFeedback(
+        _ token: [UInt8],
+        bundleID: String,
+        time: UInt32,
+        partition: Int32,
+        offset: Int64
+    ) {
         // Other bundles have feedback, too.
         guard let topic = stream.topics.firstIndex(of: bundleID) else { return }
         guard let place = places[token], place.topic == topic else {
@@ -72,12 +80,12 @@ struct TokenBooks: Sendable {
 
     // MARK: The balance
 
-    var registrations: Int { acknowledged.count }
+    package var registrations: Int { acknowledged.count }
 
-    var feedback: Int { tuples.count }
+    package var feedback: Int { tuples.count }
 
     /// The token with these bytes; nil: none of the stream.
-    func place(of token: [UInt8]) -> TokenPlace? { places[token] }
+    package func place(of token: [UInt8]) -> TokenPlace? { places[token] }
 
     /// Compares what was said with the state of the tokens.
     ///
@@ -85,7 +93,7 @@ struct TokenBooks: Sendable {
     ///   - states: of all tokens of which something is known.
     ///   - due: by partition of push.feedback, the offset before which every tuple must have been applied. Those behind
     ///     it may have been.
-    func audit(_ states: [TokenPlace: TokenFate], due: [Int32: Int64]) -> Audit {
+    package func audit(_ states: [TokenPlace: TokenFate], due: [Int32: Int64]) -> Audit {
         var comparison = Comparison(states: states)
         for index in 0..<registrationsMade {
             let record = stream.record(UInt32(index + 1))
