@@ -2,7 +2,8 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A program started by this one: its output lines can be awaited, its diagnostics go to a file.
+/// A program started by this one: its output lines can be awaited, its diagnostics go to a file. It is killed should
+/// this one end without having ended it.
 public final class ChildProcess: Sendable {
     /// A program that did not do what was expected of it.
     public struct Failure: Error, CustomStringConvertible {
@@ -53,16 +54,18 @@ public final class ChildProcess: Sendable {
         let log = open(logFile, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard log >= 0 else { throw Failure(description: "\(name): its log file \(logFile) cannot be written") }
         defer { close(log) }
-        let words = try Ends(for: name)
+        let words = try ChildSocket(for: name)
         defer { close(words.theirs) }
-        var orders: Ends?
+        var orders: ChildSocket?
+        // It is killed with all that it starts, should this process not live to end it.
+        let mark = ChildKeeper.shared.map { [ChildKeeper.variable: $0.mark] } ?? [:]
         do {
-            if takesInput { orders = try Ends(for: name) }
+            if takesInput { orders = try ChildSocket(for: name) }
             defer { if let orders { close(orders.theirs) } }
-            processIdentifier = try Self.spawn(
+            processIdentifier = try spawn(
                 executable,
                 arguments,
-                ProcessInfo.processInfo.environment.merging(environment) { $1 },
+                ProcessInfo.processInfo.environment.merging(mark) { $1 }.merging(environment) { $1 },
                 input: orders?.theirs,
                 output: words.theirs,
                 errors: joinsErrors ? words.theirs : log,
@@ -74,30 +77,13 @@ public final class ChildProcess: Sendable {
             throw Failure(description: "\(name): \(executable) cannot be started: \(error)")
         }
         input = Mutex(orders?.ours ?? -1)
+        ChildKeeper.shared?.add(target)
         let output = output
         let reading = words.ours
         Thread.detachNewThread { ChildProcess.read(reading, into: output) }
     }
 
     deinit { closeInput() }
-
-    /// Both ends of a connection between this process and a child.
-    ///
-    /// Not a pipe: its ends could not be kept from programs that other threads start at the same time, and one that
-    /// inherited the writing end would keep it open.
-    private struct Ends {
-        let ours: Int32
-        let theirs: Int32
-
-        init(for name: String) throws {
-            var ends: [Int32] = [-1, -1]
-            let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
-            guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
-                throw Failure(description: "\(name): no socket pair: errno \(errno)")
-            }
-            (ours, theirs) = (ends[0], ends[1])
-        }
-    }
 
     /// Takes what the program says until everyone who can say something has ended.
     private static func read(_ descriptor: Int32, into output: OutputLines) {
@@ -112,43 +98,8 @@ public final class ChildProcess: Sendable {
         output.end()
     }
 
-    /// Only the three standard descriptors reach the child.
-    private static func spawn(
-        _ executable: String,
-        _ arguments: [String],
-        _ environment: [String: String],
-        input: Int32?,
-        output: Int32,
-        errors: Int32,
-        leadsGroup: Bool
-    ) throws -> Int32 {
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        if let input {
-            posix_spawn_file_actions_adddup2(&actions, input, 0)
-        } else {
-            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        }
-        posix_spawn_file_actions_adddup2(&actions, output, 1)
-        posix_spawn_file_actions_adddup2(&actions, errors, 2)
-        // Threads of the concurrency pool block signals, and a child inherits that: it would never hear a SIGTERM.
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        posix_spawnattr_setsigmask(&attributes, &signals)
-        let flags = leadsGroup ? POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP : POSIX_SPAWN_SETSIGMASK
-        posix_spawnattr_setflags(&attributes, Int16(flags))
-        var words: [UnsafeMutablePointer<CChar>?] = ([executable] + arguments).map { strdup($0) } + [nil]
-        var variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
-        defer { for word in words + variables { free(word) } }
-        var identifier: pid_t = 0
-        let result = posix_spawn(&identifier, executable, &actions, &attributes, &words, &variables)
-        guard result == 0 else { throw Failure(description: String(cString: strerror(result))) }
-        return identifier
-    }
+    /// The receiver of signals to it: the process, or its group.
+    private var target: Int32 { leadsGroup ? -processIdentifier : processIdentifier }
 
     public var isRunning: Bool {
         collect() == nil
@@ -164,6 +115,7 @@ public final class ChildProcess: Sendable {
             guard result == processIdentifier else { return nil }
             let signal = status & 0x7F
             ending.status = signal == 0 ? (status >> 8) & 0xFF : 128 + signal
+            ChildKeeper.shared?.remove(target)
             return ending.status
         }
     }
@@ -184,20 +136,7 @@ public final class ChildProcess: Sendable {
 
     /// Writes a line to its standard input; throws if it does not listen, or never did.
     public func tell(_ line: String) throws {
-        let bytes = Array("\(line)\n".utf8)
-        let isTold = input.withLock { descriptor in
-            var sent = 0
-            while sent < bytes.count {
-                // An error instead of the signal that ends whoever writes to nobody.
-                let count = bytes[sent...].withUnsafeBytes {
-                    send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-                }
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { return false }
-                sent += count
-            }
-            return true
-        }
+        let isTold = input.withLock { ChildSocket.write(line, to: $0) }
         guard isTold else { throw Failure(description: "\(name) does not listen; see \(logFile)") }
     }
 
@@ -212,7 +151,7 @@ public final class ChildProcess: Sendable {
 
     /// Sends a signal, unless it has ended.
     public func signal(_ number: Int32) {
-        if isRunning { Glibc.kill(leadsGroup ? -processIdentifier : processIdentifier, number) }
+        if isRunning { Glibc.kill(target, number) }
     }
 
     /// Time that a program has to stop before it is killed.
