@@ -162,6 +162,23 @@ import Testing
         #expect(foreign[0].found.contains("lack a.push.requests, "), "those without the prefix are somebody else's")
     }
 
+    @Test("A topic whose records hold for good is to be compacted, as far as the brokers tell")
+    func compaction() {
+        let partitions = Dictionary(uniqueKeysWithValues: TopicLayout(partitions: 3).topics.map { ($0.name, 3) })
+        func findings(_ policies: [String: String]) -> [ConfigurationFinding] {
+            ConfigurationTrial.kafkaFindings(KafkaSettings(), partitions: partitions, policies: policies)
+        }
+        for policies in [
+            [:], ["push.controls": "compact"], ["push.controls": "compact,delete", "push.tombstones": "compact"],
+        ] {
+            #expect(findings(policies).map(\.verdict) == [.good])
+        }
+        let bad = findings(["push.tombstones": "compact", "push.controls": "delete"])
+        #expect(bad.map(\.verdict) == [.fault])
+        #expect(bad[0].found.hasPrefix("push.controls is not compacted"))
+        #expect(bad[0].cure?.hasSuffix("--entity-name push.controls --add-config cleanup.policy=compact") == true)
+    }
+
     @Test("A check tells the names of Kafka topics and groups that a prefix leads to")
     func prefix() throws {
         let note = try findings("{environments: {e: {gateways: a}}, kafka: {prefix: a.}, worker: {group-id: w}}")

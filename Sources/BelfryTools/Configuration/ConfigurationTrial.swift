@@ -50,12 +50,19 @@ public struct ConfigurationTrial: Sendable {
 
     private static func tryKafka(_ settings: KafkaSettings) -> [ConfigurationFinding] {
         do throws(KafkaError) {
-            let partitions = try WaitNotice.during("the brokers at \(settings.brokers)") { () throws(KafkaError) in
+            return try WaitNotice.during("the brokers at \(settings.brokers)") { () throws(KafkaError) in
                 let admin = try KafkaAdmin(forCommand: settings, clientID: "belfry-config")
                 defer { admin.close() }
-                return try admin.partitionCounts(timeoutMilliseconds: Int32(patience.components.seconds) * 1000)
+                let timeout = Int32(patience.components.seconds) * 1000
+                let partitions = try admin.partitionCounts(timeoutMilliseconds: timeout)
+                var policies: [String: String] = [:]
+                for topic in compacted(settings) where partitions[topic] != nil {
+                    // Not every user may ask, and not every broker tells.
+                    guard let found = try? admin.topicSettings(of: topic, timeoutMilliseconds: timeout) else { break }
+                    policies[topic] = found[TopicLayout.compaction.name]
+                }
+                return kafkaFindings(settings, partitions: partitions, policies: policies)
             }
-            return kafkaFindings(settings, partitions: partitions)
         } catch {
             return [
                 ConfigurationFinding(
@@ -67,8 +74,20 @@ public struct ConfigurationTrial: Sendable {
         }
     }
 
-    /// - Parameter partitions: of every Kafka topic that is there.
-    static func kafkaFindings(_ settings: KafkaSettings, partitions: [String: Int]) -> [ConfigurationFinding] {
+    /// The Kafka topics whose records hold for good.
+    private static func compacted(_ settings: KafkaSettings) -> [String] {
+        TopicLayout(partitions: 1, names: TopicNames(settings)).topics
+            .filter { $0.configuration.contains(TopicLayout.compaction) }.map(\.name)
+    }
+
+    /// - Parameters:
+    ///   - partitions: of every Kafka topic that is there.
+    ///   - policies: `cleanup.policy` of those that are to be compacted, as far as the brokers tell.
+    static func kafkaFindings(
+        _ settings: KafkaSettings,
+        partitions: [String: Int],
+        policies: [String: String] = [:]
+    ) -> [ConfigurationFinding] {
         let brokers = settings.brokers
         let wanted = TopicLayout(partitions: 1, names: TopicNames(settings)).topics.map(\.name)
         let missing = wanted.filter { partitions[$0] == nil }
@@ -80,6 +99,18 @@ public struct ConfigurationTrial: Sendable {
                     cure: "belfry topics create"
                 )
             ]
+        }
+        let forgetful = policies.filter { !$0.value.contains(TopicLayout.compaction.value) }.keys.sorted()
+        guard forgetful.isEmpty else {
+            let setting = "\(TopicLayout.compaction.name)=\(TopicLayout.compaction.value)"
+            return forgetful.map { topic in
+                ConfigurationFinding(
+                    fault: "\(topic) is not compacted: its records are lost when its retention is over",
+                    of: "kafka.brokers",
+                    cure: "kafka-configs.sh --bootstrap-server \(brokers) --alter --entity-type topics "
+                        + "--entity-name \(topic) --add-config \(setting)"
+                )
+            }
         }
         let found = "the brokers at \(brokers) answer, and have all of \(counted(wanted.count, "Kafka topic"))"
         return [ConfigurationFinding(good: found, of: "kafka.brokers")]
