@@ -1,3 +1,4 @@
+import BelfrySupport
 import Foundation
 import FoundationNetworking
 import LocalPipeline
@@ -59,6 +60,11 @@ struct OperationsClient {
     /// - Parameter token: to show; nil: none.
     func status(of path: String, token: String? = nil) async throws -> Int {
         try await get(path, token: token).status
+    }
+
+    /// The answer of /status.
+    func roleStatus() async throws -> RoleStatus {
+        try JSONDecoder().decode(RoleStatus.self, from: try await get("status").body)
     }
 
     private func get(_ path: String, token: String? = nil) async throws -> (status: Int, body: Data) {

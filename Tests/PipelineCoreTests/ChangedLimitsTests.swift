@@ -134,6 +134,40 @@ import Testing
         #expect(budget.admits(topicBytes: 49) && !budget.admits(topicBytes: 50))
     }
 
+    // MARK: Lists and tokens
+
+    @Test("A shorter interval ends the wait for a list's next reading sooner, a longer one no later than it was to end")
+    func harvest() {
+        let settings = HarvestStateMachine.Settings(
+            interval: .seconds(100),
+            lease: .seconds(9),
+            connectTimeout: .seconds(9)
+        )
+        var machine = HarvestStateMachine(settings: settings, due: at(100))
+        machine.use(interval: .seconds(200), delay: .zero, now: at(10))
+        #expect(machine.deadline == at(100))
+        machine.use(interval: .seconds(20), delay: .seconds(1), now: at(10))
+        #expect(machine.deadline == at(31))
+        var effects = machine.timerFired(now: at(31))
+        machine.use(interval: .seconds(5), delay: .zero, now: at(31))
+        effects += machine.brokerAnswered(true, now: at(31)) + machine.leaseAnswered(.held, now: at(31))
+        effects += machine.opened(now: at(31))
+        #expect(effects == [.checkBroker, .holdLease, .connect, .listen], "what has begun goes on")
+        _ = machine.ended(failed: false, now: at(32))
+        _ = machine.leaseReleased(now: at(32))
+        #expect(machine.deadline == at(36), "the next is due the new interval after this one was")
+    }
+
+    @Test("A sweep looks at as many tokens a second as the rate of the moment, after the wait that is on")
+    func sweep() {
+        var pace = SweepPace(rate: 100)
+        pace.looked(at: 100, now: at(0))
+        pace.use(rate: 1000)
+        #expect(pace.wait(now: at(0)) == .seconds(1) && pace.rate == 1000)
+        pace.looked(at: 500, now: at(1))
+        #expect(pace.wait(now: at(1)) == .milliseconds(500))
+    }
+
     // MARK: Lanes
 
     @Test("What is in flight over the binary interface ends by the policy of the moment; its window stays")

@@ -167,6 +167,27 @@ struct ChangedSettingsTests {
         #expect(bench.shard.report().partitions.first?.uncommitted == 5)
     }
 
+    @Test("Budget of connections and limits of health change for the whole process, for topics known and new")
+    func shared() throws {
+        let bench = Bench { $0.worker.connectionsPerMinute = 1 }
+        defer { bench.shard.leave() }
+        let settings = bench.shard.settings
+        func connect() -> MonotonicTime? {
+            settings.connectionBudget.takeConnection(topic: 1, purpose: .reconnect, now: .init(nanoseconds: 0))
+        }
+        #expect(connect() == nil && connect() != nil)
+        let known = settings.health.health(environment: "sandbox", bundleID: Bench.news)
+        change(bench.shard) { configuration in
+            configuration.worker.connectionsPerMinute = 600
+            configuration.worker.invalidTokenSample = 1
+        }
+        #expect(connect() == nil, "other shards have the same budget")
+        for health in [known, settings.health.health(environment: "sandbox", bundleID: Bench.sport)] {
+            _ = health.change { $0.tokenRefused(shard: 0, now: .init(nanoseconds: 0), random: 0) }
+            #expect(health.state.reason == .tokensDoubted)
+        }
+    }
+
     @Test("A stopped shard takes no settings, and one that drains ends as it began to")
     func stopping() throws {
         let bench = Bench()

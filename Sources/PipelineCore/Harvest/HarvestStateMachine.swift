@@ -63,8 +63,13 @@ public struct HarvestStateMachine: Hashable, Sendable {
         renewalDue = due
     }
 
-    /// Counts another time from one reading to the next, beginning with the next reading.
-    public mutating func use(interval: Duration) { settings.interval = interval }
+    /// Counts another time from one reading to the next. A wait that is on ends no later than it would if it began now.
+    ///
+    /// - Parameter delay: on top of that, so that many lists are not due at once.
+    public mutating func use(interval: Duration, delay: Duration, now: MonotonicTime) {
+        settings.interval = interval
+        if case .waiting(let due) = phase { phase = .waiting(due: min(due, now + interval + delay)) }
+    }
 
     public var step: Step {
         switch phase {

@@ -16,7 +16,7 @@ final class FeedbackHarvest {
     private let eventLoop: any EventLoop
     private let publisher: FeedbackPublisher
     private let sources: FeedbackSources
-    private let makeList: (FeedbackConnection.Source, Duration) -> ListHarvest
+    private let makeList: (_ source: FeedbackConnection.Source, _ interval: Duration, _ delay: Duration) -> ListHarvest
     private let logger: Logger
     /// The generation of the sources whose lists are known.
     private var known: UInt64?
@@ -50,11 +50,11 @@ final class FeedbackHarvest {
         let publisher = FeedbackPublisher(eventLoop: eventLoop, producer: producer, topic: topic, logger: logger)
         self.publisher = publisher
         let owner = UUID().uuidString
-        makeList = { source, delay in
+        makeList = { source, interval, delay in
             ListHarvest(
                 source: source,
                 settings: .init(
-                    interval: settings.interval,
+                    interval: interval,
                     lease: settings.lease,
                     connectTimeout: settings.connectTimeout
                 ),
@@ -79,10 +79,10 @@ final class FeedbackHarvest {
         looking = eventLoop.repeating(after: Self.interval, every: Self.interval) { [unowned self] in startLists() }
     }
 
-    /// Counts another time from one reading of a list to the next, beginning with the next reading.
+    /// Counts another time from one reading of a list to the next.
     func use(interval: Duration) {
         readingInterval = interval
-        for list in lists { list.use(interval: interval) }
+        for (number, list) in lists.enumerated() { list.use(interval: interval, delay: Self.spread * number) }
     }
 
     /// Starts the lists that are not read yet.
@@ -93,13 +93,10 @@ final class FeedbackHarvest {
         known = generation
         let held = Set(lists.map(\.name))
         let added = sources.lists().filter { !held.contains($0.name) }.enumerated().map { number, source in
-            makeList(source, Self.firstDelay + Self.spread * number)
+            makeList(source, readingInterval, Self.firstDelay + Self.spread * number)
         }
         lists += added
-        for list in added {
-            list.use(interval: readingInterval)
-            list.start()
-        }
+        for list in added { list.start() }
         guard !isFirst, !added.isEmpty else { return }
         let bundleIDs = added.map(\.source.bundleID).joined(separator: ",")
         logger.notice("further feedback lists to read", metadata: ["topics": "\(bundleIDs)"])

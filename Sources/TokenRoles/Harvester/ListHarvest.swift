@@ -88,8 +88,13 @@ final class ListHarvest {
         self.logger = logger
     }
 
-    /// Counts another time from one reading to the next, beginning with the next reading.
-    func use(interval: Duration) { machine.use(interval: interval) }
+    /// See ``HarvestStateMachine/use(interval:delay:now:)``.
+    func use(interval: Duration, delay: Duration) {
+        input { machine, now in
+            machine.use(interval: interval, delay: delay, now: now)
+            return []
+        }
+    }
 
     func start() {
         armTimer()
