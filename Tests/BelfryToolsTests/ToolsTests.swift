@@ -19,10 +19,10 @@ struct TokenInputTests {
         #expect(throws: empty) { try CheckedTokens(.file("/dev/null", .packed), lengths: 32...32).requireGood() }
     }
 
-    @Test("A token given by itself is named in the message")
+    @Test("A wrong token given by itself is named by its place, not by its digits")
     func listed() throws {
         #expect(all(try TokenInput.listed([hex(9)]).tokens(lengths: 32...100)) == [token(9)])
-        #expect(throws: ToolError.invalidInput(["token \"0102\": the token has 2 bytes; allowed: 32...100"])) {
+        #expect(throws: ToolError.invalidInput(["token 1 of 1: the token has 2 bytes; allowed: 32...100"])) {
             try TokenInput.listed(["0102"]).tokens(lengths: 32...100)
         }
     }
@@ -187,7 +187,7 @@ struct OrderTests {
         #expect(faults[4] == "coalescing-key-too-long: 'coalescing_key' has 256 bytes; 255 are allowed")
         #expect(faults[5].hasPrefix("payload-invalid: payload: "))
         #expect(faults[5].contains("at byte 18"))
-        #expect(faults[6] == "token \"00\": the token has 1 byte; allowed: 32...100")
+        #expect(faults[6] == "token 1 of 1: the token has 1 byte; allowed: 32...100")
     }
 
     @Test("The payload limit is the environment's")

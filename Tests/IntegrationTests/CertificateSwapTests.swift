@@ -56,6 +56,41 @@ extension IntegrationTests {
             }
         }
 
+        @Test(
+            "A certificate that the gateway refuses stops nothing while connections show the former one",
+            arguments: PipelineTransport.allCases
+        )
+        func refused(over transport: PipelineTransport) async throws {
+            try await withPipeline { options in
+                options.topics = ["com.example.other", news]
+                options.transport = transport
+            } _: { pipeline, kafka in
+                let mount = try CertificateMount(pipeline)
+                let first = try mount.swap()
+                let worker = try pipeline.startWorker(environment: ["BELFRY_CERTIFICATES_DIRECTORY": mount.path])
+                var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 100))
+                try kafka.deliver(try records.record(to: records.tokens))
+
+                let stranger = try mount.swap(by: CertificateAuthority())
+                try worker.waitForLogLine(with: "certificate-refused", "true", within: patience)
+                for _ in 0..<10 { try kafka.publish([try records.record(to: records.tokens)]) }
+                try kafka.waitForOutcomes()
+                let certificates = try await pipeline.sandbox.stats().certificates ?? [:]
+                #expect(certificates[first] == 1 && certificates[stranger] == nil)
+                #expect(!worker.log.contains("topic does not work"))
+
+                let second = try mount.swap()
+                try await kafka.wait(for: "the next certificate", at: pipeline.sandbox) {
+                    $0.certificates == [second: 1]
+                }
+                try kafka.deliver(try records.record(to: records.tokens))
+                #expect(kafka.books.missing == 0 && kafka.books.repeated == 0)
+                #expect(kafka.books.count(.confirmed) + kafka.books.count(.presumed) == kafka.books.published)
+                let stats = try await pipeline.sandbox.stats()
+                #expect(stats.accepted == kafka.books.published && stats.distinct == stats.accepted)
+            }
+        }
+
         /// The notifications of each device came in the order of their numbers.
         private func expectOrder(in log: String, _ pipeline: LocalPipeline, count: Int) throws {
             struct Line: Decodable {
@@ -88,11 +123,13 @@ private final class CertificateMount {
     }
 
     /// Puts a new certificate in the place of the former one; returns its serial number.
-    func swap() throws -> String {
+    ///
+    /// - Parameter other: issues it; nil: the authority that the sandbox trusts.
+    func swap(by other: CertificateAuthority? = nil) throws -> String {
         version += 1
         let folder = "..version-\(version)"
         try FileManager.default.createDirectory(atPath: "\(path)/\(folder)", withIntermediateDirectories: true)
-        let identity = try authority.issueClient(bundleID: news)
+        let identity = try (other ?? authority).issueClient(bundleID: news)
         try identity.writePEM(to: "\(path)/\(folder)/\(news).pem")
         try link(folder, at: "..next")
         guard rename("\(path)/..next", "\(path)/..data") == 0 else {

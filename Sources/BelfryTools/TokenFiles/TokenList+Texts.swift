@@ -5,14 +5,14 @@ extension TokenList {
     /// The tokens given one by one.
     init(_ texts: [String], lengths: ClosedRange<Int>) throws(ToolError) {
         self.init()
-        for text in texts {
+        for (index, text) in texts.enumerated() {
             do throws(RegistrationLine.Fault) {
                 let token = try Array(text.utf8).span.withUnsafeBytes { digits throws(RegistrationLine.Fault) in
                     try RegistrationLine.token(digits, lengths)
                 }
                 append(token)
             } catch {
-                throw .invalidInput(["token \"\(text.prefix(24))\": \(error.message)"])
+                throw .invalidInput(["token \(index + 1) of \(texts.count): \(error.message)"])
             }
         }
     }

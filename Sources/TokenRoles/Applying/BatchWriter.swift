@@ -216,10 +216,14 @@ final class BatchWriter {
     // MARK: Dead letters
 
     private func reportRefusals(of batch: BatchInHand) {
-        guard let first = batch.refusals.min(by: { $0.key < $1.key })?.value else { return }
+        guard let (index, first) = batch.refusals.min(by: { $0.key < $1.key }) else { return }
+        let message = batch.records[index]
         logger.warning(
             "records that cannot be used are dead letters",
-            metadata: ["count": "\(batch.refusals.count)", "first": "\(first.reason): \(first.detail)"]
+            metadata: [
+                "source": "\(source)", "partition": "\(message.partition)", "offset": "\(message.offset)",
+                "count": "\(batch.refusals.count)", "first": "\(first.reason): \(first.detail)",
+            ]
         )
     }
 

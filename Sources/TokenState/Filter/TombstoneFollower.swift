@@ -166,7 +166,10 @@ package final class TombstoneFollower {
         } catch {
             // A token that is unknown here is not looked up: a needless send at worst.
             if unreadable == 0 {
-                logger.error("a record of push.tombstones cannot be read", metadata: ["offset": "\(message.offset)"])
+                logger.error(
+                    "a record of push.tombstones cannot be read",
+                    metadata: ["partition": "\(message.partition)", "offset": "\(message.offset)"]
+                )
             }
             unreadable += 1
         }
