@@ -118,7 +118,7 @@ let package = Package(
         // The worker.
         .target(
             name: "Sender",
-            dependencies: role + ["HTTP2Transport", "PayloadRendering", "RequestRules", "TokenState"],
+            dependencies: role + ["HTTP2Transport", "PayloadRendering", "RequestRules", "TokenState", lifecycle],
             exclude: ["README.md"]
         ),
         // Registrar and harvester.

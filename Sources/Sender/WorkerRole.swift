@@ -8,6 +8,7 @@ import PipelineCore
 import ProviderCredentials
 import PushTopics
 import RedisClient
+import ServiceLifecycle
 import Synchronization
 import TokenState
 
@@ -135,8 +136,9 @@ package final class WorkerRole: Role {
             filters = follower.filters
         }
         // Nothing is sent before all levers are known: a topic may be paused.
-        var changes = controls.changes.makeAsyncIterator()
-        guard let levers = await changes.next() else { throw CancellationError() }
+        logger.info("reading push.controls")
+        let known = await cancelWhenGracefulShutdown { await controls.changes.first { _ in true } }
+        guard let levers = known else { throw CancellationError() }
         for (number, eventLoop) in readers.enumerated() {
             shards.append(
                 try await eventLoop.submit { [self, filters] in
@@ -223,8 +225,8 @@ package final class WorkerRole: Role {
             certificates: credentials.certificates.certificates,
             providerTokens: providerTokens.reports,
             filter: filters.map { Self.report(of: $0) },
-            connectionBudget: settings.connectionBudget.state(now: MonotonicTime(.now())),
             levers: controls?.report(now: MonotonicTime(.now())),
+            connectionBudget: settings.connectionBudget.state(now: MonotonicTime(.now())),
             retention: retention,
             unixMilliseconds: settings.unixMilliseconds(),
             labels: labels

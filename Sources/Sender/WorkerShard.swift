@@ -287,7 +287,7 @@ package final class WorkerShard {
         switch event {
         case .topicIsQuiet(let topic):
             stages.outcomes.hurry(topic, now: now)
-            // What was recalled and leaves is the next owner's: it must not go while it does.
+            // Recalled notifications that leave are the next owner's: they must not go meanwhile.
             if stages.gateway.isRecalled(topic), stages.group.isLeaving(topic) { return }
             guard let over = stages.group.rewind(topic) else { return }
             for feed in over { stages.gateway.giveUpWaiting(of: feed) }

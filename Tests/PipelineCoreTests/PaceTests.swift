@@ -63,6 +63,17 @@ struct PaceTests {
         #expect(!pace.admits)
     }
 
+    @Test("What is fed anew is given back, up to what the bucket holds")
+    func giveBack() {
+        var pace = Pace(perSecond: 10, now: Self.at(0))
+        pace.refill(now: Self.at(1000))
+        pace.take(500)
+        pace.giveBack(500)
+        #expect(pace.level == 10)
+        pace.giveBack(500)
+        #expect(pace.level == 10)
+    }
+
     @Test("A change counts from then on: what is there stays within the new size, and a debt stays")
     func change() {
         var pace = Pace(perSecond: 100, now: Self.at(0))

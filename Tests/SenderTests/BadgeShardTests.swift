@@ -142,14 +142,14 @@ struct BadgeShardTests {
         #expect(try badges.kinds() == [.expired] && badges.bench.committed()?.offset == 1)
     }
 
-    @Test("What was counted and is discarded before it is sent is taken back")
-    func discarded() throws {
-        let badges = Bench()
+    @Test("What was counted and is discarded before it is sent is taken back", arguments: ["", "id"])
+    func discarded(id: String) throws {
+        let badges = Bench { $0.worker.dedupeWindow = .seconds(3600) }
         defer { badges.bench.shard.leave() }
         badges.bench.gateway.silent = [Self.news]
         badges.bench.gateway.timeout = .seconds(1)
         badges.bench.publishedAt = 1
-        try badges.bring(Self.request([1]), Self.request([1]))
+        try badges.bring(Self.request([1], id: id), Self.request([1]))
         #expect(badges.redis.badge == 2 && badges.numbers.isEmpty)
         var controls = TopicControls()
         controls.set(

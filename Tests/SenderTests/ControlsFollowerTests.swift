@@ -10,6 +10,7 @@ import Testing
 /// The follower of push.controls, on a clock and a topic of the test.
 @Suite("Follower of push.controls")
 struct ControlsFollowerTests {
+    private static let isAnother = "push.controls is another topic now; levers that it does not have are off"
     private static let news = TopicControls.Name(environment: "sandbox", bundleID: "com.example.news")
 
     private final class Bench {
@@ -119,7 +120,31 @@ struct ControlsFollowerTests {
         bench.wait(milliseconds: 3000)
         #expect(bench.told.last?[Self.news] == TopicControl(notificationsPerSecond: 9))
         #expect(bench.told.count == 2, "never without levers in between")
-        #expect(bench.log.messages.contains("push.controls is read from its beginning again: is it another topic?"))
+        #expect(bench.log.levels(of: Self.isAnother) == [.critical])
+    }
+
+    @Test("A topic that was deleted and comes back with fewer levers is told of as well")
+    func deleted() throws {
+        let bench = try Bench { try Self.pull(.pause, in: $0) }
+        defer { bench.stop() }
+        bench.topic.failure = ScriptedTopic.gone
+        bench.wait(milliseconds: 3000)
+        #expect(bench.told.count == 1, "what was told holds")
+        bench.topic.partitions = [ScriptedTopic.Partition()]
+        bench.topic.failure = nil
+        bench.wait(milliseconds: 3000)
+        #expect(bench.told.last == TopicControls())
+        #expect(bench.log.levels(of: Self.isAnother) == [.critical])
+    }
+
+    @Test("A topic that is read again and has what it had is no matter")
+    func readAgain() throws {
+        let bench = try Bench { try Self.pull(.pause, in: $0) }
+        defer { bench.stop() }
+        bench.topic.partitions[0].notice = (ScriptedTopic.outOfRange, 1)
+        bench.wait(milliseconds: 5000)
+        #expect(bench.topic.begins.count == 2 && bench.told.count == 1)
+        #expect(bench.log.levels(of: Self.isAnother).isEmpty)
     }
 
     @Test("A reader that cannot begin tries again")

@@ -130,6 +130,48 @@ struct TopicLeverTests {
         Self.set(in: bench)
         bench.wait(milliseconds: 10_000)
         #expect(bench.gateway.accepted(of: Bench.news) == Array(1...5) && bench.reason(Bench.news) == nil)
+        #expect(bench.lines.levels(of: "topic works again") == [.notice], "the outage has its end")
+    }
+
+    @Test("A topic that stops while it is held back is told of when it would go on")
+    func stopsWhilePaused() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        try Self.bring(1...2, to: bench)
+        bench.wait(milliseconds: 1000)
+        Self.set(.pause, in: bench)
+        bench.wait(milliseconds: 1000)
+        let topic = try #require(bench.shard.stages.group.directory.accounts.first?.topic)
+        let now = bench.shard.now
+        topic.health.change { $0.failed(.topicRefused, now: now, random: 0) }
+        bench.gateway.answers[Bench.news] = { _ in .missingTopic }
+        try Self.bring(3...4, to: bench)
+        bench.wait(milliseconds: 2000)
+        #expect(bench.lines.levels(of: "topic does not work; it lags and is probed").isEmpty)
+        Self.set(in: bench)
+        bench.wait(milliseconds: 2000)
+        #expect(bench.lines.levels(of: "topic does not work; it lags and is probed") == [.critical])
+    }
+
+    @Test("A pause in the middle of a doubted gateway's probe leaves the doubt")
+    func pausedWhileDoubted() throws {
+        let bench = Bench { $0.worker.invalidTokenSample = 10 }
+        defer { bench.shard.leave() }
+        bench.gateway.answers[Bench.news] = { _ in .invalidToken }
+        bench.assign(0)
+        try Self.bring(1...40, to: bench)
+        bench.wait(milliseconds: 5000)
+        #expect(bench.reason(Bench.news) == "tokens-doubted")
+        let topic = try #require(bench.shard.stages.group.directory.accounts.first?.topic)
+        bench.gateway.answers = [:]
+        try Self.bring(101...140, to: bench)
+        // Until one of the sample is accepted.
+        for _ in 0..<500 where bench.gateway.accepted.isEmpty { bench.wait(milliseconds: 20) }
+        #expect(!bench.gateway.accepted.isEmpty && topic.health.state.reason == .tokensDoubted)
+        Self.set(.pause, in: bench)
+        bench.wait(milliseconds: 1000)
+        #expect(topic.health.state.reason == .tokensDoubted)
     }
 
     // MARK: Discard
@@ -231,7 +273,8 @@ struct TopicLeverTests {
                 Bench.news,
                 .with {
                     $0.tokens = [
-                        .with { $0.raw = Data(repeating: 4, count: 5) }, .with { $0.raw = Data(repeating: 5, count: 32) },
+                        .with { $0.raw = Data(repeating: 4, count: 5) },
+                        .with { $0.raw = Data(repeating: 5, count: 32) },
                     ]
                 }
             ),
@@ -291,6 +334,47 @@ struct TopicLeverTests {
         Self.set(in: bench)
         bench.wait(milliseconds: 3000)
         #expect(bench.gateway.accepted(of: Bench.news) == Array(1...100))
+    }
+
+    @Test("What is fed again and again while its topic does not work is paid for once")
+    func paceOfStopped() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.gateway.answers[Bench.news] = { _ in .missingTopic }
+        bench.assign(0)
+        Self.set(.pace(notificationsPerSecond: 10), in: bench)
+        for _ in 0..<10 { try bench.bring((Bench.news, Array(1...20))) }
+        // Tens of probes.
+        bench.wait(milliseconds: 60_000)
+        bench.gateway.answers = [:]
+        bench.wait(milliseconds: 25_000)
+        #expect(bench.gateway.accepted(of: Bench.news).count == 200)
+    }
+
+    @Test("A discard ends a part of a backlog at a time, so that the loop's other work has its turns")
+    func discardsInParts() throws {
+        let bench = Bench { $0.outcomes = .none }
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        Self.set(.pause, in: bench)
+        bench.publishedAt = 1
+        for _ in 0..<30 {
+            try bench.bring([(Bench.news, .with { $0.packedTokens = Data(repeating: 7, count: 32 * 2000) })])
+        }
+        bench.wait(milliseconds: 1000)
+        Self.set(.pause, Self.order(before: 2, end: 30), in: bench)
+        var ended = 0
+        var most = 0
+        // Finer than two turns are apart.
+        for _ in 0..<20_000 {
+            bench.eventLoop.advanceTime(by: .microseconds(50))
+            let now = bench.shard.stages.counters.outcomes[.aborted]
+            most = max(most, now - ended)
+            ended = now
+        }
+        #expect(ended == 60_000)
+        // A turn by itself may fall together with that of a tick.
+        #expect(most <= 2 * (ShardLimits.notificationsPerBatch + 2000))
     }
 
     @Test("A shard that has half of a topic's keys has half of its pace")

@@ -1,7 +1,7 @@
 import PipelineCore
 import PushSchemas
 
-/// What an operator has set holds as soon as a worker has read it.
+/// Levers hold as soon as a worker has read them.
 extension Auditor {
     func noteDiscard(_ order: TopicControl.Discard, ofTopic topic: Int) {
         discards[topic, default: []].append(order)

@@ -135,7 +135,7 @@ final class Auditor {
     var fates: [Int: Fates] = [:]
     /// Notifications that add to the numbers of their tokens, by token.
     var badgeNotifications: [Int: [Int]] = [:]
-    /// What operators have discarded, by topic.
+    /// Orders to discard, by topic.
     var discards: [Int: [TopicControl.Discard]] = [:]
     /// Notifications without an outcome.
     var open = 0

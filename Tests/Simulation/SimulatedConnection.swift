@@ -73,7 +73,7 @@ final class SimulatedConnection: GatewayConnection {
         var writtenAt: VirtualTime
         /// The reason that the worker had no right to write.
         var objection: String?
-        /// Those that the worker had read.
+        /// Levers that the worker had read.
         var controls: TopicControls
     }
 

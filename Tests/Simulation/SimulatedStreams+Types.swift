@@ -1,7 +1,7 @@
 import APNsProtocol
 import PipelineCore
 
-/// What goes over a simulated connection.
+/// Requests, frames and events of a simulated connection.
 extension SimulatedStreams {
     /// A request as the gateway sees it.
     struct Request {
@@ -11,7 +11,7 @@ extension SimulatedStreams {
         var writtenAt: VirtualTime
         /// The reason that the worker had no right to write.
         var objection: String?
-        /// Those that the worker had read.
+        /// Levers that the worker had read.
         var controls: TopicControls
     }
 

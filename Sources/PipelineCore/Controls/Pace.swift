@@ -1,8 +1,8 @@
 /// Most notifications of a topic in time: a bucket that fills at the pace and holds one second of it.
 ///
-/// It begins empty, so that a start or a take-over sends nothing at once. A record is taken in whole while something is
-/// in the bucket; what its tokens take beyond that is a debt, which the next ones wait for. So the mean is kept whatever
-/// the size of records. Pure.
+/// It begins empty, so that a start or a take-over sends nothing at once. A record is taken in whole while something
+/// is in the bucket; what its tokens take beyond that is a debt, which the next ones wait for. So the mean is kept
+/// whatever the size of records. Pure.
 public struct Pace: Equatable, Sendable {
     /// Notifications per second; 0: none may go.
     public private(set) var perSecond: Double
@@ -36,6 +36,9 @@ public struct Pace: Equatable, Sendable {
 
     /// A record of so many tokens is taken in.
     public mutating func take(_ count: Int) { level -= Double(count) }
+
+    /// Notifications that were taken in are fed anew, and taken then.
+    public mutating func giveBack(_ count: Int) { level = min(size, level + Double(count)) }
 
     /// Another record may be taken in.
     public var admits: Bool { level > 0 }

@@ -4,7 +4,7 @@
 public struct TopicControl: Equatable, Sendable {
     /// The end of a topic's waiting requests without sending.
     ///
-    /// What was published later is safe twice over: by its time, and by its offset, should a publisher's clock be wrong.
+    /// A later request is safe twice over: by its time, and by its offset, should a publisher's clock be wrong.
     public struct Discard: Equatable, Sendable {
         /// Requests published before this time end, UNIX milliseconds.
         public var publishedBefore: Int64

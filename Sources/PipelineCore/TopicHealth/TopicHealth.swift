@@ -287,6 +287,16 @@ public struct TopicHealth: Equatable, Sendable {
         }
     }
 
+    /// Gives the lease back without a finding: an operator holds the topic back. A sample that has begun is forgotten.
+    ///
+    /// - Parameter random: 64 random bits, asked for if the lease has run out.
+    public mutating func leaveProbe(shard: Int, now: MonotonicTime, random: @autoclosure () -> UInt64) {
+        guard isProbing(by: shard) else { return }
+        expireLease(now: now, random: random())
+        guard case .probing(let reason, _, _) = state else { return }
+        state = .stopped(reason, until: now)
+    }
+
     /// The prober waits for its turn in the connection budget, which says nothing about the gateway: the lease begins
     /// anew.
     public mutating func probeWaitsForBudget(shard: Int, now: MonotonicTime) {

@@ -136,11 +136,13 @@ final class PartitionAssignment {
         let ledger = feed.ledger.rewound(liveNext: liveNext ?? doneBelow)
         // Before the feed lets go of its records.
         let publishedAt = feed.unfinishedPublishedAt
+        feed.account.pace?.giveBack(feed.ledger.frontier.uncommitted)
         table.remove(feed)
         let made = add(feed.hash, feed.account, ledger)
         made.inheritGap(publishedAt: publishedAt, isRead: true)
         made.inheritUnrememberedRequests(of: feed)
         made.inheritSummaries(of: feed)
+        made.lookedUpBelow = max(feed.lookedUpBelow, feed.ledger.gap?.next ?? liveNext ?? 0)
         for sharer in feed.sharers { made.share(with: sharer) }
         return feed
     }

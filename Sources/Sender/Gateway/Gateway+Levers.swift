@@ -16,9 +16,9 @@ extension Gateway {
     }
 
     private func holdBack(_ lanes: TopicLanes) {
-        // What waits for a probe is given up as well. A probe in flight settles first.
+        if lanes.sending == .all { lanes.isHeldBack = true }
+        // Records that wait for a probe are given up as well. A probe in flight settles first.
         if lanes.sending != .probing { lanes.sending = .suspending }
-        lanes.isHeldBack = true
         lanes.transport.suspend()
     }
 
@@ -27,7 +27,8 @@ extension Gateway {
         lanes.transport.suspend()
         if case .probing(_, shard, _) = state {
             guard lanes.transport.inFlightCount == 0 else { return nil }
-            endProbe(of: lanes.topic)
+            let (now, random) = (now, settings.randomBits)
+            lanes.topic.health.change { $0.leaveProbe(shard: shard, now: now, random: random()) }
         }
         if lanes.sending == .probing { lanes.sending = .suspending }
         guard lanes.sending == .suspending, lanes.transport.isQuiet else { return nil }

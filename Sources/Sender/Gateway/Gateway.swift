@@ -229,6 +229,10 @@ final class Gateway {
             let wasProbing = lanes.sending == .probing
             lanes.sending = .suspending
             if !wasProbing { log("topic does not work; it lags and is probed", lanes, state, level: .critical) }
+        } else if lanes.isHeldBack {
+            // It stopped while an operator held it back.
+            lanes.isHeldBack = false
+            log("topic does not work; it lags and is probed", lanes, state, level: .critical)
         }
         lanes.transport.suspend()
         guard lanes.transport.isQuiet else { return nil }

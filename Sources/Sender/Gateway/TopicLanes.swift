@@ -30,7 +30,7 @@ final class TopicLanes {
     var hasCertificate = true
     /// Unsent notifications are to be fed anew under other levers of an operator.
     var isRecalled = false
-    /// It was an operator's will that the topic stopped.
+    /// It was an operator's will alone that the topic stopped.
     var isHeldBack = false
     private var counted = WorkerTopicCounters()
     var troubled = TroubledNotifications()

@@ -60,18 +60,29 @@ final class RecordFeed {
 
     /// The lagging feed needs more records: it has used up half of its allowance.
     func wants(_ feed: TopicFeed) -> Bool {
-        let account = feed.account
         guard admits(feed) else { return wantsDiscarded(feed) }
-        guard account.feeding == .all else { return true }
-        return account.pace?.isHalfFull ?? true && feed.ledger.frontier.uncommitted <= maxUncommitted / 2
-            && memory.budget.admits(topicBytes: account.bytes * 2)
+        guard feed.account.feeding == .all else { return true }
+        return hasHalf(feed) && (feed.account.pace?.isHalfFull ?? true || isBeingRead(feed))
     }
+
+    /// The lagging feed goes on now, or as soon as its pace lets it.
+    func goesOn(_ feed: TopicFeed) -> Bool {
+        feed.account.feeding == .all && (feed.account.pace == nil ? wants(feed) : hasHalf(feed))
+    }
+
+    private func hasHalf(_ feed: TopicFeed) -> Bool {
+        feed.ledger.frontier.uncommitted <= maxUncommitted / 2
+            && memory.budget.admits(topicBytes: feed.account.bytes * 2)
+    }
+
+    /// The reader is in the partition: to begin anew costs it more than to go on.
+    private func isBeingRead(_ feed: TopicFeed) -> Bool { feed.partition.catchUp.position != nil }
 
     /// The lagging feed cannot have records that are to be sent, but its next one may be discarded.
     private func wantsDiscarded(_ feed: TopicFeed) -> Bool {
         guard let discard = feed.account.topic?.control.discard, let next = feed.ledger.gap?.next else { return false }
         return next != feed.keptAt && discard.mayCover(partition: feed.partition.number, offset: next)
-            && admitsDiscarded(feed)
+            && admitsDiscarded(feed) && (hasHalf(feed) || isBeingRead(feed))
     }
 
     /// An operator has discarded the record.

@@ -31,8 +31,13 @@ extension Intake {
         counters.notifications += request.tokenCount
         let record = add(message, at: index, to: feed, of: source, tokens: request.tokenCount, report: request.report)
         begin(request.report, of: record, in: feed, tokens: request.tokenCount)
-        // It may have been looked up before it was recalled, or by the partition's last owner.
-        if request.mayChangeBadges { feed.noteBadges(of: record) }
+        ended += request.tokenCount
+        // It may have been counted before it was recalled, or by the partition's last owner. One that never was must
+        // not be taken back: a repetition has the mark of the request that arrived.
+        if request.mayChangeBadges, message.offset < max(feed.lookedUpBelow, feed.partition.doneBelow) {
+            feed.noteBadges(of: record)
+            if let key = requestKey(of: request) { feed.requestKeys.append(key, for: record) }
+        }
         for token in 0..<UInt32(request.tokenCount) where !feed.isDone(record, token: token) {
             outcomes.settle(NotificationReference(assignment: feed.number, record: record, token: token), .aborted)
         }

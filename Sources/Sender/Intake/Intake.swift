@@ -31,6 +31,8 @@ final class Intake {
     private var seenBytes = 0
     private var takenBytes = 0
     private var takers: [TopicFeed] = []
+    /// Notifications that ended without being sent since ``begin(_:now:)``.
+    var ended = 0
     private var lastTemplate = LastTemplate()
     var counters = IntakeCounters()
     /// By index of the topic: notifications sent although their texts have a number to be warned of.
@@ -58,14 +60,15 @@ final class Intake {
     func begin(_ source: KafkaBatch, now: MonotonicTime) {
         self.source = source
         self.now = now
+        ended = 0
         unixSeconds = unixMilliseconds() / 1000
     }
 
     /// Counts a record that is being looked at, taken in or not.
     func countSeen(_ message: KafkaMessageView) { seenBytes += message.value.count }
 
-    /// Notifications of the batch being made.
-    var preparedCount: Int { batch?.count ?? 0 }
+    /// Notifications of the batch being made, and those that ended meanwhile without being sent.
+    var preparedCount: Int { (batch?.count ?? 0) + ended }
 
     /// Ends the batch; nil: none of its notifications is to be sent.
     func end() -> PreparedBatch? {
@@ -149,8 +152,7 @@ final class Intake {
             return outcomes.deadLetter(record: record, of: feed, tokens: UInt32(request.tokenCount), refusal)
         }
         if content.changesBadges { feed.noteBadges(of: record) }
-        let requestKey =
-            remembersRequests && !request.requestID.isEmpty ? RequestFingerprint.key(requestID: request.requestID) : nil
+        let requestKey = requestKey(of: request)
         if let requestKey { feed.requestKeys.append(requestKey, for: record) }
         if request.expiration != 0, Int64(request.expiration) < unixSeconds {
             prepared.payloads.truncate(to: arenaEnd)
@@ -235,6 +237,12 @@ final class Intake {
         )
     }
 
+    /// The key by which a request is remembered; nil: it is not.
+    func requestKey(of request: SendRequestView) -> SipHash? {
+        guard remembersRequests, !request.requestID.isEmpty else { return nil }
+        return RequestFingerprint.key(requestID: request.requestID)
+    }
+
     private func ids(of request: SendRequestView, _ fed: Fed) -> NotificationIDs {
         requestsTopic.withUnsafeBytes { name in
             NotificationIDs(
@@ -314,6 +322,7 @@ final class Intake {
     private func mayBeDone(_ feed: TopicFeed) -> Bool { !feed.ledger.alreadyDone.isEmpty || feed.hasReports }
 
     private func expire(_ record: UInt32, of feed: TopicFeed, tokens: Int) {
+        ended += tokens
         for token in 0..<UInt32(tokens) where !feed.isDone(record, token: token) {
             outcomes.settle(
                 NotificationReference(assignment: feed.number, record: record, token: token),

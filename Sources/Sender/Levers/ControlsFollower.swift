@@ -28,6 +28,8 @@ final class ControlsFollower {
     /// As read since the last begin.
     private var controls = TopicControls()
     private var told: TopicControls?
+    /// It is being read from its beginning again.
+    private var isAnew = false
     private var timer: RepeatingTimer?
     /// Records without a meaning for this program, since the start.
     private var unreadable = 0
@@ -97,7 +99,7 @@ final class ControlsFollower {
                 askedAt: askedAt
             )
             guard case .begin(let starts) = answer else { return }
-            if !wasLost { logger.critical("push.controls is read from its beginning again: is it another topic?") }
+            if !wasLost { logger.warning("push.controls is read from its beginning again") }
             begin(at: starts)
         } catch {
             logger.warning("push.controls cannot be read; the levers stay as they are", metadata: ["error": "\(error)"])
@@ -108,6 +110,7 @@ final class ControlsFollower {
     private func begin(at starts: [Int64]) {
         // The levers that were told hold until it was read to its end.
         controls = TopicControls()
+        isAnew = told != nil
         do throws(KafkaError) {
             for (partition, offset) in starts.enumerated() { try reader.begin(place(partition), at: offset) }
         } catch {
@@ -148,7 +151,10 @@ final class ControlsFollower {
     private func tell() {
         guard let complete = progress.completeAsOf else { return }
         onComplete(complete)
+        let wasAnew = isAnew
+        isAnew = false
         guard controls != told else { return }
+        if wasAnew { logger.critical("push.controls is another topic now; levers that it does not have are off") }
         told = controls
         onChange(controls)
     }

@@ -13,7 +13,18 @@ final class TopicLevers {
     private let placement: KeyPlacement?
     private let logger: Logger
     /// By index of the topic, of those that have a pace.
-    private var shares: [Int32: PaceShare] = [:]
+    private var shares: [Int32: Share] = [:]
+
+    /// A topic's share of its pace in this shard.
+    private struct Share {
+        var keys: PaceShare
+        var value: Double
+        /// It is found anew then: partitions come and go.
+        var until: MonotonicTime
+    }
+
+    /// Time between two looks at the partitions of a paced topic: a look goes through all of them. [ours]
+    private static let shareInterval = Duration.milliseconds(500)
 
     init(_ controls: ShardControls, group: Group, gateway: Gateway, placement: KeyPlacement?, logger: Logger) {
         self.controls = controls
@@ -46,10 +57,12 @@ final class TopicLevers {
     /// Sets the pace of a topic in this shard.
     func setPace(of account: TopicAccount, now: MonotonicTime) {
         guard let topic = account.topic, let rate = topic.control.notificationsPerSecond else {
-            if account.pace != nil { account.pace = nil }
+            guard account.pace != nil else { return }
+            account.pace = nil
+            if let index = account.topic?.index { shares[index] = nil }
             return
         }
-        let perSecond = Double(rate) * share(of: account, topic)
+        let perSecond = Double(rate) * share(of: account, topic, now: now)
         guard account.pace != nil else {
             account.pace = Pace(perSecond: perSecond, now: now)
             return
@@ -57,18 +70,20 @@ final class TopicLevers {
         account.pace?.change(perSecond: perSecond, now: now)
     }
 
-    private func share(of account: TopicAccount, _ topic: Topic) -> Double {
+    private func share(of account: TopicAccount, _ topic: Topic, now: MonotonicTime) -> Double {
         guard let count = placement?.partitionCount else { return 1 }
         let spread = topic.tokenRule.spread
-        var share = shares[topic.index]
-        if share?.spread != spread || share?.partitionCount != count {
-            share = PaceShare(bundleID: topic.bundleID, spread: spread, partitionCount: count)
-            shares[topic.index] = share
-        }
+        let former = shares[topic.index]
+        if let former, now < former.until, former.keys.spread == spread { return former.value }
+        var keys = former?.keys
+        if keys?.spread != spread || keys?.partitionCount != count { keys = nil }
+        let known = keys ?? PaceShare(bundleID: topic.bundleID, spread: spread, partitionCount: count)
         let partitions = group.active
-        return share?.share(of: partitions.map(\.number), hasShards: account.hasShards) { number in
+        let value = known.share(of: partitions.map(\.number), hasShards: account.hasShards) { number in
             partitions.first { $0.number == number }?.feeds.values.contains { $0.carries(topic) } ?? false
-        } ?? 1
+        }
+        shares[topic.index] = Share(keys: known, value: value, until: now + Self.shareInterval)
+        return value
     }
 
     /// A record at which a discarding topic stands may be meant now.

@@ -1,6 +1,5 @@
 import BelfrySupport
 import PipelineCore
-import PipelineCore
 import ProviderCredentials
 
 /// The state of a worker at one moment, for metrics.
@@ -10,10 +9,10 @@ struct WorkerReport: Sendable {
     var providerTokens: [ProviderTokens.Report]
     /// Nil: there is none.
     var filter: Filter?
-    /// The budget of new connections; nil: not known.
-    var connectionBudget: ConnectionBudget.State?
     /// Nil: nobody follows them.
     var levers: Levers?
+    /// The budget of new connections; nil: not known.
+    var connectionBudget: ConnectionBudget.State?
     /// The retention of push.requests; nil: for ever, or not known.
     var retention: Duration?
     /// The time of the report; nil: not known.
@@ -49,8 +48,8 @@ struct WorkerReport: Sendable {
         certificates: [CertificateStore.Certificate] = [],
         providerTokens: [ProviderTokens.Report] = [],
         filter: Filter? = nil,
-        connectionBudget: ConnectionBudget.State? = nil,
         levers: Levers? = nil,
+        connectionBudget: ConnectionBudget.State? = nil,
         retention: Duration? = nil,
         unixMilliseconds: Int64? = nil,
         labels: TopicLabels? = nil
@@ -59,8 +58,8 @@ struct WorkerReport: Sendable {
         self.certificates = certificates
         self.providerTokens = providerTokens
         self.filter = filter
-        self.connectionBudget = connectionBudget
         self.levers = levers
+        self.connectionBudget = connectionBudget
         self.retention = retention
         self.unixMilliseconds = unixMilliseconds
         let topics = shards.flatMap(\.topics)
