@@ -3,7 +3,8 @@ import PushSchemas
 
 @testable import KafkaClient
 
-/// The books of tokens that nothing can be sent to: each ends in a dead letter, unless its record expires first.
+/// The books of tokens that nothing can be sent to: each ends in a dead letter, unless its record
+/// expires first, or is discarded.
 extension Auditor {
     /// Tokens of a record, bad ones included.
     func tokenCount(of record: Int) -> Int {
@@ -15,8 +16,9 @@ extension Auditor {
         let entry = world.plan.records[record]
         let isOver = entry.expires > 0 && World.expiration(of: entry) < World.unixSeconds(now)
         let hasExpired = outcome.kind == .expired && (isOver || world.hasClockJumps)
+        let wasDiscarded = outcome.kind == .aborted && isDiscarded(record)
         check(
-            outcome.kind == .deadLettered && outcome.reason == "token-length" || hasExpired,
+            outcome.kind == .deadLettered && outcome.reason == "token-length" || hasExpired || wasDiscarded,
             8,
             "a bad token of record \(record) is \(outcome.kind) \(outcome.reason)"
         )

@@ -26,9 +26,15 @@ extension Auditor {
 
     /// A notification ended as `aborted`.
     func checkAborted(_ number: Int) {
-        let record = notifications[number].record
-        let orders = discards[world.plan.records[record].topic, default: []]
-        check(orders.contains { covers($0, record) }, 11, "\(name(number)) is aborted, and nobody has discarded it")
+        check(
+            isDiscarded(notifications[number].record),
+            11,
+            "\(name(number)) is aborted, and nobody has discarded it"
+        )
+    }
+
+    func isDiscarded(_ record: Int) -> Bool {
+        discards[world.plan.records[record].topic, default: []].contains { covers($0, record) }
     }
 
     private func covers(_ order: TopicControl.Discard, _ record: Int) -> Bool {

@@ -29,7 +29,10 @@ struct ControlsThread: Sendable {
     /// - Parameter partitions: the number of partitions of push.controls.
     init(_ settings: ShardSettings, _ context: RoleContext, partitions: Int, on eventLoop: any EventLoop) async throws {
         let (configuration, logger) = (context.configuration, context.logger)
-        let (changes, continuation) = AsyncStream.makeStream(of: TopicControls.self, bufferingPolicy: .bufferingNewest(1))
+        let (changes, continuation) = AsyncStream.makeStream(
+            of: TopicControls.self,
+            bufferingPolicy: .bufferingNewest(1)
+        )
         let known = Known()
         self.changes = changes
         self.known = known
