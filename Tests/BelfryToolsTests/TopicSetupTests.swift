@@ -97,6 +97,16 @@ struct TopicSetupTests {
         #expect(report.topics.count { $0.chosenReplicas == 1 } == 6)
     }
 
+    @Test("Beside a topic with another number of partitions none is created: that number would hold for good")
+    func forgottenCount() throws {
+        let cluster = ScriptedCluster()
+        cluster.existing = ["push.requests": 48, "push.feedback": 2]
+        let report = try create(in: cluster)
+        #expect(cluster.created.isEmpty && report.topics.map(\.name) == ["push.requests", "push.feedback"])
+        let error = #expect(throws: ToolError.self) { try TopicSetup.checked(report, against: layout) }
+        #expect(error.map { "\($0)".contains("push.requests exists with 48 partitions, not 2") } == true)
+    }
+
     @Test("What the brokers refuse for another reason is not tried again")
     func refused() {
         struct Refusing: TopicCluster {

@@ -86,6 +86,12 @@ public enum TopicSetup {
         var existing = try cluster.partitionCounts(timeoutMilliseconds: timeoutMilliseconds)
         var chosen: Int?
         var report: [TopicReport.Topic] = []
+        // Nothing is made beside topics that differ: a count that was forgotten would hold for good.
+        guard differences(existing, from: layout).isEmpty else {
+            return layout.topics.compactMap { topic in
+                existing[topic.name].map { .init(name: topic.name, partitions: $0, isNew: false) }
+            }
+        }
         for topic in layout.topics {
             var isNew = false
             if existing[topic.name] == nil {
@@ -128,12 +134,17 @@ public enum TopicSetup {
         )
     }
 
-    static func checked(_ report: TopicReport, against layout: TopicLayout) throws(ToolError) -> TopicReport {
-        let differing = zip(report.topics, layout.topics).filter {
-            $0.partitions != $1.partitions && !$1.takesAnyPartitions
-        }.map { found, wanted in
-            "\(found.name) exists with \(counted(found.partitions, "partition")), not \(wanted.partitions)"
+    /// The topics that exist with another number of partitions, in words.
+    private static func differences(_ counts: [String: Int], from layout: TopicLayout) -> [String] {
+        layout.topics.compactMap { topic in
+            guard let count = counts[topic.name], count != topic.partitions, !topic.takesAnyPartitions else { return nil }
+            return "\(topic.name) exists with \(counted(count, "partition")), not \(topic.partitions)"
         }
+    }
+
+    static func checked(_ report: TopicReport, against layout: TopicLayout) throws(ToolError) -> TopicReport {
+        let counts = Dictionary(report.topics.map { ($0.name, $0.partitions) }) { first, _ in first }
+        let differing = differences(counts, from: layout)
         guard differing.isEmpty else {
             throw .kafka(
                 differing.joined(separator: "\n")
