@@ -156,7 +156,7 @@ struct OutputTests {
         #expect(
             names == [
                 "unspecified", "confirmed", "presumed", "unknown", "rejected", "tombstoned", "expired", "superseded",
-                "duplicate", "dead_lettered", "summary",
+                "duplicate", "dead_lettered", "summary", "aborted",
             ]
         )
         #expect(OutcomeLine(.with { $0.kind = .UNRECOGNIZED(99) }).kind == "unrecognized_99")
