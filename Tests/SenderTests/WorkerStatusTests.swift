@@ -60,12 +60,12 @@ import Testing
         )
     }
 
-    private func status(_ shards: [ShardReport]) throws -> RoleStatus {
+    private func status(_ shards: [ShardReport], levers: WorkerReport.Levers? = nil) throws -> RoleStatus {
         let ends: [(String, Int64)] = [("b", 1_700_086_500), ("a", 1_700_000_099)]
         let certificates = ends.map {
             CertificateStore.Certificate(bundleID: $0.0, environment: "sandbox", notAfter: $0.1)
         }
-        var report = WorkerReport(shards: shards, certificates: certificates)
+        var report = WorkerReport(shards: shards, certificates: certificates, levers: levers)
         let key = try #require(ProviderKeyID(team: "T", key: "K"))
         report.providerTokens = [.init(key: key, minted: 1, issuedAt: 1_700_000_000)]
         var status = RoleStatus(role: "worker", now: now)
@@ -106,6 +106,15 @@ import Testing
         let scaling = try #require(status.scaling)
         #expect(scaling.waitingRecords == 10 && scaling.recordsPerSecond == 2.5 && scaling.ratePeriodSeconds == 60)
         #expect(scaling.partitions == 2)
+    }
+
+    @Test("The age of what is known of levers is told from the first reading of push.controls on")
+    func controlsAge() throws {
+        let shards = [shard(partition: 1)]
+        #expect(try status(shards).controlsAgeSeconds == nil)
+        #expect(try status(shards, levers: .init(age: nil, counts: [:])).controlsAgeSeconds == nil)
+        let read = WorkerReport.Levers(age: .milliseconds(1500), counts: [:])
+        #expect(try status(shards, levers: read).controlsAgeSeconds == 1.5)
     }
 
     @Test("Times of delivery are those of all shards, of the ways that had notifications")

@@ -26,6 +26,8 @@ public struct RoleStatus: Codable, Sendable, Equatable {
     public var topics: [Topic] = []
     /// Topics that are not in ``topics``.
     public var omittedTopics = 0
+    /// Since push.controls was last known to be read to its end; absent of a role that does not read it.
+    public var controlsAgeSeconds: Double?
     /// Of every environment, as configured.
     public var gateways: [Environment] = []
     /// The first to end comes first; at most 200.

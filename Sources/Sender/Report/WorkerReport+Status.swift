@@ -19,6 +19,7 @@ extension WorkerReport {
         let partitions = shards.flatMap(\.partitions).sorted { $0.number < $1.number }
         status.partitions = partitions.map { describePartition($0, of: kafkaTopic) }
         describeTopics(in: &status)
+        status.controlsAgeSeconds = levers?.age.map { $0 / .seconds(1) }
         status.gateways = settings.map(describeGateways)
         status.certificates = certificates.sorted { $0.notAfter < $1.notAfter }.prefix(TopicLabels.limit).map {
             .init(topic: $0.bundleID, environment: $0.environment, notAfter: $0.notAfter, now: now)
