@@ -25,6 +25,11 @@ struct AnswerReadingTests {
         status.uptimeSeconds = 12.5
         status.isReady = true
         status.obstacles = ["the worker waits for Redis"]
+        status.configuration = .init(
+            reloads: 1,
+            refusedReloads: 0,
+            restartNeeded: [.init(key: "worker.shards", inForce: "2", configured: "4")]
+        )
         var partition = RoleStatus.Partition(kafkaTopic: "push.requests", number: 7, lagRecords: 1200)
         partition.waitingRecords = 200
         partition.behindTopics = 1
@@ -44,6 +49,7 @@ struct AnswerReadingTests {
         topic.accepted = 180_000
         status.topics = [topic]
         status.omittedTopics = 9
+        status.controlsAgeSeconds = 1.5
         status.gateways = [
             .init(environment: "production", transport: "http2", addresses: ["a:443"], connections: ["open": 4])
         ]
@@ -71,6 +77,7 @@ struct AnswerReadingTests {
         expected.uptimeSeconds = 12.5
         expected.isReady = true
         expected.obstacles = ["the worker waits for Redis"]
+        expected.restartNeeded = ["worker.shards"]
         expected.partitions = [
             .init(
                 kafkaTopic: "push.requests",
@@ -98,6 +105,7 @@ struct AnswerReadingTests {
             )
         ]
         expected.omittedTopics = 9
+        expected.controlsAgeSeconds = 1.5
         expected.gateways = [
             .init(environment: "production", transport: "http2", addresses: ["a:443"], connections: ["open": 4])
         ]
@@ -148,6 +156,7 @@ struct AnswerReadingTests {
             (#"{"version":2,"role":"worker","topics":[{"topic":7}]}"#, "topics[0].topic"),
             (#"{"version":2,"role":"worker","topics":[{"lagRecords":"7"}]}"#, "topics[0].lagRecords"),
             (#"{"version":2,"role":"worker","totals":{"records":"many"}}"#, "totals.records"),
+            (#"{"version":2,"role":"worker","configuration":{"restartNeeded":[7]}}"#, "configuration.restartNeeded[0]"),
         ]
     )
     func broken(text: String, words: String) {
@@ -202,8 +211,11 @@ struct AnswerReadingTests {
     func lists() throws {
         let topics = (0..<5000).map { "{\"topic\":\"t\($0)\"}" }.joined(separator: ",")
         let totals = (0..<5000).map { "\"n\($0)\":1" }.joined(separator: ",")
-        let long = try answer("\"topics\":[\(topics)],\"totals\":{\(totals)}")
+        let keys = Array(repeating: #"{"key":"k"}"#, count: 5000).joined(separator: ",")
+        let configuration = "\"configuration\":{\"restartNeeded\":[\(keys)]}"
+        let long = try answer("\"topics\":[\(topics)],\"totals\":{\(totals)},\(configuration)")
         #expect(long.topics.count == ConsoleLimits.rows && long.totals.count == 100)
+        #expect(long.restartNeeded.count == 50)
     }
 
     @Test("Texts are cut, and characters that act instead of being seen are replaced")

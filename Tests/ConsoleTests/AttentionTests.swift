@@ -21,6 +21,7 @@ struct AttentionTests {
                 fleet.answer(number) {
                     $0.hold(number)
                     $0.serve("a")
+                    $0.controlsAgeSeconds = 60
                     $0.gateways = [
                         .init(environment: "p", transport: "", addresses: [], connections: ["open": 1, "waiting": 1])
                     ]
@@ -137,6 +138,38 @@ struct AttentionTests {
         let text = "a (production), b (production) are paused by an operator."
         expect(.warn, "topics", text, alert: "BelfryTopicPaused")
         #expect(fleet.matters(.bad).count == 1)
+    }
+
+    @Test("Workers that have not heard of levers for a minute are told while they answer, in one line")
+    mutating func unheardLevers() {
+        fleet.list(1, 2, 3)
+        fleet.answer(1) { $0.controlsAgeSeconds = 60.5 }
+        fleet.answer(2) { $0.controlsAgeSeconds = 2 }
+        // One of an earlier version.
+        fleet.answer(3)
+        let alert = "BelfryLeversUnheard"
+        let one = "worker 10.0.0.1:9464 does not hear of levers: a pause would not hold there."
+        expect(.bad, "processes", one, alert: alert)
+        #expect(fleet.matters() == [one])
+        fleet.answer(2) { $0.controlsAgeSeconds = 300 }
+        let two = "worker 10.0.0.1:9464, worker 10.0.0.2:9464 do not hear of levers: a pause would not hold there."
+        expect(.bad, "processes", two, alert: alert)
+        fleet.fail(2)
+        expect(.bad, "processes", one, alert: alert)
+    }
+
+    @Test("Processes that need a restart for the same keys are told in one line, with the keys")
+    mutating func restarts() {
+        fleet.list(1, 2, 3)
+        for number in 1...2 { fleet.answer(number) { $0.restartNeeded = ["worker.batch", "worker.shards"] } }
+        fleet.answer(3) { $0.restartNeeded = ["a", "b", "c", "d"] }
+        let alert = "BelfryRestartNeeded"
+        let two = "worker 10.0.0.1:9464, worker 10.0.0.2:9464 need a restart for worker.batch, worker.shards."
+        expect(.warn, "processes", two, alert: alert)
+        expect(.warn, "processes", "worker 10.0.0.3:9464 needs a restart for a, b, c and 1 more.", alert: alert)
+        #expect(fleet.matters().count == 2)
+        for number in 1...3 { fleet.answer(number) }
+        #expect(fleet.matters() == [])
     }
 
     @Test("Every reason that a worker gives has words and an entry of the runbook")

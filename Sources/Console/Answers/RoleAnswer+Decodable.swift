@@ -2,11 +2,13 @@ import BelfrySupport
 
 extension RoleAnswer: Decodable {
     private enum Keys: String, CodingKey {
-        case version, role, programVersion, uptimeSeconds, isReady, obstacles, process, partitions, topics
-        case omittedTopics, gateways, certificates, keys, harvests, totals, outcomes, delivery, scaling
+        case version, role, programVersion, uptimeSeconds, isReady, obstacles, process, configuration, partitions
+        case topics, omittedTopics, controlsAgeSeconds, gateways, certificates, keys, harvests, totals, outcomes
+        case delivery, scaling
     }
 
     private enum ProcessKeys: String, CodingKey { case residentBytes, cpuSeconds, openDescriptors }
+    private enum ConfigurationKeys: String, CodingKey { case restartNeeded }
     private enum ScalingKeys: String, CodingKey { case recordsPerSecond }
 
     init(from decoder: any Decoder) throws {
@@ -27,9 +29,14 @@ extension RoleAnswer: Decodable {
             cpuSeconds = try process.seconds(.cpuSeconds)
             openDescriptors = try process.count(.openDescriptors)
         }
+        if fields.contains(.configuration) {
+            let configuration = try fields.nestedContainer(keyedBy: ConfigurationKeys.self, forKey: .configuration)
+            restartNeeded = try configuration.list(.restartNeeded, limit: 50, of: PendingSetting.self).map(\.key)
+        }
         partitions = try fields.list(.partitions, limit: ConsoleLimits.partitions)
         topics = try fields.list(.topics, limit: ConsoleLimits.rows)
         omittedTopics = try fields.count(.omittedTopics) ?? 0
+        controlsAgeSeconds = try fields.seconds(.controlsAgeSeconds)
         gateways = try fields.list(.gateways, limit: 50)
         certificates = try fields.list(.certificates, limit: ConsoleLimits.rows)
         keys = try fields.list(.keys, limit: ConsoleLimits.rows)
@@ -43,6 +50,15 @@ extension RoleAnswer: Decodable {
             recordsPerSecond = try scaling.seconds(.recordsPerSecond)
         }
     }
+}
+
+/// A key whose value needs a restart, as it is answered. Values are for those who can read the answer itself.
+private struct PendingSetting: Decodable {
+    private enum Keys: String, CodingKey { case key }
+
+    let key: String
+
+    init(from decoder: any Decoder) throws { key = try decoder.container(keyedBy: Keys.self).text(.key) }
 }
 
 /// The times of one way as they are answered.

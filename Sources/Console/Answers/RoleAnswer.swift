@@ -71,9 +71,13 @@ struct RoleAnswer: Equatable, Sendable {
     var residentBytes: Int?
     var cpuSeconds: Double?
     var openDescriptors: Int?
+    /// Keys of the configuration read last that need a restart.
+    var restartNeeded: [String] = []
     var partitions: [Partition] = []
     var topics: [Topic] = []
     var omittedTopics = 0
+    /// Since push.controls was last known to be read to its end; nil: the role does not read it, or does not say.
+    var controlsAgeSeconds: Double?
     var gateways: [Gateways] = []
     var certificates: [Certificate] = []
     var keys: [Key] = []

@@ -1,7 +1,7 @@
 /// A matter that wants somebody's attention: the page's first lines.
 struct Attention: Encodable, Equatable, Sendable {
     enum Level: String, Encodable, Sendable {
-        /// Notifications are not sent, or will not be soon.
+        /// Notifications are not sent, will not be soon, or cannot be stopped.
         case bad
         case warn
     }
@@ -19,6 +19,8 @@ struct Attention: Encodable, Equatable, Sendable {
     static let certificateDays = (warn: 30, bad: 7)
     /// Provider tokens are refused when they are older than an hour.
     static let tokenSeconds = 3600.0
+    /// Since a worker last knew all levers: normally below 3.
+    static let controlsSeconds = 60.0
     /// Since a feedback list was read to its end: `harvester.interval` is an hour unless changed, and a day at most.
     static let harvestSeconds = (warn: 3 * 3600.0, bad: 86_400.0)
 
@@ -43,7 +45,7 @@ struct Attention: Encodable, Equatable, Sendable {
             return [Attention(level: .bad, text: text, part: "processes", alert: "BelfryDown")]
         }
         var matters: [Attention] = known.compactMap { process in
-            let name = [process.role, process.address].compactMap(\.self).joined(separator: " ")
+            let name = process.name
             if process.state == .away {
                 let since = process.silenceSeconds.map { ", last answer \(Int($0)) s ago" } ?? ", never answered"
                 let text = "\(name) is away: \(process.trouble ?? "no answer")\(since)."
@@ -55,12 +57,31 @@ struct Attention: Encodable, Equatable, Sendable {
             return Attention(level: .warn, text: text, part: "processes", alert: "BelfryNotReady")
         }
         let running = known.filter { $0.state == .answers }
+        matters += unheardLevers(running) + restarts(running)
         let versions = Set(running.compactMap(\.programVersion)).subtracting([""]).sorted()
         if versions.count > 1 {
             let text = "Processes of \(versions.count) versions run: \(versions.joined(separator: ", "))."
             matters.append(Attention(level: .warn, text: text, part: "processes"))
         }
         return matters
+    }
+
+    private static func unheardLevers(_ running: [FleetDocument.Process]) -> [Attention] {
+        let names = running.filter { ($0.controlsAgeSeconds ?? 0) > controlsSeconds }.map(\.name)
+        guard !names.isEmpty else { return [] }
+        let verb = names.count == 1 ? "does" : "do"
+        let text = "\(some(names)) \(verb) not hear of levers: a pause would not hold there."
+        return [Attention(level: .bad, text: text, part: "processes", alert: "BelfryLeversUnheard")]
+    }
+
+    /// Processes of a role mostly wait for the same keys.
+    private static func restarts(_ running: [FleetDocument.Process]) -> [Attention] {
+        let waiting = Dictionary(grouping: running.filter { !$0.restartNeeded.isEmpty }, by: \.restartNeeded)
+        return waiting.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map { keys, processes in
+            let names = processes.map(\.name)
+            let text = "\(some(names)) \(names.count == 1 ? "needs" : "need") a restart for \(some(keys))."
+            return Attention(level: .warn, text: text, part: "processes", alert: "BelfryRestartNeeded")
+        }
     }
 
     private static func partitions(_ fleet: FleetDocument) -> [Attention] {
@@ -164,4 +185,9 @@ struct Attention: Encodable, Equatable, Sendable {
         guard names.count > 3 else { return names.joined(separator: ", ") }
         return names.prefix(3).joined(separator: ", ") + " and \(names.count - 3) more"
     }
+}
+
+extension FleetDocument.Process {
+    /// As people tell it from others.
+    fileprivate var name: String { [role, address].compactMap(\.self).joined(separator: " ") }
 }

@@ -19,6 +19,10 @@ struct FleetDocument: Encodable, Equatable, Sendable {
         let uptimeSeconds: Double?
         let residentBytes: Int?
         let openDescriptors: Int?
+        /// Keys of its configuration that need a restart.
+        let restartNeeded: [String]
+        /// Since it last knew all levers; nil: it has nothing to do with them.
+        let controlsAgeSeconds: Double?
         let cores: Double
         /// Notifications sent, or registrations and tuples applied, per second.
         let perSecond: Double

@@ -56,6 +56,8 @@ struct FleetView: Sendable {
                 uptimeSeconds: answer?.uptimeSeconds,
                 residentBytes: answer?.residentBytes,
                 openDescriptors: answer?.openDescriptors,
+                restartNeeded: answer?.restartNeeded ?? [],
+                controlsAgeSeconds: answer?.controlsAgeSeconds,
                 cores: isFresh ? record.rates.cores : 0,
                 perSecond: isFresh ? record.rates.perSecond(answer?.role == "worker" ? "sent" : "applied") : 0,
                 partitions: isFresh ? answer?.partitions.count ?? 0 : 0
