@@ -9,12 +9,15 @@ extension Auditor {
     /// A record is in a worker's hands.
     func fetched(_ record: Int, by member: SimulatedConsumer) {
         fetches[record] = (member.number, now)
+        fetchTimes[[record, member.number]] = now
     }
 
     /// A record is read by a worker that catches up, be it for another topic.
     func fetchedAgain(_ record: Int, by member: SimulatedConsumer) {
         guard fetches[record]?.member != member.number else { return }
-        fetched(record, by: member)
+        // Another member may have had it meanwhile, while this one has it still.
+        guard let time = fetchTimes[[record, member.number]] else { return fetched(record, by: member) }
+        fetches[record] = (member.number, time)
     }
 
     /// An outcome is stored.

@@ -43,7 +43,7 @@ extension Auditor {
                 if case .notifications = feed.account.feeding {
                     memory[worker, default: .init()].probed.insert(feed.hash)
                     // Notifications that leave with their partition may have been taken before the topic stopped.
-                    if partition.phase == .active { count(feed, in: partition.number, &probing) }
+                    if partition.phase == .active { count(feed, in: partition.number, &probing, isProbe: true) }
                 }
             }
         }
@@ -61,13 +61,14 @@ extension Auditor {
         check(probing.bytesBefore < options.memoryBytes / 4, 7, "a shard holds \(probing.bytes) bytes for probes")
     }
 
-    private func count(_ feed: TopicFeed, in partition: Int32, _ held: inout Held) {
+    /// - Parameter isProbe: records that are discarded do not count, as they may be under way when a probe begins.
+    private func count(_ feed: TopicFeed, in partition: Int32, _ held: inout Held, isProbe: Bool = false) {
         guard let first = feed.ledger.cursor, let next = feed.ledger.frontier.nextOffset else { return }
         let stored = world.broker.partitions[Int(partition)]
         // Of what retention took it is not known whether the shard had it before.
         let place = world.broker.place(of: max(first, world.broker.low[Int(partition)]), in: partition)
         for entry in stored[place...].prefix(while: { $0.record.offset < next })
-        where world.topic(of: entry.ordinal) == feed.hash {
+        where world.topic(of: entry.ordinal) == feed.hash && (!isProbe || !isDiscarded(entry.ordinal)) {
             held.add(bytes(of: entry))
         }
     }
@@ -75,9 +76,12 @@ extension Auditor {
     /// Bytes that a record costs at least: itself, and a frame for each of its tokens.
     private func bytes(of entry: SimulatedBroker.Stored) -> Int {
         let record = world.plan.records[entry.ordinal]
-        // Of what becomes a dead letter as a whole, for want of a certificate for instance, no frame is made.
+        // Of what becomes a dead letter as a whole, for want of a certificate for instance, no frame is made; nor of
+        // what is discarded.
         let mayBeGivenUp = options.certificateGaps.contains { $0.topic == record.topic }
-        let isSent = record.form != .undecodable && record.form != .withoutCertificate && !mayBeGivenUp
+        let isSent =
+            record.form != .undecodable && record.form != .withoutCertificate && !mayBeGivenUp
+            && !isDiscarded(entry.ordinal)
         let frame = ShardLimits.notificationBytes + (isSent ? World.payloadBytes : 0)
         return (entry.record.value?.count ?? 0) + (entry.record.key?.count ?? 0) + record.tokens.count * frame
     }

@@ -103,6 +103,8 @@ final class Auditor {
     var auditedEnd: [Int32: Int] = [:]
     /// The last fetch of a record: when, and by whom.
     var fetches: [(member: Int, time: VirtualTime)?]
+    /// The last time at which a member fetched a record from the group, by record and member.
+    var fetchTimes: [[Int]: VirtualTime] = [:]
     /// By member.
     var memberships: [Int: Membership] = [:]
     /// Indices of bad tokens whose outcome is stored, by record.

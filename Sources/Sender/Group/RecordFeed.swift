@@ -51,7 +51,9 @@ final class RecordFeed {
 
     /// The feed may take one record more that ends without being sent.
     private func admitsDiscarded(_ feed: TopicFeed) -> Bool {
-        ([feed.account] + feed.sharers).allSatisfy { $0.feeding != .nothing } && hasRoom(feed)
+        guard ([feed.account] + feed.sharers).allSatisfy({ $0.feeding != .nothing }) else { return false }
+        // Of the room for probes the others need theirs.
+        return hasRoom(feed) && (!feed.account.isProbed || memory.budget.admitsProbe)
     }
 
     private func hasRoom(_ feed: TopicFeed) -> Bool {
