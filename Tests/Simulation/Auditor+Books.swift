@@ -38,7 +38,7 @@ extension Auditor {
         }
         let number = firstOf[record] + Int(outcome.tokenIndex)
         world.note(.outcome, number, outcome.kind.rawValue, "\(outcome.kind) of \(name(number)) \(outcome.reason)")
-        judge(outcome, number, producedAt: time)
+        judge(outcome, number, by: worker, producedAt: time)
         noteFate(outcome, of: number)
         guard notifications[number].outcomeAt == nil else { return }
         notifications[number].outcomeAt = now
@@ -48,7 +48,7 @@ extension Auditor {
         open -= 1
     }
 
-    private func judge(_ outcome: PushOutcome, _ number: Int, producedAt time: VirtualTime) {
+    private func judge(_ outcome: PushOutcome, _ number: Int, by worker: Int, producedAt time: VirtualTime) {
         let isAccepted = notifications[number].accepted > 0
         switch outcome.kind {
         case .confirmed:
@@ -63,7 +63,7 @@ extension Auditor {
             guard options.isPunctual, options.policy == .resend else { return }
             check(isAccepted, 2, "\(name(number)) is presumed wrongly, though the gateway is punctual")
         case .tombstoned:
-            checkSilence(of: number, decidedAt: time)
+            checkSilence(of: number, by: worker, decidedAt: time)
         case .superseded:
             check(mayBeSuperseded(number), 1, "\(name(number)) is superseded, but nothing newer was published")
         case .expired:
@@ -128,17 +128,18 @@ extension Auditor {
     }
 
     /// A token that lives is not called dead.
-    private func checkSilence(of number: Int, decidedAt time: VirtualTime) {
+    private func checkSilence(of number: Int, by worker: Int, decidedAt time: VirtualTime) {
         let entry = notifications[number]
         let token = tokens[entry.token]
-        guard let fetch = fetches[entry.record], !world.hasClockJumps, !options.sendsWithoutRedis,
-            !world.redis.wasBroken(token: entry.token, since: fetch.time)
+        // The worker may have stood still since, while another one read the record.
+        guard let fetchedAt = fetchTimes[[entry.record, worker]], !world.hasClockJumps, !options.sendsWithoutRedis,
+            !world.redis.wasBroken(token: entry.token, since: fetchedAt)
         else { return }
         // Decided before it was read again.
-        guard fetch.time <= time else { return }
+        guard fetchedAt <= time else { return }
         let wasCalledInvalid = token.calledInvalidAt.map { token.aliveSince <= $0 } ?? false
         check(
-            token.deadSince != nil || fetch.time < token.aliveSince || wasCalledInvalid,
+            token.deadSince != nil || fetchedAt < token.aliveSince || wasCalledInvalid,
             5,
             "\(name(number)) is not sent, though its token registered before the record was read, and since it died"
         )
