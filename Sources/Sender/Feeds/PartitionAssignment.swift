@@ -142,7 +142,6 @@ final class PartitionAssignment {
         made.inheritGap(publishedAt: publishedAt, isRead: true)
         made.inheritUnrememberedRequests(of: feed)
         made.inheritSummaries(of: feed)
-        made.lookedUpBelow = max(feed.lookedUpBelow, feed.ledger.gap?.next ?? liveNext ?? 0)
         for sharer in feed.sharers { made.share(with: sharer) }
         return feed
     }

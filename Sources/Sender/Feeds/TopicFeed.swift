@@ -37,8 +37,6 @@ final class TopicFeed {
     private(set) var unrememberedRequests: [UInt32: Int64] = [:]
     /// The feed has ended: nothing of it is sent, settled or published.
     private(set) var isOver = false
-    /// Records below were taken in before the topic was fed anew, and their tokens may have been looked up.
-    var lookedUpBelow: Int64 = 0
     /// The offset at which the feed stands although its topic discards: the record there is not meant.
     var keptAt: Int64?
 

@@ -304,8 +304,10 @@ final class RecordFeed {
         case .topic(let found):
             // Of the record, not of the feed, which topics with one hash share.
             guard let topic = found.account.topic else { preconditionFailure("nothing is fed without a topic") }
-            if isDiscarded { return intake.abort(request, message, at: index, of: feed) }
-            if found.account.pace != nil { found.account.pace?.take(request.tokenCount) }
+            guard !isDiscarded || intake.mustAsk(request) else {
+                return intake.abort(request, message, at: index, of: feed)
+            }
+            if !isDiscarded, found.account.pace != nil { found.account.pace?.take(request.tokenCount) }
             if case .deadLetters(let records) = found.account.feeding {
                 found.account.feeding = .deadLetters(records: records - 1)
                 return intake.refuse(
@@ -323,7 +325,14 @@ final class RecordFeed {
             }
             intake.addRequest(
                 request,
-                Intake.Fed(message: message, index: index, feed: feed, topic: topic, shard: found.shard)
+                Intake.Fed(
+                    message: message,
+                    index: index,
+                    feed: feed,
+                    topic: topic,
+                    shard: found.shard,
+                    isDiscarded: isDiscarded
+                )
             )
         }
     }

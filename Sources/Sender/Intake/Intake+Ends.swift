@@ -24,7 +24,11 @@ extension Intake {
         outcomes.deadLetter(record: record, of: feed, tokens: UInt32(tokens), refusal)
     }
 
-    /// Takes in a record that an operator has discarded.
+    /// Only a look-up tells whether a request that is discarded counts for the numbers of its tokens: another one with
+    /// its id may have arrived, and has the same marks.
+    func mustAsk(_ request: SendRequestView) -> Bool { request.mayChangeBadges && requestKey(of: request) != nil }
+
+    /// Takes in a record that an operator has discarded, and ends it.
     func abort(_ request: SendRequestView, _ message: KafkaMessageView, at index: Int, of feed: TopicFeed) {
         guard let source else { return }
         counters.records += 1
@@ -32,12 +36,8 @@ extension Intake {
         let record = add(message, at: index, to: feed, of: source, tokens: request.tokenCount, report: request.report)
         begin(request.report, of: record, in: feed, tokens: request.tokenCount)
         ended += request.tokenCount
-        // It may have been counted before it was recalled, or by the partition's last owner. One that never was must
-        // not be taken back: a repetition has the mark of the request that arrived.
-        if request.mayChangeBadges, message.offset < max(feed.lookedUpBelow, feed.partition.doneBelow) {
-            feed.noteBadges(of: record)
-            if let key = requestKey(of: request) { feed.requestKeys.append(key, for: record) }
-        }
+        // It may have been counted before it was recalled, or by the partition's last owner.
+        if request.mayChangeBadges { feed.noteBadges(of: record) }
         for token in 0..<UInt32(request.tokenCount) where !feed.isDone(record, token: token) {
             outcomes.settle(NotificationReference(assignment: feed.number, record: record, token: token), .aborted)
         }

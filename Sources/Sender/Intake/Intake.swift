@@ -16,6 +16,8 @@ final class Intake {
         var topic: Topic
         /// The shard of the bundle that the key names.
         var shard: UInt32?
+        /// An operator has discarded it: it is looked up, and then ends.
+        var isDiscarded = false
     }
 
     let outcomes: Outcomes
@@ -171,7 +173,8 @@ final class Intake {
             requestKey: requestKey,
             provider: content.terms.provider,
             rendered: content.rendered,
-            changesBadges: content.changesBadges
+            changesBadges: content.changesBadges,
+            isDiscarded: fed.isDiscarded
         )
         if !request.coalescingKey.isEmpty {
             hasCoalescing = true

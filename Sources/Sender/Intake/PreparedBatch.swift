@@ -30,6 +30,8 @@ struct PreparedRecord {
     var rendered: RenderedPayloads?
     /// Some of the notifications may change the numbers of their tokens.
     var changesBadges = false
+    /// An operator has discarded it: no notification of it is sent.
+    var isDiscarded = false
 
     /// The only notification is for a channel, whose id stands in place of its token.
     var isBroadcast: Bool { provider?.isBroadcast ?? false }

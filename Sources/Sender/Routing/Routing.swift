@@ -116,6 +116,10 @@ final class Routing {
                     continue
                 }
             }
+            guard !record.isDiscarded else {
+                outcomes.settle(reference, .aborted)
+                continue
+            }
             if record.coalescing != nil, coalescing.takes(index, of: record, in: batch, lanes) { continue }
             if isProbed { noteProbe(reference, of: record.topic, expiration: record.expiration) }
             sent += 1
