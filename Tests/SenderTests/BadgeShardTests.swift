@@ -164,6 +164,26 @@ struct BadgeShardTests {
         #expect(badges.numbers == [1], "the other one was looked up again, behind it")
     }
 
+    @Test("A repetition that is discarded takes nothing back from the request that arrived, and is a duplicate")
+    func discardedRepetition() throws {
+        let badges = Bench { $0.worker.dedupeWindow = .seconds(3600) }
+        defer { badges.bench.shard.leave() }
+        let name = TopicControls.Name(environment: "sandbox", bundleID: Self.news)
+        badges.bench.publishedAt = 1
+        try badges.bring(Self.request([1], id: "a"))
+        var controls = TopicControls()
+        controls.set(.pause, of: name, .pause)
+        badges.bench.shard.use(controls)
+        try badges.bring(Self.request([1], id: "a"), Self.request([1], id: "b"))
+        let order = TopicControl.Discard(publishedBefore: 2, ends: [0: 3])
+        controls.set(.discard, of: name, .discard(order))
+        badges.bench.shard.use(controls)
+        badges.bench.wait(milliseconds: 5000)
+        let kinds = try badges.kinds()
+        #expect(kinds.count == 3 && kinds.contains(.duplicate) && kinds.contains(.aborted))
+        #expect(badges.redis.badge == 1 && badges.numbers == [1])
+    }
+
     @Test("A number that Redis does not change for good is left out, and the notification is sent")
     func refused() throws {
         let badges = Bench()
