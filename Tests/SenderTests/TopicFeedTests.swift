@@ -50,6 +50,18 @@ import Testing
         }
     }
 
+    @Test("A feed that has ended names no change of a badge: its partition may be gone, though a batch still has it")
+    func badgeOfEnded() throws {
+        let bench = try Bench()
+        let token = [UInt8](repeating: 1, count: 32)
+        func mark() -> Bool {
+            token.withUnsafeBytes { bench.feed.badgeMark(of: 3, position: 0, token: $0) != nil }
+        }
+        #expect(mark())
+        _ = bench.partition.end()
+        #expect(bench.feed.isOver && !mark())
+    }
+
     @Test("Every record that is not done leads to its source")
     func sources() throws {
         let bench = try Bench()

@@ -210,9 +210,10 @@ final class TopicFeed {
     func changesBadges(_ record: UInt32) -> Bool { badges.contains(record) }
 
     /// The name of a notification among the changes of its token's number: the same for all requests with one id while
-    /// those are remembered, and for one place of the log. Nil once the cursor has passed the record.
+    /// those are remembered, and for one place of the log. Nil once the cursor has passed the record, or when the feed
+    /// has ended: a batch that waits for Redis may outlive the partition.
     func badgeMark(of record: UInt32, position: UInt32, token: UnsafeRawBufferPointer) -> BadgeMark? {
-        guard let offset = ledger.frontier.offset(of: record) else { return nil }
+        guard !isOver, let offset = ledger.frontier.offset(of: record) else { return nil }
         let key =
             requestKeys[record]
             ?? RequestFingerprint.key(partition: partition.place.partition, offset: offset, position: position)
