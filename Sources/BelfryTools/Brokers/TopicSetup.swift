@@ -137,7 +137,9 @@ public enum TopicSetup {
     /// The topics that exist with another number of partitions, in words.
     private static func differences(_ counts: [String: Int], from layout: TopicLayout) -> [String] {
         layout.topics.compactMap { topic in
-            guard let count = counts[topic.name], count != topic.partitions, !topic.takesAnyPartitions else { return nil }
+            guard let count = counts[topic.name], count != topic.partitions, !topic.takesAnyPartitions else {
+                return nil
+            }
             return "\(topic.name) exists with \(counted(count, "partition")), not \(topic.partitions)"
         }
     }
