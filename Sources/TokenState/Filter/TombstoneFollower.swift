@@ -16,16 +16,12 @@ package final class TombstoneFollower {
     /// Most records of each partition in one turn: other work of the loop waits that long, and replaced tables stay in
     /// memory.
     private static let recordsAtOnce = 1_000
-    private static let questionTimeoutMilliseconds: Int32 = 5_000
     private static let beginsAgain: Logger.Message = "push.tombstones is read from its beginning again"
 
     private let eventLoop: any EventLoop
-    private let reader: any TopicReader
-    private let topic: String
-    private let partitions: Int
     private let filters: DeadTokenSets
     private let logger: Logger
-    private var progress: FollowedTopic
+    private let records: WholeTopicReader
     private var timer: RepeatingTimer?
     /// The scheduled next turn, when more records are there already.
     private var next: Scheduled<Void>?
@@ -42,13 +38,17 @@ package final class TombstoneFollower {
         logger: Logger
     ) {
         self.eventLoop = eventLoop
-        self.reader = reader
-        self.topic = topic
-        self.partitions = partitions
         self.filters = filters
         self.logger = logger
-        // Several questions may fail before the known state is too old.
-        progress = FollowedTopic(partitions: partitions, interval: filters.maxAge / 4)
+        records = WholeTopicReader(
+            reader,
+            topic: topic,
+            partitions: partitions,
+            // Several questions may fail before the known state is too old.
+            interval: filters.maxAge / 4,
+            recordsAtOnce: Self.recordsAtOnce,
+            clock: { MonotonicTime(eventLoop.now) }
+        )
     }
 
     package func start() {
@@ -61,21 +61,14 @@ package final class TombstoneFollower {
         timer?.cancel()
         next?.cancel()
         filters.complete(asOf: nil)
-        reader.close()
+        records.close()
     }
 
     private var now: MonotonicTime { MonotonicTime(eventLoop.now) }
 
     /// Asks for the extents if that is due, and takes fetched records. Repeats itself once started.
     func turn() {
-        if progress.isQuestionDue(now: now) { ask() }
-        var hasRead = false
-        for partition in 0..<partitions {
-            guard let batch = reader.read(place(partition), max: Self.recordsAtOnce) else { continue }
-            mergeRecords(of: batch, partition)
-            batch.release()
-            hasRead = true
-        }
+        let hasRead = records.look(onEvent: tell, onRecord: merge)
         report()
         guard hasRead, next == nil else { return }
         next = eventLoop.assumeIsolated().scheduleTask(in: .socketTurn) { [weak self] in
@@ -84,61 +77,17 @@ package final class TombstoneFollower {
         }
     }
 
-    private func place(_ partition: Int) -> KafkaTopicPartition {
-        KafkaTopicPartition(topic: topic, partition: Int32(partition))
-    }
-
-    /// Asks for the extents of the partitions, and begins where the answer tells.
-    private func ask() {
-        let askedAt = now
-        let wasLost = progress.isLost
-        do throws(KafkaError) {
-            guard case .begin(let starts) = progress.answered(try extents(), askedAt: askedAt) else { return }
-            if !wasLost { logger.warning(Self.beginsAgain, metadata: ["offsets": "\(starts)"]) }
-            begin(at: starts)
-        } catch {
+    private func tell(_ event: WholeTopicReader.Event) {
+        switch event {
+        case .begins(let starts, let isAgain):
+            if isAgain { logger.warning(Self.beginsAgain, metadata: ["offsets": "\(starts)"]) }
+        case .endsUnknown(let error):
             logger.warning("the ends of push.tombstones are not known", metadata: ["error": "\(error)"])
-            progress.notAnswered(now: now, isGone: error.isUnknownTopicOrPartition)
-        }
-    }
-
-    private func extents() throws(KafkaError) -> [FollowedTopic.Extent] {
-        let places = (0..<partitions).map(place)
-        return try reader.watermarks(of: places, timeoutMilliseconds: Self.questionTimeoutMilliseconds)
-            .map { FollowedTopic.Extent(start: $0.low, end: $0.high) }
-    }
-
-    private func begin(at starts: [Int64]) {
-        do throws(KafkaError) {
-            for (partition, offset) in starts.enumerated() { try reader.begin(place(partition), at: offset) }
-        } catch {
+        case .cannotBegin(let error):
             logger.error("push.tombstones cannot be read; trying again", metadata: ["error": "\(error)"])
-            progress.lost(now: now)
+        case .lost(let partition, let error):
+            logger.warning(Self.beginsAgain, metadata: ["partition": "\(partition)", "error": "\(error)"])
         }
-    }
-
-    private func mergeRecords(of batch: KafkaBatch, _ partition: Int) {
-        for index in 0..<batch.count {
-            let message = batch[index]
-            if let error = message.error {
-                if error.isPartitionEnd {
-                    progress.advance(partition, to: message.offset)
-                } else {
-                    lose(partition, error)
-                }
-                continue
-            }
-            merge(message)
-            progress.advance(partition, to: message.offset + 1)
-        }
-    }
-
-    /// The reader cannot go on: retention deleted the next records, or the topic is another one.
-    private func lose(_ partition: Int, _ error: KafkaError) {
-        guard !progress.isLost else { return }
-        logger.warning(Self.beginsAgain, metadata: ["partition": "\(partition)", "error": "\(error)"])
-        // All partitions: nothing is known to be complete until then.
-        progress.lost(now: now)
     }
 
     private func merge(_ message: KafkaMessageView) {
@@ -176,7 +125,7 @@ package final class TombstoneFollower {
     }
 
     private func report() {
-        filters.complete(asOf: progress.completeAsOf)
+        filters.complete(asOf: records.completeAsOf)
         let isComplete = filters.isComplete(now: now)
         guard isComplete != isKnownComplete else { return }
         isKnownComplete = isComplete
