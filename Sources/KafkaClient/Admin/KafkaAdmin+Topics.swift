@@ -55,14 +55,10 @@ extension KafkaAdmin {
         timeoutMilliseconds: Int32
     ) throws(KafkaError) -> [KafkaPartitionOffset] {
         let context = "committed positions of group \(group)"
-        let handle = try openHandle(of: group, context)
-        guard !partitions.isEmpty else { return [] }
-        let list = KafkaPartitionList(partitions)
         // As a member would: librdkafka's request of an administrator ends the process if the coordinator goes away
         // while it is asked.
-        let code = rd_kafka_committed(handle.pointer, list.pointer, timeoutMilliseconds)
-        if let failure = list.failure(code, context) { throw failure }
-        return list.offsets
+        return try openHandle(of: group, context)
+            .committed(partitions, timeoutMilliseconds: timeoutMilliseconds, context)
     }
 
     /// Sends a request and waits for its event, which the caller destroys.

@@ -130,14 +130,7 @@ public final class KafkaAdmin {
     func openHandle(of group: String, _ context: String) throws(KafkaError) -> KafkaHandle {
         _ = try openHandle(context)
         if let known = groups[group] { return known }
-        let own: KafkaProperties = ["group.id": group, "enable.auto.commit": "false"]
-        let configuration = try KafkaConfiguration(
-            properties.merging(own),
-            defaults: [:],
-            isConsumer: true,
-            inbox: inbox
-        )
-        let made = try configuration.makeHandle(inbox: inbox)
+        let made = try KafkaHandle.ofGroup(group, properties, inbox: inbox)
         groups[group] = made
         return made
     }

@@ -35,7 +35,7 @@ extension KafkaConsumer {
         timeoutMilliseconds: Int32
     ) throws(KafkaError) -> [KafkaPartitionOffset] {
         let handle = try openHandle("committed positions")
-        return try Self.committed(partitions, of: handle, timeoutMilliseconds: timeoutMilliseconds)
+        return try handle.committed(partitions, timeoutMilliseconds: timeoutMilliseconds, "committed position")
     }
 
     /// Asks for the group's committed positions without waiting: see ``committed(_:timeoutMilliseconds:)``.
@@ -54,7 +54,7 @@ extension KafkaConsumer {
             "committed positions",
             of: handle,
             { handle throws(KafkaError) in
-                try Self.committed(partitions, of: handle, timeoutMilliseconds: timeoutMilliseconds)
+                try handle.committed(partitions, timeoutMilliseconds: timeoutMilliseconds, "committed position")
             },
             completion: completion
         )
@@ -63,18 +63,6 @@ extension KafkaConsumer {
     private var startedQuestions: KafkaQuestions {
         guard let questions else { preconditionFailure("a consumer is started before it is asked in the background") }
         return questions
-    }
-
-    private static func committed(
-        _ partitions: [KafkaTopicPartition],
-        of handle: KafkaHandle,
-        timeoutMilliseconds: Int32
-    ) throws(KafkaError) -> [KafkaPartitionOffset] {
-        guard !partitions.isEmpty else { return [] }
-        let list = KafkaPartitionList(partitions)
-        let code = rd_kafka_committed(handle.pointer, list.pointer, timeoutMilliseconds)
-        if let failure = list.failure(code, "committed position") { throw failure }
-        return list.offsets
     }
 
     /// The next message this consumer would return, per partition; ``KafkaOffset/none`` before the first.
