@@ -12,11 +12,9 @@ public struct SweepPace: Sendable {
     }
 
     /// Another rate counts from the next batch on; a wait that is on stays.
-    public mutating func use(rate: Int) { self = SweepPace(rate: rate, free: free) }
-
-    private init(rate: Int, free: MonotonicTime?) {
-        self.init(rate: rate)
-        self.free = free
+    public mutating func use(rate: Int) {
+        precondition(rate >= 1, "checked by the configuration")
+        self.rate = rate
     }
 
     /// A batch of items was looked at.

@@ -29,7 +29,6 @@ final class Stages {
     let tombstones: TombstoneWriter
     let publisher: TombstonePublisher
 
-    private let settings: ShardSettings
     private let current: CurrentSettings
     private let connectors: any GatewayConnectors
     /// Topics whose records waited for a probe at the last turn, while such records left no room.
@@ -45,7 +44,6 @@ final class Stages {
         clients: WorkerShard.Clients,
         logger: Logger
     ) {
-        self.settings = settings
         let current = CurrentSettings(settings)
         self.current = current
         connectors = clients.connectors
@@ -217,10 +215,11 @@ final class Stages {
     }
 
     private func feeding(of topic: Topic, hasCertificate: Bool) -> TopicAccount.Feeding {
-        if topic.control.isPaused { return gateway.isSuspending(topic) ? .nothing : .discards }
-        if hasCertificate { return gateway.feeding(of: topic) }
-        if connectors.isGivenUp(environment: topic.environment, bundleID: topic.bundleID) {
-            return .deadLetters(records: ShardLimits.givenUpPerTick)
+        if !topic.control.isPaused {
+            if hasCertificate { return gateway.feeding(of: topic) }
+            if connectors.isGivenUp(environment: topic.environment, bundleID: topic.bundleID) {
+                return .deadLetters(records: ShardLimits.givenUpPerTick)
+            }
         }
         return gateway.isSuspending(topic) ? .nothing : .discards
     }
@@ -275,7 +274,7 @@ final class Stages {
 
     /// Copies records held for long out of their fetch buffers.
     func unpin(now: MonotonicTime) {
-        let before = now.nanoseconds - min(now.nanoseconds, settings.pinnedFor.wholeNanoseconds)
+        let before = now.nanoseconds - min(now.nanoseconds, current.settings.pinnedFor.wholeNanoseconds)
         for partition in group.active {
             for feed in partition.feeds.values { feed.unpinSources(takenBefore: MonotonicTime(nanoseconds: before)) }
         }

@@ -62,8 +62,8 @@ public struct ConnectionBudget: Sendable {
     private static let firstBurst = 20
 
     private var perMinute: Int
-    private var probesPerMinute: Int
-    private var spacing: Duration
+    private var probesPerMinute: Int { max(1, perMinute / 4) }
+    private var spacing: Duration { Self.minute / perMinute }
     /// Charged grants of the last minute, oldest first.
     private var grants: [Grant] = []
     /// The charged grants that went to probes.
@@ -79,8 +79,6 @@ public struct ConnectionBudget: Sendable {
     public init(perMinute: Int) {
         precondition(perMinute >= 1)
         self.perMinute = perMinute
-        probesPerMinute = max(1, perMinute / 4)
-        spacing = Self.minute / perMinute
     }
 
     /// Allows another number of connections from now on. Those of the last minute count: after a lower number none is
@@ -90,8 +88,6 @@ public struct ConnectionBudget: Sendable {
     public mutating func use(perMinute: Int) {
         precondition(perMinute >= 1)
         self.perMinute = perMinute
-        probesPerMinute = max(1, perMinute / 4)
-        spacing = Self.minute / perMinute
         if let last = grants.last, grants.count <= perMinute { nextEven = evenTime(after: last.time) }
     }
 

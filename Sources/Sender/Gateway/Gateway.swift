@@ -225,12 +225,10 @@ final class Gateway {
     }
 
     private func suspend(_ lanes: TopicLanes, _ state: TopicHealth.State, now: MonotonicTime) -> Event? {
-        if lanes.sending == .all || lanes.sending == .probing {
-            let wasProbing = lanes.sending == .probing
-            lanes.sending = .suspending
-            if !wasProbing { log("topic does not work; it lags and is probed", lanes, state, level: .critical) }
-        } else if lanes.isHeldBack {
-            // It stopped while an operator held it back.
+        // Also if it stopped while an operator held it back.
+        let isNews = lanes.sending == .all || lanes.isHeldBack && lanes.sending != .probing
+        if lanes.sending == .all || lanes.sending == .probing { lanes.sending = .suspending }
+        if isNews {
             lanes.isHeldBack = false
             log("topic does not work; it lags and is probed", lanes, state, level: .critical)
         }

@@ -89,9 +89,7 @@ final class RecordFeed {
 
     /// An operator has discarded the record.
     private func isDiscarded(_ message: KafkaMessageView, _ found: Classifier.Found) -> Bool {
-        guard case .topic(let found) = found, let topic = found.account.topic, topic.isDiscarding,
-            let discard = topic.control.discard
-        else { return false }
+        guard case .topic(let found) = found, let discard = found.account.topic?.control.discard else { return false }
         return discard.covers(
             partition: message.partition,
             offset: message.offset,

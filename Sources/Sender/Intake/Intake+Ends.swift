@@ -35,11 +35,16 @@ extension Intake {
         counters.notifications += request.tokenCount
         let record = add(message, at: index, to: feed, of: source, tokens: request.tokenCount, report: request.report)
         begin(request.report, of: record, in: feed, tokens: request.tokenCount)
-        ended += request.tokenCount
         // It may have been counted before it was recalled, or by the partition's last owner.
         if request.mayChangeBadges { feed.noteBadges(of: record) }
-        for token in 0..<UInt32(request.tokenCount) where !feed.isDone(record, token: token) {
-            outcomes.settle(NotificationReference(assignment: feed.number, record: record, token: token), .aborted)
+        end(record, of: feed, tokens: request.tokenCount, as: .aborted)
+    }
+
+    /// Gives the tokens of a record that have none an outcome.
+    func end(_ record: UInt32, of feed: TopicFeed, tokens: Int, as outcome: OutcomeKind) {
+        ended += tokens
+        for token in 0..<UInt32(tokens) where !feed.isDone(record, token: token) {
+            outcomes.settle(NotificationReference(assignment: feed.number, record: record, token: token), outcome)
         }
     }
 }

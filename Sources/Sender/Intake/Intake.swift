@@ -158,7 +158,7 @@ final class Intake {
         if let requestKey { feed.requestKeys.append(requestKey, for: record) }
         if request.expiration != 0, Int64(request.expiration) < unixSeconds {
             prepared.payloads.truncate(to: arenaEnd)
-            return expire(record, of: feed, tokens: request.tokenCount)
+            return end(record, of: feed, tokens: request.tokenCount, as: .expired)
         }
         if request.ownsStorage { prepared.keep(request) }
         var row = PreparedRecord(
@@ -323,16 +323,6 @@ final class Intake {
 
     /// Tokens of a feed's next records may have their outcomes.
     private func mayBeDone(_ feed: TopicFeed) -> Bool { !feed.ledger.alreadyDone.isEmpty || feed.hasReports }
-
-    private func expire(_ record: UInt32, of feed: TopicFeed, tokens: Int) {
-        ended += tokens
-        for token in 0..<UInt32(tokens) where !feed.isDone(record, token: token) {
-            outcomes.settle(
-                NotificationReference(assignment: feed.number, record: record, token: token),
-                .expired
-            )
-        }
-    }
 
     private func openBatch(_ source: KafkaBatch) -> PreparedBatch {
         if let batch { return batch }

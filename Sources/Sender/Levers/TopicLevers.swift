@@ -73,16 +73,15 @@ final class TopicLevers {
     private func share(of account: TopicAccount, _ topic: Topic, now: MonotonicTime) -> Double {
         guard let count = placement?.partitionCount else { return 1 }
         let spread = topic.tokenRule.spread
-        let former = shares[topic.index]
-        if let former, now < former.until, former.keys.spread == spread { return former.value }
-        var keys = former?.keys
-        if keys?.spread != spread || keys?.partitionCount != count { keys = nil }
-        let known = keys ?? PaceShare(bundleID: topic.bundleID, spread: spread, partitionCount: count)
-        let partitions = group.active
-        let value = known.share(of: partitions.map(\.number), hasShards: account.hasShards) { number in
-            partitions.first { $0.number == number }?.feeds.values.contains { $0.carries(topic) } ?? false
+        let former = shares[topic.index].flatMap { $0.keys.spread == spread ? $0 : nil }
+        if let former, now < former.until { return former.value }
+        let keys =
+            former.flatMap { $0.keys.partitionCount == count ? $0.keys : nil }
+            ?? PaceShare(bundleID: topic.bundleID, spread: spread, partitionCount: count)
+        let value = keys.share(of: group.active.map(\.number), hasShards: account.hasShards) { number in
+            group.assigned[number]?.feeds.values.contains { $0.carries(topic) } ?? false
         }
-        shares[topic.index] = Share(keys: known, value: value, until: now + Self.shareInterval)
+        shares[topic.index] = Share(keys: keys, value: value, until: now + Self.shareInterval)
         return value
     }
 

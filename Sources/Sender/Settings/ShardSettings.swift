@@ -17,20 +17,12 @@ struct ShardSettings: Sendable {
     /// Shared by all shards of the process.
     var connectionBudget: ProcessConnectionBudget
     var connectTimeout: TimeAmount
-    var maxUncommitted: Int
-    var revokeDeadline: Duration
     /// The longest time for notifications in flight to settle before partitions are given back.
     var settlePatience: Duration
-    var stopTimeout: Duration
-    var outcomes: OutcomeSelection
     /// The health of topics, shared by all shards of the process.
     var health: TopicHealthRegistry
-    /// The longest standstill of a lane.
-    var standstillPatience: Duration
     /// The longest time without an answer to a commit before sending stops.
     var commitPatience: Duration
-    /// The bytes that a shard may hold.
-    var memory: MemoryBudget
     /// The longest time that records may pin the fetch buffers that they came in.
     var pinnedFor: Duration
     /// The longest wait of sending for Redis; nil: without limit.
@@ -69,15 +61,9 @@ struct ShardSettings: Sendable {
         connectionsPerTopic = worker.connectionsPerTopic
         connectionBudget = ProcessConnectionBudget(perMinute: worker.connectionsPerMinute)
         connectTimeout = TimeAmount(worker.connectTimeout)
-        maxUncommitted = worker.maxUncommitted
-        revokeDeadline = worker.revokeDeadline
         settlePatience = worker.confirmationWindow + ShardLimits.settleReserve
-        stopTimeout = worker.stopTimeout
-        outcomes = configuration.outcomes
         health = TopicHealthRegistry(limits: worker.healthLimits)
-        standstillPatience = worker.parkAfter
         commitPatience = worker.commitPatience
-        memory = MemoryBudget(limitBytes: worker.shardMemoryBytes, topicLimitBytes: worker.topicMemoryBytes)
         pinnedFor = worker.confirmationWindow + .seconds(1)
         redisPatience = configuration.redis.whenAway == .send ? configuration.redis.awayAfter : nil
         dedupeWindow = worker.dedupeWindow
@@ -85,19 +71,25 @@ struct ShardSettings: Sendable {
         metadataBytes = configuration.kafka.commitMetadataBytes
     }
 
+    // MARK: Settings that may change
+
+    var maxUncommitted: Int { configuration.worker.maxUncommitted }
+    var revokeDeadline: Duration { configuration.worker.revokeDeadline }
+    var stopTimeout: Duration { configuration.worker.stopTimeout }
+    /// The longest standstill of a lane.
+    var standstillPatience: Duration { configuration.worker.parkAfter }
+    /// The bytes that a shard may hold.
+    var memory: MemoryBudget {
+        let worker = configuration.worker
+        return MemoryBudget(limitBytes: worker.shardMemoryBytes, topicLimitBytes: worker.topicMemoryBytes)
+    }
+
     /// These settings with those of another configuration that may change while shards run.
     ///
     /// - Parameter other: differs from the present configuration in such settings only, see `RunningSetting`.
     func changed(to other: BelfryConfiguration) -> ShardSettings {
         var settings = self
-        let worker = other.worker
         settings.configuration = other
-        settings.outcomes = other.outcomes
-        settings.maxUncommitted = worker.maxUncommitted
-        settings.revokeDeadline = worker.revokeDeadline
-        settings.stopTimeout = worker.stopTimeout
-        settings.standstillPatience = worker.parkAfter
-        settings.memory.use(limitBytes: worker.shardMemoryBytes, topicLimitBytes: worker.topicMemoryBytes)
         return settings
     }
 
@@ -108,7 +100,7 @@ struct ShardSettings: Sendable {
     }
 
     func publishes(_ outcome: OutcomeKind) -> Bool {
-        switch outcomes {
+        switch configuration.outcomes {
         case .all: true
         case .failures: outcome.isFailure
         case .none: false

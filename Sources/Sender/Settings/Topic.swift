@@ -6,7 +6,7 @@ import TokenState
 
 /// One bundle in one environment, as known to every stage of a shard.
 ///
-/// What the bundle is never changes; its settings and levers may, on the shard's event loop.
+/// The bundle itself never changes; its settings and levers may, on the shard's event loop.
 final class Topic {
     /// The settings that may change while the shard runs. Each is looked at when a record is taken in, or in the moment
     /// of a decision.
@@ -44,11 +44,7 @@ final class Topic {
     /// The topic's health, judged for the whole process.
     let health: SharedTopicHealth
     /// The levers that an operator has set; changed by ``TopicLevers``.
-    var control = TopicControl() {
-        didSet { isDiscarding = control.discard != nil }
-    }
-    /// Requests may have to end without being sent.
-    private(set) var isDiscarding = false
+    var control = TopicControl()
 
     init(
         index: Int32,
