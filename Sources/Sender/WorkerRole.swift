@@ -157,12 +157,7 @@ package final class WorkerRole: Role {
         _ body: @escaping @Sendable (WorkerShard, News) -> Void
     ) {
         let telling = Task {
-            for await news in stream {
-                try? await shards.onEachLoop { shard in
-                    body(shard, news)
-                    return shard.eventLoop.makeSucceededVoidFuture()
-                }
-            }
+            for await news in stream { try? await shards.tellEachLoop { body($0, news) } }
         }
         shared.withLock { $0.telling.append(telling) }
     }
@@ -170,10 +165,7 @@ package final class WorkerRole: Role {
     package func use(_ configuration: BelfryConfiguration, _ shards: [NIOLoopBound<WorkerShard>]) async throws {
         let changed = settings.changed(to: configuration)
         changed.useShared(configuration.worker)
-        try await shards.onEachLoop { shard in
-            shard.use(changed)
-            return shard.eventLoop.makeSucceededVoidFuture()
-        }
+        try await shards.tellEachLoop { $0.use(changed) }
     }
 
     /// Lets notifications in flight settle, commits, and leaves the group. All have committed before the first leaves,
@@ -183,10 +175,7 @@ package final class WorkerRole: Role {
         for task in telling { task.cancel() }
         for task in telling { await task.value }
         try await shards.onEachLoop { $0.drain() }
-        try await shards.onEachLoop { shard in
-            shard.leave()
-            return shard.eventLoop.makeSucceededVoidFuture()
-        }
+        try await shards.tellEachLoop { $0.leave() }
     }
 
     package func close(_ shards: [NIOLoopBound<WorkerShard>]) async throws {

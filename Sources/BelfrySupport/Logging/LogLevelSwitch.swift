@@ -3,7 +3,9 @@ import Synchronization
 
 /// The level of a log, which may change while loggers are in use. From any thread.
 final class LogLevelSwitch: Sendable {
-    /// The place of the level among all, least severe first.
+    /// Least severe first. Made once: every log call asks.
+    private static let levels = Logger.Level.allCases
+    /// The place of the level among them.
     private let place: Atomic<Int>
 
     init(_ level: Logger.Level) {
@@ -11,9 +13,9 @@ final class LogLevelSwitch: Sendable {
     }
 
     var value: Logger.Level {
-        get { Logger.Level.allCases[place.load(ordering: .relaxed)] }
+        get { Self.levels[place.load(ordering: .relaxed)] }
         set { place.store(Self.place(of: newValue), ordering: .relaxed) }
     }
 
-    private static func place(of level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }
+    private static func place(of level: Logger.Level) -> Int { levels.firstIndex(of: level) ?? 0 }
 }

@@ -15,13 +15,8 @@ package final class ReloadDesk: Sendable {
 
     private struct State {
         var inForce: ConfigurationInForce
-        var counts: [Result: Int] = [:]
-    }
-
-    /// The end of a reading.
-    private enum Result: String, CaseIterable {
-        case accepted
-        case refused
+        var reloads = 0
+        var refusedReloads = 0
     }
 
     /// - Parameters:
@@ -45,12 +40,10 @@ package final class ReloadDesk: Sendable {
     /// - Returns: what is in force now; nil: nothing has changed that the role applies while it runs.
     func readAgain() async -> BelfryConfiguration? {
         let answer = try? await NIOThreadPool.singleton.runIfActive { [read] in
-            do throws(ConfigurationError) {
+            Result { () throws(ConfigurationError) in
                 let inspection = try read()
                 _ = try inspection.sound()
-                return Swift.Result<ConfigurationInspection, ConfigurationError>.success(inspection)
-            } catch {
-                return .failure(error)
+                return inspection
             }
         }
         switch answer {
@@ -64,7 +57,7 @@ package final class ReloadDesk: Sendable {
     private func take(_ inspection: ConfigurationInspection) -> BelfryConfiguration? {
         let (changes, configuration) = state.withLock { state in
             let changes = state.inForce.take(inspection)
-            state.counts[.accepted, default: 0] += 1
+            state.reloads += 1
             return (changes, state.inForce.configuration)
         }
         let applied = changes.filter(\.isApplied)
@@ -85,7 +78,7 @@ package final class ReloadDesk: Sendable {
     }
 
     private func refuse(_ error: ConfigurationError) {
-        state.withLock { $0.counts[.refused, default: 0] += 1 }
+        state.withLock { $0.refusedReloads += 1 }
         for problem in error.problems {
             logger.error(
                 "configuration refused, nothing changes",
@@ -102,8 +95,8 @@ package final class ReloadDesk: Sendable {
     var status: RoleStatus.Configuration {
         state.withLock { state in
             RoleStatus.Configuration(
-                reloads: state.counts[.accepted] ?? 0,
-                refusedReloads: state.counts[.refused] ?? 0,
+                reloads: state.reloads,
+                refusedReloads: state.refusedReloads,
                 restartNeeded: state.inForce.restartNeeded.map { change in
                     .init(key: change.key, inForce: change.old.text, configured: change.new.text)
                 }
@@ -122,7 +115,7 @@ package final class ReloadDesk: Sendable {
             "belfry_configuration_reloads_total",
             "Readings of the configuration at SIGHUP by result.",
             .counts(by: "result") { status in
-                [(Result.accepted.rawValue, status.reloads), (Result.refused.rawValue, status.refusedReloads)]
+                [("accepted", status.reloads), ("refused", status.refusedReloads)]
             }
         ),
     ]

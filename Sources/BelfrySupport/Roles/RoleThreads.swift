@@ -47,9 +47,22 @@ extension Array {
     package func onEachLoop<Value>(
         _ body: @escaping @Sendable (Value) -> EventLoopFuture<Void>
     ) async throws where Element == NIOLoopBound<Value> {
+        try await together { bound in bound.eventLoop.flatSubmit { body(bound.value) } }
+    }
+
+    /// As ``onEachLoop(_:)``, where a call is all.
+    package func tellEachLoop<Value>(
+        _ body: @escaping @Sendable (Value) -> Void
+    ) async throws where Element == NIOLoopBound<Value> {
+        try await together { bound in bound.eventLoop.submit { body(bound.value) } }
+    }
+
+    private func together<Value>(
+        _ call: @escaping @Sendable (NIOLoopBound<Value>) -> EventLoopFuture<Void>
+    ) async throws where Element == NIOLoopBound<Value> {
         try await withThrowingTaskGroup(of: Void.self) { calls in
             for bound in self {
-                calls.addTask { try await bound.eventLoop.flatSubmit { body(bound.value) }.get() }
+                calls.addTask { try await call(bound).get() }
             }
             try await calls.waitForAll()
         }

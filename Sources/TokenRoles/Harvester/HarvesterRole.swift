@@ -63,10 +63,7 @@ package struct HarvesterRole: Role {
 
     package func use(_ configuration: BelfryConfiguration, _ parts: [NIOLoopBound<Part>]) async throws {
         let interval = configuration.harvester.interval
-        try await parts.onEachLoop { part in
-            part.harvest.use(interval: interval)
-            return part.applier.eventLoop.makeSucceededVoidFuture()
-        }
+        try await parts.tellEachLoop { $0.harvest.use(interval: interval) }
     }
 
     /// Lets readings under way end.

@@ -97,10 +97,7 @@ package struct RegistrarRole: Role {
 
     package func use(_ configuration: BelfryConfiguration, _ parts: [NIOLoopBound<Part>]) async throws {
         let rate = configuration.retention.rate
-        try await parts.onEachLoop { part in
-            part.sweep?.sweep.use(rate: rate)
-            return part.applier.eventLoop.makeSucceededVoidFuture()
-        }
+        try await parts.tellEachLoop { $0.sweep?.sweep.use(rate: rate) }
     }
 
     /// Finishes and commits the batches in hand.
