@@ -30,8 +30,17 @@ struct LeverOptions: ParsableArguments {
 
 /// The operator's words beside a lever.
 struct LeverReason: ParsableArguments {
-    @Option(help: ArgumentHelp("Why, for those who look at the levers; up to 200 characters.", valueName: "text"))
+    @Option(
+        help: ArgumentHelp(
+            "Why, for those who look at the levers; up to \(LeverOrder.reasonLimit) characters.",
+            valueName: "text"
+        )
+    )
     var reason: String?
+
+    func validate(isOff: Bool) throws {
+        if isOff, reason != nil { throw ValidationError("--reason: a lever that is off has none") }
+    }
 }
 
 /// `belfry topics pause`.
@@ -72,7 +81,7 @@ struct TopicsPaceCommand: ParsableCommand {
 
     @OptionGroup var lever: LeverOptions
 
-    @Option(help: ArgumentHelp("Most notifications a second, 1...10000000.", valueName: "n"))
+    @Option(help: ArgumentHelp("Most notifications a second, \(LeverOrder.paces.allowedText).", valueName: "n"))
     var rate: Int?
 
     @Flag(help: "No limit any more.")
@@ -83,9 +92,9 @@ struct TopicsPaceCommand: ParsableCommand {
     func validate() throws {
         if (rate != nil) == off { throw ValidationError("either --rate or --off says what to set") }
         if let rate, !LeverOrder.paces.contains(rate) {
-            throw ValidationError("--rate: found \(rate); allowed: 1...10000000")
+            throw ValidationError("--rate: found \(rate); allowed: \(LeverOrder.paces.allowedText)")
         }
-        if off, why.reason != nil { throw ValidationError("--reason: a lever that is off has none") }
+        try why.validate(isOff: off)
     }
 
     func run() throws {
@@ -116,7 +125,7 @@ struct TopicsDiscardCommand: ParsableCommand {
 
     func validate() throws {
         if (before != nil) == off { throw ValidationError("either --before or --off says what to set") }
-        if off, why.reason != nil { throw ValidationError("--reason: a lever that is off has none") }
+        try why.validate(isOff: off)
     }
 
     func run() throws {

@@ -1,10 +1,8 @@
-import Foundation
 import Testing
 
 /// Device tokens stand in full only where they are the output: everywhere else a hash names them (`TokenHash`).
 @Suite struct TokensInTextTests {
-    private static let top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Sources")
+    private static let folder = "Sources"
 
     /// Files that write bytes in hexadecimal, and their reasons.
     private static let writers = [
@@ -21,10 +19,8 @@ import Testing
     ]
 
     private func sources() throws -> [(name: String, text: String)] {
-        let files = try #require(FileManager.default.enumerator(at: Self.top, includingPropertiesForKeys: nil))
-        return try files.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }.map { file in
-            let name = file.path.dropFirst(Self.top.path.count).drop { $0 == "/" }
-            return (String(name), try String(contentsOf: file, encoding: .utf8))
+        try Repository.paths(endingIn: ".swift", below: Self.folder).map { path in
+            (String(path.dropFirst(Self.folder.count + 1)), try Repository.text(of: path))
         }
     }
 

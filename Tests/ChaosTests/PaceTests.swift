@@ -1,8 +1,6 @@
 import LocalPipeline
 import Testing
 
-@testable import belfry_chaos
-
 @Suite("The pace of a chaos run's registrations")
 struct PaceTests {
     @Test("As many are due as the rate asks for, in steps of any length")

@@ -3,8 +3,6 @@ import PushSchemas
 import SwiftProtobuf
 import Testing
 
-@testable import belfry_chaos
-
 @Suite("The registrations that a chaos run publishes")
 struct RegistrationStreamTests {
     private static func stream(_ seed: UInt64) -> RegistrationStream {

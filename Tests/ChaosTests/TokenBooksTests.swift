@@ -1,8 +1,6 @@
 import LocalPipeline
 import Testing
 
-@testable import belfry_chaos
-
 @Suite("The books of registrations and feedback in a chaos run")
 struct TokenBooksTests {
     private static let topics = ["com.example.post", "com.example.tide"]

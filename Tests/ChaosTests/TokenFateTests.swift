@@ -2,8 +2,6 @@ import LocalPipeline
 import TestSupport
 import Testing
 
-@testable import belfry_chaos
-
 @Suite("The state that follows from what was said of a token, in a chaos run")
 struct TokenFateTests {
     /// The rules of Redis' scripts, one change after the other.

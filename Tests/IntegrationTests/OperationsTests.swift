@@ -31,13 +31,13 @@ extension IntegrationTests {
                 #expect(try await operations.readiness() == (200, .init(ready: true, obstacles: [])))
 
                 pipeline.stopRedis()
-                try await wait(for: "readiness to go", kafka) { try await operations.readiness().status == 503 }
+                try await kafka.waitUntil("readiness to go") { try await operations.readiness().status == 503 }
                 let (_, away) = try await operations.readiness()
                 #expect(away.obstacles.allSatisfy { $0.hasSuffix("waits for Redis") } && !away.obstacles.isEmpty)
                 let ready = try await operations.metrics().filter { $0.key.hasPrefix("belfry_ready{") }
                 #expect(ready["belfry_ready{dependency=\"redis\"}"] == 0 && ready.values.reduce(0, +) == 2)
                 try pipeline.startRedis()
-                try await wait(for: "readiness to come back", kafka) { try await operations.readiness().status == 200 }
+                try await kafka.waitUntil("readiness to come back") { try await operations.readiness().status == 200 }
             }
         }
 
@@ -58,7 +58,7 @@ extension IntegrationTests {
                 #expect(kafka.places.last?.partition == 1 - right)
                 #expect(kafka.books.claimed == 4)
                 let sample = "belfry_misplaced_records_total{topic=\"\(news)\",environment=\"sandbox\"}"
-                try await wait(for: "the record to be counted and told", kafka) {
+                try await kafka.waitUntil("the record to be counted and told") {
                     try await operations.metrics()[sample] == 1 && worker.log.contains("another partitioner?")
                 }
                 let lines = worker.log.split(separator: "\n").filter { $0.contains("another partitioner?") }
@@ -90,7 +90,7 @@ extension IntegrationTests {
                     expected["belfry_registrar_refused_total{reason=\"value-undecodable\"}"] = refused
                     var shown: [String: Double] = [:]
                     var shownLag: Double?
-                    try? await wait(for: "\(applied) applied", kafka) {
+                    try? await kafka.waitUntil("\(applied) applied") {
                         let samples = try await operations.metrics()
                         shown = samples.filter { expected[$0.key] != nil }
                         shownLag = lagOfBothPartitions("belfry_registrar_lag_records", samples)
@@ -115,14 +115,14 @@ extension IntegrationTests {
                 #expect(try await operations.readiness() == (200, .init(ready: true, obstacles: [])))
 
                 pipeline.stopRedis()
-                try await wait(for: "readiness to go", kafka) { try await operations.readiness().status == 503 }
+                try await kafka.waitUntil("readiness to go") { try await operations.readiness().status == 503 }
                 #expect(try await operations.readiness().answer.obstacles == ["the registrar waits for Redis"])
                 try kafka.register([tokens[0]], bundleID: news, at: 3000)
                 try await expect(4, tombstones: 1, refused: 1, lag: 1)
                 try pipeline.startRedis()
-                try await wait(for: "readiness to come back", kafka) { try await operations.readiness().status == 200 }
+                try await kafka.waitUntil("readiness to come back") { try await operations.readiness().status == 200 }
                 // All of it once more: a server that starts anew may have lost something.
-                try await wait(for: "what waited", kafka) {
+                try await kafka.waitUntil("what waited") {
                     let samples = try await operations.metrics()
                     return lagOfBothPartitions("belfry_registrar_lag_records", samples) == 0
                         && samples["belfry_registrar_applied_total"] ?? 0 >= 10
@@ -201,24 +201,10 @@ extension IntegrationTests {
                     #expect(try await operations.status(of: page, token: "first-token-0123456789") == 200)
                 }
                 #expect(try await operations.status(of: "livez") == 200)
-                try await wait(for: "readiness", kafka) { try await operations.readiness().status == 200 }
+                try await kafka.waitUntil("readiness") { try await operations.readiness().status == 200 }
                 try "second-token-0123456789\n".write(toFile: file, atomically: true, encoding: .utf8)
                 #expect(try await operations.status(of: "metrics", token: "first-token-0123456789") == 401)
                 #expect(try await operations.status(of: "metrics", token: "second-token-0123456789") == 200)
-            }
-        }
-
-        private func wait(
-            for what: String,
-            _ kafka: PipelineClient,
-            until condition: () async throws -> Bool
-        ) async throws {
-            let deadline = ContinuousClock.now + patience
-            while !(try await condition()) {
-                guard ContinuousClock.now < deadline else {
-                    throw ChildProcess.Failure(description: "waited \(patience) for \(what)")
-                }
-                kafka.pump(timeoutMilliseconds: 5)
             }
         }
     }

@@ -93,10 +93,15 @@ extension PipelineClient {
         at sandbox: SandboxControl,
         until condition: (SandboxControl.Stats) -> Bool
     ) async throws {
+        try await waitUntil("\(what) at the gateway") { condition(try await sandbox.stats()) }
+    }
+
+    /// Waits for a condition that is asked of somebody.
+    func waitUntil(_ what: String, _ condition: () async throws -> Bool) async throws {
         let deadline = ContinuousClock.now + patience
-        while !condition(try await sandbox.stats()) {
+        while !(try await condition()) {
             guard ContinuousClock.now < deadline else {
-                throw ChildProcess.Failure(description: "waited \(patience) for \(what) at the gateway")
+                throw ChildProcess.Failure(description: "waited \(patience) for \(what)")
             }
             pump(timeoutMilliseconds: 5)
         }

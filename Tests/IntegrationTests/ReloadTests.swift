@@ -58,7 +58,7 @@ extension IntegrationTests {
                 try await kafka.wait(for: "the gateway", at: pipeline.sandbox) { $0.accepted == 2 }
                 let topic = "topic=\"\(news)\",environment=\"sandbox\""
                 let presumed = "belfry_outcomes_total{kind=\"presumed\"}"
-                try await wait(for: "both outcomes", kafka) { try await operations.metrics()[presumed] == 2 }
+                try await kafka.waitUntil("both outcomes") { try await operations.metrics()[presumed] == 2 }
                 #expect(try await operations.metrics()["belfry_connects_total{\(topic)}"] == 1)
                 #expect(kafka.books.count(.presumed) == published)
 
@@ -89,10 +89,10 @@ extension IntegrationTests {
                 let harvester = try pipeline.startHarvester()
                 let operations = try OperationsClient(of: harvester, kafka)
                 let readings = "belfry_feedback_readings_total{topic=\"\(news)\",environment=\"sandbox\"}"
-                try await wait(for: "the first reading", kafka) { try await operations.metrics()[readings] == 1 }
+                try await kafka.waitUntil("the first reading") { try await operations.metrics()[readings] == 1 }
                 try replace("harvester: {interval: 1h,", by: "harvester: {interval: 1s,", in: pipeline)
                 try reload(harvester, kafka)
-                try await wait(for: "two more", kafka) { try await operations.metrics()[readings] ?? 0 >= 3 }
+                try await kafka.waitUntil("two more") { try await operations.metrics()[readings] ?? 0 >= 3 }
                 #expect(harvester.terminate() == 0)
             }
         }
@@ -113,20 +113,6 @@ extension IntegrationTests {
                 role.signal(SIGTERM)
                 for _ in 0..<5 { role.signal(SIGHUP) }
                 #expect(role.wait() == 0)
-            }
-        }
-
-        private func wait(
-            for what: String,
-            _ kafka: PipelineClient,
-            until condition: () async throws -> Bool
-        ) async throws {
-            let deadline = ContinuousClock.now + patience
-            while try await !condition() {
-                guard ContinuousClock.now < deadline else {
-                    throw ChildProcess.Failure(description: "waited \(patience) for \(what)")
-                }
-                kafka.pump(timeoutMilliseconds: 5)
             }
         }
     }

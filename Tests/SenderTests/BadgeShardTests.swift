@@ -151,13 +151,7 @@ struct BadgeShardTests {
         badges.bench.publishedAt = 1
         try badges.bring(Self.request([1], id: id), Self.request([1]))
         #expect(badges.redis.badge == 2 && badges.numbers.isEmpty)
-        var controls = TopicControls()
-        controls.set(
-            .discard,
-            of: TopicControls.Name(environment: "sandbox", bundleID: Self.news),
-            .discard(TopicControl.Discard(publishedBefore: 2, ends: [0: 1]))
-        )
-        badges.bench.shard.use(controls)
+        badges.bench.pull(.discard(TopicControl.Discard(publishedBefore: 2, ends: [0: 1])))
         badges.bench.gateway.silent = []
         badges.bench.wait(milliseconds: 5000)
         #expect(try badges.kinds().contains(.aborted) && badges.redis.badge == 1)
@@ -168,16 +162,11 @@ struct BadgeShardTests {
     func discardedRepetition() throws {
         let badges = Bench { $0.worker.dedupeWindow = .seconds(3600) }
         defer { badges.bench.shard.leave() }
-        let name = TopicControls.Name(environment: "sandbox", bundleID: Self.news)
         badges.bench.publishedAt = 1
         try badges.bring(Self.request([1], id: "a"))
-        var controls = TopicControls()
-        controls.set(.pause, of: name, .pause)
-        badges.bench.shard.use(controls)
+        badges.bench.pull(.pause)
         try badges.bring(Self.request([1], id: "a"), Self.request([1], id: "b"))
-        let order = TopicControl.Discard(publishedBefore: 2, ends: [0: 3])
-        controls.set(.discard, of: name, .discard(order))
-        badges.bench.shard.use(controls)
+        badges.bench.pull(.pause, .discard(TopicControl.Discard(publishedBefore: 2, ends: [0: 3])))
         badges.bench.wait(milliseconds: 5000)
         let kinds = try badges.kinds()
         #expect(kinds.count == 3 && kinds.contains(.duplicate) && kinds.contains(.aborted))

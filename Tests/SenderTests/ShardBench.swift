@@ -94,6 +94,14 @@ final class ShardBench {
 
     func wait(milliseconds: Int64) { eventLoop.advanceTime(by: .milliseconds(milliseconds)) }
 
+    /// Sets the levers of ``news`` to these, and all others off.
+    func pull(_ settings: TopicControl.Setting...) {
+        var controls = TopicControls()
+        let name = TopicControls.Name(environment: "sandbox", bundleID: Self.news)
+        for setting in settings { controls.set(setting.lever, of: name, setting) }
+        shard.use(controls)
+    }
+
     // MARK: The log
 
     /// Appends records to the log, which the live reader gets; each to tokens of 32 times the same byte.

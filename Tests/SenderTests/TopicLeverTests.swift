@@ -14,14 +14,6 @@ struct TopicLeverTests {
     private typealias Bench = ShardBench
     private typealias Transport = EnvironmentSettings.Transport
 
-    private static let news = TopicControls.Name(environment: "sandbox", bundleID: Bench.news)
-
-    private static func set(_ settings: TopicControl.Setting..., in bench: Bench) {
-        var controls = TopicControls()
-        for setting in settings { controls.set(setting.lever, of: news, setting) }
-        bench.shard.use(controls)
-    }
-
     private static func accepted(_ bundleID: String, _ bench: Bench, _ transport: Transport) -> [UInt8] {
         transport == .binary ? bench.gateway.accepted(of: bundleID) : bench.service.accepted(of: bundleID)
     }
@@ -50,7 +42,7 @@ struct TopicLeverTests {
         bench.assign(0)
         try Self.bring(1...10, to: bench)
         bench.wait(milliseconds: 2000)
-        Self.set(.pause, in: bench)
+        bench.pull(.pause)
         for token in 11...20 as ClosedRange<UInt8> { try bench.bring((Bench.news, [token]), (Bench.sport, [token])) }
         bench.group.cachedEnd = 30
         bench.wait(milliseconds: 60_000)
@@ -62,7 +54,7 @@ struct TopicLeverTests {
         #expect(report.control.isPaused && report.lagRecords == 20 && report.reason == nil)
         #expect(bench.shard.report().partitions.allSatisfy { $0.waitingRecords == 0 }, "more workers would not help")
 
-        Self.set(in: bench)
+        bench.pull()
         bench.wait(milliseconds: 5000)
         #expect(Self.accepted(Bench.news, bench, transport) == Array(1...20))
         #expect(bench.committed()?.metadata == "3;" && bench.committed()?.offset == 30)
@@ -74,7 +66,7 @@ struct TopicLeverTests {
     func pausedBeforehand() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
-        Self.set(.pause, in: bench)
+        bench.pull(.pause)
         bench.assign(0)
         try Self.bring(1...5, to: bench)
         try bench.bring([
@@ -88,7 +80,7 @@ struct TopicLeverTests {
         ])
         bench.wait(milliseconds: 30_000)
         #expect(bench.gateway.attempts.isEmpty && bench.gateway.accepted.isEmpty)
-        Self.set(in: bench)
+        bench.pull()
         bench.wait(milliseconds: 20_000)
         #expect(bench.gateway.accepted(of: Bench.news) == Array(1...6))
     }
@@ -102,11 +94,11 @@ struct TopicLeverTests {
         bench.assign(0)
         try Self.bring(1...10, to: bench)
         bench.wait(milliseconds: 1000)
-        Self.set(.pause, in: bench)
+        bench.pull(.pause)
         bench.gateway.silent = []
         bench.wait(milliseconds: 30_000)
         #expect(bench.gateway.accepted.isEmpty)
-        Self.set(in: bench)
+        bench.pull()
         bench.wait(milliseconds: 5000)
         #expect(bench.gateway.accepted(of: Bench.news) == Array(1...10))
         #expect(try bench.offsets(.presumed).count + bench.offsets(.confirmed).count == 10)
@@ -121,13 +113,13 @@ struct TopicLeverTests {
         try Self.bring(1...5, to: bench)
         bench.wait(milliseconds: 3000)
         #expect(bench.reason(Bench.news) == "topic-refused")
-        Self.set(.pause, in: bench)
+        bench.pull(.pause)
         bench.wait(milliseconds: 2000)
         let attempts = bench.gateway.attempts.count
         bench.gateway.answers = [:]
         bench.wait(milliseconds: 30_000)
         #expect(bench.gateway.attempts.count == attempts && bench.gateway.accepted.isEmpty)
-        Self.set(in: bench)
+        bench.pull()
         bench.wait(milliseconds: 10_000)
         #expect(bench.gateway.accepted(of: Bench.news) == Array(1...5) && bench.reason(Bench.news) == nil)
         #expect(bench.lines.levels(of: "topic works again") == [.notice], "the outage has its end")
@@ -140,7 +132,7 @@ struct TopicLeverTests {
         bench.assign(0)
         try Self.bring(1...2, to: bench)
         bench.wait(milliseconds: 1000)
-        Self.set(.pause, in: bench)
+        bench.pull(.pause)
         bench.wait(milliseconds: 1000)
         let topic = try #require(bench.shard.stages.group.directory.accounts.first?.topic)
         let now = bench.shard.now
@@ -149,7 +141,7 @@ struct TopicLeverTests {
         try Self.bring(3...4, to: bench)
         bench.wait(milliseconds: 2000)
         #expect(bench.lines.levels(of: "topic does not work; it lags and is probed").isEmpty)
-        Self.set(in: bench)
+        bench.pull()
         bench.wait(milliseconds: 2000)
         #expect(bench.lines.levels(of: "topic does not work; it lags and is probed") == [.critical])
     }
@@ -169,7 +161,7 @@ struct TopicLeverTests {
         // Until one of the sample is accepted.
         for _ in 0..<500 where bench.gateway.accepted.isEmpty { bench.wait(milliseconds: 20) }
         #expect(!bench.gateway.accepted.isEmpty && topic.health.state.reason == .tokensDoubted)
-        Self.set(.pause, in: bench)
+        bench.pull(.pause)
         bench.wait(milliseconds: 1000)
         #expect(topic.health.state.reason == .tokensDoubted)
     }
@@ -177,7 +169,7 @@ struct TopicLeverTests {
     // MARK: Discard
 
     @Test(
-        "What is discarded while its topic is paused ends as aborted, each once; what is newer goes when the topic does",
+        "What is discarded while its topic is paused ends as aborted, each once; newer ones go when the topic does",
         arguments: [.binary, .http2] as [EnvironmentSettings.Transport]
     )
     func discardPaused(over transport: EnvironmentSettings.Transport) throws {
@@ -186,14 +178,14 @@ struct TopicLeverTests {
         bench.assign(0)
         try Self.bring(1...3, to: bench)
         bench.wait(milliseconds: 2000)
-        Self.set(.pause, in: bench)
+        bench.pull(.pause)
         try Self.bring(4...10, to: bench)
         bench.wait(milliseconds: 2000)
-        Self.set(.pause, Self.order(before: 9, end: 10), in: bench)
+        bench.pull(.pause, Self.order(before: 9, end: 10))
         bench.wait(milliseconds: 5000)
         #expect(try bench.offsets(.aborted) == Array(3...7))
         #expect(try bench.laggards() == [Bench.hash(Bench.news): 8])
-        Self.set(Self.order(before: 9, end: 10), in: bench)
+        bench.pull(Self.order(before: 9, end: 10))
         bench.wait(milliseconds: 5000)
         #expect(Self.accepted(Bench.news, bench, transport) == [1, 2, 3, 9, 10])
         #expect(try bench.offsets(.aborted) == Array(3...7), "no second time")
@@ -209,7 +201,7 @@ struct TopicLeverTests {
         bench.assign(0)
         try Self.bring(1...10, to: bench)
         bench.wait(milliseconds: 1000)
-        Self.set(Self.order(before: 6, end: 10), in: bench)
+        bench.pull(Self.order(before: 6, end: 10))
         bench.gateway.silent = []
         bench.wait(milliseconds: 10_000)
         #expect(try bench.offsets(.aborted) == Array(0...4))
@@ -222,7 +214,7 @@ struct TopicLeverTests {
         let bench = Bench()
         defer { bench.shard.leave() }
         bench.assign(0)
-        Self.set(Self.order(before: 100, end: 2), in: bench)
+        bench.pull(Self.order(before: 100, end: 2))
         try Self.bring(1...4, to: bench)
         bench.publishedAt = nil
         try bench.bring((Bench.news, [5]))
@@ -240,12 +232,12 @@ struct TopicLeverTests {
         try Self.bring(1...5, to: bench)
         bench.wait(milliseconds: 3000)
         #expect(bench.reason(Bench.news) == "topic-refused")
-        Self.set(Self.order(before: 4, end: 5), in: bench)
+        bench.pull(Self.order(before: 4, end: 5))
         bench.wait(milliseconds: 5000)
         #expect(try bench.offsets(.aborted) == [0, 1, 2])
         bench.gateway.missing = [Bench.news]
         bench.wait(milliseconds: 3000)
-        Self.set(Self.order(before: 100, end: 5), in: bench)
+        bench.pull(Self.order(before: 100, end: 5))
         bench.wait(milliseconds: 5000)
         #expect(try bench.offsets(.aborted) == Array(0...4) && bench.gateway.accepted.isEmpty)
         #expect(bench.committed()?.offset == 5 && bench.committed()?.metadata == "3;")
@@ -280,7 +272,7 @@ struct TopicLeverTests {
             ),
         ])
         bench.wait(milliseconds: 1000)
-        Self.set(Self.order(before: 2, end: 2), in: bench)
+        bench.pull(Self.order(before: 2, end: 2))
         bench.wait(milliseconds: 5000)
         let outcomes = try bench.outcomes()
         let summary = try #require(outcomes.first { $0.kind == .summary })
@@ -300,7 +292,7 @@ struct TopicLeverTests {
         let bench = Bench(over: transport)
         defer { bench.shard.leave() }
         bench.assign(0)
-        Self.set(.pace(notificationsPerSecond: 10), in: bench)
+        bench.pull(.pace(notificationsPerSecond: 10))
         for token in 1...60 as ClosedRange<UInt8> { try bench.bring((Bench.news, [token]), (Bench.sport, [token])) }
         var sent = 0
         for second in 1...5 {
@@ -313,7 +305,7 @@ struct TopicLeverTests {
         }
         #expect(Self.accepted(Bench.sport, bench, transport) == Array(1...60))
         #expect(bench.shard.report().partitions.allSatisfy { $0.waitingRecords == 0 }, "more workers would not help")
-        Self.set(in: bench)
+        bench.pull()
         bench.wait(milliseconds: 3000)
         #expect(Self.accepted(Bench.news, bench, transport) == Array(1...60))
     }
@@ -327,11 +319,11 @@ struct TopicLeverTests {
         bench.assign(0)
         try Self.bring(1...100, to: bench)
         bench.wait(milliseconds: 1000)
-        Self.set(.pace(notificationsPerSecond: 5), in: bench)
+        bench.pull(.pace(notificationsPerSecond: 5))
         bench.gateway.silent = []
         bench.wait(milliseconds: 6000)
         #expect(bench.gateway.accepted(of: Bench.news).count <= 35)
-        Self.set(in: bench)
+        bench.pull()
         bench.wait(milliseconds: 3000)
         #expect(bench.gateway.accepted(of: Bench.news) == Array(1...100))
     }
@@ -342,7 +334,7 @@ struct TopicLeverTests {
         defer { bench.shard.leave() }
         bench.gateway.answers[Bench.news] = { _ in .missingTopic }
         bench.assign(0)
-        Self.set(.pace(notificationsPerSecond: 10), in: bench)
+        bench.pull(.pace(notificationsPerSecond: 10))
         for _ in 0..<10 { try bench.bring((Bench.news, Array(1...20))) }
         // Tens of probes.
         bench.wait(milliseconds: 60_000)
@@ -356,13 +348,13 @@ struct TopicLeverTests {
         let bench = Bench { $0.outcomes = .none }
         defer { bench.shard.leave() }
         bench.assign(0)
-        Self.set(.pause, in: bench)
+        bench.pull(.pause)
         bench.publishedAt = 1
         for _ in 0..<30 {
             try bench.bring([(Bench.news, .with { $0.packedTokens = Data(repeating: 7, count: 32 * 2000) })])
         }
         bench.wait(milliseconds: 1000)
-        Self.set(.pause, Self.order(before: 2, end: 30), in: bench)
+        bench.pull(.pause, Self.order(before: 2, end: 30))
         var ended = 0
         var most = 0
         // Finer than two turns are apart.
@@ -383,7 +375,7 @@ struct TopicLeverTests {
         let bench = Bench(placement: source) { $0.topics[Bench.news, default: .init()].spread = 64 }
         defer { bench.shard.leave() }
         bench.assign(0)
-        Self.set(.pace(notificationsPerSecond: 1000), in: bench)
+        bench.pull(.pace(notificationsPerSecond: 1000))
         try bench.bring((Bench.news, [1]))
         bench.wait(milliseconds: 100)
         let account = try #require(bench.shard.stages.group.directory.accounts.first)

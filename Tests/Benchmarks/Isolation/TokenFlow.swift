@@ -107,8 +107,7 @@ final class TokenFlow {
 
     /// Begins to publish and to follow.
     func start() {
-        let layout = TopicLayout(partitions: stack.partitions).topics.first { $0.name == TopicNames().feedback }
-        let places = (0..<Int32(layout?.partitions ?? 1)).map {
+        let places = (0..<Int32(stack.partitions)).map {
             KafkaTopicPartition(topic: TopicNames().feedback, partition: $0)
         }
         let (brokers, stream, desk) = (stack.brokers, stream, desk)
