@@ -57,7 +57,7 @@ public nonisolated struct PushTopicControl: Sendable {
     set {lever = .pace(newValue)}
   }
 
-  /// What waits is not sent: it ends with the outcome OUTCOME_KIND_ABORTED.
+  /// Waiting requests are not sent: they end with the outcome OUTCOME_KIND_ABORTED.
   public var discard: PushDiscard {
     get {
       if case .discard(let v)? = lever {return v}
@@ -77,7 +77,7 @@ public nonisolated struct PushTopicControl: Sendable {
     case pause(PushPause)
     /// No more of the topic is sent than this.
     case pace(PushPace)
-    /// What waits is not sent: it ends with the outcome OUTCOME_KIND_ABORTED.
+    /// Waiting requests are not sent: they end with the outcome OUTCOME_KIND_ABORTED.
     case discard(PushDiscard)
 
   }
