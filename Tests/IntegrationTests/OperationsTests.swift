@@ -137,7 +137,7 @@ extension IntegrationTests {
             } _: { pipeline, kafka in
                 let operations = try OperationsClient(of: try pipeline.startHarvester(), kafka)
                 func wait(forApplied applied: Double, lag: Double) async throws {
-                    try await self.wait(for: "\(applied) tuples applied and \(lag) not", kafka) {
+                    try await kafka.waitUntil("\(applied) tuples applied and \(lag) not") {
                         let samples = try await operations.metrics()
                         return samples["belfry_feedback_applied_total"] == applied
                             && lagOfBothPartitions("belfry_feedback_lag_records", samples) == lag
@@ -151,13 +151,13 @@ extension IntegrationTests {
                 #expect(try await operations.readiness() == (200, .init(ready: true, obstacles: [])))
 
                 pipeline.stopRedis()
-                try await self.wait(for: "readiness to go", kafka) { try await operations.readiness().status == 503 }
+                try await kafka.waitUntil("readiness to go") { try await operations.readiness().status == 503 }
                 #expect(try await operations.readiness().answer.obstacles == ["the harvester waits for Redis"])
                 try kafka.publishFeedback(tokens[2], bundleID: news, at: second)
                 try await wait(forApplied: 2, lag: 1)
                 try pipeline.startRedis()
                 // All of it once more: a server that starts anew may have lost something.
-                try await self.wait(for: "what waited", kafka) {
+                try await kafka.waitUntil("what waited") {
                     let samples = try await operations.metrics()
                     return lagOfBothPartitions("belfry_feedback_lag_records", samples) == 0
                         && samples["belfry_feedback_applied_total"] ?? 0 >= 5
