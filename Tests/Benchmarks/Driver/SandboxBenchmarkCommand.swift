@@ -14,6 +14,9 @@ struct SandboxBenchmarkCommand: ParsableCommand {
     @Option(help: "The belfry executable. Default: the one beside this program.")
     var belfry: String?
 
+    @Option(help: "Another belfry executable, an older one for instance, whose sandbox takes part in every round.")
+    var beside: String?
+
     @Option(help: "Virtual devices, whose tokens are spread over all of them.")
     var devices = 10_000_000
 
@@ -50,14 +53,12 @@ struct SandboxBenchmarkCommand: ParsableCommand {
                 servers: servers,
                 devices: devices,
                 offlinePercent: offline,
-                connections: connections
+                connections: connections,
+                beside: beside
             )
             let report = try scenario.run(rounds: rounds, notifications: notifications, held: held)
             print(try report.line())
-            guard judge else { return }
-            let missed = report.missedTargets
-            for target in missed { say("missed: \(target)") }
-            guard missed.isEmpty else { throw ExitCode.failure }
+            if judge { try BenchmarkCommand.judge(missed: report.missedTargets) }
         }
     }
 

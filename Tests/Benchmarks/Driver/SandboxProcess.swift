@@ -39,11 +39,22 @@ struct SandboxProcess {
     private static let readyMilliseconds: Int32 = 60_000
 
     /// Starts it with one event-loop thread.
-    init(servers: Servers, pki: URL, topic: String, devices: Int) throws {
+    ///
+    /// - Parameters:
+    ///   - name: for messages, and for its log.
+    ///   - program: a `belfry` executable; nil: the one under test.
+    init(
+        _ name: String = "sandbox",
+        program: String? = nil,
+        servers: Servers,
+        pki: URL,
+        topic: String,
+        devices: Int
+    ) throws {
         let start = Sink.now()
         child = try servers.start(
-            "sandbox",
-            program: servers.programs.belfry,
+            name,
+            program: program ?? servers.programs.belfry,
             arguments: [
                 "sandbox", "serve", "--pki", pki.path, "--topics", topic, "--devices", "\(devices)", "--threads", "1",
                 "--gateway-port", "0", "--feedback-port", "0", "--control-port", "0", "--api-port", "0",

@@ -3,9 +3,10 @@ import Sandbox
 import TLSTransport
 
 /// Scenario `sandbox`: a provider sends notifications of 110 bytes to devices all over the population as fast as they
-/// are taken, first to the sandbox and then to a raw TLS sink, or the other way round; rounds alternate.
+/// are taken, first to the sandbox and then to a raw TLS sink, or the other way round; rounds alternate. The sandbox of
+/// another version can take part, between the two.
 ///
-/// Both take the same bytes over the same number of connections under the same cipher. The sink reads and throws away,
+/// All take the same bytes over the same number of connections under the same cipher. The sink reads and throws away,
 /// in reads of the sandbox's size; it walks the frames to count them.
 struct SandboxScenario {
     private enum Setting {
@@ -23,16 +24,31 @@ struct SandboxScenario {
         static let patienceMilliseconds: Int32 = 5000
     }
 
-    private let sandbox: SandboxProcess
-    private let sandboxFire: Fire
+    /// A sandbox, and the provider that sends to it.
+    private struct Contender {
+        let sandbox: SandboxProcess
+        let fire: Fire
+        var sent = 0
+    }
+
+    /// The contenders of a round, in its order or backwards.
+    private enum Turn: CaseIterable {
+        case sandbox
+        case beside
+        case sink
+    }
+
+    private var contender: Contender
+    private var beside: Contender?
     private let sink: Sink
     private let sinkFire: Fire
     private let devices: Int
-    private var sentToSandbox = 0
     private var sentToSink = 0
 
     /// Starts everything.
-    init(servers: Servers, devices: Int, offlinePercent: Int, connections: Int) throws {
+    ///
+    /// - Parameter beside: another `belfry` executable, whose sandbox takes part; nil: none does.
+    init(servers: Servers, devices: Int, offlinePercent: Int, connections: Int, beside: String? = nil) throws {
         say("starting")
         self.devices = devices
         let pki = servers.workspace.file("pki")
@@ -43,13 +59,25 @@ struct SandboxScenario {
         )
         let tokens = servers.workspace.file("tokens")
         try Self.writeTokens(to: tokens, pki: pki, devices: devices)
-        sandbox = try SandboxProcess(servers: servers, pki: pki, topic: Setting.bundle, devices: devices)
-        if offlinePercent > 0 { try sandbox.set(first: devices / 100 * offlinePercent, to: "offline") }
+        let ammunition = Fire.Ammunition(pki: pki, bundle: Setting.bundle, tokens: tokens, connections: connections)
+        func start(_ name: String, program: String?) throws -> Contender {
+            let sandbox = try SandboxProcess(
+                name,
+                program: program,
+                servers: servers,
+                pki: pki,
+                topic: Setting.bundle,
+                devices: devices
+            )
+            if offlinePercent > 0 { try sandbox.set(first: devices / 100 * offlinePercent, to: "offline") }
+            let fire = try Fire("fire-\(name)", at: sandbox.gatewayPort, ammunition, servers: servers)
+            return Contender(sandbox: sandbox, fire: fire)
+        }
+        contender = try start("sandbox", program: nil)
+        self.beside = try beside.map { try start("beside", program: $0) }
         sink = try Sink(servers: servers, pki: pki, readBytes: Setting.sinkReadBytes)
-        let fire = Fire.Ammunition(pki: pki, bundle: Setting.bundle, tokens: tokens, connections: connections)
-        sandboxFire = try Fire("fire-sandbox", at: sandbox.gatewayPort, fire, servers: servers)
-        sinkFire = try Fire("fire-sink", at: sink.port, fire, servers: servers)
-        let (ours, theirs) = (sandboxFire.agreement, sinkFire.agreement)
+        sinkFire = try Fire("fire-sink", at: sink.port, ammunition, servers: servers)
+        let (ours, theirs) = (contender.fire.agreement, sinkFire.agreement)
         guard ours == theirs else {
             throw BenchmarkError("unequal: \(ours) with the sandbox, \(theirs) with the sink")
         }
@@ -58,20 +86,26 @@ struct SandboxScenario {
     /// Warms up, measures, and reports.
     mutating func run(rounds: Int, notifications: Int, held: Int) throws -> SandboxReport {
         var report = SandboxReport(devices: devices, notifications: notifications)
-        report.startupSeconds = sandbox.startupSeconds
-        _ = try measureSandbox(Setting.warmUpNotifications)
+        report.startupSeconds = contender.sandbox.startupSeconds
+        _ = try Self.measure(&contender, Setting.warmUpNotifications)
+        _ = try measureBeside(Setting.warmUpNotifications)
         _ = try measureSink(Setting.warmUpNotifications)
         for round in 0..<rounds {
-            if round.isMultiple(of: 2) {
-                note(round, "sandbox", try measureSandbox(notifications), in: &report.sandbox)
-                note(round, "sink", try measureSink(notifications), in: &report.floor)
-            } else {
-                note(round, "sink", try measureSink(notifications), in: &report.floor)
-                note(round, "sandbox", try measureSandbox(notifications), in: &report.sandbox)
+            let turns: [Turn] = round.isMultiple(of: 2) ? Turn.allCases : Turn.allCases.reversed()
+            for turn in turns {
+                switch turn {
+                case .sandbox:
+                    note(round, "sandbox", try Self.measure(&contender, notifications), in: &report.sandbox)
+                case .beside:
+                    guard let measurement = try measureBeside(notifications) else { break }
+                    note(round, "beside", measurement, in: &report.beside)
+                case .sink:
+                    note(round, "sink", try measureSink(notifications), in: &report.floor)
+                }
             }
         }
         report.connectionsHeld = try hold(held)
-        report.residentMiB = try sandbox.child.residentPeakMiB()
+        report.residentMiB = try contender.sandbox.child.residentPeakMiB()
         return report
     }
 
@@ -85,16 +119,24 @@ struct SandboxScenario {
     }
 
     /// Every notification that is sent has to be accepted, and no two are the same.
-    private mutating func measureSandbox(_ count: Int) throws -> Measurement {
-        let cpuBefore = try sandbox.child.cpuMicroseconds()
+    private static func measure(_ contender: inout Contender, _ count: Int) throws -> Measurement {
+        let cpuBefore = try contender.sandbox.child.cpuMicroseconds()
         let start = Sink.now()
-        try sandboxFire.send(count)
-        sentToSandbox += count
-        let tally = try sandbox.awaitAccepted(sentToSandbox, patienceMilliseconds: Limit.patienceMilliseconds)
+        try contender.fire.send(count)
+        contender.sent += count
+        let patience = Limit.patienceMilliseconds
+        let tally = try contender.sandbox.awaitAccepted(contender.sent, patienceMilliseconds: patience)
         let seconds = Double(Sink.now() - start) / 1e9
-        let cpu = try sandbox.child.cpuMicroseconds() - cpuBefore
+        let cpu = try contender.sandbox.child.cpuMicroseconds() - cpuBefore
         try check(tally)
         return (Double(count) / seconds, cpu / Double(count))
+    }
+
+    /// - Returns: nil: no other version takes part.
+    private mutating func measureBeside(_ count: Int) throws -> Measurement? {
+        guard var contender = beside else { return nil }
+        defer { beside = contender }
+        return try Self.measure(&contender, count)
     }
 
     private mutating func measureSink(_ count: Int) throws -> Measurement {
@@ -110,7 +152,7 @@ struct SandboxScenario {
         return (Double(count) / (Double(totals.lastByteNanoseconds - start) / 1e9), cpu / Double(count))
     }
 
-    private func check(_ tally: SandboxProcess.Tally) throws {
+    private static func check(_ tally: SandboxProcess.Tally) throws {
         guard tally.distinct == tally.accepted else {
             throw BenchmarkError("sandbox: of \(tally.accepted) accepted ones \(tally.distinct) are distinct")
         }
@@ -124,11 +166,12 @@ struct SandboxScenario {
     /// - Returns: how many were open.
     private mutating func hold(_ count: Int) throws -> Int {
         say("holding \(count) connections")
+        let sandbox = contender.sandbox
         let before = try sandbox.openConnections()
-        try sandboxFire.hold(count)
-        try sandboxFire.sendOverEach()
-        sentToSandbox += count
-        try check(try sandbox.awaitAccepted(sentToSandbox, patienceMilliseconds: Limit.patienceMilliseconds))
+        try contender.fire.hold(count)
+        try contender.fire.sendOverEach()
+        contender.sent += count
+        try Self.check(try sandbox.awaitAccepted(contender.sent, patienceMilliseconds: Limit.patienceMilliseconds))
         return try sandbox.openConnections() - before
     }
 
