@@ -1,12 +1,17 @@
 #pragma once
 
-// Vector instructions on many bytes at once, which Swift 6.3 cannot express: its SIMD comparisons become a loop over
-// the lanes, and it has no way from a comparison to a bit mask.
+// Instructions that Swift 6.3 cannot express. On many bytes at once: its SIMD comparisons become a loop over the lanes,
+// and it has no way from a comparison to a bit mask. And to fetch memory ahead of its use.
 
 #include <stdint.h>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
+
+// Has the cache line of an address fetched. Waits for nothing and never fails.
+static inline __attribute__((always_inline)) void belfry_prefetch(const void *address) {
+    __builtin_prefetch(address);
+}
 
 // Bit i of the result: byte i is `"`, `\`, a control character, or not ASCII. Reads 16 bytes.
 static inline __attribute__((always_inline)) uint64_t belfry_string_marks16(const uint8_t *bytes) {

@@ -1,3 +1,4 @@
+import CVector
 import Glibc
 
 /// Memory that is read all over the place at random.
@@ -24,6 +25,16 @@ extension Array where Element: FixedWidthInteger {
             HugePages.advise(UnsafeMutableRawBufferPointer(elements))
             elements.initialize(repeating: value)
             initialized = count
+        }
+    }
+
+    /// Has an element fetched into the processor's caches, because it will be needed soon; nobody waits for it. Nothing
+    /// happens when there is no such element.
+    @inline(__always)
+    func prefetch(_ index: Int) {
+        withUnsafeBufferPointer { elements in
+            guard elements.indices.contains(index), let start = elements.baseAddress else { return }
+            belfry_prefetch(start + index)
         }
     }
 }

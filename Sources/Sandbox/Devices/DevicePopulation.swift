@@ -92,10 +92,10 @@ struct DevicePopulation: Sendable {
         return state
     }
 
-    /// Reads what is known of a device, whatever it says: see ``TopicLedger/anticipate(_:)``.
+    /// Has what is known of a device fetched: see ``TopicLedger/anticipate(_:)``.
     @inline(__always)
-    func fetch(_ device: UInt32) -> UInt64 {
-        Int(device) < packed.count ? UInt64(packed[Int(device)]) : 0
+    func prefetch(_ device: UInt32) {
+        packed.prefetch(Int(device))
     }
 
     /// The instance a token has to name to reach this device's app. Traps when there is no such device.

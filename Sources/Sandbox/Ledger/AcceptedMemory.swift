@@ -4,8 +4,8 @@
 /// and the words lie in an open-addressing table: 11 to 22 bytes a pair. Once ``limit`` pairs are in it, new ones are
 /// not remembered and only ``isFull`` says so.
 ///
-/// The table is much larger than the processor's caches and every pair lies somewhere else in it, so pairs wait until
-/// there are some, and then their places are fetched at the same time rather than one after the other.
+/// The table is much larger than the processor's caches and every pair lies somewhere else in it: so its place is
+/// fetched as soon as a pair comes, and the pair waits, while others come, until that is done.
 struct AcceptedMemory: Sendable {
     /// Devices are limited so that no packed pair looks like this.
     private static let empty = UInt64.max
@@ -32,9 +32,6 @@ struct AcceptedMemory: Sendable {
     /// Pairs that are not in the table yet, in the order they came; fewer than ``batch`` between calls.
     private var waiting: [UInt64] = []
 
-    /// Says nothing. It keeps the fetching of places from being left out as useless.
-    private var fetched: UInt64 = 0
-
     /// The size the table is given once there is more than a little to remember.
     private let expectedSlots: Int
 
@@ -55,7 +52,9 @@ struct AcceptedMemory: Sendable {
 
     @inline(__always)
     mutating func insert(_ instance: AppInstance, mark: UInt32) {
-        waiting.append(UInt64(instance.device) << 40 | UInt64(instance.generation) << 32 | UInt64(mark))
+        let pair = UInt64(instance.device) << 40 | UInt64(instance.generation) << 32 | UInt64(mark)
+        slots.prefetch(Self.home(of: pair, slots.count - 1))
+        waiting.append(pair)
         if waiting.count == Self.batch { settle() }
     }
 
@@ -72,8 +71,6 @@ struct AcceptedMemory: Sendable {
         if needed > slots.count { grow(to: needed > Self.littleSlots ? max(needed, expectedSlots) : needed) }
         slots.withUnsafeMutableBufferPointer { slots in
             let table = UnsafeBufferPointer(slots)
-            let mask = table.count - 1
-            for pair in waiting { fetched ^= table[Self.home(of: pair, mask)] }
             for pair in waiting {
                 let slot = Self.slot(for: pair, in: table)
                 guard table[slot] != pair else { continue }

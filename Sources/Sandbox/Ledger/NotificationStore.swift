@@ -83,17 +83,17 @@ struct NotificationStore: Sendable {
         return record(at: Int(places[Int(device)]) - 1).item
     }
 
-    /// Reads where a device's notification lies, whatever that says: see ``TopicLedger/anticipate(_:)``.
+    /// Has the place of a device's notification fetched: see ``TopicLedger/anticipate(_:)``.
     @inline(__always)
-    func fetchPlace(_ device: UInt32) -> UInt64 {
-        Int(device) < places.count ? UInt64(places[Int(device)]) : 0
+    func prefetchPlace(_ device: UInt32) {
+        places.prefetch(Int(device))
     }
 
-    /// Reads the head of a device's notification, if one waits.
+    /// Has the head of a device's notification fetched, if one waits.
     @inline(__always)
-    func fetchRecord(_ device: UInt32) -> UInt64 {
-        let place = Int(fetchPlace(device))
-        return place > 0 ? UInt64(ring[(place - 1) * Self.unitBytes]) : 0
+    func prefetchRecord(_ device: UInt32) {
+        guard Int(device) < places.count, places[Int(device)] > 0 else { return }
+        ring.prefetch((Int(places[Int(device)]) - 1) * Self.unitBytes)
     }
 
     /// The payload of what waits for a device, as a copy; empty when nothing does.

@@ -2,19 +2,13 @@
 /// fetched for many at the same time, rather than waited for with each.
 extension TopicLedger {
     /// Has what is known of these devices fetched from memory, because their notifications come next. Changes nothing.
-    mutating func anticipate(_ instances: UnsafeBufferPointer<AppInstance?>) {
-        var fetched: UInt64 = 0
+    func anticipate(_ instances: UnsafeBufferPointer<AppInstance?>) {
         for case let instance? in instances {
-            fetched &+= population.fetch(instance.device) &+ store.fetchPlace(instance.device)
+            population.prefetch(instance.device)
+            store.prefetchPlace(instance.device)
         }
-        guard !store.isEmpty else {
-            self.fetched = fetched
-            return
-        }
+        guard !store.isEmpty else { return }
         // Needs the places, so it comes after all of them.
-        for case let instance? in instances {
-            fetched &+= store.fetchRecord(instance.device)
-        }
-        self.fetched = fetched
+        for case let instance? in instances { store.prefetchRecord(instance.device) }
     }
 }

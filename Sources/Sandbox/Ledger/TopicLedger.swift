@@ -51,13 +51,12 @@ struct TopicLedger: Sendable {
     var titles: TitleCounts
     /// Channels of broadcasts.
     var channels = ChannelList()
+    /// Reads the payloads of notifications.
+    var payloads = PayloadReader()
 
     private var churn: PopulationChurn
     private let protocolErrorStatus: APNsStatus
     private let topic: UInt16
-
-    /// Says nothing. It keeps the fetching in ``anticipate(_:)`` from being left out as useless.
-    var fetched: UInt64 = 0
 
     /// Traps when the count is outside ``SandboxLimits/devices``.
     init(devices: Int, settings: Settings = Settings()) {
@@ -81,7 +80,7 @@ struct TopicLedger: Sendable {
     @inline(__always)
     mutating func accept(_ notification: NotificationView, for instance: AppInstance?, now: UInt32) -> APNsStatus? {
         guard let instance, let reachability = population.reachability(of: instance) else { return .invalidToken }
-        let reading = PayloadReading.read(notification.payload)
+        let reading = payloads.read(notification.payload)
         if reading.isContentAvailableOnly, notification.priority == .immediate {
             trace.noteEvent(.refused, device: instance.device)
             return protocolErrorStatus

@@ -13,21 +13,35 @@ struct PayloadReading: Equatable, Sendable {
     /// `sound` is there. With priority 10 that is an error [13]. False when the payload cannot be parsed.
     let isContentAvailableOnly: Bool
 
+    /// The reading of an empty payload.
+    static let ofNothing = PayloadReading(mark: PayloadMark.absent, isValid: false, isContentAvailableOnly: false)
+
+    /// A reading, and what it depends on.
+    struct Findings {
+        let reading: PayloadReading
+        /// Offsets of the number that is the mark; empty: the mark is none, or the payload is not valid.
+        var number = 0..<0
+    }
+
     /// - Parameter payload: valid during the call.
     static func read(_ payload: UnsafeRawBufferPointer) -> PayloadReading {
-        guard let base = payload.baseAddress else {
-            return PayloadReading(mark: PayloadMark.absent, isValid: false, isContentAvailableOnly: false)
-        }
+        find(payload).reading
+    }
+
+    /// - Parameter payload: valid during the call.
+    static func find(_ payload: UnsafeRawBufferPointer) -> Findings {
+        guard let base = payload.baseAddress else { return Findings(reading: ofNothing) }
         var pass = PayloadReadingPass(PayloadText(start: base, count: payload.count))
         guard pass.run() else {
             let mark = PayloadMark.read(payload)
-            return PayloadReading(mark: mark, isValid: false, isContentAvailableOnly: false)
+            return Findings(reading: PayloadReading(mark: mark, isValid: false, isContentAvailableOnly: false))
         }
-        return PayloadReading(
+        let reading = PayloadReading(
             mark: pass.mark,
             isValid: true,
             isContentAvailableOnly: pass.hasContentAvailable && !pass.hasSomethingToShow
         )
+        return Findings(reading: reading, number: pass.markedNumber)
     }
 }
 
@@ -45,7 +59,9 @@ struct PayloadReadingPass {
 
     private var hasMark = false
     /// Offset of the number that becomes the mark, once its end is known.
-    private var markedNumber = -1
+    private var numberStart = -1
+    /// Offsets of the number that is the mark; empty: there is none.
+    private(set) var markedNumber = 0..<0
     /// The last key at the top level was `aps`.
     private var isInAps = false
 
@@ -85,7 +101,10 @@ struct PayloadReadingPass {
                 continue
             case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
                 let end = text.endOfNumber(position)
-                if position == markedNumber { mark = text.mark(ofNumberAt: position, endingAt: end) }
+                if position == numberStart, end > position {
+                    mark = text.mark(ofNumberAt: position, endingAt: end)
+                    markedNumber = position..<end
+                }
                 position = end
             default:
                 position = text.endOfLiteral(position)
@@ -140,7 +159,7 @@ struct PayloadReadingPass {
         guard end &- start == 1, text.byte(start) == UInt8(ascii: "n"), !hasMark else { return }
         hasMark = true
         if value < text.count, text.byte(value) &- UInt8(ascii: "0") < 10 {
-            markedNumber = value
+            numberStart = value
         } else {
             mark = text.mark(ofValueAt: value)
         }

@@ -83,7 +83,7 @@ struct PayloadText {
 
 /// ``PayloadMark`` of what a pass has found.
 extension PayloadText {
-    /// - Parameter end: -1 when it is no number; the mark does not matter then.
+    /// - Parameter end: behind the number.
     @inline(__always)
     func mark(ofNumberAt position: Int, endingAt end: Int) -> UInt32 {
         // Ten digits fit into 64 bits.
@@ -97,6 +97,21 @@ extension PayloadText {
             offset &+= 1
         }
         return number < 1 << 31 ? UInt32(truncatingIfNeeded: number) : mark(ofValueAt: position)
+    }
+
+    /// The mark of a value that is an integer of at most ten digits; `nil`: what stands there is none.
+    ///
+    /// - Parameter range: not empty, and the value ends there, whatever it is.
+    @inline(__always)
+    func mark(ofInteger range: Range<Int>) -> UInt32? {
+        guard range.count <= 10, range.count == 1 || byte(range.lowerBound) != UInt8(ascii: "0") else { return nil }
+        var number: UInt64 = 0
+        for offset in range {
+            let digit = byte(offset) &- UInt8(ascii: "0")
+            guard digit < 10 else { return nil }
+            number = number &* 10 &+ UInt64(digit)
+        }
+        return number < 1 << 31 ? UInt32(truncatingIfNeeded: number) : mark(ofValueAt: range.lowerBound)
     }
 
     @inline(never)
