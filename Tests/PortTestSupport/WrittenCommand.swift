@@ -31,19 +31,30 @@ package struct WrittenCommand {
 
     /// Reads one command in the protocol's text form: `*n`, then `$length` and bytes each.
     private static func parse(_ command: ByteBuffer) -> [[UInt8]] {
-        var buffer = command
-        func number() -> Int {
-            var value = 0
-            while let byte = buffer.readInteger(as: UInt8.self), byte != UInt8(ascii: "\r") {
-                if byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") { value = value * 10 + Int(byte & 15) }
+        command.withUnsafeReadableBytes { bytes in
+            var place = 0
+            let count = number(bytes, &place)
+            return (0..<count).map { _ in
+                let end = number(bytes, &place)
+                precondition(place + end <= bytes.count, "a command has as many words as it says")
+                let word = Array(bytes[place..<place + end])
+                place += end + 2
+                return word
             }
-            buffer.moveReaderIndex(forwardBy: 1)
-            return value
         }
-        return (0..<number()).map { _ in
-            let bytes = buffer.readBytes(length: number()) ?? []
-            buffer.moveReaderIndex(forwardBy: 2)
-            return bytes
+    }
+
+    /// The number of a line after its type; the place is behind the line then.
+    private static func number(_ bytes: UnsafeRawBufferPointer, _ place: inout Int) -> Int {
+        var value = 0
+        place += 1
+        while true {
+            precondition(place < bytes.count, "a command has as many words as it says")
+            guard bytes[place] != UInt8(ascii: "\r") else { break }
+            value = value * 10 + Int(bytes[place] & 15)
+            place += 1
         }
+        place += 2
+        return value
     }
 }

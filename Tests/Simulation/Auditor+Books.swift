@@ -175,15 +175,19 @@ extension Auditor {
         var isWhole = true
         while place < stored.count {
             let record = stored[place].ordinal
+            let offset = stored[place].record.offset
             let topic = world.topic(of: record)
+            let isBehind = committed.isWhollyBehind(offset, topic: topic)
             for number in firstOf[record]..<end(of: record) {
-                if committed.covers(stored[place].record.offset, token: number - firstOf[record], topic: topic) {
-                    checkDone(number, stored[place].record.offset < committed.offset ? "committed" : "marked as done")
+                if isBehind || committed.covers(offset, token: number - firstOf[record], topic: topic) {
+                    checkDone(number, offset < committed.offset ? "committed" : "marked as done")
                 } else {
                     isWhole = false
                 }
             }
-            if !checkBadTokens(of: stored[place], committed, topic) { isWhole = false }
+            if world.plan.records[record].badTokens > 0, !checkBadTokens(of: stored[place], committed, topic) {
+                isWhole = false
+            }
             if isWhole { auditedEnd[partition] = place + 1 }
             place += 1
         }

@@ -73,6 +73,9 @@ extension Auditor {
         var isBehindBefore: [TopicHash: Bool] = [:]
         for entry in stored {
             let topic = world.topic(of: entry.ordinal)
+            // Below both cursors nothing went back.
+            let offset = entry.record.offset
+            if last.isWhollyBehind(offset, topic: topic), position.isWhollyBehind(offset, topic: topic) { continue }
             // Only what lies before the former cursor counts: done ranges may be left out.
             guard isBehindBefore[topic] ?? true else { continue }
             let numbers = firstOf[entry.ordinal]..<end(of: entry.ordinal)

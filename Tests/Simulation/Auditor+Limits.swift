@@ -23,7 +23,9 @@ extension Auditor {
             }
         }
         if holds(.bytes), options.memoryBytes > 0 { checkBytes(of: shard, worker: worker) }
-        for lanes in stages.gateway.all {
+        // Topic by topic, for a list of all lanes is an allocation at every step.
+        for topic in stages.group.directory.accounts.indices {
+            guard let lanes = stages.gateway.lanes(ofTopic: Int32(topic)) else { continue }
             switch lanes.way {
             case .binary(let binary):
                 for lane in binary.lanes { checkInFlight(lane.machine.inFlightCount) }

@@ -51,7 +51,14 @@ struct CommittedPosition {
     ///
     /// - Parameter topic: see ``World/topic(of:_:)``.
     func covers(_ offset: Int64, token: Int, topic: TopicHash) -> Bool {
-        guard let laggard = laggards.first(where: { $0.topic == topic }) else { return offset < self.offset }
+        guard let laggard = laggard(topic) else { return offset < self.offset }
         return offset < laggard.cursor || laggard.done.contains(.init(offset: offset, token: UInt32(token)))
     }
+
+    /// All notifications of a record are behind its topic's cursor.
+    func isWhollyBehind(_ offset: Int64, topic: TopicHash) -> Bool {
+        offset < laggard(topic)?.cursor ?? self.offset
+    }
+
+    private func laggard(_ topic: TopicHash) -> PositionMetadata.Laggard? { laggards.first { $0.topic == topic } }
 }

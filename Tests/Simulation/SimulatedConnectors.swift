@@ -15,12 +15,12 @@ final class SimulatedConnectors: GatewayConnectors {
     /// The real rule; nil in worlds where certificates neither come nor go.
     private let missing: MissingCertificates?
     private var missedSince: [String: VirtualTime] = [:]
-    /// Bundles with a certificate.
-    private var held: Set<String> = []
+    /// Topics whose bundles have a certificate.
+    private var held: Set<Int> = []
     /// The certificates that the process has, by topic.
     private var editions: [UInt64] = []
-    /// Bundles whose certificate was reported as found.
-    private var found: Set<String> = []
+    /// Topics whose certificate was reported as found.
+    private var found: Set<Int> = []
 
     init(worker: SimulatedWorker, loop: SimulatedEventLoop, missing: MissingCertificates?) {
         self.worker = worker
@@ -32,8 +32,8 @@ final class SimulatedConnectors: GatewayConnectors {
     }
 
     func hasCertificate(environment: String, bundleID: String) -> Bool {
-        guard held.contains(bundleID) else { return false }
-        if let missing, found.insert(bundleID).inserted {
+        guard let topic = World.topic(ofBundle: bundleID), held.contains(topic) else { return false }
+        if let missing, found.insert(topic).inserted {
             missing.found(bundleID: bundleID, environment: environment)
         }
         return true
@@ -55,7 +55,7 @@ final class SimulatedConnectors: GatewayConnectors {
     }
 
     func connector(environment: String, bundleID: String, lane: Int) -> any GatewayConnecting {
-        guard let topic = World.bundles.firstIndex(of: bundleID) else { preconditionFailure("a bundle of the world") }
+        guard let topic = World.topic(ofBundle: bundleID) else { preconditionFailure("a bundle of the world") }
         let gateway = worker.world.gateways[topic]
         return SimulatedConnector(loop: loop, gateway: gateway, worker: worker, lane: lane) { [unowned self] in
             editions[topic]
@@ -63,7 +63,7 @@ final class SimulatedConnectors: GatewayConnectors {
     }
 
     func credential(environment: String, bundleID: String) -> TopicCredential? {
-        guard let topic = World.bundles.firstIndex(of: bundleID), held.contains(bundleID) else { return nil }
+        guard let topic = World.topic(ofBundle: bundleID), held.contains(topic) else { return nil }
         let isKeyed = worker.world.plan.options.keyed.contains(topic)
         return isKeyed ? SimulatedKeys.credential : .certificate(bundleID: bundleID)
     }
@@ -72,9 +72,7 @@ final class SimulatedConnectors: GatewayConnectors {
         let world = worker.world
         switch credential {
         case .certificate(let bundleID):
-            guard let topic = World.bundles.firstIndex(of: bundleID) else {
-                preconditionFailure("a bundle of the world")
-            }
+            guard let topic = World.topic(ofBundle: bundleID) else { preconditionFailure("a bundle of the world") }
             let gateways = [world.gateways[topic]]
             return SimulatedStreamConnector(loop: loop, worker: worker, gateways: gateways, isKeyed: false) {
                 [unowned self] in editions[topic]
@@ -93,7 +91,7 @@ final class SimulatedConnectors: GatewayConnectors {
 
     private func read() {
         for topic in worker.world.gateways.indices where worker.world.hasCertificate(topic) {
-            held.insert(World.bundles[topic])
+            held.insert(topic)
         }
     }
 }

@@ -153,13 +153,14 @@ final class SimulatedConsumer: GroupConsumer {
 
     func consumeBatch(max: Int, timeoutMilliseconds: Int32) -> KafkaBatch? {
         deliverReports()
-        guard !world.broker.isAway else { return nil }
+        let broker = world.broker
+        guard !broker.isAway else { return nil }
         var records: [KafkaRecord] = []
-        for partition in positions.keys.sorted() where !paused.contains(partition) {
-            guard let position = positions[partition] else { continue }
-            let stored = world.broker.partitions[Int(partition)]
-            guard !outOfRange.contains(partition) else { continue }
-            if position < stored.count, stored[position].record.offset < world.broker.low[Int(partition)] {
+        // Mostly there is nothing new.
+        for (partition, stored) in zip(Int32(0)..., broker.partitions) {
+            guard let position = positions[partition], position < stored.count else { continue }
+            guard !paused.contains(partition), !outOfRange.contains(partition) else { continue }
+            if stored[position].record.offset < broker.low[Int(partition)] {
                 guard records.isEmpty else { break }
                 outOfRange.insert(partition)
                 world.note(.fetched, number, -1, "\(name): the next offset of \(partition) is out of range")
@@ -171,7 +172,7 @@ final class SimulatedConsumer: GroupConsumer {
                 world.auditor.fetched(stored[next].ordinal, by: self)
                 next += 1
             }
-            positions[partition] = next
+            if next > position { positions[partition] = next }
         }
         guard !records.isEmpty else { return nil }
         world.note(.fetched, number, records.count, "\(name) fetched \(records.count) records")

@@ -1,3 +1,4 @@
+import NIOCore
 import PortTestSupport
 import PushTopics
 
@@ -9,7 +10,6 @@ final class SimulatedPipeline: RedisPipeline {
     private struct Command {
         var arguments: [[UInt8]]
         var completion: RedisConnection.Completion
-        var hasRun = false
     }
 
     private static let timeout = VirtualTime.seconds(5)
@@ -21,12 +21,16 @@ final class SimulatedPipeline: RedisPipeline {
     private unowned let world: World
     private let loop: SimulatedEventLoop
     /// Sent, oldest first.
-    private var inFlight: [Command] = []
+    private var inFlight = CircularBuffer<Command>()
+    /// Commands in flight that the server has run: the oldest ones.
+    private var hasRun = 0
     /// For the next connection.
     private var waiting: [Command] = []
     /// On their way, in the order of their commands.
-    private var replies: [Reply] = []
+    private var replies = CircularBuffer<Reply>()
     private var arena = ReplyArena(limitBytes: 1 << 20)
+    /// Memory of replies that were delivered.
+    private var spare: [ReplyArena] = []
     /// Counts connections, so that what belongs to a former one is not mistaken.
     private var connection = 0
     private(set) var isReady = false
@@ -41,6 +45,7 @@ final class SimulatedPipeline: RedisPipeline {
     deinit {
         arena.deallocate()
         for reply in replies { reply.arena.deallocate() }
+        for arena in spare { arena.deallocate() }
     }
 
     func start() {
@@ -85,7 +90,7 @@ final class SimulatedPipeline: RedisPipeline {
     /// The process is gone: nobody waits for replies, and nothing is kept by what waited.
     func die() {
         isClosed = true
-        inFlight = []
+        inFlight.removeAll()
         waiting = []
     }
 
@@ -98,14 +103,15 @@ final class SimulatedPipeline: RedisPipeline {
     func lose() {
         guard isReady, !isClosed else { return }
         let run = inFlight.isEmpty ? 0 : world.dice.pick(0...inFlight.count)
-        for index in 0..<run where !inFlight[index].hasRun { _ = execute(inFlight[index]) }
+        for command in inFlight.prefix(run).dropFirst(hasRun) { _ = execute(command) }
         disconnect(.maybeExecuted(reason: "connection lost"))
     }
 
     private func disconnect(_ error: RedisError) {
         let failed = inFlight
         inFlight = []
-        for reply in replies { reply.arena.deallocate() }
+        hasRun = 0
+        spare += replies.map { $0.arena }
         replies = []
         isReady = false
         connection += 1
@@ -145,11 +151,12 @@ final class SimulatedPipeline: RedisPipeline {
     /// The server runs the oldest command that it has not run, and its reply comes after a while.
     private func runNext(_ connection: Int) {
         guard connection == self.connection, !isClosed, !loop.isDead,
-            let index = inFlight.firstIndex(where: { !$0.hasRun })
+            hasRun < inFlight.count
         else { return }
-        inFlight[index].hasRun = true
-        let root = execute(inFlight[index])
-        replies.append(copyReply(root))
+        let command = inFlight[offset: hasRun]
+        hasRun += 1
+        let root = execute(command)
+        replies.append(takeReply(root))
         loop.deliver(after: world.dice.time(0...4)) { [weak self] in
             guard let self, connection == self.connection, !isClosed else { return }
             deliver(replies.removeFirst())
@@ -163,8 +170,9 @@ final class SimulatedPipeline: RedisPipeline {
     /// Replies come in the order of the commands, so that each is the oldest one's.
     private func deliver(_ reply: Reply) {
         let command = inFlight.removeFirst()
+        hasRun -= 1
+        defer { spare.append(reply.arena) }
         guard reply.root != SimulatedRedis.wrongType else {
-            reply.arena.deallocate()
             let message = "Operation against a key holding the wrong kind of value"
             return command.completion(.failure(.server(prefix: "WRONGTYPE", message: message)))
         }
@@ -174,7 +182,6 @@ final class SimulatedPipeline: RedisPipeline {
                 .success(RedisReply(arena: arena, index: reply.root, generation: arena.pointee.generation))
             )
         }
-        arena.deallocate()
     }
 
     /// A reply with memory of its own, for the next command may run before it arrives.
@@ -183,9 +190,9 @@ final class SimulatedPipeline: RedisPipeline {
         var root: Int
     }
 
-    private func copyReply(_ root: Int) -> Reply {
+    private func takeReply(_ root: Int) -> Reply {
         let reply = Reply(arena: arena, root: root)
-        arena = ReplyArena(limitBytes: 1 << 20)
+        arena = spare.popLast() ?? ReplyArena(limitBytes: 1 << 20)
         return reply
     }
 

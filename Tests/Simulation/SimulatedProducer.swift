@@ -1,14 +1,14 @@
+import NIOCore
 import PushTopics
 
 @testable import KafkaClient
 
 /// A worker's producer; the contract of `KafkaProducer`: in order, once, and reported on from inside `poll`.
 final class SimulatedProducer: MessageProducer {
-    /// A message on its way, and what it becomes when the broker has it.
+    /// A message on its way.
     private struct Message {
         var opaque: UInt64
-        /// Stores the message; returns its place.
-        var store: () -> Int64
+        var record: Published
     }
 
     /// Most messages under way; beyond that the queue is full.
@@ -25,7 +25,7 @@ final class SimulatedProducer: MessageProducer {
     private var queued: [Message] = []
     /// With the broker, the answer on its way.
     private var stored: [(opaque: UInt64, offset: Int64)] = []
-    private var reports: [(opaque: UInt64, offset: Int64, error: KafkaError?)] = []
+    private var reports = CircularBuffer<(opaque: UInt64, offset: Int64, error: KafkaError?)>()
     private var isSending = false
     private var isClosed = false
 
@@ -72,8 +72,7 @@ final class SimulatedProducer: MessageProducer {
             worker: worker,
             time: world.clock.now
         )
-        let message = Message(opaque: opaque) { [unowned world] in world.published(published) }
-        queued.append(message)
+        queued.append(Message(opaque: opaque, record: published))
         send()
     }
 
@@ -113,7 +112,7 @@ final class SimulatedProducer: MessageProducer {
 
     private func storeSome() {
         guard !world.broker.isAway, !queued.isEmpty else { return }
-        for message in queued.prefix(world.dice.pick(0...queued.count)) { _ = message.store() }
+        for message in queued.prefix(world.dice.pick(0...queued.count)) { _ = world.published(message.record) }
     }
 
     private func purge() {
@@ -123,7 +122,7 @@ final class SimulatedProducer: MessageProducer {
     }
 
     private func store(_ count: Int) {
-        for message in queued.prefix(count) { stored.append((message.opaque, message.store())) }
+        for message in queued.prefix(count) { stored.append((message.opaque, world.published(message.record))) }
         queued.removeFirst(count)
     }
 

@@ -19,6 +19,10 @@ extension World {
     static let bundles =
         ["com.example.news", "com.example.mail", "com.example.game"]
         + (WorldPlan.plainTopics..<WorldPlan.mostTopics).map { "com.example.app\($0)" }
+    /// Topics by the last byte of their bundles: workers ask for a bundle's at each tick.
+    private static let topicsByLastByte: [[Int]] = (0...UInt8.max).map { byte in
+        bundles.indices.filter { bundles[$0].utf8.last == byte }
+    }
     /// A bundle without certificate.
     static let stranger = "com.example.stranger"
     /// The rule by which tokens lie in Redis.
@@ -81,7 +85,11 @@ extension World {
             self.bytes = bytes
             byKey = Dictionary(
                 uniqueKeysWithValues: [environment, streamEnvironment].flatMap { environment in
-                    bytes.indices.map { (World.redisKey(of: bytes[$0], ordinal: $0, in: environment), $0) }
+                    // The keys of a bundle take as long as those of many tokens.
+                    let keys = bundles.map { TokenKeys(environment: environment, bundleID: $0) }
+                    return bytes.indices.map { ordinal in
+                        (World.redisKey(of: bytes[ordinal], keys[World.place(ofToken: ordinal).topic]), ordinal)
+                    }
                 }
             )
         }
@@ -95,10 +103,16 @@ extension World {
     }
 
     static func redisKey(of token: [UInt8], ordinal: Int, in environment: String = World.environment) -> [UInt8] {
-        let topic = place(ofToken: ordinal).topic
-        let bucket = TokenKeys(environment: environment, bundleID: bundles[topic])
-            .bucket(0, tag: rule.place(of: token).tag, rule.layout)
-        return bucket + rule.field(of: token)
+        redisKey(of: token, TokenKeys(environment: environment, bundleID: bundles[place(ofToken: ordinal).topic]))
+    }
+
+    private static func redisKey(of token: [UInt8], _ keys: TokenKeys) -> [UInt8] {
+        keys.bucket(0, tag: rule.place(of: token).tag, rule.layout) + rule.field(of: token)
+    }
+
+    /// The topic of a bundle; nil: it is not of this world.
+    static func topic(ofBundle bundleID: String) -> Int? {
+        bundleID.utf8.last.flatMap { byte in topicsByLastByte[Int(byte)].first { bundles[$0] == bundleID } }
     }
 
     static func badgeKey(of token: [UInt8], ordinal: Int, in environment: String) -> [UInt8] {
@@ -194,12 +208,16 @@ extension World {
         } else {
             request.payload = Data("\(payloadBeginning)\(ordinal)}".utf8)
         }
-        let bytes = record.tokens.map { tokens.bytes[Self.ordinal(topic: record.topic, key: record.key, token: $0)] }
+        let ordinals = record.tokens.lazy.map { Self.ordinal(topic: record.topic, key: record.key, token: $0) }
         if record.badTokens > 0 {
+            let bytes = ordinals.map { tokens.bytes[$0] }
             let bad = Array(repeating: [UInt8](repeating: 7, count: badTokenBytes), count: record.badTokens)
             request.tokens = (bytes + bad).map { token in PushDeviceToken.with { $0.raw = Data(token) } }
         } else {
-            request.packedTokens = Data(bytes.joined())
+            var packed: [UInt8] = []
+            packed.reserveCapacity(record.tokens.count * tokenBytes)
+            for ordinal in ordinals { packed += tokens.bytes[ordinal] }
+            request.packedTokens = Data(packed)
         }
         if record.expires > 0 { request.expiration = Int64(expiration(of: record)) }
         // A message of a few kilobytes can be encoded.

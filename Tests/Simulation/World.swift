@@ -43,6 +43,9 @@ final class World {
     var isClosed = false
     /// Records that workers counted as lost to retention, those of workers that have ended.
     var recordsCountedLost = 0
+    /// The topics that the sender counts the records to, and the partitions.
+    private let topics: [TopicHash]
+    private let partitions: [Int32]
     let tokens: Tokens
     let tombstones = SimulatedTombstones()
     /// The levers that operators have set.
@@ -50,11 +53,17 @@ final class World {
     private let configuration: BelfryConfiguration
     private var parts: Parts?
 
-    /// The parts that refer back to the world.
-    private struct Parts {
-        var auditor: Auditor
-        var broker: SimulatedBroker
-        var redis: SimulatedRedis
+    /// The parts that refer back to the world. A class, so that asking for one counts no references of the others.
+    private final class Parts {
+        let auditor: Auditor
+        let broker: SimulatedBroker
+        let redis: SimulatedRedis
+
+        init(_ world: World) {
+            auditor = Auditor(world: world)
+            broker = SimulatedBroker(world: world, partitions: world.plan.options.partitions)
+            redis = SimulatedRedis(world: world)
+        }
     }
 
     init(_ plan: WorldPlan, tells: Bool = false) {
@@ -62,14 +71,12 @@ final class World {
         dice = Dice(seed: plan.seed, stream: 1)
         tokens = plan.options.isSpread ? .spread : .plain
         trace = Trace(tells: tells)
+        topics = plan.records.map { Self.topic(of: $0, plan.options) }
+        partitions = plan.records.map { Int32(($0.topic + $0.key + $0.shift) % plan.options.partitions) }
         unpublished = plan.records.count
         offsets = Array(repeating: nil, count: plan.records.count)
         configuration = Self.configuration(plan.options)
-        parts = Parts(
-            auditor: Auditor(world: self),
-            broker: SimulatedBroker(world: self, partitions: plan.options.partitions),
-            redis: SimulatedRedis(world: self)
-        )
+        parts = Parts(self)
         gateways = (0..<plan.options.topics).map { topic in
             let perTopic = WorldPlan.keysPerTopic * WorldPlan.tokensPerKey
             let all = (topic * perTopic..<(topic + 1) * perTopic)
@@ -116,6 +123,7 @@ final class World {
         clock.at(Self.start + end + .seconds(1)) { [self] in heal() }
         watch()
         let limit = Self.start + end + patience
+        let auditor = auditor
         while auditor.violation == nil, !isOver, clock.step() {
             guard clock.now < limit else {
                 auditor.check(false, 1, "\(auditor.waiting) notifications wait for ever")
@@ -156,7 +164,7 @@ final class World {
     }
 
     /// The topic that the sender counts a record to.
-    func topic(of record: Int) -> TopicHash { Self.topic(of: plan.records[record], plan.options) }
+    func topic(of record: Int) -> TopicHash { topics[record] }
 
     /// The directory of certificates has one for a topic.
     func hasCertificate(_ topic: Int) -> Bool {
@@ -232,10 +240,7 @@ final class World {
 
     // MARK: What the parts ask and tell
 
-    func partition(ofRecord ordinal: Int) -> Int32 {
-        let record = plan.records[ordinal]
-        return Int32((record.topic + record.key + record.shift) % plan.options.partitions)
-    }
+    func partition(ofRecord ordinal: Int) -> Int32 { partitions[ordinal] }
 
     /// The ledgers of a worker, for the story.
     func ledgers(of member: SimulatedConsumer) -> String {
