@@ -170,4 +170,47 @@ import Testing
         frontier.markDone(first, token: 0)
         #expect(frontier.offset(of: first) == nil && frontier.offset(of: second) == 17)
     }
+
+    @Test(
+        "Entries of a log are marked as one by one: up to another assignment's, dropped ones not, and each only once",
+        arguments: [0, UInt32.max]
+    )
+    func entriesOfLog(firstNumber: UInt32) {
+        var together = CommitFrontier(firstNumber: firstNumber)
+        var apart = CommitFrontier(firstNumber: firstNumber)
+        var log = FrameLog()
+        func append(_ assignment: UInt32, _ record: UInt32, _ token: UInt32) {
+            _ = log.reserve(10)
+            log.commit(NotificationReference(assignment: assignment, record: record, token: token), bytes: 10)
+        }
+        for (index, tokens) in [1, 200, 3].enumerated() {
+            let offset = Int64(10 + 7 * index)
+            let number = together.append(offset: offset, tokens: tokens, alreadyDone: none)
+            _ = apart.append(offset: offset, tokens: tokens, alreadyDone: none)
+            for token in 0..<UInt32(tokens) where token != 150 { append(4, number, token) }
+        }
+        append(4, firstNumber &+ 2, 1)
+        append(5, firstNumber &+ 1, 150)
+        append(4, firstNumber &+ 1, 150)
+        log.drop(at: 2)
+        var sequence: UInt64 = 0
+        while sequence < log.tail {
+            guard log.entry(at: sequence).reference.assignment == 4 else {
+                sequence += 1
+                continue
+            }
+            let (marked, end) = together.markDone(sequence..<log.tail, of: log, assignment: 4)
+            var expected = 0
+            for each in sequence..<end where !log.entry(at: each).isDropped {
+                let reference = log.entry(at: each).reference
+                if apart.markDone(reference.record, token: reference.token) { expected += 1 }
+            }
+            #expect(marked == expected)
+            #expect(together.frontierOffset == apart.frontierOffset && together.bytes == apart.bytes)
+            #expect(together.doneRanges() == apart.doneRanges() && together.uncommitted == apart.uncommitted)
+            #expect(end == log.tail || log.entry(at: end).reference.assignment == 5)
+            sequence = end
+        }
+        #expect(together.frontierOffset == 17 && together.remaining(of: firstNumber &+ 1) == 1)
+    }
 }

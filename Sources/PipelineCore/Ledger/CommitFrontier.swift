@@ -10,7 +10,7 @@ public struct CommitFrontier: Sendable {
         var bytes: UInt32
         /// Tokens without an outcome, and other things that the record waits for.
         var remaining: UInt32
-        /// Done tokens of a record with at most 64; larger ones are in `large`.
+        /// Done tokens of a record with at most 64; for larger ones the place of their words, see ``LargeMarks``.
         var done: UInt64
     }
 
@@ -18,8 +18,8 @@ public struct CommitFrontier: Sendable {
     /// Index in `records` of the first that is not done; those before are spent.
     private var start = 0
     private var firstNumber: UInt32
-    /// Done tokens of records with more than 64, by record number.
-    private var large: [UInt32: [UInt64]] = [:]
+    /// Done tokens of records with more than 64.
+    private var large = LargeMarks()
     /// The offset after the last consumed record; nil before the first.
     private var consumedEnd: Int64?
 
@@ -69,10 +69,9 @@ public struct CommitFrontier: Sendable {
                 tokens: UInt32(tokens),
                 bytes: UInt32(clamping: bytes),
                 remaining: UInt32(tokens),
-                done: 0
+                done: tokens > 64 ? large.append(tokens: tokens) : 0
             )
         )
-        if tokens > 64 { large[number] = Array(repeating: 0, count: (tokens + 63) / 64) }
         uncommitted += tokens
         self.bytes += Int(UInt32(clamping: bytes))
         if let last = alreadyDone.runs.last, DoneRanges.Position(offset: offset, token: 0) < last.upperBound {
@@ -92,14 +91,15 @@ public struct CommitFrontier: Sendable {
         while start < records.count, records[start].remaining == 0 {
             uncommitted -= Int(records[start].tokens)
             bytes -= Int(records[start].bytes)
-            if records[start].tokens > 64 { large[firstNumber] = nil }
+            if records[start].tokens > 64 { large.removeFirst(tokens: Int(records[start].tokens)) }
             start += 1
             firstNumber &+= 1
         }
-        if start > 1024, start * 2 > records.count {
-            records.removeFirst(start)
-            start = 0
-        }
+        guard start == records.count || start > 1024 && start * 2 > records.count else { return }
+        // A shard has thousands of frontiers: what a burst took goes with it.
+        let isEmpty = start == records.count
+        if isEmpty { records.removeAll(keepingCapacity: start <= 64) } else { records.removeFirst(start) }
+        start = 0
     }
 
     /// Number of a record's notifications; nil for one behind the frontier.
@@ -121,7 +121,7 @@ public struct CommitFrontier: Sendable {
     /// The notification has its outcome; also true for a record behind the frontier.
     public func isDone(_ number: UInt32, token: UInt32) -> Bool {
         guard let index = index(of: number) else { return true }
-        return hasBit(records[index], number: number, token: token)
+        return hasBit(records[index], token: token)
     }
 
     /// Marks a notification done: it has its outcome, and everything published about it was acknowledged.
@@ -133,6 +133,37 @@ public struct CommitFrontier: Sendable {
         guard setDone(number, token: token) else { return false }
         if number == firstNumber { advance() }
         return true
+    }
+
+    /// Marks notifications of a lane's log done, as ``markDone(_:token:)`` does: those from the first on that follow
+    /// each other and are of this assignment. Dropped entries are passed over.
+    ///
+    /// - Parameters:
+    ///   - entries: not empty; the first is of the assignment.
+    ///   - assignment: the number by which the log's references name this assignment.
+    /// - Returns: how many were not done before, and the first entry that was not looked at.
+    public mutating func markDone(
+        _ entries: Range<UInt64>,
+        of log: borrowing FrameLog,
+        assignment: UInt32
+    ) -> (marked: Int, end: UInt64) {
+        var marked = 0
+        var isFirst = false
+        var sequence = entries.lowerBound
+        while sequence < entries.upperBound {
+            let entry = log.entry(at: sequence)
+            if !entry.isDropped {
+                let reference = entry.reference
+                guard reference.assignment == assignment else { break }
+                if setDone(reference.record, token: reference.token) {
+                    marked += 1
+                    isFirst = isFirst || reference.record == firstNumber
+                }
+            }
+            sequence += 1
+        }
+        if isFirst { advance() }
+        return (marked, sequence)
     }
 
     /// Makes a record wait for one thing more than its tokens (a dead letter to be acknowledged).
@@ -161,29 +192,22 @@ public struct CommitFrontier: Sendable {
     public func doneRanges(limit: Int = .max) -> DoneRanges {
         var ranges = DoneRanges()
         var run: DoneRanges.Position?
-        var number = firstNumber
         for record in records[start...] {
             if ranges.runs.count >= limit { return ranges }
             if record.tokens == 0, record.remaining > 0, let from = run {
                 ranges.append(from..<DoneRanges.Position(offset: record.offset, token: 0))
                 run = nil
             }
-            if run == nil, record.tokens <= 64, record.done == 0 {
-                number &+= 1
-                continue
-            }
-            let bits = record.tokens > 64 ? large[number] : nil
+            if run == nil, record.tokens <= 64, record.done == 0 { continue }
             for token in 0..<record.tokens {
                 let here = DoneRanges.Position(offset: record.offset, token: token)
-                let word = bits.map { $0[Int(token / 64)] } ?? record.done
-                if word & (1 << UInt64(token % 64)) != 0 {
+                if hasBit(record, token: token) {
                     if run == nil { run = here }
                 } else if let from = run {
                     ranges.append(from..<here)
                     run = nil
                 }
             }
-            number &+= 1
         }
         guard let consumedEnd else { return ranges }
         let end = DoneRanges.Position(offset: consumedEnd, token: 0)
@@ -199,22 +223,19 @@ public struct CommitFrontier: Sendable {
         return distance < recordCount ? start + distance : nil
     }
 
-    private func hasBit(_ record: Record, number: UInt32, token: UInt32) -> Bool {
+    private func hasBit(_ record: Record, token: UInt32) -> Bool {
         precondition(token < record.tokens)
         if record.tokens <= 64 { return record.done & (1 << UInt64(token)) != 0 }
-        guard let bits = large[number] else { return true }
-        return bits[Int(token / 64)] & (1 << UInt64(token % 64)) != 0
+        return large.contains(token, at: record.done)
     }
 
     @discardableResult
     private mutating func setDone(_ number: UInt32, token: UInt32) -> Bool {
-        guard let index = index(of: number), !hasBit(records[index], number: number, token: token) else {
-            return false
-        }
+        guard let index = index(of: number), !hasBit(records[index], token: token) else { return false }
         if records[index].tokens <= 64 {
             records[index].done |= 1 << UInt64(token)
         } else {
-            large[number]?[Int(token / 64)] |= 1 << UInt64(token % 64)
+            large.insert(token, at: records[index].done)
         }
         records[index].remaining -= 1
         return true

@@ -64,7 +64,8 @@ public struct RecordSummaries<Kind: Hashable & Sendable>: Sendable {
 
     /// The first record of which some token has its outcome; nil: there is none.
     public var firstBegun: Int64? {
-        summaries.lazy.filter { $0.value.open < $0.value.tokens }.map(\.key).min()
+        // Not `\.key`: of a tuple in generic code it is made at run time, each time.
+        summaries.lazy.filter { $0.value.open < $0.value.tokens }.map { $0.key }.min()
     }
 
     /// Forgets the records below an offset, which are done or gone.

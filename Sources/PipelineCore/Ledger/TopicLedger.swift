@@ -102,6 +102,16 @@ public struct TopicLedger: Sendable {
 
     @discardableResult
     public mutating func markDone(_ record: UInt32, token: UInt32) -> Bool { frontier.markDone(record, token: token) }
+
+    /// See ``CommitFrontier/markDone(_:of:assignment:)``.
+    public mutating func markDone(
+        _ entries: Range<UInt64>,
+        of log: borrowing FrameLog,
+        assignment: UInt32
+    ) -> (marked: Int, end: UInt64) {
+        frontier.markDone(entries, of: log, assignment: assignment)
+    }
+
     public func isDone(_ record: UInt32, token: UInt32) -> Bool { frontier.isDone(record, token: token) }
     public mutating func hold(_ record: UInt32) { frontier.hold(record) }
     public mutating func release(_ record: UInt32) { frontier.release(record) }

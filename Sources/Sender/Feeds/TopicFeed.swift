@@ -129,6 +129,13 @@ final class TopicFeed {
         change { $0.markDone(record, token: token) }
     }
 
+    /// Marks notifications of a lane's log done, from the first on, which is the feed's, to the first of another feed.
+    ///
+    /// - Returns: how many were not done before, and the first entry that was not looked at.
+    func markDone(_ entries: Range<UInt64>, of log: borrowing FrameLog) -> (marked: Int, end: UInt64) {
+        change { $0.markDone(entries, of: log, assignment: number) }
+    }
+
     func isDone(_ record: UInt32, token: UInt32) -> Bool { isOver || hasOutcome(record, token: token) }
 
     /// Tells of a feed that is over, too.

@@ -51,10 +51,7 @@ extension Gateway: GatewayLaneDelegate {
                 }
             }
         }
-        for sequence in range {
-            let entry = lane.machine.log.entry(at: sequence)
-            if !entry.isDropped { outcomes.settle(entry.reference, outcome) }
-        }
+        outcomes.settle(range, of: lane.machine.log, outcome)
     }
 
     private func settle(_ refusal: LaneVerdict.Refusal, of lane: GatewayLane, _ lanes: TopicLanes) {

@@ -56,10 +56,10 @@ final class Commits {
     func lostAll() { permit.lostAll() }
 
     /// Commits changed positions, at intervals.
-    func commitIfDue(_ partitions: [PartitionAssignment], now: MonotonicTime) {
+    func commitIfDue(_ partitions: @autoclosure () -> [PartitionAssignment], now: MonotonicTime) {
         guard nextCommit <= now, underWay == nil else { return }
         nextCommit = now + ShardLimits.commitInterval
-        commit(partitions, evenIfUnchanged: permit.wantsCommit)
+        commit(partitions(), evenIfUnchanged: permit.wantsCommit)
     }
 
     /// Commits partitions that are given back. Calls `body` after the answer, or when the allowed time is over.

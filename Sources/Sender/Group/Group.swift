@@ -375,6 +375,7 @@ final class Group {
 
     /// Pauses partitions while there is no room, so that polling brings events only.
     func pause(_ isBlocked: Bool) {
+        guard assigned.values.contains(where: { $0.isPaused != isBlocked }) else { return }
         for partition in active where partition.isPaused != isBlocked {
             do throws(KafkaError) {
                 if isBlocked { try consumer.pause([partition.place]) } else { try consumer.resume([partition.place]) }

@@ -67,6 +67,27 @@ final class Outcomes {
         if feed.markDone(reference.record, token: reference.token) { counters.outcomes.count(outcome) }
     }
 
+    /// Gives a part of a lane's log its outcome, except dropped entries; the first outcome of each stands.
+    ///
+    /// Notifications that follow each other mostly are of one feed, which marks them together.
+    func settle(_ entries: Range<UInt64>, of log: borrowing FrameLog, _ outcome: OutcomeKind) {
+        let isPublished = settings.publishes(outcome)
+        var sequence = entries.lowerBound
+        while sequence < entries.upperBound {
+            let entry = log.entry(at: sequence)
+            if !entry.isDropped, let feed = feeds[entry.reference.assignment] {
+                if !isPublished, !feed.hasSpecialRecords {
+                    let (marked, end) = feed.markDone(sequence..<entries.upperBound, of: log)
+                    counters.outcomes.count(outcome, marked)
+                    sequence = end
+                    continue
+                }
+                settle(entry.reference, outcome)
+            }
+            sequence += 1
+        }
+    }
+
     /// Gives a notification its outcome; it may have changed its token's number.
     private func settleSpecial(
         _ reference: NotificationReference,
@@ -368,20 +389,4 @@ final class Outcomes {
         lastReread = reread
         return reread
     }
-}
-
-extension Publication.DeadTokens {
-    /// Nil: the whole record.
-    fileprivate var runs: TokenRuns? {
-        switch self {
-        case .all: nil
-        case .some(let runs): runs
-        }
-    }
-}
-
-/// Notifications of a shard by their outcomes, and dead letters.
-struct OutcomeCounters: Equatable, Sendable {
-    var outcomes = WorkerCounters.Outcomes()
-    var deadLetters = 0
 }

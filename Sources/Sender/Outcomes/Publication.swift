@@ -68,3 +68,13 @@ struct PublicationTable {
         return waiting
     }
 }
+
+extension Publication.DeadTokens {
+    /// Nil: the whole record.
+    var runs: TokenRuns? {
+        switch self {
+        case .all: nil
+        case .some(let runs): runs
+        }
+    }
+}

@@ -27,8 +27,8 @@ struct WorkerCounters: Equatable, Sendable {
 
         subscript(kind: OutcomeKind) -> Int { counts[kind.rawValue] }
 
-        mutating func count(_ kind: OutcomeKind) {
-            counts[kind.rawValue] += 1
+        mutating func count(_ kind: OutcomeKind, _ notifications: Int = 1) {
+            counts[kind.rawValue] += notifications
         }
     }
 }
@@ -60,4 +60,10 @@ extension WorkerCounters {
         }
         return metadata
     }
+}
+
+/// Notifications of a shard by their outcomes, and dead letters.
+struct OutcomeCounters: Equatable, Sendable {
+    var outcomes = WorkerCounters.Outcomes()
+    var deadLetters = 0
 }

@@ -96,12 +96,19 @@ final class Routing {
         var writer = NotificationWriter(to: lanes, content, isLone: notifications.count == 1)
         var sent = 0
         if batch.isWithoutState { record.feed.sentWithoutState.mark(record.number) }
+        // Each look at a column of the batch would count references to it.
+        let (tokens, checksums, positions, verdicts) = (batch.tokens, batch.checksums, batch.positions, batch.verdicts)
+        let assignment = record.feed.number
         for index in notifications {
-            let reference = batch.reference(of: index, in: record)
-            let token = batch.tokens[index]
-            let checksum = batch.checksums[index]
-            guard isDue(reference, batch.verdicts[index]) else {
-                if batch.verdicts[index] == .isRepetition { coalescing.arrivedBefore(index, of: record, in: batch) }
+            let reference = NotificationReference(
+                assignment: assignment,
+                record: record.number,
+                token: positions[index]
+            )
+            let token = tokens[index]
+            let checksum = checksums[index]
+            guard isDue(reference, verdicts[index]) else {
+                if verdicts[index] == .isRepetition { coalescing.arrivedBefore(index, of: record, in: batch) }
                 continue
             }
             if hasRefused, isRefused(token, checksum, of: record.topic) {
