@@ -24,7 +24,7 @@ struct ConfigurationTests {
                 trust: pki/ca.pem
             certificates: {directory: certificates}
             worker: {shards: 2, connections-per-topic: 2, confirmation-window: 2s, unknown-fate: resend,
-                     max-uncommitted: 100000}
+                     max-uncommitted: 500000}
             topics: {com.example.news: {unknown-fate: presume}}
             outcomes: failures
             operations: {listen: 127.0.0.1:9464}
@@ -58,8 +58,8 @@ struct ConfigurationTests {
         #expect(configuration.worker.peerTimeout == .seconds(10))
         #expect(configuration.worker.requestTimeout == .seconds(10))
         #expect(configuration.worker.commitPatience == .seconds(15), "a third of the session time-out")
-        #expect(configuration.worker.shardMemoryBytes == 268_435_456)
-        #expect(configuration.worker.topicMemoryBytes == 134_217_728)
+        #expect(configuration.worker.shardMemoryBytes == 1_073_741_824)
+        #expect(configuration.worker.topicMemoryBytes == 536_870_912)
         #expect(configuration.worker.invalidTokenSample == 100)
         #expect(configuration.environments[0].payloadLimitBytes == 256)
     }

@@ -66,9 +66,9 @@ import Testing
         #expect(try plan(rate: 1) { $0.shards = 1 }.partitions == 12)
         let more = try plan(rate: 200_001) { $0.cpuMicroseconds = 10 }
         #expect(more.cores == 6 && more.partitions == 24 && more.mostWorkers == 12)
-        // Two seconds of silence and the way there: 2.1 million are not settled, and may be half of the credit.
-        let silent = try plan(rate: 1_000_000) {
-            ($0.transport, $0.cpuMicroseconds, $0.roundTripMilliseconds) = (.binary, 0.1, 100)
+        // Two seconds of silence and the way there: 10.5 million are not settled, and may be half of the credit.
+        let silent = try plan(rate: 5_000_000) {
+            ($0.transport, $0.cpuMicroseconds, $0.roundTripMilliseconds) = (.binary, 0.02, 100)
         }
         #expect(silent.cores == 4 && silent.partitions == 48)
         #expect(try plan(rate: 1) { $0.shards = 256 }.mostWorkers == 8)
@@ -87,7 +87,7 @@ import Testing
     @Test("Over the binary interface a connection carries what may be in flight, in a confirmation window")
     func silence() throws {
         let small = try plan { ($0.transport, $0.payloadBytes, $0.roundTripMilliseconds) = (.binary, 100, 100) }
-        #expect(small.connectionRate == 262_144 * 10 / 21)
+        #expect(small.connectionRate == WorkerSettings().inFlightPerConnection * 10 / 21)
         let large = try plan { ($0.transport, $0.payloadBytes, $0.roundTripMilliseconds) = (.binary, 2048, 100) }
         let inFlight = WorkerSettings().inFlightBytes / (2048 + 61)
         #expect(large.connectionRate == inFlight * 10 / 21)

@@ -16,11 +16,11 @@ public struct WorkerSettings: Sendable, Equatable {
     /// Policy for notifications whose fate nobody can tell.
     public var unknownFate = UnknownFatePolicy.resend
     /// Most notifications of a topic taken in from one partition and not behind its cursor.
-    public var maxUncommitted = 100_000
+    public var maxUncommitted = 500_000
     /// Most notifications handed to a connection and not settled.
-    public var inFlightPerConnection = 262_144
+    public var inFlightPerConnection = 1_048_576
     /// Most bytes of frames handed to a connection and not settled, as they lie in memory.
-    public var inFlightBytes = 64 << 20
+    public var inFlightBytes = 256 << 20
     /// Attempts in all for a notification that met a processing error (status 1).
     public var processingAttempts = 5
     /// Longest time for which such a notification is tried again.
@@ -76,9 +76,9 @@ public struct WorkerSettings: Sendable, Equatable {
     /// Longest wait for a commit's answer before nothing more is sent. Somebody else may have the partitions by then.
     public var commitPatience = commitPatience(session: KafkaSettings().sessionTimeout)
     /// Most memory of one shard for records and notifications that are not done.
-    public var shardMemoryBytes = 256 << 20
+    public var shardMemoryBytes = 1 << 30
     /// Most of it for one topic.
-    public var topicMemoryBytes = 128 << 20
+    public var topicMemoryBytes = 512 << 20
     /// Longest duration of a stop. What is unsettled then is left to the next worker.
     public var stopTimeout = Duration.seconds(30)
     /// Longest wait of a revoked partition for its notifications to settle. Must stay below the session time-out of the
