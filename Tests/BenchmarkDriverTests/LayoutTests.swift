@@ -1,5 +1,6 @@
 import APNsProtocol
 import BenchmarkCommon
+import Foundation
 import PushSchemas
 import Testing
 
@@ -68,6 +69,20 @@ struct LayoutTests {
         #expect(try PushSendRequest(serializedBytes: bytes) == expected)
         var request = bench_request()
         #expect(bytes.withUnsafeBufferPointer { bench_read_record($0.baseAddress, $0.count, &request) })
+    }
+
+    @Test("A record may have several tokens of 32 bytes, and no other number of bytes")
+    func manyTokens() throws {
+        var message = try PushSendRequest(serializedBytes: record(1))
+        for (count, isRead) in [(0, false), (31, false), (32, true), (64, true), (65, false)] {
+            message.packedTokens = Data(repeating: 7, count: count)
+            let bytes: [UInt8] = try message.serializedBytes()
+            bytes.withUnsafeBufferPointer {
+                var request = bench_request()
+                #expect(bench_read_record($0.baseAddress, $0.count, &request) == isRead)
+                if isRead { #expect(request.tokens == count / 32) }
+            }
+        }
     }
 
     @Test("A frame is what the gateway takes: identifier, token and payload of the record")

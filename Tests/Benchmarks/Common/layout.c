@@ -213,7 +213,8 @@ bool bench_read_record(const uint8_t *record, size_t count, struct bench_request
         }
         at += length;
     }
-    return token_bytes == BENCH_TOKEN_BYTES && request->payload_bytes > 0
+    request->tokens = token_bytes / BENCH_TOKEN_BYTES;
+    return request->tokens > 0 && token_bytes % BENCH_TOKEN_BYTES == 0 && request->payload_bytes > 0
         && request->payload_bytes <= BENCH_PAYLOAD_BYTES;
 }
 

@@ -2,12 +2,12 @@
 //
 //   --brokers B --topic T --redis HOST:PORT --environment E --bundle B
 //   --gateway HOST:PORT --trust FILE --identity FILE (certificate and key, PEM)
-//   --count N (default: go on until SIGTERM)
+//   --look-up 0|1 (default 1; 0: Redis is not asked)  --count N (default: go on until SIGTERM)
 //
-// A batch of up to 512 records from librdkafka, an HGET of each token's state in one pipeline, a command 2 frame each,
-// SSL_write of the whole batch. No validation, no ledger, no commit, no outcomes. It starts at the end of every
-// partition, prints {"ready":true} when it will miss nothing from then on, and at its end one JSON line; CPU time is
-// that of all threads of the process, librdkafka's included, since the first record.
+// A batch of up to 512 records from librdkafka. For up to 512 of their tokens at a time: HGETs of the states in one
+// pipeline, a command 2 frame each, one SSL_write. No validation, no ledger, no commit, no outcomes. It starts at the
+// end of every partition, prints {"ready":true} when it will miss nothing from then on, and at its end one JSON line;
+// CPU time is that of all threads of the process, librdkafka's included, since the first record.
 #include <hiredis/hiredis.h>
 #include <librdkafka/rdkafka.h>
 #include <malloc.h>
@@ -116,48 +116,46 @@ static SSL *connect_gateway(const char *address, const char *trust, const char *
 
 struct floor {
     rd_kafka_queue_t *queue;
+    // NULL: it is not asked.
     redisContext *redis;
     SSL *gateway;
     size_t prefix_bytes;
     uint32_t identifier;
     uint64_t sent;
-    size_t key_bytes[BATCH];
     struct bench_request requests[BATCH];
     uint8_t keys[BATCH][BENCH_KEY_LIMIT_BYTES];
     uint8_t fields[BATCH][BENCH_FIELD_BYTES];
     uint8_t frames[BATCH * BENCH_FRAME_LIMIT_BYTES];
 };
 
-// Decodes what of the messages is a request, and builds the keys of their tokens' states. Returns their number.
-static size_t decode(struct floor *floor, rd_kafka_message_t **messages, size_t count) {
-    size_t requests = 0;
+// Asks Redis for the states of the requests' tokens.
+static void ask(struct floor *floor, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        const rd_kafka_message_t *message = messages[i];
-        if (message->err) bench_fail("kafka: %s", rd_kafka_message_errstr(message));
-        if (!bench_read_record(message->payload, message->len, &floor->requests[requests])) continue;
-        floor->key_bytes[requests] = bench_state_key(
-            floor->keys[requests], floor->prefix_bytes, floor->requests[requests].token, floor->fields[requests]);
-        requests++;
-    }
-    return requests;
-}
-
-// Looks the tokens up, and sends the frames of those that are alive.
-static void send_batch(struct floor *floor, size_t count) {
-    for (size_t i = 0; i < count; i++) {
+        size_t key_bytes = bench_state_key(
+            floor->keys[i], floor->prefix_bytes, floor->requests[i].token, floor->fields[i]);
         const char *words[] = {"HGET", (const char *)floor->keys[i], (const char *)floor->fields[i]};
-        size_t bytes[] = {4, floor->key_bytes[i], BENCH_FIELD_BYTES};
+        size_t bytes[] = {4, key_bytes, BENCH_FIELD_BYTES};
         redisAppendCommandArgv(floor->redis, 3, words, bytes);
     }
+}
+
+// The next answer of Redis: whether the token may be sent to.
+static bool is_allowed(struct floor *floor) {
+    redisReply *state;
+    if (redisGetReply(floor->redis, (void **)&state) != REDIS_OK) bench_fail("redis: %s", floor->redis->errstr);
+    if (state->type == REDIS_REPLY_ERROR) bench_fail("redis: %s", state->str);
+    const uint8_t *bytes = state->type == REDIS_REPLY_STRING ? (const uint8_t *)state->str : NULL;
+    bool is_allowed = bench_state_allows(bytes, (size_t)state->len);
+    freeReplyObject(state);
+    return is_allowed;
+}
+
+// Looks the requests' tokens up, if it does so at all, and sends the frames of those that are alive.
+static void send_batch(struct floor *floor, size_t count) {
+    if (floor->redis != NULL) ask(floor, count);
     uint8_t *end = floor->frames;
     for (size_t i = 0; i < count; i++) {
-        redisReply *state;
-        if (redisGetReply(floor->redis, (void **)&state) != REDIS_OK) bench_fail("redis: %s", floor->redis->errstr);
-        if (state->type == REDIS_REPLY_ERROR) bench_fail("redis: %s", state->str);
-        const uint8_t *bytes = state->type == REDIS_REPLY_STRING ? (const uint8_t *)state->str : NULL;
-        bool is_allowed = bench_state_allows(bytes, (size_t)state->len);
-        freeReplyObject(state);
-        if (!is_allowed) continue;
+        if (floor->redis != NULL && !is_allowed(floor)) continue;
         end += bench_frame(&floor->requests[i], ++floor->identifier, end);
         floor->sent++;
     }
@@ -166,13 +164,30 @@ static void send_batch(struct floor *floor, size_t count) {
     }
 }
 
+// Decodes the messages, and sends what of them is a request, to each of its tokens.
+static void send_messages(struct floor *floor, rd_kafka_message_t **messages, size_t count) {
+    size_t requests = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct bench_request request;
+        if (messages[i]->err) bench_fail("kafka: %s", rd_kafka_message_errstr(messages[i]));
+        if (!bench_read_record(messages[i]->payload, messages[i]->len, &request)) continue;
+        for (; request.tokens > 0; request.tokens--, request.token += BENCH_TOKEN_BYTES) {
+            floor->requests[requests++] = request;
+            if (requests < BATCH) continue;
+            send_batch(floor, requests);
+            requests = 0;
+        }
+    }
+    if (requests > 0) send_batch(floor, requests);
+}
+
 int main(int argc, char **argv) {
     const char *brokers = NULL, *topic = NULL, *redis = NULL, *environment = NULL, *bundle = NULL, *gateway = NULL;
-    const char *trust = NULL, *identity = NULL, *limit = "0";
+    const char *trust = NULL, *identity = NULL, *look_up = "1", *limit = "0";
     bench_options(argc, argv, (struct bench_option[]){
         {"brokers", &brokers}, {"topic", &topic}, {"redis", &redis}, {"environment", &environment},
-        {"bundle", &bundle}, {"gateway", &gateway}, {"trust", &trust}, {"identity", &identity}, {"count", &limit},
-        {NULL, NULL}});
+        {"bundle", &bundle}, {"gateway", &gateway}, {"trust", &trust}, {"identity", &identity},
+        {"look-up", &look_up}, {"count", &limit}, {NULL, NULL}});
     uint64_t count = bench_number("count", limit);
     // Keep freed memory: librdkafka's fetch buffers come and go by the megabyte, and fresh pages cost faults.
     mallopt(M_MMAP_THRESHOLD, KEEP_BYTES);
@@ -188,7 +203,7 @@ int main(int argc, char **argv) {
         floor->prefix_bytes = bench_state_key_prefix(environment, bundle, floor->keys[i]);
     }
     floor->gateway = connect_gateway(gateway, trust, identity);
-    floor->redis = connect_redis(redis);
+    if (bench_number("look-up", look_up) > 0) floor->redis = connect_redis(redis);
     rd_kafka_t *kafka = connect_broker(brokers);
     assign_ends(kafka, topic);
     floor->queue = rd_kafka_queue_get_consumer(kafka);
@@ -205,8 +220,7 @@ int main(int argc, char **argv) {
             start_ns = bench_now_ns();
             cpu_start_us = bench_cpu_us();
         }
-        size_t requests = decode(floor, messages, (size_t)received);
-        if (requests > 0) send_batch(floor, requests);
+        send_messages(floor, messages, (size_t)received);
         for (ssize_t i = 0; i < received; i++) rd_kafka_message_destroy(messages[i]);
         end_ns = bench_now_ns();
     }

@@ -1,7 +1,7 @@
 // belfry-bench-load: writes token states, publishes rounds of one-token requests, and measures publishers.
 //
 //   register --redis HOST:PORT --environment E --bundle B --tokens N [--locales L,M,…]
-//   publish  --brokers B --topic T --bundle B --spread S --tokens N --first I --count N
+//   publish  --brokers B --topic T --bundle B --spread S --tokens N --first I --count N [--bundles N]
 //   loop     --brokers B --topic T --bundle B --spread S --records N --tokens-per-record N
 //   measure  PROGRAM ARGUMENT …
 //
@@ -114,6 +114,8 @@ static void register_tokens(
 struct round {
     const char *bundle;
     uint64_t spread, tokens, first, count;
+    // More than 1: notification i is of the bundle with i modulo this number behind a hyphen.
+    uint64_t bundles;
     // 1: requests have ids; else 0.
     uint64_t request_ids;
 };
@@ -140,7 +142,11 @@ static void publish(const char *brokers, const char *topic, struct round round) 
         size_t record_bytes = round.request_ids ? bench_request_id(number, record) : 0;
         record_bytes += bench_record(number, token, record + record_bytes);
         unsigned shard = bench_crc32(token, sizeof token) % (uint32_t)round.spread;
-        int key_bytes = snprintf(key, sizeof key, "%s#%u", round.bundle, shard);
+        int key_bytes = snprintf(key, sizeof key, "%s", round.bundle);
+        if (round.bundles > 1) {
+            key_bytes += snprintf(key + key_bytes, sizeof key - key_bytes, "-%lu", number % round.bundles);
+        }
+        if (round.spread > 1) key_bytes += snprintf(key + key_bytes, sizeof key - key_bytes, "#%u", shard);
         while (rd_kafka_produce(handle, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_COPY, record, record_bytes, key,
                                 (size_t)key_bytes, NULL) != 0) {
             rd_kafka_resp_err_t code = rd_kafka_last_error();
@@ -158,6 +164,7 @@ int main(int argc, char **argv) {
     const char *verb = argc > 1 ? argv[1] : "";
     const char *brokers = NULL, *redis = NULL, *environment = NULL, *bundle = NULL;
     const char *topic = NULL, *spread = NULL, *tokens = NULL, *first = "0", *count = NULL, *request_ids = "0";
+    const char *bundles = "1";
     const char *locales = "", *records = NULL, *tokens_per_record = NULL;
     // The verb takes the place of the program's name.
     argc--, argv++;
@@ -169,11 +176,12 @@ int main(int argc, char **argv) {
     } else if (strcmp(verb, "publish") == 0) {
         bench_options(argc, argv, (struct bench_option[]){
             {"brokers", &brokers}, {"topic", &topic}, {"bundle", &bundle}, {"spread", &spread}, {"tokens", &tokens},
-            {"first", &first}, {"count", &count}, {"request-ids", &request_ids}, {NULL, NULL}});
+            {"first", &first}, {"count", &count}, {"request-ids", &request_ids},
+            {"bundles", &bundles}, {NULL, NULL}});
         publish(brokers, topic, (struct round){
             .bundle = bundle, .spread = bench_number("spread", spread), .tokens = bench_number("tokens", tokens),
             .first = bench_number("first", first), .count = bench_number("count", count),
-            .request_ids = bench_number("request-ids", request_ids)});
+            .request_ids = bench_number("request-ids", request_ids), .bundles = bench_number("bundles", bundles)});
     } else if (strcmp(verb, "loop") == 0) {
         bench_options(argc, argv, (struct bench_option[]){
             {"brokers", &brokers}, {"topic", &topic}, {"bundle", &bundle}, {"spread", &spread}, {"records", &records},

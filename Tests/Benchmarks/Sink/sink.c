@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -187,6 +188,12 @@ int main(int argc, char **argv) {
         {"identity", &identity}, {"clients", &clients}, {"listen", &address},
         {"read-bytes", &read_bytes}, {NULL, NULL}});
     signal(SIGPIPE, SIG_IGN);
+    // A connection takes a descriptor, and scenarios with many bundles open thousands.
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

@@ -68,15 +68,17 @@ size_t bench_record(uint64_t number, const uint8_t token[BENCH_TOKEN_BYTES], uin
 // length of a UUID's text. Returns the length.
 size_t bench_request_id(uint64_t number, uint8_t field[BENCH_REQUEST_ID_FIELD_BYTES]);
 
-// The places of token and payload inside a record.
+// The places of tokens and payload inside a record.
 struct bench_request {
+    // Of 32 bytes each, end to end. A frame has the first one.
     const uint8_t *token;
+    size_t tokens;
     const uint8_t *payload;
     size_t payload_bytes;
 };
 
-// Finds token and payload; false when the record is not a request for one packed token.
+// Finds tokens and payload; false when the record is not a request for packed tokens of 32 bytes.
 bool bench_read_record(const uint8_t *record, size_t count, struct bench_request *request);
 
-// The request as a command 2 frame with all five items, identifier first. Returns the length.
+// The request for its first token as a command 2 frame with all five items, identifier first. Returns the length.
 size_t bench_frame(const struct bench_request *request, uint32_t identifier, uint8_t *frame);
