@@ -82,8 +82,13 @@ test: build ## run all tests
 demo: program ## run the whole story from Kafka to a device and back, and check the books
 	@$(BIN)/belfry demo $(if $(KAFKA),--kafka '$(KAFKA)') $(if $(REDIS),--redis '$(REDIS)') $(ARGS)
 
-bench: build ## measure a worker against its floor in C
-	@$(BIN)/belfry-bench $(if $(KAFKA),--kafka '$(KAFKA)') $(ARGS)
+# The library counts a program's allocations.
+ALLOCATIONS := $(BIN)/belfry-bench-allocations.so
+$(ALLOCATIONS): Tests/Benchmarks/Allocations/allocations.c | build
+	@clang -O2 -Wall -Wextra -Werror -shared -fPIC -o $@ $<
+
+bench: build $(ALLOCATIONS) ## measure a worker against its floor in C, in all scenarios
+	@$(BIN)/belfry-bench worker $(if $(KAFKA),--kafka '$(KAFKA)') $(ARGS)
 
 bench-sandbox: build ## measure the sandbox against a raw TLS sink in C
 	@$(BIN)/belfry-bench sandbox $(ARGS)

@@ -33,6 +33,9 @@ struct LanguagesScenario {
         static let settleMilliseconds = Int32(confirmationWindowSeconds * 1000 + 1000)
     }
 
+    /// Of 280 records, which fill a third of what the embedded broker keeps of a partition.
+    static let notificationsPerPartition = 45_000
+
     /// The languages, and the locales that devices have: nearer than any text, so that each falls back along its tag.
     static let locales = [
         "de-AT", "en-GB", "es-MX", "fr-CA", "it-CH", "ja-JP", "ko-KR", "nl-BE", "pl-PL", "pt-BR", "sv-FI", "zh-TW",
@@ -181,23 +184,4 @@ struct LanguagesScenario {
             arguments: ["worker", "--config", servers.workspace.file("worker.yaml").path]
         )
     }
-}
-
-/// The result of the scenario `languages`.
-struct LanguagesReport {
-    /// Localizations, beside the text for all others.
-    let languages: Int
-    /// In each measurement.
-    let notifications: Int
-    /// The worker, with all languages.
-    var many = ContenderSamples()
-    /// The worker, with one.
-    var one = ContenderSamples()
-
-    /// The rate with all languages as a multiple of that with one.
-    var ratio: Double { many.rate.medianRatio(to: one.rate) }
-
-    /// The notifications by second of CPU time with all languages as a multiple of those with one. Redis, which may
-    /// limit the rate, has no part in it.
-    var cpuRatio: Double { one.cpuMicroseconds.medianRatio(to: many.cpuMicroseconds) }
 }

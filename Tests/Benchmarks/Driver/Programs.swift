@@ -28,10 +28,18 @@ struct Programs {
 
     /// The library that gives h2load a client certificate; `make bench-http2` makes it.
     func identityLibrary() throws -> String {
-        let name = "belfry-bench-identity.so"
+        try library("belfry-bench-identity.so", madeBy: "bench-http2")
+    }
+
+    /// The library that counts allocations; `make bench` makes it.
+    func allocationsLibrary() throws -> String {
+        try library("belfry-bench-allocations.so", madeBy: "bench")
+    }
+
+    private func library(_ name: String, madeBy target: String) throws -> String {
         let path = URL(fileURLWithPath: sink).deletingLastPathComponent().appendingPathComponent(name).path
         guard FileManager.default.isReadableFile(atPath: path) else {
-            throw BenchmarkError("\(path) is missing: run 'make bench-http2'")
+            throw BenchmarkError("\(path) is missing: run 'make \(target)'")
         }
         return path
     }

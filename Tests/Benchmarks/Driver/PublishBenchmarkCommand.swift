@@ -42,8 +42,11 @@ struct PublishBenchmarkCommand: ParsableCommand {
             throw ValidationError("--records: 1...100000000, not \(records)")
         }
         guard (1...100).contains(partitions) else { throw ValidationError("--partitions: 1...100, not \(partitions)") }
-        // 280 records fill a partition.
-        try RequestRecords.check(notifications: notifications, partitions: partitions, perPartition: 45_000)
+        try RequestRecords.check(
+            notifications: notifications,
+            partitions: partitions,
+            perPartition: LanguagesScenario.notificationsPerPartition
+        )
     }
 
     func run() throws {

@@ -57,10 +57,8 @@ struct PublishReport {
             (packed.perSecondCore.median >= 1_000_000, "1,000,000 tokens by second and core, packed"),
             (ratio >= 0.7, "0.7 times the rate of the bare loop"),
             (peakMiB <= 128, "128 MiB of memory"),
-            (languages.ratio >= 0.9, "0.9 times the worker's rate in one language"),
-            (languages.cpuRatio >= 0.9, "0.9 times the worker's notifications by second and core in one language"),
         ]
-        return targets.filter { !$0.isMet }.map(\.name)
+        return targets.filter { !$0.isMet }.map(\.name) + languages.missedTargets
     }
 
     /// The report as one line of JSON.

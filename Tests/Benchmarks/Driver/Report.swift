@@ -38,89 +38,6 @@ struct ContenderSamples {
     var cpuMicroseconds = Samples()
 }
 
-/// The result of a scenario.
-struct Report {
-    let scenario: String
-    let notifications: Int
-    var worker = ContenderSamples()
-    var floor = ContenderSamples()
-    /// Of a worker of another version; without values if none took part.
-    var beside = ContenderSamples()
-    /// The worker's largest resident set, in MiB.
-    var residentMiB = 0.0
-
-    /// The worker's CPU time as a multiple of the floor's.
-    var ratio: Double { worker.cpuMicroseconds.medianRatio(to: floor.cpuMicroseconds) }
-
-    /// The worker's CPU time as a multiple of that of the other version's worker; nil if none took part.
-    var besideRatio: Double? {
-        beside.cpuMicroseconds.values.isEmpty ? nil : worker.cpuMicroseconds.medianRatio(to: beside.cpuMicroseconds)
-    }
-
-    /// The ratio keeps to a limit; 0 means that there is none.
-    func isWithin(limit: Double) -> Bool {
-        limit == 0 || ratio <= limit
-    }
-
-    /// The report as one line of JSON.
-    func line() throws -> String {
-        let fields = Fields(
-            scenario: scenario,
-            notifications: notifications,
-            rounds: worker.rate.values.count,
-            rate: rounded(worker.rate.median, digits: 0),
-            rateSpread: worker.rate.spread.map { rounded($0, digits: 0) },
-            workerCPU: rounded(worker.cpuMicroseconds.median, digits: 3),
-            workerCPUSpread: worker.cpuMicroseconds.spread.map { rounded($0, digits: 3) },
-            floorCPU: rounded(floor.cpuMicroseconds.median, digits: 3),
-            floorCPUSpread: floor.cpuMicroseconds.spread.map { rounded($0, digits: 3) },
-            floorRate: rounded(floor.rate.median, digits: 0),
-            floorRateSpread: floor.rate.spread.map { rounded($0, digits: 0) },
-            ratio: rounded(ratio, digits: 2),
-            besideCPU: besideRatio.map { _ in rounded(beside.cpuMicroseconds.median, digits: 3) },
-            besideRatio: besideRatio.map { rounded($0, digits: 3) },
-            residentMiB: rounded(residentMiB, digits: 1)
-        )
-        return try jsonLine(fields)
-    }
-
-    private struct Fields: Encodable {
-        let scenario: String
-        let notifications: Int
-        let rounds: Int
-        let rate: Decimal
-        let rateSpread: [Decimal]
-        let workerCPU: Decimal
-        let workerCPUSpread: [Decimal]
-        let floorCPU: Decimal
-        let floorCPUSpread: [Decimal]
-        let floorRate: Decimal
-        let floorRateSpread: [Decimal]
-        let ratio: Decimal
-        let besideCPU: Decimal?
-        let besideRatio: Decimal?
-        let residentMiB: Decimal
-
-        enum CodingKeys: String, CodingKey {
-            case scenario
-            case notifications
-            case rounds
-            case rate
-            case rateSpread = "rate_spread"
-            case workerCPU = "worker_cpu_us"
-            case workerCPUSpread = "worker_cpu_us_spread"
-            case floorCPU = "floor_cpu_us"
-            case floorCPUSpread = "floor_cpu_us_spread"
-            case floorRate = "floor_rate"
-            case floorRateSpread = "floor_rate_spread"
-            case ratio
-            case besideCPU = "beside_cpu_us"
-            case besideRatio = "beside_ratio"
-            case residentMiB = "resident_mib"
-        }
-    }
-}
-
 /// A number as it is to be printed: a Decimal prints the digits meant, a Double sometimes many more.
 func rounded(_ value: Double, digits: Int) -> Decimal {
     Decimal(string: String(format: "%.\(digits)f", value)) ?? 0
@@ -131,4 +48,24 @@ func jsonLine(_ fields: some Encodable) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]
     return String(decoding: try encoder.encode(fields), as: UTF8.self)
+}
+
+/// A field's value in a line whose fields depend on what was measured.
+enum FieldValue: Encodable, Equatable {
+    case number(Decimal)
+    case numbers([Decimal])
+    case text(String)
+    case texts([String])
+    case flag(Bool)
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .number(let value): try container.encode(value)
+        case .numbers(let values): try container.encode(values)
+        case .text(let text): try container.encode(text)
+        case .texts(let texts): try container.encode(texts)
+        case .flag(let flag): try container.encode(flag)
+        }
+    }
 }

@@ -15,8 +15,6 @@ struct SandboxScenario {
         /// A prime, so that it meets every device once: consecutive tokens lie far apart.
         static let stride = 7_368_787
         static let warmUpNotifications = 100_000
-        /// As `SandboxLimits.readBytes`.
-        static let sinkReadBytes = 256 * 1024
     }
 
     private enum Limit {
@@ -75,7 +73,7 @@ struct SandboxScenario {
         }
         contender = try start("sandbox", program: nil)
         self.beside = try beside.map { try start("beside", program: $0) }
-        sink = try Sink(servers: servers, pki: pki, readBytes: Setting.sinkReadBytes)
+        sink = try Sink(servers: servers, pki: pki, readBytes: Sink.sandboxReadBytes)
         sinkFire = try Fire("fire-sink", at: sink.port, ammunition, servers: servers)
         let (ours, theirs) = (contender.fire.agreement, sinkFire.agreement)
         guard ours == theirs else {

@@ -58,18 +58,37 @@ struct Servers {
     /// Makes a development PKI, and a directory `certificates` that holds the topic's certificate alone. Returns the
     /// PKI's directory.
     func makeCertificates(topic: String) throws -> URL {
+        let pki = try makePKI(topics: [topic])
+        _ = try copyCertificates(of: [topic], from: pki)
+        return pki
+    }
+
+    /// Makes a development PKI with a certificate for each topic. Returns its directory.
+    func makePKI(topics: [String]) throws -> URL {
         let pki = workspace.file("pki")
         try run(
             "certificates",
             program: programs.belfry,
-            arguments: ["sandbox", "certificates", "--pki", pki.path, "--topics", topic]
-        )
-        let name = "\(topic).pem"
-        try FileManager.default.copyItem(
-            at: pki.appendingPathComponent(name),
-            to: workspace.makeDirectory("certificates").appendingPathComponent(name)
+            arguments: ["sandbox", "certificates", "--pki", pki.path, "--topics", topics.joined(separator: ",")]
         )
         return pki
+    }
+
+    /// Makes a directory `certificates` that holds the topics' certificates alone. Returns it.
+    func copyCertificates(of topics: [String], from pki: URL) throws -> URL {
+        let directory = try workspace.makeDirectory("certificates")
+        for name in topics.map({ "\($0).pem" }) {
+            try FileManager.default.copyItem(
+                at: pki.appendingPathComponent(name),
+                to: directory.appendingPathComponent(name)
+            )
+        }
+        return directory
+    }
+
+    /// The same programs with a workspace of their own within this one.
+    func within(_ name: String) throws -> Servers {
+        Servers(programs: programs, workspace: Workspace(directory: try workspace.makeDirectory(name)))
     }
 
     /// Starts a program whose stderr goes to `<name>.log`.

@@ -27,6 +27,8 @@ struct Sink {
     let child: ChildProcess
     let port: UInt16
 
+    /// As `SandboxLimits.readBytes`.
+    static let sandboxReadBytes = 256 * 1024
     private static let answerMilliseconds: Int32 = 10_000
 
     /// Starts it with the server's certificate of a PKI.

@@ -49,14 +49,12 @@ struct TokensBenchmarkCommand: ParsableCommand {
             report.bytesPerToken = try state.measureMemory()
             try state.measureLookUps(lookups, rounds: rounds, into: &report)
             state.close()
-            let brokers = try servers.startBroker(partitions: partitions)
-            var sending = try SingleScenario(
+            let sending = try WorkerScenario(
+                .filter(tombstones: tombstones, partitions: partitions),
                 servers: servers,
-                brokers: brokers,
-                worker: .init(hasFilter: true, tombstones: tombstones),
-                rival: .workerWithoutTokenState
+                .init(rounds: rounds, notifications: notifications)
             )
-            report.sending = try sending.run(rounds: rounds, notifications: notifications)
+            report.sending = try sending.run()
             print(try report.line())
             if judge { try BenchmarkCommand.judge(missed: report.missedTargets) }
         }

@@ -12,11 +12,14 @@ struct TokensReport {
     /// Per second, raw pipelined HGETs of the same fields.
     var rawRate = Samples()
     /// The worker with a filter, and as its floor the one without token state.
-    var sending: Report?
+    var sending: WorkerReport?
 
     var lookUpRatio: Double { lookUpRate.medianRatio(to: rawRate) }
 
-    var filterRatio: Double { sending.map { $0.worker.rate.medianRatio(to: $0.floor.rate) } ?? 0 }
+    private var worker: ContenderSamples { sending?[.worker].samples ?? ContenderSamples() }
+    private var plain: ContenderSamples { sending?[.floor].samples ?? ContenderSamples() }
+
+    var filterRatio: Double { worker.rate.medianRatio(to: plain.rate) }
 
     /// The targets that the result misses, in words.
     var missedTargets: [String] {
@@ -42,10 +45,10 @@ struct TokensReport {
             rawRate: rounded(rawRate.median, digits: 0),
             rawRateSpread: rawRate.spread.map { rounded($0, digits: 0) },
             lookUpRatio: rounded(lookUpRatio, digits: 2),
-            filterRate: rounded(sending?.worker.rate.median ?? 0, digits: 0),
-            plainRate: rounded(sending?.floor.rate.median ?? 0, digits: 0),
-            filterCPU: rounded(sending?.worker.cpuMicroseconds.median ?? 0, digits: 3),
-            plainCPU: rounded(sending?.floor.cpuMicroseconds.median ?? 0, digits: 3),
+            filterRate: rounded(worker.rate.median, digits: 0),
+            plainRate: rounded(plain.rate.median, digits: 0),
+            filterCPU: rounded(worker.cpuMicroseconds.median, digits: 3),
+            plainCPU: rounded(plain.cpuMicroseconds.median, digits: 3),
             filterRatio: rounded(filterRatio, digits: 2)
         )
         return try jsonLine(fields)

@@ -8,7 +8,8 @@ struct WorkerConfiguration {
     let group: String
     let environment: String
     let bundle: String
-    let spread: Int
+    /// nil: not checked.
+    let spread: Int?
     let shards: Int
     let connectionsPerTopic: Int
     let confirmationWindowSeconds: Int
@@ -20,6 +21,9 @@ struct WorkerConfiguration {
     /// The gateway's interface: `binary` or `http2`; nil: the key is left out, which means `binary`, and is understood
     /// by versions that know no other.
     var transport: String?
+    var outcomes = "failures"
+    /// Of metrics; nil: there is none.
+    var operationsPort: Int?
 
     /// The file's text.
     var yaml: String {
@@ -42,12 +46,11 @@ struct WorkerConfiguration {
           dedupe-window: \(dedupeWindowSeconds)s
           token-state: \(hasTokenState)
           tombstone-filter: \(hasFilter)
-        topics:
-          \(bundle):
-            spread: \(spread)
-        outcomes: failures
+        outcomes: \(outcomes)
         log:
           level: warning
+        \(spread.map { "topics: {\(bundle): {spread: \($0)}}" } ?? "")
+        \(operationsPort.map { "operations: {listen: \"127.0.0.1:\($0)\"}" } ?? "")
 
         """
     }

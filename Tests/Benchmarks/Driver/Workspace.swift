@@ -11,6 +11,11 @@ struct Workspace {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
     }
 
+    /// A directory that is there already.
+    init(directory: URL) {
+        self.directory = directory
+    }
+
     func file(_ name: String) -> URL {
         directory.appendingPathComponent(name)
     }
@@ -26,9 +31,9 @@ struct Workspace {
         return made
     }
 
-    /// The last lines of every log that has some.
+    /// The last lines of every log that has some, those of workspaces within this one too.
     func logTails() -> String {
-        let files = (try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []
+        let files = (try? FileManager.default.subpathsOfDirectory(atPath: directory.path)) ?? []
         return files.filter { $0.hasSuffix(".log") }.sorted().compactMap { name in
             guard let text = try? String(contentsOf: file(name), encoding: .utf8), !text.isEmpty else { return nil }
             return "\(name):\n  " + text.split(separator: "\n").suffix(Self.tailLines).joined(separator: "\n  ")

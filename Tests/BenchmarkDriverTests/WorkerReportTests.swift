@@ -1,0 +1,196 @@
+import Foundation
+import Testing
+
+@testable import belfry_bench
+
+@Suite("The report on a worker")
+struct WorkerReportTests {
+    private func report(_ name: ScenarioPlan.Name = .single) throws -> WorkerReport {
+        WorkerReport(plan: try #require(ScenarioPlan(name)), notifications: 300_000)
+    }
+
+    private func samples(_ rates: [Double], _ cpu: [Double]) -> ContenderSamples {
+        var samples = ContenderSamples()
+        for rate in rates { samples.rate.add(rate) }
+        for cpu in cpu { samples.cpuMicroseconds.add(cpu) }
+        return samples
+    }
+
+    @Test("The line is JSON with numbers of few digits, and with fields of what took part alone")
+    func line() throws {
+        var report = try report()
+        report[.worker].samples = samples([400_000.4], [1.23456])
+        report[.floor].samples = samples([800_000], [0.6])
+        report[.worker].residentMiB = 81.26
+        let line = try report.line()
+        #expect(!line.contains("\n"))
+        #expect(line.contains(#""worker_cpu_us":1.235,"#))
+        #expect(line.contains(#""floor_cpu_us":0.6,"#))
+        #expect(line.contains(#""rate":400000,"#))
+        #expect(line.contains(#""rate_spread":[400000,400000],"#))
+        #expect(line.contains(#""floor_rate":800000,"#))
+        #expect(line.contains(#""ratio":2.06"#))
+        #expect(line.contains(#""rate_ratio":0.5"#))
+        #expect(line.contains(#""resident_mib":81.3"#))
+        #expect(line.contains(#""scenario":"single""#))
+        for absent in ["beside", "sandbox", "one_", "bare", "allocations\":", "instructions", "in_flight"] {
+            #expect(!line.contains(absent))
+        }
+    }
+
+    @Test("Another version's worker is in the report when it took part, with the ratio of this one to it")
+    func beside() throws {
+        var report = try report()
+        report[.worker].samples = samples([1, 1], [1.5, 3])
+        report[.beside].samples = samples([1, 1], [2, 4.00049])
+        #expect(try report.line().contains(#""beside_cpu_us":3,"#))
+        #expect(try report.line().contains(#""beside_ratio":0.75,"#))
+    }
+
+    @Test("Every target that is missed is named, and what was not measured is not judged")
+    func targets() throws {
+        var report = try report()
+        #expect(report.missedTargets.isEmpty)
+        report[.worker].samples = samples([250], [1.3])
+        report[.floor].samples = samples([100], [1])
+        report[.worker].allocations = 1.4
+        report[.floor].allocations = 1
+        #expect(report.missedTargets.isEmpty)
+        report[.worker].allocations = 1.5
+        #expect(report.missedTargets == ["allocations_beyond below 0.5"])
+        report[.worker].samples = samples([249], [1.31])
+        #expect(
+            report.missedTargets
+                == ["ratio at most 1.3", "rate_ratio at least 2.5", "allocations_beyond below 0.5"]
+        )
+        #expect(try report.line().contains(#""passed":false"#))
+    }
+
+    @Test("In fan-out allocations are compared with the program in C that takes the same records")
+    func bare() throws {
+        var report = try report(.fanout)
+        report[.worker].allocations = 0.05
+        report[.bare].allocations = 0.01
+        report[.floor].allocations = 9
+        #expect(report.missedTargets == ["allocations_beyond below 0.02"])
+    }
+
+    @Test("Memory may be 128 MiB, and 128 bytes for each notification in flight")
+    func memory() throws {
+        var report = try report(.fanout)
+        report[.worker].residentMiB = 160
+        report.inFlight = 262_144
+        #expect(report.missedTargets.isEmpty)
+        report.inFlight = 262_143
+        #expect(report.missedTargets == ["memory_ratio at most 1"])
+    }
+
+    @Test("A second shard may cost a twentieth of the instructions")
+    func shards() throws {
+        var report = try report()
+        report[.worker].instructions = 1050
+        report[.oneShard].instructions = 1000
+        #expect(report.missedTargets.isEmpty)
+        report[.worker].instructions = 1051
+        #expect(report.missedTargets == ["shards_instructions_ratio at most 1.05"])
+    }
+
+    @Test("The table has a row for each measure and each target, in columns")
+    func table() throws {
+        var report = try report()
+        report[.worker].samples = samples([300, 100, 200], [1.5, 1.5, 1.5])
+        report[.floor].samples = samples([100, 100, 100], [1, 1, 1])
+        let lines = report.table.split(separator: "\n").map(String.init)
+        #expect(lines[0] == "single: 3 rounds of 300000 notifications")
+        #expect(lines[1] == "  measure                             median      smallest       largest")
+        #expect(lines[2] == "  rate                                   200           100           300")
+        #expect(lines.contains("  ratio                                 1.50"))
+        #expect(lines.contains("  target ratio at most 1.3: MISSED"))
+        #expect(lines.contains("  target rate_ratio at least 2.5: MISSED"))
+        #expect(lines.contains("  target allocations_beyond below 0.5: not measured"))
+    }
+}
+
+@Suite("Scenarios of a worker")
+struct ScenarioPlanTests {
+    @Test("Scenarios are named in a list, each once; without one all are meant")
+    func selection() throws {
+        #expect(try ScenarioSelection(nil).names == ScenarioPlan.Name.allCases)
+        let names = try ScenarioSelection("fanout,single-lookup,fanout").names
+        #expect(names == [.fanout, .singleLookup])
+        for wrong in ["", "single,", "Single", "http2"] {
+            #expect(throws: (any Error).self) { try ScenarioSelection(wrong) }
+        }
+    }
+
+    @Test("Every scenario has its worker first, and something to compare it with")
+    func contenders() throws {
+        for name in ScenarioPlan.Name.allCases where name != .languages {
+            let plan = try #require(ScenarioPlan(name))
+            #expect(plan.contenders[0].role == .worker)
+            #expect(plan.contenders.count >= 2)
+            #expect(plan.notifications <= plan.notificationLimit)
+            for target in plan.targets { #expect(target.text.hasPrefix(target.field)) }
+        }
+        #expect(ScenarioPlan(.languages) == nil)
+    }
+
+    @Test("Fan-out has eight partitions, two shards and the worker's defaults")
+    func fanOut() throws {
+        let plan = try #require(ScenarioPlan(.fanout))
+        #expect(plan.contenders[0].program == .worker(WorkerTraits()))
+        #expect(plan.contenders[0].partitions == 8)
+        #expect(plan.notificationLimit == 400_000)
+        #expect(plan.whole(60_499) == 60_000)
+        #expect(plan.whole(1) == 500)
+        #expect(!plan.hasOneKindOfRecords)
+    }
+
+    @Test("Another version's worker takes the same records as the one under test")
+    func beside() throws {
+        let plan = try #require(ScenarioPlan(.single)).beside("/older/belfry")
+        let other = try #require(plan.contenders.last)
+        #expect(other.role == .beside)
+        #expect(other.belfry == "/older/belfry")
+        #expect(other.records == plan.contenders[0].records)
+        #expect(plan.allocating.count == 2, "its counts are not taken")
+        #expect(!plan.asksRedis)
+        #expect(try #require(ScenarioPlan(.dedupe)).asksRedis)
+        #expect(try #require(ScenarioPlan(.singleLookup)).asksRedis)
+    }
+
+    @Test("Records of several bundles have a bundle ID each, and one key")
+    func bundles() {
+        #expect(ContenderPlan.Records.bundles(3).bundles.last == "com.example.bench-2")
+        #expect(ContenderPlan.Records.bundles(3).spread == nil)
+        #expect(ContenderPlan.Records.fanOut.bundles == ["com.example.bench"])
+    }
+}
+
+@Suite("Counts of allocations and instructions")
+struct EventCounterTests {
+    @Test("Two numbers of a file are allocations and bytes held")
+    func allocations() {
+        var bytes = Data([7, 1, 0, 0, 0, 0, 0, 0])
+        #expect(AllocationFile.counts(in: bytes) == nil)
+        bytes += [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]
+        #expect(AllocationFile.counts(in: bytes) == .init(allocations: 263, heldBytes: -1))
+    }
+
+    @Test("The instructions of a dump are its summary")
+    func instructions() {
+        #expect(Callgrind.instructions(in: "positions: line\nevents: Ir\nsummary: 14800556\n\nob=(5)") == 14_800_556)
+        #expect(Callgrind.instructions(in: "events: Ir\n") == nil)
+    }
+
+    @Test("A metric is summed over its labels, and one with a longer name is another")
+    func metrics() {
+        let text = """
+            # HELP in_flight Notifications.
+            in_flight{topic="a"} 3
+            in_flight{topic="b"} 4
+            in_flight_total 9
+            """
+        #expect(Contender.sum(of: "in_flight", in: text) == 7)
+    }
+}
