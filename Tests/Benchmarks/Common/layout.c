@@ -151,19 +151,22 @@ bool bench_state_allows(const uint8_t *state, size_t count) {
 // Protobuf: (field number << 3) | wire type 2, length-delimited.
 enum { TAG_REQUEST_ID = 1 << 3 | 2, TAG_PAYLOAD = 3 << 3 | 2, TAG_PACKED_TOKENS = 6 << 3 | 2 };
 
-#define PAYLOAD_START \
-    "{\"aps\":{\"alert\":\"Ring the bell: a text of the length that people send\",\"badge\":1}," \
-    "\"from\":\"belfry\",\"n\":"
+#define PAYLOAD_HEAD "{\"aps\":{\"alert\":\"Ring the bell: a text of the length that people send\",\"badge\":1},"
+#define PAYLOAD_START PAYLOAD_HEAD "\"from\":\"belfry\",\"n\":"
 #define PAYLOAD_END "}"
 // Seven digits whatever the number, so that every payload has the same size.
 enum { NUMBER_DIGITS = 7, FIRST_NUMBER = 1000000, NUMBERS = 9000000 };
 _Static_assert(
     sizeof PAYLOAD_START PAYLOAD_END - 1 + NUMBER_DIGITS == BENCH_PAYLOAD_BYTES, "the size that the scenario names");
 
-size_t bench_record(uint64_t number, const uint8_t token[BENCH_TOKEN_BYTES], uint8_t record[BENCH_RECORD_LIMIT_BYTES]) {
-    char payload[BENCH_PAYLOAD_BYTES + 1];
-    snprintf(
-        payload, sizeof payload, PAYLOAD_START "%u" PAYLOAD_END, (unsigned)(FIRST_NUMBER + number % NUMBERS));
+// The payload with the time of its publisher: as many digits as the largest one has.
+#define STAMPED_START PAYLOAD_HEAD "\"at\":\""
+#define STAMPED_END "\"}"
+enum { STAMP_DIGITS = 20 };
+_Static_assert(sizeof STAMPED_START STAMPED_END - 1 + STAMP_DIGITS == BENCH_PAYLOAD_BYTES, "the size of the others");
+
+static size_t put_record(
+    const char payload[BENCH_PAYLOAD_BYTES], const uint8_t token[BENCH_TOKEN_BYTES], uint8_t *record) {
     uint8_t *end = record;
     *end++ = TAG_PAYLOAD;
     *end++ = BENCH_PAYLOAD_BYTES;
@@ -173,6 +176,33 @@ size_t bench_record(uint64_t number, const uint8_t token[BENCH_TOKEN_BYTES], uin
     *end++ = BENCH_TOKEN_BYTES;
     memcpy(end, token, BENCH_TOKEN_BYTES);
     return (size_t)(end + BENCH_TOKEN_BYTES - record);
+}
+
+size_t bench_record(uint64_t number, const uint8_t token[BENCH_TOKEN_BYTES], uint8_t record[BENCH_RECORD_LIMIT_BYTES]) {
+    char payload[BENCH_PAYLOAD_BYTES + 1];
+    snprintf(
+        payload, sizeof payload, PAYLOAD_START "%u" PAYLOAD_END, (unsigned)(FIRST_NUMBER + number % NUMBERS));
+    return put_record(payload, token, record);
+}
+
+size_t bench_stamped_record(
+    uint64_t stamp_ns, const uint8_t token[BENCH_TOKEN_BYTES], uint8_t record[BENCH_RECORD_LIMIT_BYTES]) {
+    char payload[] = STAMPED_START "00000000000000000000" STAMPED_END;
+    for (char *at = payload + sizeof STAMPED_START - 1 + STAMP_DIGITS; stamp_ns > 0; stamp_ns /= 10) {
+        *--at = (char)('0' + stamp_ns % 10);
+    }
+    return put_record(payload, token, record);
+}
+
+bool bench_read_stamp(const uint8_t *payload, size_t count, uint64_t *stamp_ns) {
+    const size_t start = sizeof STAMPED_START - 1;
+    if (count != BENCH_PAYLOAD_BYTES || memcmp(payload, STAMPED_START, start) != 0) return false;
+    *stamp_ns = 0;
+    for (const uint8_t *at = payload + start; at < payload + start + STAMP_DIGITS; at++) {
+        if (*at < '0' || *at > '9') return false;
+        *stamp_ns = *stamp_ns * 10 + (*at - '0');
+    }
+    return true;
 }
 
 size_t bench_request_id(uint64_t number, uint8_t field[BENCH_REQUEST_ID_FIELD_BYTES]) {
@@ -249,4 +279,27 @@ size_t bench_frame(const struct bench_request *request, uint32_t identifier, uin
     frame[0] = 2;
     put_u32(frame + 1, (uint32_t)(at - frame - 5));
     return (size_t)(at - frame);
+}
+
+bool bench_read_items(const uint8_t *items, size_t count, struct bench_notification *notification) {
+    enum { TOKEN = 1, PAYLOAD = 2, IDENTIFIER = 3, HEADER_BYTES = 3 };
+    const uint8_t *at = items, *end = items + count;
+    *notification = (struct bench_notification){0};
+    while (end - at >= HEADER_BYTES) {
+        uint8_t item = at[0];
+        size_t bytes = (size_t)at[1] << 8 | at[2];
+        at += HEADER_BYTES;
+        if (bytes > (size_t)(end - at)) return false;
+        if (item == TOKEN) {
+            notification->token_bytes = bytes;
+        } else if (item == PAYLOAD) {
+            notification->payload = at;
+            notification->payload_bytes = bytes;
+        } else if (item == IDENTIFIER && bytes == 4) {
+            memcpy(&notification->identifier, at, 4);
+            notification->identifier = __builtin_bswap32(notification->identifier);
+        }
+        at += bytes;
+    }
+    return at == end;
 }

@@ -12,7 +12,8 @@ struct BenchmarkCommand: ParsableCommand {
         abstract: "Measures worker, sandbox, token state or publisher against their floors.",
         subcommands: [
             WorkerBenchmarkCommand.self, SandboxBenchmarkCommand.self, TokensBenchmarkCommand.self,
-            HTTP2BenchmarkCommand.self, PublishBenchmarkCommand.self,
+            HTTP2BenchmarkCommand.self, PublishBenchmarkCommand.self, LatencyBenchmarkCommand.self,
+            RegistrarBenchmarkCommand.self, WorkersBenchmarkCommand.self,
         ],
         defaultSubcommand: WorkerBenchmarkCommand.self
     )

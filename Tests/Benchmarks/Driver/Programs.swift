@@ -8,6 +8,8 @@ struct Programs {
     let sink: String
     let fire: String
     let lookups: String
+    let broker: String
+    let calls: String
 
     init(belfry: String?) throws {
         let directory = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
@@ -24,6 +26,8 @@ struct Programs {
         sink = try sibling("belfry-bench-sink")
         fire = try sibling("belfry-bench-fire")
         lookups = try sibling("belfry-bench-lookups")
+        broker = try sibling("belfry-bench-broker")
+        calls = try sibling("belfry-bench-calls")
     }
 
     /// The library that gives h2load a client certificate; `make bench-http2` makes it.

@@ -20,6 +20,25 @@ struct Sink {
         }
     }
 
+    /// Arrivals with the time of their publisher.
+    struct Arrivals: Decodable, Equatable {
+        /// Nanoseconds of CLOCK_MONOTONIC at the end of the read that brought the first one; 0: there was none.
+        let firstNanoseconds: UInt64
+        let latency: Latency
+
+        private enum CodingKeys: String, CodingKey {
+            case firstNanoseconds = "first_ns"
+        }
+
+        init(from decoder: any Decoder) throws {
+            firstNanoseconds = try decoder.container(keyedBy: CodingKeys.self).decode(
+                UInt64.self,
+                forKey: .firstNanoseconds
+            )
+            latency = try Latency(from: decoder)
+        }
+    }
+
     private struct Ready: Decodable {
         let gateway: UInt16
     }
@@ -33,15 +52,17 @@ struct Sink {
 
     /// Starts it with the server's certificate of a PKI.
     ///
-    /// - Parameter readBytes: what it asks of a socket at a time; 0 is OpenSSL's way, a record in two reads.
-    init(servers: Servers, pki: URL, readBytes: Int = 0) throws {
+    /// - Parameters:
+    ///   - readBytes: what it asks of a socket at a time; 0 is OpenSSL's way, a record in two reads.
+    ///   - areStamped: it reads the publisher's time out of each payload, and answers sentinels; see ``latency()``.
+    init(servers: Servers, pki: URL, readBytes: Int = 0, areStamped: Bool = false) throws {
         child = try servers.start(
             "sink",
             program: servers.programs.sink,
             arguments: [
                 "--identity", pki.appendingPathComponent("server.pem").path,
                 "--clients", pki.appendingPathComponent("ca.pem").path,
-                "--read-bytes", "\(readBytes)",
+                "--read-bytes", "\(readBytes)", "--stamps", areStamped ? "1" : "0",
             ]
         )
         port = try Self.decode(Ready.self, child.line(within: Self.answerMilliseconds)).gateway
@@ -56,6 +77,12 @@ struct Sink {
     func wait(notifications: Int, milliseconds: Int32) throws -> Totals {
         try child.order("wait \(notifications) \(milliseconds)")
         return try Self.decode(Totals.self, child.line(within: milliseconds + Self.answerMilliseconds))
+    }
+
+    /// Arrivals with a stamp since the last such call.
+    func latency() throws -> Arrivals {
+        try child.order("latency")
+        return try Self.decode(Arrivals.self, child.line(within: Self.answerMilliseconds))
     }
 
     /// Nanoseconds of CLOCK_MONOTONIC, the sink's clock.

@@ -24,6 +24,8 @@ struct WorkerConfiguration {
     var outcomes = "failures"
     /// Of metrics; nil: there is none.
     var operationsPort: Int?
+    /// The least severe level that is logged.
+    var logLevel = "warning"
 
     /// The file's text.
     var yaml: String {
@@ -48,7 +50,7 @@ struct WorkerConfiguration {
           tombstone-filter: \(hasFilter)
         outcomes: \(outcomes)
         log:
-          level: warning
+          level: \(logLevel)
         \(spread.map { "topics: {\(bundle): {spread: \($0)}}" } ?? "")
         \(operationsPort.map { "operations: {listen: \"127.0.0.1:\($0)\"}" } ?? "")
 

@@ -1,8 +1,10 @@
-// belfry-bench-load: writes token states, publishes rounds of one-token requests, and measures publishers.
+// belfry-bench-load: writes token states, publishes and receives one-token requests, and measures publishers.
 //
 //   register --redis HOST:PORT --environment E --bundle B --tokens N [--locales L,M,…]
 //   publish  --brokers B --topic T --bundle B --spread S --tokens N --first I --count N [--bundles N]
 //   loop     --brokers B --topic T --bundle B --spread S --records N --tokens-per-record N
+//   pace     --brokers B --topic T --bundle B --spread S --tokens N --first I --count N --rate R [--linger-ms M]
+//   receive  --brokers B --topic T
 //   measure  PROGRAM ARGUMENT …
 //
 // Publishing returns when the broker has acknowledged every record. Exit codes: 0, 1 (failed), 64 (usage).
@@ -164,7 +166,7 @@ int main(int argc, char **argv) {
     const char *verb = argc > 1 ? argv[1] : "";
     const char *brokers = NULL, *redis = NULL, *environment = NULL, *bundle = NULL;
     const char *topic = NULL, *spread = NULL, *tokens = NULL, *first = "0", *count = NULL, *request_ids = "0";
-    const char *bundles = "1";
+    const char *bundles = "1", *rate = NULL, *linger_ms = "0";
     const char *locales = "", *records = NULL, *tokens_per_record = NULL;
     // The verb takes the place of the program's name.
     argc--, argv++;
@@ -190,10 +192,23 @@ int main(int argc, char **argv) {
             .brokers = brokers, .topic = topic, .bundle = bundle, .spread = bench_number("spread", spread),
             .records = bench_number("records", records),
             .tokens_per_record = bench_number("tokens-per-record", tokens_per_record)});
+    } else if (strcmp(verb, "pace") == 0) {
+        bench_options(argc, argv, (struct bench_option[]){
+            {"brokers", &brokers}, {"topic", &topic}, {"bundle", &bundle}, {"spread", &spread}, {"tokens", &tokens},
+            {"first", &first}, {"count", &count}, {"rate", &rate}, {"linger-ms", &linger_ms}, {NULL, NULL}});
+        load_pace((struct load_pace){
+            .brokers = brokers, .topic = topic, .bundle = bundle, .linger_ms = linger_ms,
+            .spread = bench_number("spread", spread), .tokens = bench_number("tokens", tokens),
+            .first = bench_number("first", first), .count = bench_number("count", count),
+            .rate = bench_number("rate", rate)});
+    } else if (strcmp(verb, "receive") == 0) {
+        bench_options(argc, argv, (struct bench_option[]){{"brokers", &brokers}, {"topic", &topic}, {NULL, NULL}});
+        load_receive(brokers, topic);
     } else if (strcmp(verb, "measure") == 0 && argc > 1) {
         load_measure(argv + 1);
     } else {
-        fprintf(stderr, "usage: belfry-bench-load register|publish|loop --option value … | measure PROGRAM …\n");
+        fprintf(stderr, "usage: belfry-bench-load register|publish|loop|pace|receive --option value … "
+                        "| measure PROGRAM …\n");
         return 64;
     }
     return 0;

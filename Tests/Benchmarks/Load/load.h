@@ -32,6 +32,21 @@ struct load_loop {
 // Makes records, then times nothing but handing them over and their acknowledgements. Prints one line of JSON.
 void load_loop(struct load_loop loop);
 
+struct load_pace {
+    const char *brokers, *topic, *bundle, *linger_ms;
+    uint64_t spread, tokens, first, count, rate;
+};
+
+// Publishes records of one token each, with the time at which each is handed to the producer, evenly at `rate` a
+// second, up to `count` or until SIGTERM. Prints one line of JSON when all are acknowledged: the seconds from the first
+// to the last, their number, and how late they were handed over.
+void load_pace(struct load_pace pace);
+
+// Consumes stamped records from now on, without a group, and prints {"ready":true} when it will miss none. For every
+// line `latency N MS` on standard input it prints one, when it has received N since its start or after so many
+// milliseconds: their number, and the times from the stamps of those since the last such line. Ends with its input.
+void load_receive(const char *brokers, const char *topic);
+
 // Runs a program to its end, and prints one line of JSON: wall clock, CPU time of all its threads, largest resident
 // set. Ends this program with 1 if that one fails.
 void load_measure(char **command);

@@ -2,16 +2,21 @@
 //
 //   --identity FILE (certificate and key, PEM)  --clients FILE (CA of the clients)  --listen HOST:PORT (port 0: any)
 //   --read-bytes N (what is asked of a socket at a time; default 0: OpenSSL's way, a record in two reads)
+//   --stamps 1 (payloads end with the time of their publisher; default 0)
 //
 // A TLS server that requires a client certificate, one thread a connection. It walks the lengths of command 2 frames to
-// count notifications, nothing more. Ready, it prints one JSON line with its port. For every line on its standard input
-// it prints one:
+// count notifications, nothing more. With stamps it also reads each frame, counts the time since its stamp, and answers
+// a notification without a token, which it does not count, with status 2. Ready, it prints one JSON line with its port.
+// For every line on its standard input it prints one:
 //
 //   wait N MS   → when N notifications have arrived since the start, or after MS milliseconds:
 //   stats       → at once:
 //                 {"notifications":n,"bytes":n,"connections":n,"last_byte_ns":n}
+//   latency     → what has been counted since the last such line, which then begins anew:
+//                 {"first_ns":n,"count":n,"p50_us":x,"p99_us":x,"p999_us":x,"largest_us":x}
 //
-// `last_byte_ns` is CLOCK_MONOTONIC at the end of the last read. It ends when its standard input does.
+// `last_byte_ns` is CLOCK_MONOTONIC at the end of the last read, `first_ns` that of the first one with a stamp. It ends
+// when its standard input does.
 #include <errno.h>
 #include <inttypes.h>
 #include <netdb.h>
@@ -27,30 +32,67 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "benchmark_histogram.h"
+#include "benchmark_layout.h"
 #include "benchmark_program.h"
 
 // Of the whole process; every field is guarded by `lock`, `arrived` is signalled when `notifications` grows.
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t arrived;
-    uint64_t notifications, bytes, connections, last_byte_ns;
+    uint64_t notifications, bytes, connections, last_byte_ns, first_ns;
+    struct bench_histogram latency;
 } totals = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+// Payloads end with stamps.
+static bool are_stamped;
 
 // MARK: frames
 
-enum { HEADER_BYTES = 5, COMMAND = 2 };
+enum { HEADER_BYTES = 5, COMMAND = 2, BUFFER_BYTES = 16384 };
 
 // The place of a connection within its current frame.
 struct walk {
     uint8_t header[HEADER_BYTES];
     size_t header_bytes;
     uint64_t body_bytes_left;
+    // The current frame's items as far as they have come, with stamps.
+    uint8_t body[BENCH_FRAME_LIMIT_BYTES];
+    size_t body_bytes;
+    // Of the last bytes.
+    uint64_t stamps[BUFFER_BYTES / HEADER_BYTES];
+    size_t stamp_count;
+    // The client sent a notification without a token, and nothing is read behind that.
+    bool has_sentinel;
+    uint32_t sentinel;
 };
 
-// Returns how many frames end within `bytes`; -1 if something is no command 2 frame.
+// Reads the items of a frame. Returns true if it is a notification.
+static bool read_frame(struct walk *walk) {
+    struct bench_notification notification;
+    uint64_t *stamp = &walk->stamps[walk->stamp_count];
+    if (!bench_read_items(walk->body, walk->body_bytes, &notification)) bench_fail("a frame is not what it says");
+    if (notification.token_bytes == 0) {
+        walk->has_sentinel = true;
+        walk->sentinel = notification.identifier;
+        return false;
+    }
+    if (!bench_read_stamp(notification.payload, notification.payload_bytes, stamp)) bench_fail("no stamp");
+    walk->stamp_count++;
+    return true;
+}
+
+static void keep_body(struct walk *walk, const uint8_t *bytes, uint64_t count) {
+    if (count > sizeof walk->body - walk->body_bytes) bench_fail("a frame is too long to be read");
+    memcpy(walk->body + walk->body_bytes, bytes, count);
+    walk->body_bytes += count;
+}
+
+// Returns how many notifications end within `bytes`; -1 if something is no command 2 frame.
 static int64_t walk_frames(struct walk *walk, const uint8_t *bytes, size_t count) {
     int64_t ended = 0;
-    while (count > 0) {
+    walk->stamp_count = 0;
+    while (count > 0 && !walk->has_sentinel) {
         if (walk->header_bytes < HEADER_BYTES) {
             walk->header[walk->header_bytes++] = *bytes++;
             count--;
@@ -58,14 +100,16 @@ static int64_t walk_frames(struct walk *walk, const uint8_t *bytes, size_t count
             if (walk->header[0] != COMMAND) return -1;
             walk->body_bytes_left = (uint64_t)walk->header[1] << 24 | (uint64_t)walk->header[2] << 16
                 | (uint64_t)walk->header[3] << 8 | walk->header[4];
+            walk->body_bytes = 0;
         }
         uint64_t step = walk->body_bytes_left < count ? walk->body_bytes_left : count;
+        if (are_stamped) keep_body(walk, bytes, step);
         bytes += step;
         count -= step;
         walk->body_bytes_left -= step;
         if (walk->body_bytes_left == 0) {
             walk->header_bytes = 0;
-            ended++;
+            if (!are_stamped || read_frame(walk)) ended++;
         }
     }
     return ended;
@@ -75,8 +119,28 @@ static int64_t walk_frames(struct walk *walk, const uint8_t *bytes, size_t count
 
 static SSL_CTX *context;
 
+// Counts what a read brought; under the lock.
+static void count_read(const struct walk *walk, uint64_t frames, uint64_t bytes, uint64_t now) {
+    totals.notifications += frames;
+    totals.bytes += bytes;
+    totals.last_byte_ns = now;
+    if (walk->stamp_count > 0 && totals.latency.count == 0) totals.first_ns = now;
+    for (size_t i = 0; i < walk->stamp_count; i++) {
+        bench_histogram_add(&totals.latency, now > walk->stamps[i] ? now - walk->stamps[i] : 0);
+    }
+}
+
+// The error response for a notification without a token; a gateway closes behind it.
+static void answer_sentinel(SSL *ssl, uint32_t identifier) {
+    enum { ERROR_RESPONSE = 8, MISSING_TOKEN = 2 };
+    uint8_t answer[6] = {ERROR_RESPONSE, MISSING_TOKEN};
+    identifier = __builtin_bswap32(identifier);
+    memcpy(answer + 2, &identifier, 4);
+    // A client that has gone needs no answer.
+    if (SSL_write(ssl, answer, sizeof answer) > 0) SSL_shutdown(ssl);
+}
+
 static void *serve(void *argument) {
-    enum { BUFFER_BYTES = 16384 };
     int descriptor = (int)(intptr_t)argument;
     struct walk walk = {0};
     uint8_t buffer[BUFFER_BYTES];
@@ -87,17 +151,16 @@ static void *serve(void *argument) {
         ERR_print_errors_fp(stderr);
     } else {
         int count;
-        while ((count = SSL_read(ssl, buffer, sizeof buffer)) > 0) {
+        while (!walk.has_sentinel && (count = SSL_read(ssl, buffer, sizeof buffer)) > 0) {
             uint64_t now = bench_now_ns();
             int64_t frames = walk_frames(&walk, buffer, (size_t)count);
             if (frames < 0) bench_fail("a client sent something that is no command 2 frame");
             pthread_mutex_lock(&totals.lock);
-            totals.notifications += (uint64_t)frames;
-            totals.bytes += (uint64_t)count;
-            totals.last_byte_ns = now;
+            count_read(&walk, (uint64_t)frames, (uint64_t)count, now);
             pthread_cond_signal(&totals.arrived);
             pthread_mutex_unlock(&totals.lock);
         }
+        if (walk.has_sentinel) answer_sentinel(ssl, walk.sentinel);
     }
     SSL_free(ssl);
     close(descriptor);
@@ -182,11 +245,23 @@ static void report(uint64_t notifications, uint64_t milliseconds) {
     fflush(stdout);
 }
 
+static void report_latency(void) {
+    pthread_mutex_lock(&totals.lock);
+    printf("{\"first_ns\":%" PRIu64 ",", totals.first_ns);
+    bench_histogram_print(&totals.latency, stdout);
+    printf("}\n");
+    totals.first_ns = 0;
+    memset(&totals.latency, 0, sizeof totals.latency);
+    pthread_mutex_unlock(&totals.lock);
+    fflush(stdout);
+}
+
 int main(int argc, char **argv) {
-    const char *identity = NULL, *clients = NULL, *address = "127.0.0.1:0", *read_bytes = "0";
+    const char *identity = NULL, *clients = NULL, *address = "127.0.0.1:0", *read_bytes = "0", *stamps = "0";
     bench_options(argc, argv, (struct bench_option[]){
         {"identity", &identity}, {"clients", &clients}, {"listen", &address},
-        {"read-bytes", &read_bytes}, {NULL, NULL}});
+        {"read-bytes", &read_bytes}, {"stamps", &stamps}, {NULL, NULL}});
+    are_stamped = bench_number("stamps", stamps) != 0;
     signal(SIGPIPE, SIG_IGN);
     // A connection takes a descriptor, and scenarios with many bundles open thousands.
     struct rlimit files;
@@ -213,6 +288,8 @@ int main(int argc, char **argv) {
             report(notifications, milliseconds);
         } else if (strcmp(line, "stats\n") == 0) {
             report(0, 0);
+        } else if (strcmp(line, "latency\n") == 0) {
+            report_latency();
         } else {
             bench_fail("not a command: %s", line);
         }

@@ -64,6 +64,14 @@ bool bench_state_allows(const uint8_t *state, size_t count);
 // Returns the length.
 size_t bench_record(uint64_t number, const uint8_t token[BENCH_TOKEN_BYTES], uint8_t record[BENCH_RECORD_LIMIT_BYTES]);
 
+// The same with a payload of as many bytes that ends with a time of its publisher's, see bench_now_ns, in place of its
+// number. Returns the length.
+size_t bench_stamped_record(
+    uint64_t stamp_ns, const uint8_t token[BENCH_TOKEN_BYTES], uint8_t record[BENCH_RECORD_LIMIT_BYTES]);
+
+// Reads the time at the end of a payload; false if there is none.
+bool bench_read_stamp(const uint8_t *payload, size_t count, uint64_t *stamp_ns);
+
 // The request id of notification `number`, as the field of a SendRequest that may stand before a record; always of the
 // length of a UUID's text. Returns the length.
 size_t bench_request_id(uint64_t number, uint8_t field[BENCH_REQUEST_ID_FIELD_BYTES]);
@@ -79,6 +87,16 @@ struct bench_request {
 
 // Finds tokens and payload; false when the record is not a request for packed tokens of 32 bytes.
 bool bench_read_record(const uint8_t *record, size_t count, struct bench_request *request);
+
+// The parts of a frame that a gateway looks at. A notification without a token is a sentinel.
+struct bench_notification {
+    const uint8_t *payload;
+    size_t token_bytes, payload_bytes;
+    uint32_t identifier;
+};
+
+// Reads the items behind the five bytes of a command 2 frame's header; false if they do not fill it.
+bool bench_read_items(const uint8_t *items, size_t count, struct bench_notification *notification);
 
 // The request for its first token as a command 2 frame with all five items, identifier first. Returns the length.
 size_t bench_frame(const struct bench_request *request, uint32_t identifier, uint8_t *frame);

@@ -1,0 +1,75 @@
+import Foundation
+
+/// Redis, certificates, a sink that reads stamps, and the configuration of workers with default settings.
+struct SteadySetting {
+    static let bundle = "com.example.bench"
+    /// Keys of the bundle: many more than partitions, so that these are filled evenly.
+    static let spread = 512
+    static let tokens = 100_000
+    /// Of a worker, by default.
+    static let shards = 2
+    private static let environment = "sandbox"
+
+    let servers: Servers
+    let brokers: String
+    let sink: Sink
+    private let redis: String
+    private let pki: URL
+
+    /// Starts the servers, and registers the tokens.
+    init(servers: Servers, brokers: String) throws {
+        self.servers = servers
+        self.brokers = brokers
+        redis = try servers.startRedis()
+        pki = try servers.makeCertificates(topic: Self.bundle)
+        sink = try Sink(servers: servers, pki: pki, areStamped: true)
+        try servers.run(
+            "registrations",
+            program: servers.programs.load,
+            arguments: [
+                "register", "--redis", redis, "--environment", Self.environment, "--bundle", Self.bundle,
+                "--tokens", "\(Self.tokens)",
+            ]
+        )
+    }
+
+    /// Writes the configuration of the workers of a group. Everything in it but names of this machine is a default.
+    ///
+    /// - Returns: its path.
+    func writeConfiguration(logLevel: String) throws -> String {
+        let configuration = WorkerConfiguration(
+            brokers: brokers,
+            redis: redis,
+            gatewayPort: sink.port,
+            trust: pki.appendingPathComponent("ca.pem").path,
+            certificates: servers.workspace.file("certificates").path,
+            // A group of its own: nobody's commits decide where it starts.
+            group: "belfry-bench-\(UUID().uuidString)",
+            environment: Self.environment,
+            bundle: Self.bundle,
+            spread: Self.spread,
+            shards: Self.shards,
+            connectionsPerTopic: 2,
+            confirmationWindowSeconds: 2,
+            dedupeWindowSeconds: 0,
+            hasTokenState: true,
+            hasFilter: true,
+            logLevel: logLevel
+        )
+        try servers.workspace.write(configuration.yaml, to: "worker.yaml")
+        return servers.workspace.file("worker.yaml").path
+    }
+
+    /// A publisher's target.
+    ///
+    /// - Parameter lingerMilliseconds: the longest wait of a record for others at the producer.
+    func target(lingerMilliseconds: Int) -> Pace.Target {
+        Pace.Target(
+            brokers: brokers,
+            bundle: Self.bundle,
+            spread: Self.spread,
+            tokens: Self.tokens,
+            lingerMilliseconds: lingerMilliseconds
+        )
+    }
+}

@@ -1,0 +1,122 @@
+import Foundation
+
+/// The result of `belfry-bench scaling`.
+struct WorkersReport {
+    static let mostWorkers = 4
+
+    /// A number of workers in one round.
+    struct Step: Equatable {
+        /// Of all workers together, for a notification.
+        let cpuMicroseconds: Double
+        /// Notifications a second at the gateway meanwhile, of all workers together.
+        let rate: Double
+        /// From the first assignment of partitions to the first notification at the gateway.
+        let startSeconds: Double
+        /// From SIGTERM to the end of the last worker.
+        let stopSeconds: Double
+    }
+
+    /// A number of workers over the rounds.
+    struct Fleet {
+        var cpuMicroseconds = Samples()
+        var rate = Samples()
+        var startSeconds = Samples()
+        var stopSeconds = Samples()
+    }
+
+    /// Notifications a second that each worker was offered.
+    let rateOfEach: Int
+    let seconds: Int
+    let partitions: Int
+    /// Of one worker, of two, …
+    private(set) var fleets = [Fleet](repeating: Fleet(), count: mostWorkers)
+    /// Arrivals beyond the first, after all starts and stops.
+    var duplicates = 0
+
+    mutating func add(_ step: Step, workers: Int) {
+        fleets[workers - 1].cpuMicroseconds.add(step.cpuMicroseconds)
+        fleets[workers - 1].rate.add(step.rate)
+        fleets[workers - 1].startSeconds.add(step.startSeconds)
+        fleets[workers - 1].stopSeconds.add(step.stopSeconds)
+    }
+
+    /// CPU time per notification as a multiple of one worker's, by number of workers.
+    var ratios: [Double] { fleets.map { $0.cpuMicroseconds.medianRatio(to: fleets[0].cpuMicroseconds) } }
+
+    /// The targets that the result misses, in words.
+    var missedTargets: [String] {
+        let rates = fleets.enumerated().map { $1.rate.median / Double(($0 + 1) * rateOfEach) }
+        let targets: [(isMet: Bool, name: String)] = [
+            (ratios.allSatisfy { (0.9...1.1).contains($0) }, "the CPU time of one worker, within a tenth"),
+            (fleets.allSatisfy { $0.startSeconds.median <= 1 }, "a start of 1 s"),
+            (fleets.allSatisfy { $0.stopSeconds.median <= 3 }, "a stop of 3 s"),
+            (rates.allSatisfy { $0 >= 0.99 }, "the offered rate at the gateway"),
+        ]
+        return targets.filter { !$0.isMet }.map(\.name)
+    }
+
+    /// The report as one line of JSON.
+    func line() throws -> String {
+        func medians(_ samples: KeyPath<Fleet, Samples>, digits: Int) -> [Decimal] {
+            fleets.map { rounded($0[keyPath: samples].median, digits: digits) }
+        }
+        func spreads(_ samples: KeyPath<Fleet, Samples>, digits: Int) -> [[Decimal]] {
+            fleets.map { $0[keyPath: samples].spread.map { rounded($0, digits: digits) } }
+        }
+        let fields = Fields(
+            scenario: "scaling",
+            passed: missedTargets.isEmpty,
+            missed: missedTargets,
+            rounds: fleets[0].rate.values.count,
+            seconds: seconds,
+            partitions: partitions,
+            rateOfEach: rateOfEach,
+            workers: Array(1...Self.mostWorkers),
+            rate: medians(\.rate, digits: 0),
+            rateSpread: spreads(\.rate, digits: 0),
+            cpu: medians(\.cpuMicroseconds, digits: 3),
+            cpuSpread: spreads(\.cpuMicroseconds, digits: 3),
+            ratio: ratios.map { rounded($0, digits: 3) },
+            start: medians(\.startSeconds, digits: 3),
+            startSpread: spreads(\.startSeconds, digits: 3),
+            stop: medians(\.stopSeconds, digits: 3),
+            stopSpread: spreads(\.stopSeconds, digits: 3),
+            duplicates: duplicates
+        )
+        return try jsonLine(fields)
+    }
+
+    private struct Fields: Encodable {
+        let scenario: String
+        let passed: Bool
+        let missed: [String]
+        let rounds: Int
+        let seconds: Int
+        let partitions: Int
+        let rateOfEach: Int
+        let workers: [Int]
+        let rate: [Decimal]
+        let rateSpread: [[Decimal]]
+        let cpu: [Decimal]
+        let cpuSpread: [[Decimal]]
+        let ratio: [Decimal]
+        let start: [Decimal]
+        let startSpread: [[Decimal]]
+        let stop: [Decimal]
+        let stopSpread: [[Decimal]]
+        let duplicates: Int
+
+        enum CodingKeys: String, CodingKey {
+            case scenario, passed, missed, rounds, seconds, partitions, workers, rate, duplicates
+            case rateOfEach = "rate_of_each"
+            case rateSpread = "rate_spread"
+            case cpu = "cpu_us"
+            case cpuSpread = "cpu_us_spread"
+            case ratio = "cpu_ratio"
+            case start = "start_s"
+            case startSpread = "start_s_spread"
+            case stop = "stop_s"
+            case stopSpread = "stop_s_spread"
+        }
+    }
+}
