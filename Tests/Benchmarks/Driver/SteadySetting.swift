@@ -33,10 +33,10 @@ struct SteadySetting {
         )
     }
 
-    /// Writes the configuration of the workers of a group. Everything in it but names of this machine is a default.
+    /// Writes the configuration of the workers of a group. Everything else in it but names of this machine is a default.
     ///
     /// - Returns: its path.
-    func writeConfiguration(logLevel: String) throws -> String {
+    func writeConfiguration(logLevel: String, sessionMilliseconds: Int? = nil) throws -> String {
         let configuration = WorkerConfiguration(
             brokers: brokers,
             redis: redis,
@@ -54,6 +54,7 @@ struct SteadySetting {
             dedupeWindowSeconds: 0,
             hasTokenState: true,
             hasFilter: true,
+            sessionMilliseconds: sessionMilliseconds,
             logLevel: logLevel
         )
         try servers.workspace.write(configuration.yaml, to: "worker.yaml")

@@ -24,14 +24,20 @@ struct WorkerConfiguration {
     var outcomes = "failures"
     /// Of metrics; nil: there is none.
     var operationsPort: Int?
+    /// The group's session time-out; nil: librdkafka's.
+    var sessionMilliseconds: Int?
     /// The least severe level that is logged.
     var logLevel = "warning"
+
+    private var properties: String {
+        sessionMilliseconds.map { "\n  properties: {session.timeout.ms: \"\($0)\"}" } ?? ""
+    }
 
     /// The file's text.
     var yaml: String {
         """
         kafka:
-          brokers: \(brokers)
+          brokers: \(brokers)\(properties)
         redis:
           url: redis://\(redis)
         environments:

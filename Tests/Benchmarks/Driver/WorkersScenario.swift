@@ -24,7 +24,11 @@ struct WorkersScenario {
         static let paceSeconds = 600
         /// For what would arrive twice.
         static let quietMilliseconds: Int32 = 500
-        static let lingerMilliseconds = 5
+        /// Of a record at the publisher for one worker; for more of them as many times less. So each worker gets as many
+        /// batches of the same size, and what a fetch costs is the same share of all.
+        static let lingerMilliseconds = 60
+        /// The embedded broker lets a group form anew for the whole session, 45 s by default.
+        static let sessionMilliseconds = 6000
     }
 
     private let setting: SteadySetting
@@ -40,7 +44,10 @@ struct WorkersScenario {
         say("starting")
         self.rate = rate
         setting = try SteadySetting(servers: servers, brokers: brokers)
-        configuration = try setting.writeConfiguration(logLevel: "info")
+        configuration = try setting.writeConfiguration(
+            logLevel: "info",
+            sessionMilliseconds: Limit.sessionMilliseconds
+        )
     }
 
     /// Measures, and reports.
@@ -65,14 +72,14 @@ struct WorkersScenario {
     /// Starts so many workers, measures them, and stops them.
     private mutating func measure(workers count: Int, seconds: Int) throws -> WorkersReport.Step {
         // Light, so that little waits when the group has formed.
-        var pace = try startPublishing(rate: rate)
+        var pace = try startPublishing(rate: rate, workers: count)
         _ = try setting.sink.latency()
         let (workers, assigned) = try startWorkers(count)
         published += try pace.stop().lateness.count
         _ = try setting.sink.wait(notifications: published, milliseconds: Limit.arrivalMilliseconds)
         let start = try setting.sink.latency().firstNanoseconds
 
-        pace = try startPublishing(rate: count * rate)
+        pace = try startPublishing(rate: count * rate, workers: count)
         poll(nil, 0, Limit.warmUpMilliseconds)
         let (time, before, cpu) = (Sink.now(), try setting.sink.totals().notifications, try Self.cpu(of: workers))
         poll(nil, 0, Int32(seconds) * 1000)
@@ -89,8 +96,8 @@ struct WorkersScenario {
         )
     }
 
-    private func startPublishing(rate: Int) throws -> Pace {
-        let target = setting.target(lingerMilliseconds: Limit.lingerMilliseconds)
+    private func startPublishing(rate: Int, workers: Int) throws -> Pace {
+        let target = setting.target(lingerMilliseconds: Limit.lingerMilliseconds / workers)
         return try Pace(setting.servers, to: target, first: published, count: rate * Limit.paceSeconds, rate: rate)
     }
 
