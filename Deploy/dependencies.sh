@@ -13,8 +13,8 @@ packages=(
     redis-server openssl kcat xxd jq
     # Clients, a load generator, a server and a proxy of HTTP/2, likewise.
     nghttp2 curl
-    # callgrind, with which benchmarks count instructions.
-    valgrind
+    # callgrind, with which benchmarks count instructions, and strip, without which it cannot read our program.
+    valgrind binutils
     # A browser without a screen, for the tests of pages, and a font for it to write with.
     chromium chromium-driver fonts-dejavu-core
     # Prometheus, which tests ask what dashboards ask it, and promtool, which knows whether metrics and alert rules are

@@ -44,6 +44,8 @@ struct Contender {
         static let roundMilliseconds: Int32 = 120_000
         /// Under callgrind everything takes fifty times as long.
         static let countedMilliseconds: Int32 = 900_000
+        /// Between two looks at whether the process still runs.
+        static let sliceMilliseconds: Int32 = 5000
         /// After the last byte: what is done at the end of the confirmation window (2 s) counts as well.
         static let settleMilliseconds: Int32 = 3000
         static let countedSettleMilliseconds: Int32 = 10_000
@@ -125,7 +127,7 @@ struct Contender {
     /// was used before may hold older requests, and a group that is still forming takes some twice.
     private func awaitQuiet(after notifications: Int) throws -> Sink.Totals {
         let limit = instrument == .instructions ? Limit.countedMilliseconds : Limit.readyMilliseconds
-        var seen = try gateway.wait(notifications: notifications, milliseconds: limit)
+        var seen = try arrival(of: notifications, within: limit)
         guard seen.notifications >= notifications else {
             throw BenchmarkError(
                 "\(plan.role.rawValue): \(notifications - seen.notifications) notifications did not reach the gateway "
@@ -138,6 +140,18 @@ struct Contender {
             seen = try gateway.wait(notifications: .max, milliseconds: settleMilliseconds)
         } while (seen.notifications, seen.connections) != (previous.notifications, previous.connections)
         return seen
+    }
+
+    /// The totals once so many have arrived, or after so many milliseconds. Throws if the process ends meanwhile.
+    private func arrival(of notifications: Int, within milliseconds: Int32) throws -> Sink.Totals {
+        var left = milliseconds
+        while true {
+            let slice = min(left, Limit.sliceMilliseconds)
+            let seen = try gateway.wait(notifications: notifications, milliseconds: slice)
+            left -= slice
+            if seen.notifications >= notifications || left == 0 { return seen }
+            guard process.isRunning else { throw BenchmarkError("\(plan.role.rawValue) has ended") }
+        }
     }
 
     private var settleMilliseconds: Int32 {
@@ -168,7 +182,7 @@ struct Contender {
         let start = Sink.now()
         try process.resume()
         let limit = instrument == .instructions ? Limit.countedMilliseconds : Limit.roundMilliseconds
-        let end = try gateway.wait(notifications: expected, milliseconds: limit)
+        let end = try arrival(of: expected, within: limit)
         try onArrival()
         let settled = try gateway.wait(notifications: .max, milliseconds: settleMilliseconds)
         try process.pause()
@@ -353,10 +367,17 @@ struct Launch {
             let environment = AllocationFile(file: counts).environment(library: library)
             return try servers.start(name, program: program, arguments: arguments, environment: environment)
         case .instructions:
+            // valgrind refuses programs whose debugging information it cannot read, and reads that of Swift badly.
+            let stripped = servers.workspace.file("stripped").path
+            try servers.run(
+                "strip",
+                program: Programs.find("strip"),
+                arguments: ["--strip-debug", "-o", stripped, program]
+            )
             return try servers.start(
                 name,
                 program: Programs.find("valgrind"),
-                arguments: Callgrind.arguments(output: counts) + [program] + arguments
+                arguments: Callgrind.arguments(output: counts) + [stripped] + arguments
             )
         }
     }

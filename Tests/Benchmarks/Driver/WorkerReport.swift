@@ -126,8 +126,9 @@ struct WorkerReport {
         return own / one
     }
 
-    /// The worker's memory as a share of what it may be.
+    /// The worker's memory as a share of what it may be, where that is a target.
     private var memoryRatio: Double? {
+        guard targets.contains(where: { $0.field == "memory_ratio" }) else { return nil }
         guard let inFlight, let residentMiB = self[.worker].residentMiB else { return nil }
         return residentMiB / (Memory.baseMiB + Memory.bytesInFlight * inFlight / 1_048_576)
     }
