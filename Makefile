@@ -87,7 +87,12 @@ ALLOCATIONS := $(BIN)/belfry-bench-allocations.so
 $(ALLOCATIONS): Tests/Benchmarks/Allocations/allocations.c | build
 	@clang -O2 -Wall -Wextra -Werror -shared -fPIC -o $@ $<
 
-bench: build $(ALLOCATIONS) ## measure a worker against its floor in C, in all scenarios
+# And this one lets callgrind run a program that waits in libdispatch.
+SUSPEND := $(BIN)/belfry-bench-suspend.so
+$(SUSPEND): Tests/Benchmarks/Suspend/suspend.c | build
+	@clang -O2 -Wall -Wextra -Werror -shared -fPIC -o $@ $<
+
+bench: build $(ALLOCATIONS) $(SUSPEND) ## measure a worker against its floor in C, in all scenarios
 	@$(BIN)/belfry-bench worker $(if $(KAFKA),--kafka '$(KAFKA)') $(ARGS)
 
 bench-sandbox: build ## measure the sandbox against a raw TLS sink in C

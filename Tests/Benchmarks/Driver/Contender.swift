@@ -377,7 +377,8 @@ struct Launch {
             return try servers.start(
                 name,
                 program: Programs.find("valgrind"),
-                arguments: Callgrind.arguments(output: counts) + [stripped] + arguments
+                arguments: Callgrind.arguments(output: counts) + [stripped] + arguments,
+                environment: ["LD_PRELOAD": servers.programs.suspendLibrary()]
             )
         }
     }

@@ -40,6 +40,11 @@ struct Programs {
         try library("belfry-bench-allocations.so", madeBy: "bench")
     }
 
+    /// The library without which valgrind cannot run our program; `make bench` makes it.
+    func suspendLibrary() throws -> String {
+        try library("belfry-bench-suspend.so", madeBy: "bench")
+    }
+
     private func library(_ name: String, madeBy target: String) throws -> String {
         let path = URL(fileURLWithPath: sink).deletingLastPathComponent().appendingPathComponent(name).path
         guard FileManager.default.isReadableFile(atPath: path) else {
