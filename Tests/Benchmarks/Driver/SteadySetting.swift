@@ -33,7 +33,7 @@ struct SteadySetting {
         )
     }
 
-    /// Writes the configuration of the workers of a group. Everything else in it but names of this machine is a default.
+    /// Writes the configuration of the workers of a group. All else in it but names of this machine is a default.
     ///
     /// - Returns: its path.
     func writeConfiguration(logLevel: String, sessionMilliseconds: Int? = nil) throws -> String {

@@ -24,8 +24,8 @@ struct WorkersScenario {
         static let paceSeconds = 600
         /// For what would arrive twice.
         static let quietMilliseconds: Int32 = 500
-        /// Of a record at the publisher for one worker; for more of them as many times less. So each worker gets as many
-        /// batches of the same size, and what a fetch costs is the same share of all.
+        /// Of a record at the publisher for one worker; for more of them as many times less. So each worker gets as
+        /// many batches of the same size, and what a fetch costs is the same share of all.
         static let lingerMilliseconds = 60
         /// The embedded broker lets a group form anew for the whole session, 45 s by default.
         static let sessionMilliseconds = 6000
