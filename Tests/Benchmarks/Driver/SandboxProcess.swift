@@ -57,7 +57,8 @@ struct SandboxProcess {
             program: program ?? servers.programs.belfry,
             arguments: [
                 "sandbox", "serve", "--pki", pki.path, "--topics", topic, "--devices", "\(devices)", "--threads", "1",
-                "--gateway-port", "0", "--feedback-port", "0", "--control-port", "0", "--api-port", "0",
+                "--gateway-port", "0", "--feedback-port", "0", "--device-port", "0", "--control-port", "0",
+                "--api-port", "0",
             ]
         )
         let line = try child.line(within: Self.readyMilliseconds)
