@@ -49,15 +49,22 @@ struct WorkersReportTests {
         #expect(fields["stop_s"] as? [Double] == [1, 1, 1, 1])
     }
 
-    @Test("A shard has its partitions at the time of the line that says so; one without partitions counts for nothing")
+    @Test("A shard has its partitions at the time of its first line that says so; none without partitions counts")
     func assignments() {
-        func line(_ message: String, _ partitions: String) -> String {
-            #"{"time":"2026-01-02T03:04:05.678Z","level":"info","logger":"belfry","message":"\#(message)","#
-                + #""metadata":{"partitions":"\#(partitions)","shard":"0"}}"#
+        func line(_ message: String, _ partitions: String, shard: Int = 0, second: Int = 5) -> String {
+            #"{"time":"2026-01-02T03:04:0\#(second).678Z","level":"info","logger":"belfry","message":"\#(message)","#
+                + #""metadata":{"partitions":"\#(partitions)","shard":"\#(shard)"}}"#
         }
         let log = [line("partitions assigned", "[]"), line("partitions revoked", "[1]"), "no JSON"]
         #expect(AssignmentLine.times(in: log.joined(separator: "\n")).isEmpty)
-        let times = AssignmentLine.times(in: line("partitions assigned", "[0, 1]"))
-        #expect(times.map { ($0.timeIntervalSince1970 * 1000).rounded() } == [1_767_323_045_678])
+        let said = [
+            line("partitions assigned", "[0, 1]"), line("partitions assigned", "[0]", second: 7),
+            line("partitions assigned", "[2]", shard: 1, second: 6),
+        ]
+        let times = AssignmentLine.times(in: said.joined(separator: "\n"))
+        #expect(
+            times.mapValues { ($0.timeIntervalSince1970 * 1000).rounded() }
+                == ["0": 1_767_323_045_678, "1": 1_767_323_046_678]
+        )
     }
 }

@@ -1,6 +1,6 @@
 // Counts the allocations of a program on the heap, in a file that others read while it runs.
 //
-//   LD_PRELOAD=…/belfry-bench-allocations.so BELFRY_BENCH_ALLOCATIONS=FILE PROGRAM …
+//   LD_PRELOAD=…/belfry-bench-allocations.so BENCH_ALLOCATIONS=FILE PROGRAM …
 //
 // FILE holds two numbers of 64 bits in the machine's order: the calls that returned new or moved memory since the
 // program's start, and the bytes that it holds now, as the allocator rounds them. A file that cannot be made ends the
@@ -33,7 +33,7 @@ extern void *__libc_memalign(size_t alignment, size_t bytes);
 extern void __libc_free(void *memory);
 
 __attribute__((constructor)) static void open_file(void) {
-    const char *file = getenv("BELFRY_BENCH_ALLOCATIONS");
+    const char *file = getenv("BENCH_ALLOCATIONS");
     if (file == NULL) return;
     int descriptor = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     struct counts *shared = MAP_FAILED;

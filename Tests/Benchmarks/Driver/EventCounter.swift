@@ -23,7 +23,7 @@ struct AllocationFile {
 
     /// Variables of the environment with which a program counts.
     func environment(library: String) -> [String: String] {
-        ["LD_PRELOAD": library, "BELFRY_BENCH_ALLOCATIONS": file.path]
+        ["LD_PRELOAD": library, "BENCH_ALLOCATIONS": file.path]
     }
 
     func read() throws -> Counts {

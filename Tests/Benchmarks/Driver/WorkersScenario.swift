@@ -76,8 +76,14 @@ struct WorkersScenario {
         _ = try setting.sink.latency()
         let (workers, assigned) = try startWorkers(count)
         published += try pace.stop().lateness.count
-        _ = try setting.sink.wait(notifications: published, milliseconds: Limit.arrivalMilliseconds)
+        let arrivedAtStart = try setting.sink.wait(
+            notifications: published,
+            milliseconds: Limit.arrivalMilliseconds
+        )
         let start = try setting.sink.latency().firstNanoseconds
+        guard arrivedAtStart.notifications >= published, start > 0 else {
+            throw BenchmarkError("\(published) notifications were published, \(arrivedAtStart.notifications) arrived")
+        }
 
         pace = try startPublishing(rate: count * rate, workers: count)
         poll(nil, 0, Limit.warmUpMilliseconds)
@@ -117,8 +123,9 @@ struct WorkersScenario {
         }
         let begin = Date()
         while true {
-            let times = workers.flatMap { AssignmentLine.times(in: $0.log) }
-            if times.count >= count * SteadySetting.shards, let first = times.min() {
+            let assignments = workers.map { AssignmentLine.times(in: $0.log) }
+            let isEverywhere = assignments.allSatisfy { $0.count >= SteadySetting.shards }
+            if isEverywhere, let first = assignments.flatMap(\.values).min() {
                 return (workers, Sink.now() - UInt64(max(0, Date().timeIntervalSince(first)) * 1e9))
             }
             guard workers.allSatisfy(\.isRunning), Date().timeIntervalSince(begin) < Limit.startSeconds else {
@@ -168,16 +175,19 @@ struct AssignmentLine: Decodable {
     let message: String
     let metadata: [String: String]?
 
-    /// The times at which a shard got partitions, by a log so far. An assignment of none is left out.
-    static func times(in log: String) -> [Date] {
+    /// The time at which each shard first got partitions, by a log so far. An assignment of none is left out.
+    static func times(in log: String) -> [String: Date] {
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-        return log.split(separator: "\n").compactMap { text in
-            guard text.contains("partitions assigned"),
-                let line = try? JSONDecoder().decode(AssignmentLine.self, from: Data(text.utf8)),
+        var times: [String: Date] = [:]
+        for text in log.split(separator: "\n") where text.contains("partitions assigned") {
+            guard let line = try? JSONDecoder().decode(AssignmentLine.self, from: Data(text.utf8)),
                 line.message == "partitions assigned",
-                line.metadata?["partitions"]?.contains(where: \.isNumber) ?? false
-            else { return nil }
-            return try? Date(line.time, strategy: format)
+                line.metadata?["partitions"]?.contains(where: \.isNumber) ?? false,
+                let shard = line.metadata?["shard"],
+                let time = try? Date(line.time, strategy: format)
+            else { continue }
+            times[shard] = min(time, times[shard] ?? time)
         }
+        return times
     }
 }

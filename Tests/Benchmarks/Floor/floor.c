@@ -214,8 +214,11 @@ int main(int argc, char **argv) {
     uint64_t start_ns = 0, end_ns = 0;
     while (!stopping && (count == 0 || floor->sent < count)) {
         rd_kafka_message_t *messages[BATCH];
-        ssize_t received = rd_kafka_consume_batch_queue(floor->queue, 100, messages, BATCH);
+        // A batch call waits until the batch is full: it waits for one message, and takes what else there is.
+        ssize_t received = rd_kafka_consume_batch_queue(floor->queue, 100, messages, 1);
         if (received <= 0) continue;
+        ssize_t more = rd_kafka_consume_batch_queue(floor->queue, 0, messages + 1, BATCH - 1);
+        if (more > 0) received += more;
         if (start_ns == 0) {
             start_ns = bench_now_ns();
             cpu_start_us = bench_cpu_us();
