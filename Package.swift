@@ -385,7 +385,7 @@ let strictC: [CSetting] = [.enableWarning("all"), .enableWarning("extra"), .trea
 // see are ruled out by ownership: all belongs to one event loop, and nothing calls back from inside a change.
 let unchecked: [SwiftSetting] = [.unsafeFlags(["-enforce-exclusivity=unchecked"])]
 let hot: Set = ["Sender", "belfry-simulate"]
-// What tests test is optimized. They themselves are not, which halves the time to compile them, unless they compute.
+// Tests are optimized only if they compute, which halves the time to compile the others. Targets under test all are.
 let plain: [SwiftSetting] = [.unsafeFlags(["-Onone"])]
 let computing: Set = ["APNsProtocolTests", "PayloadRenderingTests", "PipelineCoreTests", "PushSchemasTests"]
 let inC = Set(["BenchmarkCommon"] + programsInC.keys.map { "belfry-bench-\($0.lowercased())" })
