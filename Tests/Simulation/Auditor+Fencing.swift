@@ -152,6 +152,8 @@ extension Auditor {
         // A topic slowed by its own settings, or by a fault that meets all, is not harmed by others; connections
         // that are renewed every second or two spend the whole budget.
         guard world.plan.faults.isEmpty, options.inFlight >= 100, options.connectionMaxAge == 0 else { return }
+        // Requests that wait for a window's end hold their topic's credit until then; with little of it the topic lags.
+        guard options.coalescingWindow == 0 || options.maxUncommitted >= 100 else { return }
         let record = world.plan.records[notifications[number].record]
         guard !isTroubledByItself(record.topic), !isShortOfStreams(record.topic) else { return }
         guard record.coalescingKey == 0, record.request == nil else { return }
