@@ -146,21 +146,30 @@ extension Auditor {
         options.streams.contains(topic) && options.lanes * options.mostStreams < 8
     }
 
+    /// Windows that a topic's record may wait for: those before it hold the topic's credit until their window ends.
+    private func coalescingWindows(of topic: Int) -> VirtualTime {
+        guard options.coalescingWindow > 0 else { return 0 }
+        let held = world.plan.records.reduce(0) { held, record in
+            held + (record.topic == topic && record.coalescingKey > 0 ? record.tokens.count : 0)
+        }
+        return held < options.maxUncommitted ? 0 : VirtualTime(held / options.maxUncommitted + 1)
+    }
+
     /// A healthy topic's time from publishing to acceptance, while nothing but other topics is sick.
     func checkTime(of number: Int) {
         guard options.isIsolated, holds(.isolation), sickness(of: number) == nil else { return }
         // A topic slowed by its own settings, or by a fault that meets all, is not harmed by others; connections
         // that are renewed every second or two spend the whole budget.
         guard world.plan.faults.isEmpty, options.inFlight >= 100, options.connectionMaxAge == 0 else { return }
-        // Requests that wait for a window's end hold their topic's credit until then; with little of it the topic lags.
-        guard options.coalescingWindow == 0 || options.maxUncommitted >= 100 else { return }
         let record = world.plan.records[notifications[number].record]
         guard !isTroubledByItself(record.topic), !isShortOfStreams(record.topic) else { return }
         guard record.coalescingKey == 0, record.request == nil else { return }
         guard !options.certificateGaps.contains(where: { $0.topic == record.topic }) else { return }
         // Each of its own bad tokens costs it a connection, for which it waits its turn among the sick ones.
         let turnSeconds = options.invalidTokens > 0 ? 60 * options.sick.count / options.connectionsPerMinute : 0
-        let limit = VirtualTime.seconds(5 + turnSeconds) + options.window * 4 + options.blockingCalls * 4
+        let limit =
+            VirtualTime.seconds(5 + turnSeconds) + options.window * 4 + options.blockingCalls * 4
+            + options.coalescingWindow * coalescingWindows(of: record.topic)
         let waited = now - min(now, World.start + record.time)
         check(waited <= limit, 6, "\(name(number)) was accepted after \(waited / .milliseconds(1)) ms")
     }
