@@ -60,6 +60,7 @@ final class LaneDriver: GatewayLaneDelegate {
                         timeout: timeout
                     ) { tls }
                 ),
+                buffers: RunBuffers(),
                 random: { .random(in: .min ... .max) },
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
                 delegate: driver

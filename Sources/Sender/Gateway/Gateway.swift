@@ -25,6 +25,7 @@ final class Gateway {
     let logger: Logger
     private let connectors: any GatewayConnectors
     private let budget: ShardMemory
+    private let buffers = RunBuffers()
     private let clock: () -> MonotonicTime
     /// Lanes by the topic's index; nil: nothing was sent for the topic.
     private var topics: [TopicLanes?] = []
@@ -148,6 +149,7 @@ final class Gateway {
                     bundleID: topic.bundleID,
                     lane: number
                 ),
+                buffers: buffers,
                 random: settings.randomBits,
                 logger: logger,
                 delegate: self

@@ -26,7 +26,7 @@ final class Group {
     let memory: ShardMemory
     let commits: Commits
     let directory: TopicDirectory
-    private let consumer: any GroupConsumer
+    let consumer: any GroupConsumer
     let logger: Logger
     private let nearRecords: Int64
     private let nearBytes: Int
@@ -37,7 +37,11 @@ final class Group {
     private let unixMilliseconds: () -> Int64
 
     /// The assigned partitions, by number.
-    private(set) var assigned: [Int32: PartitionAssignment] = [:]
+    private(set) var assigned: [Int32: PartitionAssignment] = [:] {
+        didSet { inOrder = nil }
+    }
+    /// The assigned partitions in order, for every turn needs them; nil: not sorted yet.
+    private var inOrder: [PartitionAssignment]?
     /// Partitions given by the group whose start positions are not known yet.
     private var awaitingPositions: [KafkaTopicPartition] = []
     /// Number of the latest question about positions, for telling its answer from those to older ones.
@@ -86,7 +90,9 @@ final class Group {
 
     /// Partitions being fed, in order.
     var active: [PartitionAssignment] {
-        assigned.values.filter { $0.phase == .active }.sorted { $0.number < $1.number }
+        let all = inOrder ?? assigned.values.sorted { $0.number < $1.number }
+        inOrder = all
+        return all.allSatisfy { $0.phase == .active } ? all : all.filter { $0.phase == .active }
     }
 
     // MARK: Coming
@@ -369,32 +375,5 @@ final class Group {
         }
         onEvent(.over(over))
         if assigned.isEmpty { commits.lostAll() }
-    }
-
-    // MARK: Pauses
-
-    /// Pauses partitions while there is no room, so that polling brings events only.
-    func pause(_ isBlocked: Bool) {
-        guard assigned.values.contains(where: { $0.isPaused != isBlocked }) else { return }
-        for partition in active where partition.isPaused != isBlocked {
-            do throws(KafkaError) {
-                if isBlocked { try consumer.pause([partition.place]) } else { try consumer.resume([partition.place]) }
-                partition.isPaused = isBlocked
-            } catch {
-                logger.error(
-                    "partition could not be paused or resumed",
-                    metadata: ["partition": "\(partition.number)", "error": "\(error)"]
-                )
-            }
-        }
-    }
-
-    /// One past the last record of a partition, as of the latest fetches.
-    func end(of partition: PartitionAssignment) -> Int64? {
-        consumer.cachedWatermarks(partition.place)?.high
-    }
-
-    func watermarks(of partition: PartitionAssignment) -> KafkaWatermarks? {
-        consumer.cachedWatermarks(partition.place)
     }
 }

@@ -52,6 +52,7 @@ final class GatewayLane: ConnectionOwner {
     /// 64 uniformly random bits.
     let random: () -> UInt64
     let logger: Logger
+    private let buffers: RunBuffers
     unowned let delegate: any GatewayLaneDelegate
     var connection: (any GatewayConnection)?
     /// Number of the attempt for the lane's connection, made or to be made.
@@ -71,8 +72,6 @@ final class GatewayLane: ConnectionOwner {
     private var isEnding = false
     private var hasWarnedOfAcknowledgements = false
 
-    /// TLS records written before the channel is asked again whether it takes more: 256 KiB.
-    private static let runsPerFlush = 16
     private static let allocator = ByteBufferAllocator()
 
     init(
@@ -80,6 +79,7 @@ final class GatewayLane: ConnectionOwner {
         number: Int,
         limits: LaneLimits,
         connector: any GatewayConnecting,
+        buffers: RunBuffers,
         random: @escaping () -> UInt64,
         logger: Logger,
         delegate: any GatewayLaneDelegate
@@ -87,6 +87,7 @@ final class GatewayLane: ConnectionOwner {
         self.sender = sender
         self.number = number
         self.connector = connector
+        self.buffers = buffers
         self.random = random
         eventLoop = connector.eventLoop
         self.delegate = delegate
@@ -293,11 +294,9 @@ final class GatewayLane: ConnectionOwner {
         var runs = 0
         let start = machine.sentEnd
         let first = machine.waitingCount > 0 ? machine.log.entry(at: start).reference : nil
-        while runs < Self.runsPerFlush, let run = machine.nextRun() {
+        while runs < RunBuffers.count, let run = machine.nextRun() {
             if let last { connection.write(last) }
-            var buffer = Self.allocator.buffer(capacity: run.count)
-            buffer.writeBytes(run)
-            last = buffer
+            last = buffers.copy(run, at: runs)
             runs += 1
         }
         guard let last else { return false }
