@@ -11,7 +11,7 @@ import PushTopics
 /// Runs on an event loop of its own, because it waits for the broker's answers. Its owner stops it.
 final class ControlsFollower {
     /// Time between two looks for fetched records.
-    private static let interval = TimeAmount.milliseconds(50)
+    private static let interval = TimeAmount.milliseconds(100)
     /// Time between two questions for the ends of the partitions.
     private static let questions = Duration.seconds(2)
     private static let recordsAtOnce = 1_000

@@ -12,7 +12,7 @@ import PushTopics
 /// Runs on an event loop of its own, because it waits for the broker's answers. Its owner stops it.
 package final class TombstoneFollower {
     /// Time between two looks for fetched records.
-    private static let interval = TimeAmount.milliseconds(50)
+    private static let interval = TimeAmount.milliseconds(100)
     /// Most records of each partition in one turn: other work of the loop waits that long, and replaced tables stay in
     /// memory.
     private static let recordsAtOnce = 1_000
