@@ -89,9 +89,12 @@ extension RedisConnection {
 }
 
 extension RedisScript {
+    /// Bytes of a usual call: a larger one makes its buffer grow.
+    private static let usualBytes = 512
+
     /// Encodes a call by the hash, in a buffer of its own: the arguments may be gone when the call is repeated.
     func call(keyCount: Int, argumentCount: Int, _ write: (inout RedisCommandWriter) -> Void) -> ByteBuffer {
-        var writer = RedisCommandWriter(buffer: ByteBuffer())
+        var writer = RedisCommandWriter(buffer: ByteBufferAllocator().buffer(capacity: Self.usualBytes))
         writer.command("EVALSHA", argumentCount: 2 + keyCount + argumentCount)
         writer.argument(digest)
         writer.argument(keyCount)

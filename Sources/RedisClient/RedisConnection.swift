@@ -109,7 +109,7 @@ public final class RedisConnection {
             return
         }
         isEncoding = true
-        if outgoing.capacity == 0 { outgoing.reserveCapacity(min(lastFlushBytes, 1 << 20)) }
+        makeRoom()
         let before = outgoing.readableBytes
         // Moved out and back, never held twice: a second reference would make the write copy the buffer.
         var writer = RedisCommandWriter(buffer: outgoing.takeBytes())
@@ -125,8 +125,14 @@ public final class RedisConnection {
             completion(.failure(refusal))
             return
         }
+        makeRoom()
         outgoing.writeImmutableBuffer(command)
         enqueue(byteCount: command.readableBytes, Pending(completion: completion, slot: nil))
+    }
+
+    /// Gives a new buffer the size that the commands of a turn usually have.
+    private func makeRoom() {
+        if outgoing.capacity == 0 { outgoing.reserveCapacity(min(lastFlushBytes, 1 << 20)) }
     }
 
     /// Hands waiting commands to the channel now, not at the end of the turn. Does nothing without a connection.

@@ -46,4 +46,7 @@ package struct TokenFacts: Equatable, Sendable {
 
     /// A dead token stays silent until it registers again.
     package var isDead: Bool { tombstonedAt > registeredAt }
+
+    /// Readers of push.tombstones are told: the token is dead, or no longer dead.
+    package var concernReaders: Bool { isDead || wasRevived }
 }

@@ -40,6 +40,8 @@ package final class TokenTable {
     package var rule: PlaceRule?
     /// The spaces of bundles whose space the caller does not keep.
     private var spaces = RecentValues<String, Space>(limit: TokenTable.spaceLimit)
+    /// The latest of them, so that a run of changes of one bundle makes no key of ``spaces`` for each.
+    private var latest: (environment: String, bundleID: String, space: Space)?
     /// Tags to ask about at the end of ``together(_:)``; nil: outside of it.
     private var due: [(space: Space, tag: Int)]?
 
@@ -49,7 +51,11 @@ package final class TokenTable {
     }
 
     package func space(environment: String, bundleID: String) -> Space {
-        spaces.value(of: "\(environment):\(bundleID)") { Space(environment: environment, bundleID: bundleID) }
+        if let latest, latest.bundleID == bundleID, latest.environment == environment { return latest.space }
+        let key = "\(environment):\(bundleID)"
+        let space = spaces.value(of: key) { Space(environment: environment, bundleID: bundleID) }
+        latest = (environment, bundleID, space)
+        return space
     }
 
     /// Spaces kept here.
@@ -116,9 +122,7 @@ package final class TokenTable {
         let sent = Sent(questions: space.questions.count, detours: redis.detours)
         redis.send(slot: space.keys.slot(tag: place.tag)) { writer in
             writer.command("HGET", argumentCount: 2)
-            writer.argument(byteCount: space.keys.bucketBytes(bucket)) {
-                space.keys.writeBucket(bucket, tag: place.tag, rule.layout, into: $0)
-            }
+            space.keys.writeBucket(bucket, tag: place.tag, rule.layout, to: &writer)
             writer.argument(byteCount: rule.layout.fieldPrefixBytes + token.count) {
                 rule.writeField(of: token, at: place, into: $0)
             }
@@ -318,8 +322,8 @@ package final class TokenTable {
             keyCount: 2,
             argumentCount: 2 + arguments.count
         ) { writer in
-            writer.argument(space.keys.directory(tag: place.tag, rule.layout))
-            writer.argument(space.keys.bucket(space.bucket(place), tag: place.tag, rule.layout))
+            space.keys.writeDirectory(tag: place.tag, rule.layout, to: &writer)
+            space.keys.writeBucket(space.bucket(place), tag: place.tag, rule.layout, to: &writer)
             writer.argument(count)
             writer.argument(byteCount: rule.layout.fieldPrefixBytes + token.count) { room in
                 token.withUnsafeBytes { rule.writeField(of: $0, at: place, into: room) }

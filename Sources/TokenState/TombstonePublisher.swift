@@ -60,7 +60,7 @@ package final class TombstonePublisher {
     /// - Parameter acknowledged: called once, when all in-sync replicas have the record; before the call returns if
     ///   there is nothing to publish. Never if the producer closes first.
     package func publish(_ change: TokenChange, _ facts: TokenFacts, acknowledged: @escaping () -> Void) {
-        guard facts.isDead || facts.wasRevived else { return acknowledged() }
+        guard facts.concernReaders else { return acknowledged() }
         let message = PushTombstone.with {
             $0.token = Data(change.token)
             $0.bundleID = change.bundleID

@@ -39,13 +39,23 @@ package struct TokenKeys: Sendable {
 
     /// The key of the directory.
     func directory(tag: Int, _ layout: TokenLayout) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: directoryPrefix.count + Self.tagEndBytes) { buffer, initialized in
-            let room = UnsafeMutableRawBufferPointer(buffer)
-            room.copyBytes(from: directoryPrefix)
-            room[Self.layoutIndex] = layout.digit
-            Self.writeTagEnd(tag: tag, into: room, at: directoryPrefix.count)
-            initialized = directoryPrefix.count + Self.tagEndBytes
+        [UInt8](unsafeUninitializedCapacity: directoryBytes) { buffer, initialized in
+            writeDirectory(tag: tag, layout, into: UnsafeMutableRawBufferPointer(buffer))
+            initialized = directoryBytes
         }
+    }
+
+    /// Writes the key of the directory as an argument.
+    func writeDirectory(tag: Int, _ layout: TokenLayout, to writer: inout RedisCommandWriter) {
+        writer.argument(byteCount: directoryBytes) { writeDirectory(tag: tag, layout, into: $0) }
+    }
+
+    private var directoryBytes: Int { directoryPrefix.count + Self.tagEndBytes }
+
+    private func writeDirectory(tag: Int, _ layout: TokenLayout, into room: UnsafeMutableRawBufferPointer) {
+        room.copyBytes(from: directoryPrefix)
+        room[Self.layoutIndex] = layout.digit
+        Self.writeTagEnd(tag: tag, into: room, at: directoryPrefix.count)
     }
 
     /// The key of a bucket.
@@ -57,13 +67,23 @@ package struct TokenKeys: Sendable {
         }
     }
 
+    /// Writes the key of a bucket as an argument.
+    func writeBucket(_ number: Int, tag: Int, _ layout: TokenLayout, to writer: inout RedisCommandWriter) {
+        writer.argument(byteCount: bucketBytes(number)) { writeBucket(number, tag: tag, layout, into: $0) }
+    }
+
     /// Length of a bucket's key.
     func bucketBytes(_ number: Int) -> Int {
         bucketPrefix.count + Self.tagEndBytes + 1 + Self.digits(number)
     }
 
     /// Writes a bucket's key into `room`, which has ``bucketBytes(_:)`` bytes.
-    func writeBucket(_ number: Int, tag: Int, _ layout: TokenLayout, into room: UnsafeMutableRawBufferPointer) {
+    func writeBucket(
+        _ number: Int,
+        tag: Int,
+        _ layout: TokenLayout,
+        into room: UnsafeMutableRawBufferPointer
+    ) {
         room.copyBytes(from: bucketPrefix)
         room[Self.layoutIndex] = layout.digit
         Self.writeTagEnd(tag: tag, into: room, at: bucketPrefix.count)
