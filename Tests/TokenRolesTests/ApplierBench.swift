@@ -4,6 +4,7 @@ import NIOEmbedded
 import PortTestSupport
 import PushSchemas
 import PushTopics
+import RedisClient
 import TokenState
 
 @testable import PipelineTestSupport
@@ -17,9 +18,17 @@ final class ApplierBench {
     let redis: ScriptedState
     let lines = LogLines()
     let applier: RecordApplier
+    let masters: ScriptedMasters?
 
-    /// - Parameter kind: the change that a record means, by its value, the name of the token; by default it registers.
-    init(_ kind: @escaping (String) -> TokenChange.Kind = { _ in .register(at: 1, TokenTexts()) }) {
+    /// - Parameters:
+    ///   - histories: the replication IDs of masters after whose fail-over records are applied again; none: nothing is.
+    ///   - kind: the change that a record means, by its value, the name of the token; by default it registers.
+    init(
+        histories: [RedisAddress: String?] = [:],
+        _ kind: @escaping (String) -> TokenChange.Kind = { _ in .register(at: 1, TokenTexts()) }
+    ) {
+        let masters = histories.isEmpty ? nil : ScriptedMasters(histories, on: eventLoop)
+        self.masters = masters
         member = ScriptedMember(on: eventLoop)
         redis = ScriptedState(on: eventLoop)
         applier = RecordApplier(
@@ -28,7 +37,16 @@ final class ApplierBench {
             source: ScriptedMember.topic,
             names: TopicNames(),
             batchLimit: 100,
-            logger: lines.logger
+            logger: lines.logger,
+            replay: masters.map { [lines] masters in
+                RecordReplay(
+                    redis: masters,
+                    window: .seconds(600),
+                    topic: ScriptedMember.topic,
+                    logger: lines.logger,
+                    now: { masters.now }
+                )
+            }
         ) { message throws(RecordRefusal) in
             [.of(Array(message.value), kind(String(decoding: message.value, as: UTF8.self)))]
         }
@@ -55,6 +73,7 @@ final class ApplierBench {
     /// Stops the applier, and leaves nothing on its event loop.
     func end() {
         redis.isAway = false
+        redis.silent = []
         redis.errors = [:]
         redis.scriptErrors = [:]
         producer.isSilent = false

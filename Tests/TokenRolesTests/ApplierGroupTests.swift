@@ -66,7 +66,7 @@ struct ApplierGroupTests {
         #expect(bench.member.committed == [0: 2])
     }
 
-    @Test("While Redis is away for minutes the group is served, and nothing is read beyond the batch in hand")
+    @Test("While Redis is away for minutes the group is served, and nothing is read beyond what is in hand")
     func servedWhileAway() {
         let bench = ApplierBench()
         defer { bench.end() }
@@ -103,7 +103,7 @@ struct ApplierGroupTests {
     func fetchedBeforePause() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.holdBatch()
+        bench.holdBatch(for: .seconds(5))
         bench.member.publish("b")
         bench.member.fetchedBeforePause = 0
         bench.pass(.seconds(30))
@@ -118,7 +118,7 @@ struct ApplierGroupTests {
     func fetchedBeforeRevocation() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.holdBatch()
+        bench.holdBatch(for: .seconds(5))
         bench.member.publish("b")
         bench.member.fetchedBeforePause = 0
         bench.pass(.seconds(30))
@@ -159,7 +159,7 @@ struct ApplierGroupTests {
         let calls = bench.redis.calls
         bench.pass(.minutes(1))
         #expect(bench.redis.calls == calls, "its next owner applies it")
-        #expect(bench.lines.messages.contains { $0.hasPrefix("partitions are given back with a batch in hand") })
+        #expect(bench.lines.messages.contains { $0.hasPrefix("partitions are given back with batches in hand") })
     }
 
     @Test("Lost partitions go at once, and nothing of them is committed")

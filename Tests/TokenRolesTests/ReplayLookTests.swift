@@ -1,7 +1,3 @@
-import BelfrySupport
-import NIOCore
-import NIOEmbedded
-import PipelineCore
 import RedisClient
 import Testing
 
@@ -11,46 +7,12 @@ import Testing
 
 /// The looks of a ``RecordReplay`` at masters of which some do not answer.
 @Suite struct ReplayLookTests {
-    /// Masters whose answers the test decides.
-    private final class Masters: ReplicationSource {
-        let loop = EmbeddedEventLoop()
-        var eventLoop: any EventLoop { loop }
-        var onMasters: (() -> Void)?
-        /// Replication IDs; nil: no answer in time.
-        var histories: [RedisAddress: String?]
-
-        init(_ histories: [RedisAddress: String?]) {
-            self.histories = histories
-        }
-
-        var masterAddresses: [RedisAddress] { histories.keys.sorted() }
-
-        func info(
-            _ section: String,
-            _ completion: @escaping ([(RedisAddress, Result<RedisInfo, RedisError>)]) -> Void
-        ) {
-            completion(
-                masterAddresses.map { master in
-                    guard let history = histories[master] ?? nil else {
-                        return (master, .failure(.timeout(after: .seconds(1))))
-                    }
-                    return (master, .success(RedisInfo("role:master\r\nmaster_replid:\(history)\r\n")))
-                }
-            )
-        }
-
-        /// Lets time pass.
-        func pass(_ seconds: Int64) { loop.advanceTime(by: .seconds(seconds)) }
-
-        var now: MonotonicTime { MonotonicTime(loop.now) }
-    }
-
     private let first = RedisAddress(host: "first", port: 1)
     private let second = RedisAddress(host: "second", port: 1)
 
     @Test("A master that does not answer keeps nobody out of the group for longer than a while, and the log names it")
     func oneSilent() {
-        let masters = Masters([first: "a", second: nil])
+        let masters = ScriptedMasters([first: "a", second: nil])
         let lines = LogLines()
         var changes = 0
         let replay = RecordReplay(
@@ -77,7 +39,7 @@ import Testing
 
     @Test("Masters that all answer let partitions begin at once, without a word")
     func allAnswer() {
-        let masters = Masters([first: "a", second: "b"])
+        let masters = ScriptedMasters([first: "a", second: "b"])
         let lines = LogLines()
         let replay = RecordReplay(
             redis: masters,

@@ -17,6 +17,8 @@ final class ScriptedState: RedisPipeline {
     var facts: [String: [TokenFacts]] = [:]
     /// Nothing is answered in time.
     var isAway = false
+    /// Changes of these tokens are not answered in time.
+    var silent: Set<String> = []
     /// The tokens that were changed, in order.
     private(set) var changed: [String] = []
     /// The scripts that made these changes.
@@ -58,7 +60,7 @@ final class ScriptedState: RedisPipeline {
         guard !isClosed else { return completion(.failure(.closed)) }
         // Directory, bucket, number of buckets, token, …
         let token = WrittenCommand(keyCount: keyCount, argumentCount: argumentCount, write).text(3)
-        guard !isAway else {
+        guard !isAway, !silent.contains(token) else {
             _ = eventLoop.scheduleTask(in: Self.timeout) { completion(.failure(.timeout(after: Self.timeout))) }
             return
         }

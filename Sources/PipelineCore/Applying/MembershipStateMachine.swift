@@ -1,9 +1,9 @@
-/// Decides what a role that applies records, one batch after the other, answers to its consumer group. Pure.
+/// Decides what a role that applies records in batches answers to its consumer group. Pure.
 ///
 /// The way of a partition:
 ///
-///     assigned ─▶ awaiting its position ─▶ held ─▶ leaving: its batch ends ─▶ leaving: last commit ─▶ given back
-///                                           └─────────────────── lost ──────────────────────────────────▲
+///     assigned ─▶ awaiting its position ─▶ held ─▶ leaving: its batches end ─▶ leaving: last commit ─▶ given back
+///                                           └─────────────────── lost ────────────────────────────────────▲
 ///
 /// Every assignment and every revocation is answered, one without partitions as well. librdkafka takes part in no
 /// further rebalance until it is, so that a member which has nothing to do would never take over.
@@ -14,8 +14,8 @@ public struct MembershipStateMachine: Sendable {
         case askPositions(of: [Int32], question: UInt64)
         /// Answer all open assignments: these partitions, possibly none, start at their ``positions``.
         case completeAssign([Int32])
-        /// Apply nothing further of what was fetched of these partitions: the time for the batch in hand is over, or it
-        /// is fetched anew.
+        /// Apply nothing further of what was fetched of these partitions: the time for the batches in hand is over, or
+        /// they are fetched anew.
         case abandon([Int32])
         /// Commit the positions of these partitions, and report the end of that with the commit's number.
         case commitLast([Int32], commit: UInt64)
@@ -29,7 +29,7 @@ public struct MembershipStateMachine: Sendable {
 
     /// The longest waits of a revocation, and of a stop.
     public struct Limits: Sendable {
-        /// For the batch in hand. Its next owner applies it again, which changes nothing: changes are idempotent.
+        /// For the batches in hand. The next owner applies them again, which changes nothing: changes are idempotent.
         public var batch: Duration
         /// For the broker's answer to the last commit.
         public var commit: Duration
@@ -43,7 +43,7 @@ public struct MembershipStateMachine: Sendable {
     /// Partitions being given back.
     private struct Leaving {
         enum Step: Equatable {
-            /// The batch in hand may end.
+            /// The batches in hand may end.
             case finishing
             case committing(UInt64)
         }
@@ -170,7 +170,7 @@ public struct MembershipStateMachine: Sendable {
     ///
     /// - Parameters:
     ///   - lost: they may be another member's already; nothing of them can be committed.
-    ///   - inHand: the partitions of the batch in hand.
+    ///   - inHand: the partitions of the batches in hand.
     public mutating func revoked(
         _ partitions: [Int32],
         lost: Bool,

@@ -20,7 +20,7 @@ final class ApplierGroup {
 
     /// Called for every event, after the change.
     var onEvent: (Event) -> Void = { _ in }
-    /// The partitions of the batch in hand.
+    /// The partitions of the batches in flight.
     var inHand: () -> Set<Int32> = { [] }
 
     let offsetsOutOfRange: OffsetsOutOfRange
@@ -40,7 +40,7 @@ final class ApplierGroup {
 
     /// - Parameters:
     ///   - source: the Kafka topic.
-    ///   - patience: longest wait of a revocation, or a stop, for the batch in hand.
+    ///   - patience: longest wait of a revocation, or a stop, for the batches in flight.
     init(
         consumer: any GroupConsumer,
         replay: RecordReplay?,
@@ -132,6 +132,9 @@ final class ApplierGroup {
         if machine.mayTake { commits.commit() }
         proceed()
     }
+
+    /// Moves partitions on whose next offset is not in the log, and of which nothing is in flight.
+    func mendOffsets() { offsetsOutOfRange.mend(except: inHand) }
 
     /// Reading goes on at other offsets.
     func moved(_ offsets: [Int32: Int64]) { machine.moved(offsets) }
@@ -243,7 +246,7 @@ final class ApplierGroup {
     private func abandon(_ partitions: [Int32]) {
         // Otherwise they are fetched anew by this member.
         if !machine.mayTake {
-            logger.warning("partitions are given back with a batch in hand; their next owner applies it again")
+            logger.warning("partitions are given back with batches in hand; their next owner applies them again")
         }
         onEvent(.dropped(partitions))
     }

@@ -23,7 +23,7 @@ struct ApplierSetup: Sendable {
 
     /// - Parameters:
     ///   - clientID: its name with Kafka and Redis.
-    ///   - batch: most records applied at once.
+    ///   - batch: most records of a batch.
     ///   - publishes: changes are published to push.tombstones.
     /// - Throws: an error that names the file: a certificate or the trust roots cannot be loaded.
     init(

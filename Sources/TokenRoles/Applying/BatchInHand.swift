@@ -3,7 +3,7 @@ import PushSchemas
 import PushTopics
 import TokenState
 
-/// The batch that a ``RecordApplier`` is applying: what has to be acknowledged before its offsets may be committed.
+/// A batch that a ``RecordApplier`` is applying: what has to be acknowledged before its offsets may be committed.
 struct BatchInHand {
     /// A change of one of its records.
     struct Item {
@@ -14,15 +14,20 @@ struct BatchInHand {
         var change: TokenChange
     }
 
+    /// The records of one partition.
+    private struct Extent {
+        /// The first record.
+        var start: Int64
+        /// One past the last record.
+        var end: Int64
+    }
+
     /// Tells the answers to this batch from those to one that was given up.
     let number: UInt32
     let records: KafkaBatch
-    /// By partition, one past the last record.
-    private(set) var ends: [Int32: Int64] = [:]
-    /// By partition, the first record.
-    private(set) var starts: [Int32: Int64] = [:]
-    /// Changes in the order of their records, without ``removals``.
-    private(set) var items: [Item] = []
+    private var extents: [Int32: Extent] = [:]
+    /// Changes in the order of their records that were not begun yet, without ``removals``.
+    private var items: [Item] = []
     /// Changes that take others back, in the order of their records.
     private var removals: [Item] = []
     /// The reasons that records cannot be used, by index.
@@ -33,17 +38,39 @@ struct BatchInHand {
     private var waiting: [Int] = []
     /// Records whose dead letters the broker refused for their size, by index.
     private var tooLarge: Set<Int> = []
+    /// Some change takes another one back.
+    private(set) var takesBack = false
+    /// Some change failed and is made again.
+    private var hasFailed = false
 
     init(number: UInt32, records: KafkaBatch) {
         self.number = number
         self.records = records
+        items.reserveCapacity(records.count)
     }
+
+    /// By partition, one past the last record.
+    var ends: [Int32: Int64] { extents.mapValues(\.end) }
+    /// By partition, the first record.
+    var starts: [Int32: Int64] { extents.mapValues(\.start) }
+    /// The partitions of its records, without those that were given back.
+    var partitions: some Sequence<Int32> { extents.keys }
+    /// Nothing of it is to be applied here.
+    var isEmpty: Bool { extents.isEmpty }
+    /// A further batch may be taken before this one has ended. Not behind changes that take others back: those of the
+    /// next batch come after them. Nor while Redis fails, which would have twice as much to take again and again.
+    var letsNextFollow: Bool { !takesBack && !hasFailed }
+    /// Everything is acknowledged.
+    var isFinished: Bool { pending == 0 }
+
+    /// One past the last record of a partition; nil: there is none.
+    func end(of partition: Int32) -> Int64? { extents[partition]?.end }
 
     /// Takes the next record of the batch in.
     mutating func takeRecord(_ index: Int, _ changes: Result<[TokenChange], RecordRefusal>) {
         let message = records[index]
-        starts[message.partition] = starts[message.partition] ?? message.offset
-        ends[message.partition] = message.offset + 1
+        let offset = message.offset
+        extents[message.partition, default: Extent(start: offset, end: offset)].end = offset + 1
         switch changes {
         case .success(let changes):
             for change in changes {
@@ -51,14 +78,24 @@ struct BatchInHand {
                 if change.kind.takesBack { removals.append(item) } else { items.append(item) }
             }
             pending += changes.count
+            takesBack = !removals.isEmpty
         case .failure(let refusal):
             refusals[index] = refusal
             pending += 1
         }
     }
 
+    /// The changes to begin with. Each is returned once.
+    mutating func takeItems() -> [Item] {
+        defer { items = [] }
+        return items
+    }
+
     /// Something of the batch was acknowledged.
     mutating func finishOne() { pending -= 1 }
+
+    /// A change has failed, and will be made again.
+    mutating func noteFailure() { hasFailed = true }
 
     /// The changes that take others back, once nothing else is pending: one of the others may have been refused for the
     /// moment, and made again after its successors. Each is returned once.
@@ -82,11 +119,11 @@ struct BatchInHand {
     }
 
     /// The record's partition was given back: its next owner applies it.
-    func isForeign(_ index: Int) -> Bool { ends[records[index].partition] == nil }
+    func isForeign(_ index: Int) -> Bool { extents[records[index].partition] == nil }
 
     /// Leaves the records of partitions to their next owner.
     mutating func leave(_ partitions: [Int32]) {
-        for partition in partitions { ends[partition] = nil }
+        for partition in partitions { extents[partition] = nil }
     }
 
     // MARK: Dead letters

@@ -6,21 +6,21 @@ import PushTopics
 import RedisClient
 import TokenState
 
-/// Writes one batch at a time into Redis, and its tombstones and dead letters to the broker, until both have succeeded.
+/// Writes batches into Redis, and their tombstones and dead letters to the broker, until both have succeeded.
 ///
-/// A change that Redis refuses for good turns its record into a dead letter. Changes that take others back are made
-/// after all others of the batch. Bound to the event loop of its ``RecordApplier``.
+/// Which batches are in flight, and when they end, is decided by ``BatchesInFlight``. A change that Redis refuses for
+/// good turns its record into a dead letter. Bound to the event loop of its ``RecordApplier``.
 final class BatchWriter {
     /// Decodes a record into changes; throws if it cannot be used.
     typealias Decode = (KafkaMessageView) throws(RecordRefusal) -> [TokenChange]
 
-    /// Called when everything of a batch is acknowledged, with one past its last offsets, by partition.
+    /// Called when everything of a batch, and of all before it, is acknowledged: with one past its last offsets, by
+    /// partition.
     var onDone: ([Int32: Int64]) -> Void = { _ in }
 
     let tombstones: TombstonePublisher
     private(set) var counters = RecordApplier.Counters()
-    /// The batch in hand.
-    private(set) var current: BatchInHand?
+    private(set) var inFlight = BatchesInFlight()
 
     private let eventLoop: any EventLoop
     private let producer: any MessageProducer
@@ -85,7 +85,7 @@ final class BatchWriter {
                 batch.takeRecord(index, changes(of: message))
             }
         }
-        return batch.ends.isEmpty ? nil : batch
+        return batch.isEmpty ? nil : batch
     }
 
     private func changes(of message: KafkaMessageView) -> Result<[TokenChange], RecordRefusal> {
@@ -97,44 +97,54 @@ final class BatchWriter {
         }
     }
 
-    /// Begins to write a batch; there is none in hand.
+    /// Begins to write a batch; there is room for it in flight.
     func write(_ batch: BatchInHand) {
+        var batch = batch
         reportRefusals(of: batch)
-        current = batch
-        for item in batch.items { make(item) }
-        for index in batch.refusals.keys.sorted() { publishDeadLetter(at: index) }
+        let items = batch.takeItems()
+        inFlight.take(batch)
+        for item in items { make(item) }
+        for index in batch.refusals.keys.sorted() { publishDeadLetter(at: index, of: batch.number) }
         // It may ask for nothing.
-        finishIfDone()
+        endFinished()
     }
 
-    /// Drops the batch's records of `partitions`. Their next owner applies them, perhaps at this moment: an older
-    /// change that comes late could undo a newer one of that owner.
-    func leave(_ partitions: [Int32]) {
-        current?.leave(partitions)
-        if current?.ends.isEmpty ?? false { current = nil }
-    }
+    /// Drops records of `partitions`. Their next owner applies them, perhaps at this moment: an older change that comes
+    /// late could undo a newer one of that owner. A call of ``endFinished()`` has to follow.
+    func leave(_ partitions: [Int32]) { inFlight.leave(partitions) }
 
     /// Hands over again what the broker did not take. To be called now and then.
     func retryPublishing() {
         tombstones.retry()
-        guard let batch = current else { return }
-        for index in current?.takeWaiting() ?? [] {
-            if batch.isForeign(index) { current?.finishOne() } else { publishDeadLetter(at: index) }
+        for number in inFlight.numbers {
+            for index in inFlight.update(number, { $0.takeWaiting() }) ?? [] {
+                if inFlight[number]?.isForeign(index) ?? true {
+                    inFlight.update(number) { $0.finishOne() }
+                } else {
+                    publishDeadLetter(at: index, of: number)
+                }
+            }
         }
-        finishIfDone()
+        endFinished()
+    }
+
+    /// Ends the batches of which everything is acknowledged, the oldest first.
+    func endFinished() {
+        repeat {
+            for item in inFlight.takeRemovals() { makeUnlessForeign(item) }
+        } while endOldest()
+    }
+
+    /// - Returns: true: another one is the oldest now.
+    private func endOldest() -> Bool {
+        guard let ends = inFlight.takeFinished() else { return false }
+        onDone(ends)
+        return true
     }
 
     private func finishOne(of batch: UInt32) {
-        guard current?.number == batch else { return }
-        current?.finishOne()
-        finishIfDone()
-    }
-
-    private func finishIfDone() {
-        for item in current?.takeRemovals() ?? [] { makeUnlessForeign(item) }
-        guard current?.pending == 0, let batch = current else { return }
-        current = nil
-        onDone(batch.ends)
+        inFlight.update(batch) { $0.finishOne() }
+        endFinished()
     }
 
     // MARK: Changes
@@ -145,7 +155,7 @@ final class BatchWriter {
             switch result {
             case .success(let facts):
                 if item.change.kind != .ask { counters.applied += 1 }
-                guard publishes else { return finishOne(of: item.batch) }
+                guard publishes, facts.concernReaders else { return finishOne(of: item.batch) }
                 tombstones.publish(item.change, facts) { [weak self] in self?.told(item, facts) }
             case .failure(let error) where error.isLastingRefusal: refuse(item, error)
             case .failure(let error): postpone(item, error)
@@ -153,7 +163,7 @@ final class BatchWriter {
         }
     }
 
-    /// Readers of push.tombstones have been told of a change, or need not be.
+    /// Readers of push.tombstones have been told of a change.
     ///
     /// A later death of the token may have been told before its revival: merged by maximum it counts, but compaction
     /// keeps the last record alone, so that whoever starts later would know of the revival only. Therefore Redis is
@@ -167,6 +177,7 @@ final class BatchWriter {
     }
 
     private func postpone(_ item: BatchInHand.Item, _ error: RedisError) {
+        inFlight.update(item.batch) { $0.noteFailure() }
         if failed.isEmpty {
             eventLoop.assumeIsolated().scheduleTask(in: Self.retry) { [weak self] in self?.retryFailed(error) }
         }
@@ -176,7 +187,7 @@ final class BatchWriter {
     /// - Parameter first: why the first of them failed.
     private func retryFailed(_ first: RedisError) {
         guard !isClosed else { return }
-        let again = failed.filter { $0.change.kind == .ask || $0.batch == current?.number }
+        let again = failed.filter { $0.change.kind == .ask || inFlight.contains($0.batch) }
         failed = []
         guard !again.isEmpty else { return }
         logger.warning(
@@ -187,20 +198,20 @@ final class BatchWriter {
             // A question is asked even if its partition has gone, see `told`.
             if item.change.kind == .ask { make(item) } else { makeUnlessForeign(item) }
         }
-        finishIfDone()
+        endFinished()
     }
 
-    /// Makes a change of the batch in hand, or leaves it to the next owner of its partition.
+    /// Makes a change, or leaves it to the next owner of its partition.
     private func makeUnlessForeign(_ item: BatchInHand.Item) {
-        if current?.isForeign(item.index) ?? true { current?.finishOne() } else { make(item) }
+        if inFlight.isForeign(item) { inFlight.update(item.batch) { $0.finishOne() } } else { make(item) }
     }
 
     /// Redis will not take the change, now or later: the record becomes a dead letter, and its partition goes on.
     private func refuse(_ item: BatchInHand.Item, _ error: RedisError) {
-        guard let batch = current, batch.number == item.batch else { return }
-        guard !batch.isForeign(item.index) else { return finishOne(of: item.batch) }
+        guard let batch = inFlight[item.batch], !batch.isForeign(item.index) else { return finishOne(of: item.batch) }
         let refusal = RecordRefusal(reason: RecordApplier.refusalReason, detail: "\(error)")
-        guard current?.refuse(item.index, refusal) ?? false else { return finishIfDone() }
+        let isFirst = inFlight.update(item.batch) { $0.refuse(item.index, refusal) } ?? false
+        guard isFirst else { return endFinished() }
         counters.refused[refusal.reason, default: 0] += 1
         let message = batch.records[item.index]
         logger.error(
@@ -210,7 +221,7 @@ final class BatchWriter {
                 "error": "\(error)",
             ]
         )
-        publishDeadLetter(at: item.index)
+        publishDeadLetter(at: item.index, of: item.batch)
     }
 
     // MARK: Dead letters
@@ -227,8 +238,8 @@ final class BatchWriter {
         )
     }
 
-    private func publishDeadLetter(at index: Int) {
-        guard let batch = current, let letter = batch.deadLetter(of: index, source: source) else { return }
+    private func publishDeadLetter(at index: Int, of number: UInt32) {
+        guard let batch = inFlight[number], let letter = batch.deadLetter(of: index, source: source) else { return }
         do throws(KafkaError) {
             try letter.publish(
                 batch.records[index],
@@ -237,12 +248,13 @@ final class BatchWriter {
                 opaque: batch.opaque(of: index)
             )
         } catch {
-            deadLetterFailed(index, error)
+            deadLetterFailed(index, of: number, error)
         }
     }
 
-    private func deadLetterFailed(_ index: Int, _ error: KafkaError) {
-        if current?.deadLetterFailed(index, error) ?? false { publishDeadLetter(at: index) }
+    private func deadLetterFailed(_ index: Int, of number: UInt32, _ error: KafkaError) {
+        let isCut = inFlight.update(number) { $0.deadLetterFailed(index, error) } ?? false
+        if isCut { publishDeadLetter(at: index, of: number) }
     }
 
     /// The broker's word on a dead letter, or on a tombstone.
@@ -254,9 +266,9 @@ final class BatchWriter {
         let (batch, index) = BatchInHand.parse(opaque: opaque)
         if error == nil { counters.deadLetters += 1 }
         // The next owner of a dropped batch publishes its dead letters again.
-        guard current?.number == batch else { return }
+        guard inFlight.contains(batch) else { return }
         guard let error else { return finishOne(of: batch) }
         logger.error("dead letter was not delivered; it is tried again", metadata: ["error": "\(error)"])
-        deadLetterFailed(index, error)
+        deadLetterFailed(index, of: batch, error)
     }
 }

@@ -40,12 +40,16 @@ final class OffsetsOutOfRange {
 
     func forget(_ partitions: [Int32]) { standing.subtract(partitions) }
 
-    /// Asks for the extent of every partition that stands still. To be called while none of their records is in hand;
-    /// a failure is retried with the next call.
-    func mend() {
+    /// Asks for the extent of every partition that stands still. To be called again: a failure is retried with the next
+    /// call.
+    ///
+    /// - Parameter inFlight: the partitions with records in flight, whose positions are not the ones that are out of
+    ///   range. As they stand still, nothing further of them is taken, so that their time comes.
+    func mend(except inFlight: () -> Set<Int32>) {
         guard !standing.isEmpty, !isAsking else { return }
+        let partitions = standing.subtracting(inFlight()).sorted()
+        guard !partitions.isEmpty else { return }
         isAsking = true
-        let partitions = standing.sorted()
         consumer.watermarks(
             of: partitions.map { KafkaTopicPartition(topic: source, partition: $0) },
             timeoutMilliseconds: Self.timeoutMilliseconds

@@ -6,7 +6,8 @@ import PipelineCore
 import PushTopics
 import TokenState
 
-/// Applies the records of a Kafka topic to the token state in Redis, one batch after the other.
+/// Applies the records of a Kafka topic to the token state in Redis, in batches: the next one is read and sent while
+/// Redis works on the one before (``BatchesInFlight``).
 ///
 /// A batch's offsets are committed when every change in it was acknowledged by Redis, and what readers of
 /// push.tombstones need to know of it, and every dead letter, by the broker. Changes are idempotent and their order
@@ -53,7 +54,7 @@ final class RecordApplier {
         static let tick = TimeAmount.milliseconds(500)
         /// The longest time in which nothing is taken before the partitions are paused. Pausing drops what was fetched.
         static let blockedBeforePause = Duration.seconds(1)
-        /// Longest wait of a revocation, or a stop, for the batch in hand.
+        /// Longest wait of a revocation, or a stop, for the batches in flight.
         static let patience = Duration.seconds(10)
         static let leaveTimeoutMilliseconds: Int32 = 10_000
         static let flushTimeoutMilliseconds: Int32 = 5_000
@@ -77,6 +78,7 @@ final class RecordApplier {
     /// Since when nothing could be taken; nil while something can.
     private var blockedSince: MonotonicTime?
     private var isTurning = false
+    private var isTurnDue = false
     private var stopped: EventLoopPromise<Void>?
     private var isStopped = false
     private var ticking: RepeatingTimer?
@@ -90,8 +92,8 @@ final class RecordApplier {
 
     /// - Parameters:
     ///   - source: the Kafka topic.
-    ///   - patience: longest wait of a revocation, or a stop, for the batch in hand. Changes are idempotent, so giving
-    ///     up costs no more than that who takes over applies them again.
+    ///   - patience: longest wait of a revocation, or a stop, for the batches in flight. Changes are idempotent, so
+    ///     giving up costs no more than that who takes over applies them again.
     ///   - publishes: whether readers of push.tombstones are to hear of changes; not of those that stand there already.
     init(
         eventLoop: any EventLoop,
@@ -129,7 +131,7 @@ final class RecordApplier {
             logger: logger,
             clock: { MonotonicTime(eventLoop.now) }
         )
-        group.inHand = { [unowned self] in Set(writer.current.map { Array($0.ends.keys) } ?? []) }
+        group.inHand = { [unowned self] in writer.inFlight.partitions }
         group.onEvent = { [unowned self] in handle($0) }
         writer.onDone = { [unowned self] ends in
             group.applied(ends)
@@ -162,25 +164,38 @@ final class RecordApplier {
         turn()
     }
 
-    /// Takes the next batch if there is none in hand; else serves the group.
+    /// Takes the next batch if there is room for it; else serves the group.
     func turn() {
         // Handlers of the clients run from inside calls that are made here.
         guard !isTurning, !isStopped else { return }
         isTurning = true
         defer { isTurning = false }
         clients.producer.poll(timeoutMilliseconds: 0)
+        // A batch that was dropped lets the one behind it end.
+        writer.endFinished()
         if isReadyToTake() { takeNext() } else { serveGroup() }
     }
 
     /// Schedules another turn after sockets and Redis got theirs. Not with `execute`: an event loop of NIO runs tasks
     /// until none is due before it looks at its sockets again.
+    ///
+    /// A turn that is due already serves all who ask. A turn that takes a batch asks for the next one, and so does the
+    /// end of the batch: turns would double.
     private func turnSoon() {
-        eventLoop.assumeIsolated().scheduleTask(in: .socketTurn) { [weak self] in self?.turn() }
+        guard !isTurnDue else { return }
+        isTurnDue = true
+        eventLoop.assumeIsolated().scheduleTask(in: .socketTurn) { [weak self] in
+            guard let self else { return }
+            isTurnDue = false
+            turn()
+        }
     }
 
     private func isReadyToTake() -> Bool {
-        guard writer.current == nil, group.mayTake else { return false }
+        guard writer.inFlight.mayTake, group.mayTake else { return false }
         guard let replay, replay.isDue else { return true }
+        // Positions go back: no batch in flight may move them on afterwards.
+        guard writer.inFlight.isEmpty else { return false }
         replay.beginAgain(in: clients.consumer) { [weak self] in self?.wentBack(to: $0) }
         return !replay.isDue
     }
@@ -196,7 +211,7 @@ final class RecordApplier {
         blockedSince = nil
         group.pause(false)
         if !leftovers.isEmpty { return applyLeftover(leftovers.removeFirst()) }
-        group.offsetsOutOfRange.mend()
+        group.mendOffsets()
         guard let leftover = consume() else { return }
         // The group may have taken partitions back just now.
         if group.mayTake { applyLeftover(leftover) } else { leftovers.append(leftover) }
@@ -222,13 +237,20 @@ final class RecordApplier {
 
     private func applyLeftover(_ leftover: LeftoverBatch) {
         let batch = writer.read(leftover.records) { message in
-            !leftover.dropped.contains(message.partition) && group.wants(message.partition, offset: message.offset)
+            wants(message, of: leftover)
         } onError: { error, message in
             report(error, of: message)
         }
         guard let batch else { return turnSoon() }
         replay?.applying(batch.starts)
         writer.write(batch)
+        if writer.inFlight.mayTake { turnSoon() }
+    }
+
+    private func wants(_ message: KafkaMessageView, of leftover: LeftoverBatch) -> Bool {
+        let (partition, offset) = (message.partition, message.offset)
+        return !leftover.dropped.contains(partition) && group.wants(partition, offset: offset)
+            && !writer.inFlight.holds(partition, offset: offset)
     }
 
     /// Handles an error in place of a message.
@@ -268,7 +290,7 @@ final class RecordApplier {
 
     // MARK: Stopping
 
-    /// Lets the batch in hand end, commits, and leaves the group.
+    /// Lets the batches in flight end, commits, and leaves the group.
     func stop() -> EventLoopFuture<Void> {
         eventLoop.preconditionInEventLoop()
         if let stopped { return stopped.futureResult }

@@ -71,7 +71,7 @@ package struct HarvesterRole: Role {
         try await parts.onEachLoop { $0.harvest.stop() }
     }
 
-    /// Finishes and commits the batch in hand.
+    /// Finishes and commits the batches in hand.
     package func close(_ parts: [NIOLoopBound<Part>]) async throws {
         try await parts.onEachLoop { $0.close() }
     }

@@ -95,7 +95,7 @@ final class ApplyingPart {
         }
     }
 
-    /// Lets the batch in hand end and leaves the group.
+    /// Lets the batches in hand end and leaves the group.
     func stop(_ ended: @escaping () -> Void) {
         applier?.stop().assumeIsolated().whenComplete { _ in ended() }
     }
