@@ -10,7 +10,7 @@ struct ClusterCommand {
     var patience: ClusterPatience
     /// The reason for waiting, and the error at the deadline.
     var reason: RedisError?
-    var completion: RedisConnection.Completion
+    var completion: CommandCompletion
 }
 
 /// The commands of a ``RedisCluster`` that wait for a map, or until a node can run them. Bounded, in the order in which

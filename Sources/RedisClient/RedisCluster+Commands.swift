@@ -7,7 +7,7 @@ extension RedisCluster {
         slot: RedisSlot,
         bytes: ByteBuffer,
         script: RedisScript? = nil,
-        _ completion: @escaping Completion
+        _ completion: CommandCompletion
     ) -> ClusterCommand {
         ClusterCommand(
             slot: slot,

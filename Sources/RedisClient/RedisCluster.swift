@@ -112,6 +112,27 @@ public final class RedisCluster {
         _ write: (inout RedisCommandWriter) -> Void,
         _ completion: @escaping Completion
     ) {
+        send(slot: slot, write, .closure(completion))
+    }
+
+    /// Sends a command whose outcome goes to a receiver, under the rules of ``send(slot:_:_:)``.
+    ///
+    /// - Parameter number: names the command to the receiver.
+    public func send(
+        slot: RedisSlot,
+        _ write: (inout RedisCommandWriter) -> Void,
+        to receiver: any RedisReceiver,
+        number: Int
+    ) {
+        send(slot: slot, write, .receiver(receiver, number: number))
+    }
+
+    @inline(__always)
+    private func send(
+        slot: RedisSlot,
+        _ write: (inout RedisCommandWriter) -> Void,
+        _ completion: CommandCompletion
+    ) {
         if let owner = topology.owner(of: slot), !isClosed {
             masters[owner].send(.init(completion: completion, slot: slot), write)
         } else {
@@ -135,7 +156,7 @@ public final class RedisCluster {
     ) {
         eventLoop.preconditionInEventLoop()
         let call = script.call(keyCount: keyCount, argumentCount: argumentCount, write)
-        dispatch(command(slot: slot, bytes: call, script: script, completion))
+        dispatch(command(slot: slot, bytes: call, script: script, .closure(completion)))
     }
 
     /// Sends a command to one of ``masterAddresses``, whatever its slots. For questions to the server itself, or for

@@ -20,7 +20,7 @@ public final class RedisConnection {
 
     /// A command that has not completed.
     struct Pending {
-        var completion: Completion
+        var completion: CommandCompletion
         /// The slot of a command that may be sent to another node instead; see ``onRefusal``.
         var slot: RedisSlot?
         /// Of a command with a slot: it is not sent again after this time; nil: never too late.
@@ -98,7 +98,7 @@ public final class RedisConnection {
     ///   - completion: Called once; **before `send` returns** when the command is refused at once, because the
     ///     connection is closed or too much is waiting (``RedisError/closed``, ``RedisError/notSent(reason:)``).
     public func send(_ write: (inout RedisCommandWriter) -> Void, _ completion: @escaping Completion) {
-        send(Pending(completion: completion, slot: nil), write)
+        send(Pending(completion: .closure(completion), slot: nil), write)
     }
 
     func send(_ pending: Pending, _ write: (inout RedisCommandWriter) -> Void) {
@@ -127,7 +127,7 @@ public final class RedisConnection {
         }
         makeRoom()
         outgoing.writeImmutableBuffer(command)
-        enqueue(byteCount: command.readableBytes, Pending(completion: completion, slot: nil))
+        enqueue(byteCount: command.readableBytes, Pending(completion: .closure(completion), slot: nil))
     }
 
     /// Gives a new buffer the size that the commands of a turn usually have.

@@ -44,6 +44,15 @@ import Testing
         }
     }
 
+    /// Keeps the numbers of the commands that were answered.
+    private final class Receiver: RedisReceiver {
+        private(set) var numbers: [Int] = []
+
+        func received(_ result: Result<RedisReply, RedisError>, for number: Int) {
+            if case .success = result { numbers.append(number) }
+        }
+    }
+
     @Test("Of records in flight one is measured at a time, from its producing to the broker's report")
     func producer() throws {
         let clock = Clock()
@@ -89,5 +98,18 @@ import Testing
         }
         for completion in slow.completions { ScriptedReply.integer(1).hand(to: completion) }
         #expect(replies == 2 && redis.roundTrips?.count == 1 && redis.roundTrips?.sumSeconds == 0.002)
+    }
+
+    @Test("A command whose outcome goes to a receiver is measured like any other, and completes once")
+    func receiver() {
+        let clock = Clock()
+        let slow = SlowRedis()
+        let redis = TimedRedis(slow) { clock.now }
+        let receiver = Receiver()
+        for number in 7...8 { redis.send(slot: RedisSlot(key: "a"), { _ in }, to: receiver, number: number) }
+        clock.pass(3)
+        for completion in slow.completions { ScriptedReply.integer(1).hand(to: completion) }
+        #expect(receiver.numbers == [7, 8])
+        #expect(redis.roundTrips?.count == 1 && redis.roundTrips?.sumSeconds == 0.003)
     }
 }

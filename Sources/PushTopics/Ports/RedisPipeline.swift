@@ -17,6 +17,13 @@ package protocol RedisPipeline: AnyObject {
         _ write: (inout RedisCommandWriter) -> Void,
         _ completion: @escaping RedisConnection.Completion
     )
+    /// Sends a command whose outcome goes to a receiver; `number` names the command to it.
+    func send(
+        slot: RedisSlot,
+        _ write: (inout RedisCommandWriter) -> Void,
+        to receiver: any RedisReceiver,
+        number: Int
+    )
     func evaluate(
         _ script: RedisScript,
         slot: RedisSlot,
@@ -32,6 +39,15 @@ extension RedisPipeline {
     /// None: a client of one server runs commands in the order sent.
     package var detours: Int { 0 }
     package var roundTrips: Histogram? { nil }
+
+    package func send(
+        slot: RedisSlot,
+        _ write: (inout RedisCommandWriter) -> Void,
+        to receiver: any RedisReceiver,
+        number: Int
+    ) {
+        send(slot: slot, write) { receiver.received($0, for: number) }
+    }
 }
 
 extension RedisCluster: RedisPipeline {}

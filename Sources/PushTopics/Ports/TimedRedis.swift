@@ -29,6 +29,16 @@ package final class TimedRedis: RedisPipeline {
         redis.send(slot: slot, write, measured(completion))
     }
 
+    package func send(
+        slot: RedisSlot,
+        _ write: (inout RedisCommandWriter) -> Void,
+        to receiver: any RedisReceiver,
+        number: Int
+    ) {
+        guard let mark = beginSample() else { return redis.send(slot: slot, write, to: receiver, number: number) }
+        redis.send(slot: slot, write, ending(mark) { receiver.received($0, for: number) })
+    }
+
     package func evaluate(
         _ script: RedisScript,
         slot: RedisSlot,
@@ -49,10 +59,21 @@ package final class TimedRedis: RedisPipeline {
 
     /// The completion itself, unless its command becomes the sample.
     private func measured(_ completion: @escaping RedisConnection.Completion) -> RedisConnection.Completion {
+        guard let mark = beginSample() else { return completion }
+        return ending(mark, completion)
+    }
+
+    /// A command is sent. Returns its mark if it becomes the sample.
+    private func beginSample() -> UInt64? {
         sent += 1
-        let mark = sent
-        guard sampler.begin(mark, now: clock()) else { return completion }
-        return { [self] result in
+        return sampler.begin(sent, now: clock()) ? sent : nil
+    }
+
+    private func ending(
+        _ mark: UInt64,
+        _ completion: @escaping RedisConnection.Completion
+    ) -> RedisConnection.Completion {
+        { [self] result in
             if case .success = result {
                 sampler.end(mark, isAnswered: true, now: clock())
             } else {

@@ -94,7 +94,7 @@ struct ParkedCommandsTests {
             slot: RedisSlot(number: slot),
             bytes: ByteBuffer(repeating: 0, count: 10),
             patience: ClusterPatience(deadline: deadline),
-            completion: { _ in }
+            completion: .closure { _ in }
         )
     }
 

@@ -74,7 +74,7 @@ struct RedisClusterRuleTests {
             var outcomes: [String] = []
             for (name, deadline) in [("over", NIODeadline.uptimeNanoseconds(0)), ("open", .distantFuture)] {
                 let pending = RedisConnection.Pending(
-                    completion: { _ in outcomes.append(name) },
+                    completion: .closure { _ in outcomes.append(name) },
                     slot: RedisSlot(number: 1),
                     deadline: deadline
                 )
@@ -101,7 +101,7 @@ struct RedisClusterRuleTests {
             configuration.commandTimeout = .hours(1)
             let connection = RedisConnection(configuration: configuration, eventLoop: eventLoop)
             connection.onRefusal = { _, _, pending, _ in promise.succeed(pending.deadline) }
-            connection.send(.init(completion: { _ in }, slot: RedisSlot(number: 1))) {
+            connection.send(.init(completion: .closure { _ in }, slot: RedisSlot(number: 1))) {
                 $0.command("GET", argumentCount: 1)
                 $0.argument("a")
             }
