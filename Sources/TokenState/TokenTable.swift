@@ -16,20 +16,20 @@ package final class TokenTable {
         fileprivate(set) var counts = [Int](repeating: 1, count: TokenKeys.tags)
         /// Tags with a bucket being split.
         fileprivate var splitting: Set<Int> = []
-        fileprivate var questions = DirectoryQuestions()
+        var questions = DirectoryQuestions()
 
         package init(environment: String, bundleID: String) {
             keys = TokenKeys(environment: environment, bundleID: bundleID)
             badgeKey = FingerprintKey(.badge, environment: environment, bundleID: bundleID)
         }
 
-        fileprivate func bucket(_ place: TokenPlace) -> Int {
+        func bucket(_ place: TokenPlace) -> Int {
             TokenBuckets.index(hash: place.hash, count: counts[place.tag])
         }
     }
 
     /// Most repetitions of a call because the number of buckets had changed meanwhile.
-    private static let corrections = 64
+    static let corrections = 64
 
     /// Most spaces that are kept for callers which do not keep them, some 3 KiB each: whoever publishes registrations
     /// may make bundle IDs up. One that is forgotten begins anew with one bucket a tag, which the server corrects.
@@ -77,25 +77,6 @@ package final class TokenTable {
 
     // MARK: Look-ups
 
-    /// Reads a token's record, by questions of one key each (`RedisPipeline+Buckets.swift`).
-    ///
-    /// It takes one round trip, and one command if the token is known; see ``DirectoryQuestions``.
-    ///
-    /// - Parameters:
-    ///   - token: must stay valid until the completion is called.
-    ///   - checksum: CRC-32 of the token.
-    ///   - completion: called once with the ``TokenRecord``'s bytes, valid during the call; nil: the token is unknown.
-    package func look(
-        up token: UnsafeRawBufferPointer,
-        checksum: UInt32,
-        in space: Space,
-        _ completion: @escaping (Result<UnsafeRawBufferPointer?, RedisError>) -> Void
-    ) {
-        guard let rule else { return completion(.failure(Self.unknownPlace)) }
-        let place = rule.place(of: token, checksum: checksum)
-        find(token, at: place, by: rule, in: space, corrections: Self.corrections, completion)
-    }
-
     /// Runs `body`. Its look-ups share their questions for the numbers of buckets, which leave at its end.
     package func together(_ body: () -> Void) {
         guard due == nil else { return body() }
@@ -109,51 +90,8 @@ package final class TokenTable {
         }
     }
 
-    private func find(
-        _ token: UnsafeRawBufferPointer,
-        at place: TokenPlace,
-        by rule: PlaceRule,
-        in space: Space,
-        corrections: Int,
-        _ completion: @escaping (Result<UnsafeRawBufferPointer?, RedisError>) -> Void
-    ) {
-        let count = space.counts[place.tag]
-        let bucket = space.bucket(place)
-        let sent = Sent(questions: space.questions.count, detours: redis.detours)
-        redis.send(slot: space.keys.slot(tag: place.tag)) { writer in
-            writer.command("HGET", argumentCount: 2)
-            space.keys.writeBucket(bucket, tag: place.tag, rule.layout, to: &writer)
-            writer.argument(byteCount: rule.layout.fieldPrefixBytes + token.count) {
-                rule.writeField(of: token, at: place, into: $0)
-            }
-        } _: { result in
-            switch result {
-            case .success(let reply) where !reply.isNull:
-                space.questions.expectsUnknown[place.tag] = false
-                completion(.success(reply.bytes))
-            case .success:
-                // The token is unknown, or its bucket was split.
-                self.hearCount(ofTag: place.tag, by: rule, in: space, behind: sent) { result in
-                    switch result {
-                    case .success(count):
-                        space.questions.expectsUnknown[place.tag] = true
-                        completion(.success(nil))
-                    case .success:
-                        guard corrections > 0 else { return completion(.failure(Self.restless)) }
-                        self.find(token, at: place, by: rule, in: space, corrections: corrections - 1, completion)
-                    case .failure(let error):
-                        completion(.failure(error))
-                    }
-                }
-            case .failure(let error):
-                completion(.failure(error))
-            }
-        }
-        if space.questions.expectsUnknown[place.tag] { askAlong(place.tag, by: rule, of: space) }
-    }
-
     /// The moment at which a look-up was sent.
-    private struct Sent {
+    struct Sent {
         /// Questions about its bundle's tags before it.
         var questions: Int
         /// Of the client: see ``RedisPipeline/detours``.
@@ -161,7 +99,7 @@ package final class TokenTable {
     }
 
     /// Hands over the number of a tag's buckets, read after a look-up that found nothing.
-    private func hearCount(
+    func hearCount(
         ofTag tag: Int,
         by rule: PlaceRule,
         in space: Space,
@@ -178,7 +116,7 @@ package final class TokenTable {
     }
 
     /// Asks for the number of a tag's buckets behind a look-up, for the case that this finds nothing.
-    private func askAlong(_ tag: Int, by rule: PlaceRule, of space: Space) {
+    func askAlong(_ tag: Int, by rule: PlaceRule, of space: Space) {
         guard due != nil else { return ask(tag, by: rule, of: space) }
         if space.questions.isDue.insert(tag).inserted { due?.append((space, tag)) }
     }
@@ -200,7 +138,7 @@ package final class TokenTable {
 
     static let unknownPlace = RedisError.notSent(reason: "Redis has not told where tokens lie")
     /// Nothing was changed, and a later call may succeed.
-    private static let restless = RedisError.notSent(reason: "the buckets never stand still")
+    static let restless = RedisError.notSent(reason: "the buckets never stand still")
 
     /// Reads a token's record; nil: the token is unknown. A record of an unknown form is an error.
     func read(

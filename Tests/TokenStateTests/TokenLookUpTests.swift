@@ -1,4 +1,5 @@
 import PushSchemas
+import RedisClient
 import TestSupport
 import Testing
 
@@ -22,11 +23,22 @@ import Testing
         return tokens
     }
 
+    /// Keeps the answers, in order.
+    private final class Answers: TokenReader {
+        private(set) var all: [(number: Int, isFound: Bool?)] = []
+
+        func read(_ result: Result<UnsafeRawBufferPointer?, RedisError>, ofToken number: Int) {
+            switch result {
+            case .success(let value): all.append((number, value != nil))
+            case .failure: all.append((number, nil))
+            }
+        }
+    }
+
     /// A table, and the look-ups that it has finished.
     private final class Bench {
         let redis = SteppedRedis()
-        /// For each look-up, in the order of their ends: the token was found; nil: the look-up failed.
-        private(set) var results: [Bool?] = []
+        private let answers = Answers()
         private let table: TokenTable
         private var memory: [UnsafeMutableRawBufferPointer] = []
 
@@ -38,21 +50,25 @@ import Testing
             for token in memory { token.deallocate() }
         }
 
+        /// For each look-up, in the order of their ends: the token was found; nil: the look-up failed.
+        var results: [Bool?] { answers.all.map(\.isFound) }
+        /// The numbers of the look-ups, in the order of their ends.
+        var numbers: [Int] { answers.all.map(\.number) }
+
         /// Looks tokens up, as one batch.
-        func look(up tokens: [[UInt8]]) {
-            let space = table.space(environment: TokenStore.environment, bundleID: TokenStore.bundleID)
+        ///
+        /// - Parameter bundleIDs: of each token in turn.
+        func look(up tokens: [[UInt8]], bundleIDs: [String] = [TokenStore.bundleID]) {
+            let lookUps = table.lookUps(for: answers, capacity: tokens.count)
             table.together {
-                for token in tokens {
+                for (number, token) in tokens.enumerated() {
+                    let bundleID = bundleIDs[number % bundleIDs.count]
+                    let space = table.space(environment: TokenStore.environment, bundleID: bundleID)
                     let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: token.count, alignment: 1)
                     bytes.copyBytes(from: token)
                     memory.append(bytes)
                     let view = UnsafeRawBufferPointer(bytes)
-                    table.look(up: view, checksum: CRC32.checksum(view), in: space) { [unowned self] result in
-                        switch result {
-                        case .success(let value): results.append(value != nil)
-                        case .failure: results.append(nil)
-                        }
-                    }
+                    lookUps.add(view, checksum: CRC32.checksum(view), in: space, number: number)
                 }
             }
         }
@@ -186,6 +202,19 @@ import Testing
         #expect(bench.results == [false])
         bench.redis.answerAll()
         #expect(bench.results == [false, true])
+    }
+
+    @Test("Each look-up of a batch has its own answer, also where bundles take turns and buckets were split")
+    func mixed() {
+        let bench = Bench()
+        let tokens = Self.tokens(8)
+        // Of the first bundle alone, of which every second token is.
+        bench.split([tokens[0], tokens[4]])
+        bench.look(up: tokens, bundleIDs: [TokenStore.bundleID, "com.example.other"])
+        for _ in 0..<2 { bench.redis.answerAll() }
+        let found = zip(bench.numbers, bench.results).filter { $0.1 == true }.map(\.0)
+        #expect(found == [0, 4] && bench.numbers.sorted() == Array(0..<8))
+        #expect(bench.results.count { $0 == false } == 6)
     }
 
     @Test("Look-ups whose question is lost fail, each once; the next ones ask anew")

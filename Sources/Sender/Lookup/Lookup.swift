@@ -19,8 +19,8 @@ final class Lookup {
     var onRedisAway: (_ isAway: Bool) -> Void = { _ in }
 
     private let tokens: TokenTable?
-    private let filters: DeadTokenSets?
-    private let routing: Routing
+    let filters: DeadTokenSets?
+    let routing: Routing
     private let logger: Logger
     private let clock: () -> MonotonicTime
     private var patience: TokenStorePatience
@@ -59,19 +59,6 @@ final class Lookup {
             batch.isWithoutState = true
             state = .known
         }
-    }
-
-    /// Notifications of a batch with open questions to Redis, by index.
-    private struct Questions {
-        /// Notifications whose token may be dead.
-        var tokens: [Int] = []
-        /// Notifications with a request id.
-        var requests: [Int] = []
-        /// Notifications that change the number of their token.
-        var badges: [Int] = []
-
-        var isEmpty: Bool { tokens.isEmpty && requests.isEmpty && badges.isEmpty }
-        var count: Int { tokens.count + requests.count + badges.count }
     }
 
     /// - Parameter patience: the longest wait of sending for Redis; nil: without limit.
@@ -186,93 +173,34 @@ final class Lookup {
         return questions
     }
 
-    /// The questions of a batch. With a complete filter, only its tokens are asked for.
-    private func questions(of batch: PreparedBatch, now: MonotonicTime) -> Questions {
-        var questions = Questions()
-        if let filters, filters.isComplete(now: now) {
-            questions.tokens = tokensThatMayBeDead(in: batch)
-        } else {
-            questions.tokens = Array(0..<batch.count)
-        }
-        if batch.hasLanguages { addLanguages(of: batch, to: &questions) }
-        if batch.hasBroadcasts {
-            questions.tokens.removeAll { batch.records[Int(batch.rows[$0])].isBroadcast }
-        }
-        for record in batch.records where record.requestKey != nil {
-            questions.requests += Array(record.notifications)
-        }
-        if batch.hasBadges {
-            for record in batch.records { questions.badges += batch.notificationsChangingBadges(in: record) }
-        }
-        return questions
-    }
-
-    /// Adds the notifications whose payload depends on the language that their device was registered with.
-    private func addLanguages(of batch: PreparedBatch, to questions: inout Questions) {
-        guard questions.tokens.count < batch.count else { return }
-        var isAsked = [Bool](repeating: false, count: batch.count)
-        for index in questions.tokens { isAsked[index] = true }
-        for record in batch.records {
-            for index in batch.notificationsWantingLanguage(in: record) { isAsked[index] = true }
-        }
-        questions.tokens = isAsked.indices.filter { isAsked[$0] }
-    }
-
-    /// Indices of the notifications whose token may be dead.
-    private func tokensThatMayBeDead(in batch: PreparedBatch) -> [Int] {
-        var indices: [Int] = []
-        var row = 0
-        while row < batch.records.count {
-            // Most batches are of one topic, and most topics have no refused tokens.
-            let topic = batch.records[row].topic
-            let first = batch.records[row].notifications.lowerBound
-            while row < batch.records.count, batch.records[row].topic === topic { row += 1 }
-            let end = batch.records[row - 1].notifications.upperBound
-            let deadTokens = topic.deadTokens?.contents ?? .everyToken
-            let hasRefused = routing.hasRefused(of: topic)
-            for start in stride(from: first, to: end, by: Self.probesAtOnce) {
-                let part = start..<min(start + Self.probesAtOnce, end)
-                withUnsafeTemporaryAllocation(of: DeadTokenSet.Contents.Probe.self, capacity: part.count) { probes in
-                    for index in part {
-                        let probe = deadTokens.probe(DeadTokenSet.hash(batch.tokens[index]))
-                        probes.initializeElement(at: index - start, to: probe)
-                    }
-                    for index in part
-                    where deadTokens.contains(probes[index - start])
-                        // The token may have registered since the gateway refused it, which only Redis can tell.
-                        || hasRefused && routing.isRefused(batch.tokens[index], batch.checksums[index], of: topic)
-                    {
-                        indices.append(index)
-                    }
-                }
-            }
-        }
-        return indices
-    }
-
-    /// Most probes at once: they must fit on the stack.
-    private static let probesAtOnce = 64
-
     private func ask(_ tokens: TokenTable, _ questions: Questions, of entry: Entry) {
         entry.state = .asked(pendingReplies: questions.count)
         counters.lookUps += questions.tokens.count
-        entry.unanswered = Questions()
-        entry.askAgainAt = nil
         let batch = entry.batch
-        tokens.together {
-            for index in questions.tokens {
-                // A dead token may have registered meanwhile. What Redis has told of the request stays true.
-                if batch.verdicts[index] != .isRepetition { batch.verdicts[index] = .sends }
-                let topic = batch.records[Int(batch.rows[index])].topic
-                // The entry's batch, which keeps the token's bytes, lives until the answer, and so does the stage: when
-                // it is closed the client answers what is open.
-                tokens.look(up: batch.tokens[index], checksum: batch.checksums[index], in: topic.tokens) { result in
-                    self.tokenStateArrived(result, of: entry, index, topic)
-                }
+        if entry.unanswered != nil {
+            // A dead token may have registered meanwhile. What Redis has told of the request stays true.
+            for index in questions.tokens where batch.verdicts[index] != .isRepetition {
+                batch.verdicts[index] = .sends
             }
         }
+        entry.unanswered = Questions()
+        entry.askAgainAt = nil
+        if !questions.tokens.isEmpty { look(up: questions.tokens, of: entry, tokens) }
         for index in questions.requests { askForRepetition(tokens, of: entry, index) }
         for index in questions.badges { changeBadge(tokens, of: entry, index) }
+    }
+
+    private func look(up indices: [Int], of entry: Entry, _ table: TokenTable) {
+        let batch = entry.batch
+        let lookUps = table.lookUps(for: TokenStates(of: entry, for: self), capacity: indices.count)
+        // Each look at a column of the batch would count references to it.
+        let (tokens, checksums, rows, records) = (batch.tokens, batch.checksums, batch.rows, batch.records)
+        table.together {
+            for index in indices {
+                let space = records[Int(rows[index])].topic.tokens
+                lookUps.add(tokens[index], checksum: checksums[index], in: space, number: index)
+            }
+        }
     }
 
     private func askForRepetition(_ tokens: TokenTable, of entry: Entry, _ index: Int) {
@@ -324,13 +252,29 @@ final class Lookup {
 
     // MARK: Answers
 
+    /// Takes the states of tokens that were asked for together. It keeps the entry, whose batch keeps the tokens' bytes,
+    /// until the last answer, and so the stage: when that is closed the client answers what is open.
+    private final class TokenStates: TokenReader {
+        private let entry: Entry
+        private let lookup: Lookup
+
+        init(of entry: Entry, for lookup: Lookup) {
+            self.entry = entry
+            self.lookup = lookup
+        }
+
+        func read(_ result: Result<UnsafeRawBufferPointer?, RedisError>, ofToken index: Int) {
+            lookup.tokenStateArrived(result, of: entry, index)
+        }
+    }
+
     private func tokenStateArrived(
         _ result: Result<UnsafeRawBufferPointer?, RedisError>,
         of entry: Entry,
-        _ index: Int,
-        _ topic: Topic
+        _ index: Int
     ) {
         let batch = entry.batch
+        var topic: Topic { batch.records[Int(batch.rows[index])].topic }
         switch result {
         case .success(let value?):
             guard case .asked = entry.state else { break }
