@@ -27,8 +27,14 @@ public struct RedisCommandWriter {
 
     /// Gives the buffer back, with one whole command more in it.
     consuming func finish() -> ByteBuffer {
-        precondition(missing == 0, "a command was written with \(missing) of its arguments missing")
+        endCommand()
         return buffer
+    }
+
+    /// Ends the command; another one may follow in the same buffer.
+    mutating func endCommand() {
+        precondition(missing == 0, "a command was written with \(missing) of its arguments missing")
+        missing = -1
     }
 
     /// Begins the command.

@@ -45,8 +45,11 @@ public final class RedisConnection {
 
     private var machine: Machine
     /// The waiting commands, encoded. A command is appended in place; a flush hands the whole buffer over.
-    private var outgoing = ByteBuffer()
+    private var outgoing = RedisCommandWriter(buffer: ByteBuffer())
     private var isEncoding = false
+    /// The time of the first command since the last flush, while the next one is scheduled: the commands of one turn
+    /// count from there, so that the clock is read once for all.
+    private var turnStart: NIODeadline?
     /// Capacity for the next buffer: the bytes of the last flush, because batches are alike.
     private var lastFlushBytes = 0
     /// The end of the present channel; nil unless a connection is established.
@@ -110,13 +113,12 @@ public final class RedisConnection {
         }
         isEncoding = true
         makeRoom()
-        let before = outgoing.readableBytes
-        // Moved out and back, never held twice: a second reference would make the write copy the buffer.
-        var writer = RedisCommandWriter(buffer: outgoing.takeBytes())
-        write(&writer)
-        outgoing = writer.finish()
+        let before = outgoing.buffer.readableBytes
+        // In place: an empty buffer to exchange it for would count references that the threads of all loops share.
+        write(&outgoing)
+        outgoing.endCommand()
         isEncoding = false
-        enqueue(byteCount: outgoing.readableBytes - before, pending)
+        enqueue(byteCount: outgoing.buffer.readableBytes - before, pending)
     }
 
     /// Sends an encoded command, under the rules of ``send(_:_:)``.
@@ -126,27 +128,28 @@ public final class RedisConnection {
             return
         }
         makeRoom()
-        outgoing.writeImmutableBuffer(command)
+        outgoing.buffer.writeImmutableBuffer(command)
         enqueue(byteCount: command.readableBytes, Pending(completion: .closure(completion), slot: nil))
     }
 
     /// Gives a new buffer the size that the commands of a turn usually have.
     private func makeRoom() {
-        if outgoing.capacity == 0 { outgoing.reserveCapacity(min(lastFlushBytes, 1 << 20)) }
+        if outgoing.buffer.capacity == 0 { outgoing.buffer.reserveCapacity(min(lastFlushBytes, 1 << 20)) }
     }
 
     /// Hands waiting commands to the channel now, not at the end of the turn. Does nothing without a connection.
     public func flush() {
+        turnStart = nil
         guard let handler else { return }
         let byteCount = machine.flush(now: .now(), isWritable: handler.isWritable)
         guard byteCount > 0 else { return }
         lastFlushBytes = byteCount
         let bytes: ByteBuffer
-        if byteCount == outgoing.readableBytes {
-            bytes = outgoing.takeBytes()
+        if byteCount == outgoing.buffer.readableBytes {
+            bytes = outgoing.buffer.takeBytes()
         } else {
             // A copy: a slice would share the storage and make the next command copy all that is still waiting.
-            bytes = ByteBuffer(bytes: outgoing.readableBytesView.prefix(byteCount))
+            bytes = ByteBuffer(bytes: outgoing.buffer.readableBytesView.prefix(byteCount))
             discardOutgoing(byteCount)
         }
         if keepsSent { sent.append(bytes) }
@@ -164,25 +167,29 @@ public final class RedisConnection {
         reconnect = nil
         timer?.task.cancel()
         timer = nil
-        outgoing = ByteBuffer()
+        outgoing.buffer = ByteBuffer()
         fail(failed)
     }
 
     private func enqueue(byteCount: Int, _ pending: Pending) {
-        let now = NIODeadline.now()
+        let now = turnStart ?? .now()
+        let deadline = configuration.commandTimeout.map { now + $0 }
         var pending = pending
-        if pending.slot != nil { pending.deadline = configuration.commandTimeout.map { now + $0 } }
+        if pending.slot != nil { pending.deadline = deadline }
         if machine.enqueue(pending, byteCount: byteCount, now: now) {
+            turnStart = now
             eventLoop.assumeIsolated().execute { self.flush() }
         }
+        // The timer is early enough for all older commands.
+        if let due = timer?.deadline, let deadline, due <= deadline { return }
         armTimer()
     }
 
     /// Drops the front of the waiting bytes. Now and then moves the rest: otherwise the buffer of a slow server would
     /// keep growing.
     private func discardOutgoing(_ byteCount: Int) {
-        outgoing.moveReaderIndex(forwardBy: byteCount)
-        if outgoing.readerIndex > outgoing.readableBytes { outgoing.discardReadBytes() }
+        outgoing.buffer.moveReaderIndex(forwardBy: byteCount)
+        if outgoing.buffer.readerIndex > outgoing.buffer.readableBytes { outgoing.buffer.discardReadBytes() }
     }
 
     private func fail(_ failed: [Machine.Failed]) {
@@ -192,12 +199,12 @@ public final class RedisConnection {
     /// Takes back commands not handed to the channel, in their order: they have definitely not run.
     func takeWaiting() -> [(command: ByteBuffer, Pending)] {
         let taken = machine.takeWaiting().map { pending, byteCount in
-            guard let command = outgoing.readSlice(length: byteCount) else {
+            guard let command = outgoing.buffer.readSlice(length: byteCount) else {
                 preconditionFailure("a size without bytes")
             }
             return (command, pending)
         }
-        outgoing = ByteBuffer()
+        outgoing.buffer = ByteBuffer()
         return taken
     }
 }

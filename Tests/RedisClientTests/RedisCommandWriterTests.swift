@@ -23,6 +23,18 @@ struct RedisCommandWriterTests {
         #expect(Array(buffer.readableBytesView) == expected)
     }
 
+    @Test("Commands follow one another in one writer")
+    func manyCommands() {
+        var writer = RedisCommandWriter(buffer: ByteBuffer())
+        for name: StaticString in ["X", "Y"] {
+            writer.command(name, argumentCount: 1)
+            writer.argument("a")
+            writer.endCommand()
+        }
+        let commands = ["X", "Y"].map { "*2\r\n$1\r\n\($0)\r\n$1\r\na\r\n" }
+        #expect(String(buffer: writer.buffer) == commands.joined())
+    }
+
     @Test("A number is written in decimal", arguments: [0, 7, 10, -1, 999, 1000, Int.max, Int.min])
     func numbers(number: Int) {
         var writer = RedisCommandWriter(buffer: ByteBuffer())

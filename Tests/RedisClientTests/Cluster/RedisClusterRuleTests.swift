@@ -115,6 +115,33 @@ struct RedisClusterRuleTests {
         try await server.close()
     }
 
+    @Test("Commands of one turn of the event loop have one deadline")
+    func deadlineOfTurn() async throws {
+        let server = try await FakeServer { _, channel, _ in
+            channel.answer("-TRYAGAIN later\r\n-TRYAGAIN later\r\n")
+        }
+        let client = try await TestClient(port: server.port)
+        await client.connected()
+        let deadlines = try await client.run { connection in
+            let promise = connection.eventLoop.makePromise(of: [NIODeadline?].self)
+            var deadlines: [NIODeadline?] = []
+            connection.onRefusal = { _, _, pending, _ in
+                deadlines.append(pending.deadline)
+                if deadlines.count == 2 { promise.succeed(deadlines) }
+            }
+            for key in ["a", "b"] {
+                connection.send(.init(completion: .closure { _ in }, slot: RedisSlot(key: key))) {
+                    $0.command("GET", argumentCount: 1)
+                    $0.argument(key)
+                }
+            }
+            return promise.futureResult
+        }.get()
+        #expect(deadlines[0] != nil && deadlines[0] == deadlines[1])
+        try await client.close()
+        try await server.close()
+    }
+
     @Test("A command that is sent on and put off again and again, as while a slot moves, goes on until it is run")
     func sentOnAndPutOff() async throws {
         let count = Atomic(0)
