@@ -4,7 +4,7 @@ import NIOCore
 /// reply. It also decides on each command when the connection dies. It has no socket, no clock and no dice: time is an
 /// argument, and the caller chooses the length of a back-off.
 ///
-/// Each command is in one of two queues, in the order of sending:
+/// Each command is in one of two parts of a queue, in the order of sending:
 /// - *waiting*: encoded, not handed to the channel. It has definitely not run, survives a lost connection, and goes out
 ///   on the next.
 /// - *in flight*: handed to the channel, so it may have run; the next reply belongs to the oldest. It never survives a
@@ -52,16 +52,30 @@ struct RedisConnectionStateMachine<Completion> {
     private struct Entry {
         var completion: Completion
         var byteCount: Int
+        /// It waits until then at most.
         var deadline: NIODeadline
+    }
+
+    /// Commands that were handed to the channel together.
+    private struct Flight {
+        /// Those without a reply.
+        var count = 0
+        /// Their replies are due then: a command that waited long for a connection must not end the new one by timing
+        /// out at once.
+        var deadline = NIODeadline.distantFuture
     }
 
     typealias Failed = (completion: Completion, error: RedisError)
 
     private let settings: Settings
     private var state = State.idle
-    private var waiting = CircularBuffer<Entry>()
-    private var inFlight = CircularBuffer<Entry>()
+    /// First those in flight, then those that wait: a flush moves none.
+    private var commands = CircularBuffer<Entry>()
+    private(set) var inFlightCount = 0
     private(set) var waitingBytes = 0
+    /// The flight of the oldest command; empty if none is in flight.
+    private var oldestFlight = Flight()
+    private var laterFlights = CircularBuffer<Flight>()
     private var flushIsScheduled = false
     /// Failures in a row since commands last flowed.
     private var attempt = 0
@@ -72,8 +86,7 @@ struct RedisConnectionStateMachine<Completion> {
         self.settings = settings
     }
 
-    var waitingCount: Int { waiting.count }
-    var inFlightCount: Int { inFlight.count }
+    var waitingCount: Int { commands.count - inFlightCount }
 
     var isReady: Bool {
         if case .ready = state { true } else { false }
@@ -85,11 +98,11 @@ struct RedisConnectionStateMachine<Completion> {
 
     /// The latest time at which ``timerFired(now:)`` has something to do; nil: nothing is pending.
     var nextDeadline: NIODeadline? {
-        // Both queues are in the order of their deadlines: the time-out is the same for all.
+        // Both parts of the queue are in the order of their deadlines: the time-out is the same for all.
         var earliest = NIODeadline.distantFuture
         if case .handshaking(_, let deadline) = state { earliest = deadline }
-        if let deadline = waiting.first?.deadline { earliest = min(earliest, deadline) }
-        if let deadline = inFlight.first?.deadline { earliest = min(earliest, deadline) }
+        if waitingCount > 0 { earliest = min(earliest, commands[offset: inFlightCount].deadline) }
+        if inFlightCount > 0 { earliest = min(earliest, oldestFlight.deadline) }
         return earliest == .distantFuture ? nil : earliest
     }
 }
@@ -140,24 +153,17 @@ extension RedisConnectionStateMachine {
     /// Returns the commands that now fail. Closing twice is harmless.
     mutating func close() -> [Failed] {
         state = .closed
-        let failed =
-            inFlight.map { Failed($0.completion, .maybeExecuted(reason: "the connection was closed")) }
-            + waiting.map { Failed($0.completion, .closed) }
-        inFlight.removeAll()
-        waiting.removeAll()
-        waitingBytes = 0
-        return failed
+        let inFlight = takeInFlight { _ in .maybeExecuted(reason: "the connection was closed") }
+        return inFlight + takeWaiting().map { Failed($0.completion, .closed) }
     }
 
-    private mutating func lose(reason: String, _ error: (Entry) -> RedisError) -> Loss? {
+    private mutating func lose(reason: String, _ error: (_ deadline: NIODeadline) -> RedisError) -> Loss? {
         switch state {
         case .connecting, .handshaking, .ready:
             state = .backingOff
             attempt += 1
             lastLoss = reason
-            let failed = inFlight.map { Failed($0.completion, error($0)) }
-            inFlight.removeAll()
-            return Loss(attempt: attempt, failed: failed)
+            return Loss(attempt: attempt, failed: takeInFlight(error))
         case .idle, .backingOff, .closed:
             return nil
         }
@@ -170,9 +176,9 @@ extension RedisConnectionStateMachine {
     /// Admits another command for encoding: nil, or the error. A single command may overshoot the limit of bytes.
     func admit() -> RedisError? {
         if isClosed { return .closed }
-        if waiting.count >= settings.waitingLimitCommands || waitingBytes >= settings.waitingLimitBytes {
+        if waitingCount >= settings.waitingLimitCommands || waitingBytes >= settings.waitingLimitBytes {
             let cause = isReady ? "the server is slow" : lastLoss
-            return .notSent(reason: "\(waiting.count) commands (\(waitingBytes) bytes) are waiting: \(cause)")
+            return .notSent(reason: "\(waitingCount) commands (\(waitingBytes) bytes) are waiting: \(cause)")
         }
         return nil
     }
@@ -180,7 +186,7 @@ extension RedisConnectionStateMachine {
     /// Takes an admitted command of `byteCount` bytes. Returns true if a ``flush(now:isWritable:)`` is to be scheduled
     /// for the end of this turn of the event loop: commands of one turn leave together.
     mutating func enqueue(_ completion: Completion, byteCount: Int, now: NIODeadline) -> Bool {
-        waiting.append(Entry(completion: completion, byteCount: byteCount, deadline: deadline(after: now)))
+        commands.append(Entry(completion: completion, byteCount: byteCount, deadline: deadline(after: now)))
         waitingBytes += byteCount
         guard isReady, !flushIsScheduled else { return false }
         flushIsScheduled = true
@@ -191,24 +197,46 @@ extension RedisConnectionStateMachine {
     mutating func flush(now: NIODeadline, isWritable: Bool) -> Int {
         flushIsScheduled = false
         guard isReady, isWritable else { return 0 }
-        var byteCount = 0
-        while inFlight.count < settings.inFlightLimitCommands, var entry = waiting.popFirst() {
-            // A new deadline: a command that waited long for a connection must not end the new one by timing out at
-            // once.
-            entry.deadline = deadline(after: now)
-            byteCount += entry.byteCount
-            inFlight.append(entry)
-        }
+        let count = min(waitingCount, settings.inFlightLimitCommands - inFlightCount)
+        guard count > 0 else { return 0 }
+        let byteCount = count == waitingCount ? waitingBytes : bytesOfWaiting(first: count)
+        let flight = Flight(count: count, deadline: deadline(after: now))
+        if inFlightCount == 0 { oldestFlight = flight } else { laterFlights.append(flight) }
+        inFlightCount += count
         waitingBytes -= byteCount
         return byteCount
     }
 
+    private func bytesOfWaiting(first count: Int) -> Int {
+        (inFlightCount..<inFlightCount + count).reduce(0) { $0 + commands[offset: $1].byteCount }
+    }
+
     /// Gives up the commands that are waiting, in their order, with their sizes: they have definitely not run.
     mutating func takeWaiting() -> [(completion: Completion, byteCount: Int)] {
-        let taken = waiting.map { ($0.completion, $0.byteCount) }
-        waiting.removeAll()
+        let taken = commands.dropFirst(inFlightCount).map { ($0.completion, $0.byteCount) }
+        commands.removeLast(waitingCount)
         waitingBytes = 0
         return taken
+    }
+
+    /// Takes the oldest command in flight; nil: there is none.
+    private mutating func takeOldest() -> Entry? {
+        guard inFlightCount > 0 else { return nil }
+        inFlightCount -= 1
+        oldestFlight.count -= 1
+        if oldestFlight.count == 0, let next = laterFlights.popFirst() { oldestFlight = next }
+        return commands.removeFirst()
+    }
+
+    /// Gives up the commands in flight, each with the error that follows from the time at which its reply was due.
+    private mutating func takeInFlight(_ error: (_ deadline: NIODeadline) -> RedisError) -> [Failed] {
+        var failed: [Failed] = []
+        failed.reserveCapacity(inFlightCount)
+        while inFlightCount > 0 {
+            let deadline = oldestFlight.deadline
+            if let entry = takeOldest() { failed.append((entry.completion, error(deadline))) }
+        }
+        return failed
     }
 
     private func deadline(after now: NIODeadline) -> NIODeadline {
@@ -248,7 +276,7 @@ extension RedisConnectionStateMachine {
             attempt = 0
             return .ready
         case .ready:
-            guard let entry = inFlight.popFirst() else { return .unsolicited }
+            guard let entry = takeOldest() else { return .unsolicited }
             return .complete(entry.completion, byteCount: entry.byteCount)
         case .idle, .connecting, .backingOff, .closed:
             // The shell hears only the channel of the present connection.
@@ -267,17 +295,20 @@ extension RedisConnectionStateMachine {
 
     mutating func timerFired(now: NIODeadline) -> TimerAction {
         var action = TimerAction()
-        while let entry = waiting.first, entry.deadline <= now {
-            waiting.removeFirst()
+        let cause = isReady ? "the server is slow" : lastLoss
+        for entry in commands.dropFirst(inFlightCount).prefix(while: { $0.deadline <= now }) {
             action.expiredBytes += entry.byteCount
-            let cause = isReady ? "the server is slow" : lastLoss
             action.expired.append(Failed(entry.completion, .notSent(reason: "waited too long: \(cause)")))
+        }
+        if !action.expired.isEmpty {
+            let first = commands.index(commands.startIndex, offsetBy: inFlightCount)
+            commands.removeSubrange(first..<commands.index(first, offsetBy: action.expired.count))
         }
         waitingBytes -= action.expiredBytes
         if let reason = silence(now: now) {
             let timeout = settings.commandTimeout
-            action.loss = lose(reason: reason) { entry in
-                guard let timeout, entry.deadline <= now else {
+            action.loss = lose(reason: reason) { deadline in
+                guard let timeout, deadline <= now else {
                     return .maybeExecuted(reason: reason)
                 }
                 return .timeout(after: timeout)
@@ -290,7 +321,7 @@ extension RedisConnectionStateMachine {
         if case .handshaking(_, let deadline) = state, deadline <= now {
             return "no answer to the login within \(settings.handshakeTimeout.nanoseconds / 1_000_000) ms"
         }
-        guard let timeout = settings.commandTimeout, let oldest = inFlight.first, oldest.deadline <= now else {
+        guard let timeout = settings.commandTimeout, inFlightCount > 0, oldestFlight.deadline <= now else {
             return nil
         }
         return "no reply within \(timeout.nanoseconds / 1_000_000) ms"

@@ -205,6 +205,37 @@ struct RedisConnectionStateMachineTests {
         #expect(!machine.isReady)
     }
 
+    @Test("Once a flush is answered, the replies of the next one are due at their own time")
+    func nextFlush() {
+        let machine = TestMachine()
+        machine.becomeReady()
+        for (command, second) in [(1, 0), (2, 3)] as [(Int, Int64)] {
+            _ = machine.enqueue(command, now: .second(second))
+            _ = machine.flush(now: .second(second), isWritable: true)
+        }
+        #expect(machine.nextDeadline == .second(10))
+        #expect(machine.completedByReply() == 1)
+        #expect(machine.nextDeadline == .second(13))
+        #expect(machine.timerFired(now: .second(10)).loss == nil)
+        #expect(machine.timerFired(now: .second(13)).loss?.1.failed.map(\.completion) == [2])
+        #expect(machine.nextDeadline == nil)
+    }
+
+    @Test("A command that waits too long behind others in flight leaves them, and those behind it, alone")
+    func waitsTooLongBehind() {
+        let machine = TestMachine(inFlightLimitCommands: 1)
+        machine.becomeReady()
+        for command in 1...3 { _ = machine.enqueue(command, bytes: command, now: .second(0)) }
+        #expect(machine.flush(now: .second(5), isWritable: true) == 1)
+        _ = machine.enqueue(4, bytes: 4, now: .second(6))
+        let action = machine.timerFired(now: .second(10))
+        #expect(action.expired.map(\.completion) == [2, 3] && action.expiredBytes == 5 && action.loss == nil)
+        #expect(machine.inFlightCount == 1 && machine.waitingCount == 1)
+        #expect(machine.completedByReply() == 1)
+        #expect(machine.flush(now: .second(11), isWritable: true) == 4)
+        #expect(machine.completedByReply() == 4)
+    }
+
     @Test("What waited long for a connection gets its whole time for the reply")
     func freshDeadline() {
         let machine = TestMachine()
