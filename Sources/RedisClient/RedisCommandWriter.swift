@@ -46,11 +46,13 @@ public struct RedisCommandWriter {
     public mutating func command(_ name: StaticString, argumentCount: Int) {
         precondition(missing == -1, "one command at a time")
         precondition(argumentCount >= 0)
-        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: Self.frameBytes) { output in
-            Self.writeHeader(UInt8(ascii: "*"), argumentCount + 1, into: output)
+        let word = UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: 2 * Self.frameBytes + word.count) { output in
+            let header = Self.writeHeader(UInt8(ascii: "*"), argumentCount + 1, into: output)
+            let rest = UnsafeMutableRawBufferPointer(rebasing: output[header...])
+            return header + Self.writeArgument(byteCount: word.count, into: rest) { $0.copyMemory(from: word) }
         }
-        missing = argumentCount + 1
-        argument(UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+        missing = argumentCount
     }
 
     /// Writes an argument of bytes, copied before the call returns. Any bytes are allowed, also none.
@@ -70,11 +72,7 @@ public struct RedisCommandWriter {
         precondition(byteCount >= 0)
         missing -= 1
         buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: byteCount + Self.frameBytes) { output in
-            let header = Self.writeHeader(UInt8(ascii: "$"), byteCount, into: output)
-            fill(UnsafeMutableRawBufferPointer(rebasing: output[header..<(header + byteCount)]))
-            output[header + byteCount] = UInt8(ascii: "\r")
-            output[header + byteCount + 1] = UInt8(ascii: "\n")
-            return header + byteCount + 2
+            Self.writeArgument(byteCount: byteCount, into: output, fill)
         }
     }
 
@@ -105,6 +103,20 @@ public struct RedisCommandWriter {
             )
             argument(UnsafeRawBufferPointer(rebasing: digits[..<count]))
         }
+    }
+
+    /// Writes an argument with its frame; returns the length of both.
+    @inlinable
+    static func writeArgument(
+        byteCount: Int,
+        into output: UnsafeMutableRawBufferPointer,
+        _ fill: (UnsafeMutableRawBufferPointer) -> Void
+    ) -> Int {
+        let header = writeHeader(UInt8(ascii: "$"), byteCount, into: output)
+        fill(UnsafeMutableRawBufferPointer(rebasing: output[header..<(header + byteCount)]))
+        output[header + byteCount] = UInt8(ascii: "\r")
+        output[header + byteCount + 1] = UInt8(ascii: "\n")
+        return header + byteCount + 2
     }
 
     /// Writes `<type><count>\r
