@@ -17,7 +17,6 @@ package struct TokenKeys: Sendable {
     private let directoryPrefix: [UInt8]
     private let slots: [RedisSlot]
 
-    private static let hexadecimal = Array("0123456789abcdef".utf8)
     /// The place of the layout's digit.
     static let layoutIndex = 1
     /// Length of `<xx>}`.
@@ -99,9 +98,14 @@ package struct TokenKeys: Sendable {
 
     /// Writes `<xx>}`, the end of the hash tag.
     static func writeTagEnd(tag: Int, into room: UnsafeMutableRawBufferPointer, at index: Int) {
-        room[index] = hexadecimal[tag >> 4]
-        room[index + 1] = hexadecimal[tag & 15]
+        room[index] = hexadecimal(tag >> 4)
+        room[index + 1] = hexadecimal(tag & 15)
         room[index + 2] = UInt8(ascii: "}")
+    }
+
+    /// Worked out, because the threads of all event loops would count references to a table.
+    private static func hexadecimal(_ digit: Int) -> UInt8 {
+        UInt8(truncatingIfNeeded: digit) &+ (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
     }
 
     private static func digits(_ number: Int) -> Int {
