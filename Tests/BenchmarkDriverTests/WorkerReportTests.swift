@@ -183,6 +183,18 @@ struct EventCounterTests {
         #expect(Callgrind.instructions(in: "events: Ir\n") == nil)
     }
 
+    @Test("An order to callgrind has a time limit, and goes through the pipes that callgrind was told to make")
+    func orders() throws {
+        let output = URL(fileURLWithPath: "/tmp/counts")
+        let order = Callgrind.order("zero", to: 7, output: output)
+        #expect(order.last == "zero")
+        #expect(order.contains("--pid=7"))
+        #expect(order.contains { $0.hasPrefix("--cmd-time-out=") })
+        let pipes = try #require(order.first { $0.hasPrefix("--vgdb-prefix=") })
+        #expect(pipes == "--vgdb-prefix=/tmp/vgdb")
+        #expect(Callgrind.arguments(output: output).contains(pipes))
+    }
+
     @Test("A metric is summed over its labels, and one with a longer name is another")
     func metrics() {
         let text = """

@@ -53,6 +53,8 @@ struct Callgrind {
 
     /// The sum stands before the costs of all lines.
     private static let headBytes = 4096
+    /// For an order. One that comes while all threads are in system calls waits a second where vgdb may not wake them.
+    private static let orderSeconds = 60
 
     /// - Parameter output: as given to ``arguments(output:)``.
     init(servers: Servers, process: ChildProcess, output: URL) {
@@ -64,17 +66,27 @@ struct Callgrind {
     /// Arguments of valgrind in front of a program and its arguments.
     static func arguments(output: URL) -> [String] {
         // Without turns a thread that always has something to do lets no other run.
-        ["--tool=callgrind", "--callgrind-out-file=\(output.path)", "--fair-sched=try"]
+        ["--tool=callgrind", "--callgrind-out-file=\(output.path)", "--fair-sched=try", pipes(beside: output)]
+    }
+
+    /// The names of the pipes for orders: beside the output, since nobody removes those of a process that is killed.
+    private static func pipes(beside output: URL) -> String {
+        "--vgdb-prefix=\(output.deletingLastPathComponent().appendingPathComponent("vgdb").path)"
+    }
+
+    /// Arguments of vgdb for an order. It gives up, with a failure, on a process that stands still or does not listen.
+    static func order(_ order: String, to process: Int32, output: URL) -> [String] {
+        [pipes(beside: output), "--cmd-time-out=\(orderSeconds)", "--pid=\(process)", order]
     }
 
     /// Counts from 0 on. The process must not stand still.
     func reset() throws {
-        try control("--zero")
+        try control("zero")
     }
 
     /// Instructions since the last count, or ``reset()``. The process must not stand still.
     func take() throws -> Double {
-        try control("--dump")
+        try control("dump")
         let directory = output.deletingLastPathComponent()
         let name = output.lastPathComponent
         let dumps = try FileManager.default.contentsOfDirectory(atPath: directory.path)
@@ -101,11 +113,16 @@ struct Callgrind {
         return nil
     }
 
-    private func control(_ command: String) throws {
-        try servers.run(
-            "callgrind-control",
-            program: Programs.find("callgrind_control"),
-            arguments: [command, "\(process.processIdentifier)"]
+    private func control(_ order: String) throws {
+        let vgdb = try servers.start(
+            "vgdb",
+            program: Programs.find("vgdb"),
+            arguments: Self.order(order, to: process.processIdentifier, output: output)
         )
+        do {
+            try vgdb.awaitSuccess()
+        } catch {
+            throw BenchmarkError("\(process.name): callgrind did not carry out '\(order)': \(error)")
+        }
     }
 }
