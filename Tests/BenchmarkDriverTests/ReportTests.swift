@@ -32,51 +32,30 @@ struct ReportTests {
         #expect(samples([1, 10]).medianRatio(to: samples([0, 5])) == 2)
     }
 
-    @Test("A worker's configuration names the transport only where it is not what all versions have")
-    func transport() {
-        func configuration(_ transport: String?) -> String {
-            WorkerConfiguration(
-                brokers: "b:1",
-                redis: "r:1",
-                gatewayPort: 1,
-                trust: "ca.pem",
-                certificates: "certificates",
-                group: "g",
-                environment: "sandbox",
-                bundle: "com.example.bench",
-                spread: 1,
-                shards: 1,
-                connectionsPerTopic: 1,
-                confirmationWindowSeconds: 1,
-                dedupeWindowSeconds: 0,
-                hasTokenState: true,
-                hasFilter: true,
-                transport: transport
-            ).yaml
-        }
-        #expect(!configuration(nil).contains("transport"))
-        #expect(configuration("http2").contains("\n    trust: ca.pem\n    transport: http2\ncertificates:"))
-    }
-
-    @Test("A worker's configuration names spread, outcomes and operations port as they are asked for")
-    func sections() {
-        var configuration = WorkerConfiguration(
+    private func configuration(spread: Int? = 1) -> WorkerConfiguration {
+        WorkerConfiguration(
             brokers: "b:1",
             redis: "r:1",
             gatewayPort: 1,
             trust: "ca.pem",
             certificates: "certificates",
             group: "g",
-            environment: "sandbox",
-            bundle: "com.example.bench",
-            spread: nil,
-            shards: 1,
-            connectionsPerTopic: 1,
-            confirmationWindowSeconds: 1,
-            dedupeWindowSeconds: 0,
-            hasTokenState: true,
-            hasFilter: true
+            spread: spread,
+            shards: 1
         )
+    }
+
+    @Test("A worker's configuration names the transport only where it is not what all versions have")
+    func transport() {
+        var configuration = configuration()
+        #expect(!configuration.yaml.contains("transport"))
+        configuration.transport = "http2"
+        #expect(configuration.yaml.contains("\n    trust: ca.pem\n    transport: http2\ncertificates:"))
+    }
+
+    @Test("A worker's configuration names spread, outcomes and operations port as they are asked for")
+    func sections() {
+        var configuration = configuration(spread: nil)
         #expect(configuration.yaml.contains("\noutcomes: failures\n"))
         #expect(!configuration.yaml.contains("topics:"))
         #expect(!configuration.yaml.contains("operations:"))
@@ -84,5 +63,18 @@ struct ReportTests {
         configuration.operationsPort = 7
         #expect(configuration.yaml.contains("\noutcomes: all\n"))
         #expect(configuration.yaml.contains(#"operations: {listen: "127.0.0.1:7"}"#))
+    }
+
+    @Test("A result is one line, its fields in the order of their names, a measure with its spread")
+    func resultLine() throws {
+        var line = ResultLine(scenario: "s")
+        line.add("z", 1)
+        line.add("b", samples([2.34567, 1, 9]), digits: 2)
+        line.add("c", each: [samples([1, 3]), samples([])], digits: 1)
+        #expect(
+            try line.text() == #"{"b":2.35,"b_spread":[1,9],"c":[2,0],"c_spread":[[1,3],[0,0]],"scenario":"s","z":1}"#
+        )
+        line.judge(missed: ["t"])
+        #expect(try line.text().contains(#""missed":["t"],"passed":false,"scenario""#))
     }
 }

@@ -77,8 +77,8 @@ struct Contender {
         source = try RecordSource(plan.records, servers: servers, brokers: brokers, tokens: surroundings.tokens)
         if plan.tombstones > 0 {
             let dead = DeadTokens(
-                bundleID: RecordSource.bundle,
-                environment: RecordSource.environment,
+                bundleID: BenchmarkApp.bundle,
+                environment: BenchmarkApp.environment,
                 first: RecordSource.tokens
             )
             try dead.publish(plan.tombstones, brokers: brokers)
@@ -275,18 +275,7 @@ extension Contender {
             return .sink(try Sink(servers: servers, pki: pki, readBytes: Sink.sandboxReadBytes))
         }
         return .sandbox(
-            try SandboxProcess(servers: servers, pki: pki, topic: RecordSource.bundle, devices: FanOut.tokens)
-        )
-    }
-
-    private static func registerTokens(_ servers: Servers, redis: String) throws {
-        try servers.run(
-            "registrations",
-            program: servers.programs.load,
-            arguments: [
-                "register", "--redis", redis, "--environment", RecordSource.environment,
-                "--bundle", RecordSource.bundle, "--tokens", "\(RecordSource.tokens)",
-            ]
+            try SandboxProcess(servers: servers, pki: pki, topic: BenchmarkApp.bundle, devices: FanOut.tokens)
         )
     }
 
@@ -296,15 +285,15 @@ extension Contender {
         _ pki: URL,
         looksUp: Bool
     ) throws -> ChildProcess {
-        if looksUp { try registerTokens(launch.servers, redis: addresses.redis) }
+        if looksUp { try launch.servers.register(tokens: RecordSource.tokens, redis: addresses.redis) }
         let floor = try launch(
             "floor",
             launch.servers.programs.floor,
             [
                 "--brokers", addresses.brokers, "--topic", "push.requests", "--redis", addresses.redis,
-                "--environment", RecordSource.environment, "--bundle", RecordSource.bundle,
+                "--environment", BenchmarkApp.environment, "--bundle", BenchmarkApp.bundle,
                 "--gateway", "127.0.0.1:\(addresses.gateway)", "--trust", pki.appendingPathComponent("ca.pem").path,
-                "--identity", pki.appendingPathComponent("\(RecordSource.bundle).pem").path,
+                "--identity", pki.appendingPathComponent("\(BenchmarkApp.bundle).pem").path,
                 "--look-up", looksUp ? "1" : "0",
             ]
         )
@@ -320,7 +309,7 @@ extension Contender {
         _ traits: WorkerTraits
     ) throws -> ChildProcess {
         let servers = launch.servers
-        if !traits.hasFilter { try registerTokens(servers, redis: addresses.redis) }
+        if !traits.hasFilter { try servers.register(tokens: RecordSource.tokens, redis: addresses.redis) }
         let configuration = WorkerConfiguration(
             brokers: addresses.brokers,
             redis: addresses.redis,
@@ -329,23 +318,19 @@ extension Contender {
             certificates: try servers.copyCertificates(of: plan.records.bundles, from: pki).path,
             // A group of its own: nobody's commits decide where it starts.
             group: "belfry-bench-\(UUID().uuidString)",
-            environment: RecordSource.environment,
-            bundle: RecordSource.bundle,
             spread: plan.records.spread,
             shards: traits.shards,
             connectionsPerTopic: connectionsPerTopic,
-            confirmationWindowSeconds: 2,
             dedupeWindowSeconds: traits.remembers ? 3600 : 0,
             hasTokenState: traits.hasTokenState,
             hasFilter: traits.hasFilter,
             outcomes: traits.outcomes,
             operationsPort: addresses.operations
         )
-        try servers.workspace.write(configuration.yaml, to: "worker.yaml")
         return try launch(
             plan.role.rawValue,
             plan.belfry ?? servers.programs.belfry,
-            ["worker", "--config", servers.workspace.file("worker.yaml").path]
+            servers.configure("worker", configuration.yaml)
         )
     }
 }

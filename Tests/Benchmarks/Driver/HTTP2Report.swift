@@ -1,5 +1,3 @@
-import Foundation
-
 /// The result of the scenario `http2`.
 struct HTTP2Report {
     let notifications: Int
@@ -38,77 +36,19 @@ struct HTTP2Report {
 
     /// The report as one line of JSON.
     func line() throws -> String {
-        let fields = Fields(
-            scenario: "http2",
-            notifications: notifications,
-            rounds: worker.rate.values.count,
-            connections: connections,
-            streams: streams,
-            rate: rounded(worker.rate.median, digits: 0),
-            rateSpread: worker.rate.spread.map { rounded($0, digits: 0) },
-            loadRate: rounded(load.rate.median, digits: 0),
-            loadRateSpread: load.rate.spread.map { rounded($0, digits: 0) },
-            loadRatio: rounded(loadRatio, digits: 2),
-            workerCPU: rounded(worker.cpuMicroseconds.median, digits: 3),
-            workerCPUSpread: worker.cpuMicroseconds.spread.map { rounded($0, digits: 3) },
-            loadCPU: rounded(load.cpuMicroseconds.median, digits: 3),
-            loadCPUSpread: load.cpuMicroseconds.spread.map { rounded($0, digits: 3) },
-            cpuRatio: rounded(cpuRatio, digits: 2),
-            sandboxCPU: rounded(sandboxMicroseconds.median, digits: 3),
-            sandboxCPUSpread: sandboxMicroseconds.spread.map { rounded($0, digits: 3) },
-            serverCPU: rounded(serverMicroseconds.median, digits: 3),
-            serverCPUSpread: serverMicroseconds.spread.map { rounded($0, digits: 3) },
-            sandboxRatio: rounded(sandboxRatio, digits: 2),
-            residentMiB: rounded(residentMiB, digits: 1)
-        )
-        return try jsonLine(fields)
-    }
-
-    private struct Fields: Encodable {
-        let scenario: String
-        let notifications: Int
-        let rounds: Int
-        let connections: Int
-        let streams: Int
-        let rate: Decimal
-        let rateSpread: [Decimal]
-        let loadRate: Decimal
-        let loadRateSpread: [Decimal]
-        let loadRatio: Decimal
-        let workerCPU: Decimal
-        let workerCPUSpread: [Decimal]
-        let loadCPU: Decimal
-        let loadCPUSpread: [Decimal]
-        let cpuRatio: Decimal
-        let sandboxCPU: Decimal
-        let sandboxCPUSpread: [Decimal]
-        let serverCPU: Decimal
-        let serverCPUSpread: [Decimal]
-        let sandboxRatio: Decimal
-        let residentMiB: Decimal
-
-        enum CodingKeys: String, CodingKey {
-            case scenario
-            case notifications
-            case rounds
-            case connections
-            case streams
-            case rate
-            case rateSpread = "rate_spread"
-            case loadRate = "h2load_rate"
-            case loadRateSpread = "h2load_rate_spread"
-            case loadRatio = "h2load_ratio"
-            case workerCPU = "worker_cpu_us"
-            case workerCPUSpread = "worker_cpu_us_spread"
-            case loadCPU = "h2load_cpu_us"
-            case loadCPUSpread = "h2load_cpu_us_spread"
-            case cpuRatio = "cpu_ratio"
-            case sandboxCPU = "sandbox_cpu_us"
-            case sandboxCPUSpread = "sandbox_cpu_us_spread"
-            case serverCPU = "nghttpd_cpu_us"
-            case serverCPUSpread = "nghttpd_cpu_us_spread"
-            case sandboxRatio = "sandbox_ratio"
-            case residentMiB = "resident_mib"
-        }
+        var line = ResultLine(scenario: "http2")
+        line.add("notifications", notifications)
+        line.add("rounds", worker.rate.values.count)
+        line.add("connections", connections)
+        line.add("streams", streams)
+        line.add(worker, rate: "rate", cpu: "worker_cpu_us")
+        line.add(load, rate: "h2load_rate", cpu: "h2load_cpu_us")
+        line.add("h2load_ratio", loadRatio, digits: 2)
+        line.add("cpu_ratio", cpuRatio, digits: 2)
+        line.add("sandbox_cpu_us", sandboxMicroseconds, digits: 3)
+        line.add("nghttpd_cpu_us", serverMicroseconds, digits: 3)
+        line.add("sandbox_ratio", sandboxRatio, digits: 2)
+        line.add("resident_mib", residentMiB, digits: 1)
+        return try line.text()
     }
 }

@@ -2,7 +2,6 @@ import APNsProtocol
 import Foundation
 import Glibc
 import Sandbox
-import TLSTransport
 import Workbench
 
 /// Scenario `http2`: the same 110 bytes to devices of one app, sent by a worker and by h2load to the same sandbox, and
@@ -13,8 +12,6 @@ import Workbench
 /// worker takes its notifications from Kafka, 500 a record, and stands still (SIGSTOP) while it is not measured.
 struct HTTP2Scenario {
     private enum Setting {
-        static let environment = "sandbox"
-        static let bundle = "com.example.bench"
         static let spread: UInt32 = 128
         /// Of one device each; 2,000 a key, so that seldom two notifications to one device are on their way.
         static let tokens = 1 << 18
@@ -52,10 +49,10 @@ struct HTTP2Scenario {
         self.servers = servers
         self.brokers = brokers
         self.connections = connections
-        let pki = try servers.makeCertificates(topic: Setting.bundle)
-        let tokens = try Self.tokens(pki: pki)
-        records = try RequestRecords(bundle: Setting.bundle, tokens: tokens, spread: Setting.spread)
-        sandbox = try SandboxProcess(servers: servers, pki: pki, topic: Setting.bundle, devices: Setting.tokens)
+        let pki = try servers.makeCertificates()
+        let tokens = try BenchmarkApp.tokens(Setting.tokens, pki: pki)
+        records = try RequestRecords(bundle: BenchmarkApp.bundle, tokens: tokens, spread: Setting.spread)
+        sandbox = try SandboxProcess(servers: servers, pki: pki, topic: BenchmarkApp.bundle, devices: Setting.tokens)
 
         let paths = (0..<Setting.loadTokens).map { index in
             let start = index * TokenMint.tokenBytes
@@ -75,7 +72,7 @@ struct HTTP2Scenario {
                     connections: connections,
                     streams: Setting.streams
                 ),
-                identity: pki.appendingPathComponent("\(Setting.bundle).pem")
+                identity: pki.appendingPathComponent("\(BenchmarkApp.bundle).pem")
             )
         }
         sandboxLoad = try load("uris-sandbox", paths)
@@ -179,15 +176,9 @@ struct HTTP2Scenario {
 extension HTTP2Scenario {
     /// The fields of h2load's requests, as the worker sends them. Values that do not change take a byte each.
     private static let fields = [
-        "apns-topic: \(Setting.bundle)", "apns-push-type: alert", "apns-priority: 10", "apns-expiration: 0",
+        "apns-topic: \(BenchmarkApp.bundle)", "apns-push-type: alert", "apns-priority: 10", "apns-expiration: 0",
         "apns-id: 9e8b7a60-1c2d-4e3f-8a9b-0c1d2e3f4a5b",
     ]
-
-    private static func tokens(pki: URL) throws -> [UInt8] {
-        let key = try DevelopmentPKI(directory: pki.path).tokenKey()
-        let mint = TokenMint(key: key, environment: .development, topic: Setting.bundle)
-        return (0..<UInt32(Setting.tokens)).flatMap { mint.token(of: AppInstance(device: $0)) }
-    }
 
     private static func startWorker(
         _ servers: Servers,
@@ -203,22 +194,11 @@ extension HTTP2Scenario {
             trust: pki.appendingPathComponent("ca.pem").path,
             certificates: servers.workspace.file("certificates").path,
             group: "belfry-bench",
-            environment: Setting.environment,
-            bundle: Setting.bundle,
             spread: Int(Setting.spread),
             shards: 1,
             connectionsPerTopic: connections,
-            confirmationWindowSeconds: 2,
-            dedupeWindowSeconds: 0,
-            hasTokenState: true,
-            hasFilter: true,
             transport: "http2"
         )
-        try servers.workspace.write(configuration.yaml, to: "worker.yaml")
-        return try servers.start(
-            "worker",
-            program: servers.programs.belfry,
-            arguments: ["worker", "--config", servers.workspace.file("worker.yaml").path]
-        )
+        return try servers.startRole("worker", configuration.yaml)
     }
 }

@@ -27,26 +27,22 @@ struct LanguagesReport {
 
     /// The report as one line of JSON.
     func line() throws -> String {
-        func number(_ value: Double, digits: Int) -> FieldValue { .number(rounded(value, digits: digits)) }
-        func numbers(_ values: [Double], digits: Int) -> FieldValue {
-            .numbers(values.map { rounded($0, digits: digits) })
-        }
-        let fields: [String: FieldValue] = [
-            "scenario": .text("languages"),
-            "passed": .flag(missedTargets.isEmpty),
-            "missed": .texts(missedTargets),
-            "languages": number(Double(languages), digits: 0),
-            "notifications": number(Double(notifications), digits: 0),
-            "rounds": number(Double(many.rate.values.count), digits: 0),
-            "languages_rate": number(many.rate.median, digits: 0),
-            "languages_rate_spread": numbers(many.rate.spread, digits: 0),
-            "one_language_rate": number(one.rate.median, digits: 0),
-            "one_language_rate_spread": numbers(one.rate.spread, digits: 0),
-            "languages_ratio": number(ratio, digits: 3),
-            "languages_cpu_us": number(many.cpuMicroseconds.median, digits: 3),
-            "one_language_cpu_us": number(one.cpuMicroseconds.median, digits: 3),
-            "languages_cpu_ratio": number(cpuRatio, digits: 3),
-        ]
-        return try jsonLine(fields)
+        var line = ResultLine(scenario: "languages")
+        line.judge(missed: missedTargets)
+        line.add("rounds", many.rate.values.count)
+        addFields(to: &line)
+        return try line.text()
+    }
+
+    /// The scenario's own fields, which the report on publishing has, too.
+    func addFields(to line: inout ResultLine) {
+        line.add("languages", languages)
+        line.add("notifications", notifications)
+        line.add("languages_rate", many.rate, digits: 0)
+        line.add("one_language_rate", one.rate, digits: 0)
+        line.add("languages_ratio", ratio, digits: 3)
+        line.add("languages_cpu_us", many.cpuMicroseconds.median, digits: 3)
+        line.add("one_language_cpu_us", one.cpuMicroseconds.median, digits: 3)
+        line.add("languages_cpu_ratio", cpuRatio, digits: 3)
     }
 }

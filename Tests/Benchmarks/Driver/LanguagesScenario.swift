@@ -12,8 +12,6 @@ import Workbench
 /// (SIGSTOP) while a round is published.
 struct LanguagesScenario {
     private enum Setting {
-        static let environment = "sandbox"
-        static let bundle = "com.example.bench"
         static let spread: UInt32 = 64
         /// 2,000 a key, so that each fills some records.
         static let tokens = 1 << 17
@@ -53,23 +51,16 @@ struct LanguagesScenario {
         say("starting a worker for \(Self.locales.count) languages")
         self.brokers = brokers
         let redis = try servers.startRedis()
-        let pki = try servers.makeCertificates(topic: Setting.bundle)
+        let pki = try servers.makeCertificates()
         sink = try Sink(servers: servers, pki: pki)
-        try servers.run(
-            "registrations",
-            program: servers.programs.load,
-            arguments: [
-                "register", "--redis", redis, "--environment", Setting.environment, "--bundle", Setting.bundle,
-                "--tokens", "\(Setting.tokens)", "--locales", Self.locales.joined(separator: ","),
-            ]
-        )
+        try servers.register(tokens: Setting.tokens, redis: redis, locales: Self.locales)
         var tokens = [UInt8](repeating: 0, count: Setting.tokens * Int(BENCH_TOKEN_BYTES))
         tokens.withUnsafeMutableBufferPointer { tokens in
             for index in 0..<Setting.tokens {
                 bench_token(UInt64(index), tokens.baseAddress.map { $0 + index * Int(BENCH_TOKEN_BYTES) })
             }
         }
-        records = try RequestRecords(bundle: Setting.bundle, tokens: tokens, spread: Setting.spread)
+        records = try RequestRecords(bundle: BenchmarkApp.bundle, tokens: tokens, spread: Setting.spread)
         worker = try Self.startWorker(servers, brokers: brokers, redis: redis, gatewayPort: sink.port, pki: pki)
     }
 
@@ -167,21 +158,12 @@ struct LanguagesScenario {
             trust: pki.appendingPathComponent("ca.pem").path,
             certificates: servers.workspace.file("certificates").path,
             group: "belfry-bench-languages",
-            environment: Setting.environment,
-            bundle: Setting.bundle,
             spread: Int(Setting.spread),
             shards: Setting.shards,
             connectionsPerTopic: Setting.connectionsPerTopic,
             confirmationWindowSeconds: Limit.confirmationWindowSeconds,
-            dedupeWindowSeconds: 0,
-            hasTokenState: true,
             hasFilter: false
         )
-        try servers.workspace.write(configuration.yaml, to: "worker.yaml")
-        return try servers.start(
-            "worker",
-            program: servers.programs.belfry,
-            arguments: ["worker", "--config", servers.workspace.file("worker.yaml").path]
-        )
+        return try servers.startRole("worker", configuration.yaml)
     }
 }

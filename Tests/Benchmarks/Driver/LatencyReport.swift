@@ -1,5 +1,3 @@
-import Foundation
-
 /// The result of `belfry-bench latency`.
 struct LatencyReport {
     /// Notifications a second that the publisher was to keep.
@@ -32,91 +30,22 @@ struct LatencyReport {
 
     /// The report as one line of JSON.
     func line() throws -> String {
-        func milliseconds(_ samples: Samples) -> Decimal { rounded(samples.median, digits: 3) }
-        func spread(_ samples: Samples) -> [Decimal] { samples.spread.map { rounded($0, digits: 3) } }
-        let fields = Fields(
-            scenario: "latency",
-            passed: missedTargets.isEmpty,
-            missed: missedTargets,
-            rounds: rate.values.count,
-            seconds: seconds,
-            partitions: partitions,
-            p50: milliseconds(worker.p50),
-            p50Spread: spread(worker.p50),
-            p99: milliseconds(worker.p99),
-            p99Spread: spread(worker.p99),
-            p999: milliseconds(worker.p999),
-            p999Spread: spread(worker.p999),
-            floorP50: milliseconds(floor.p50),
-            floorP50Spread: spread(floor.p50),
-            floorP99: milliseconds(floor.p99),
-            floorP99Spread: spread(floor.p99),
-            floorP999: milliseconds(floor.p999),
-            floorP999Spread: spread(floor.p999),
-            p50Difference: rounded(worker.p50.medianDifference(to: floor.p50), digits: 3),
-            p99Difference: rounded(worker.p99.medianDifference(to: floor.p99), digits: 3),
-            lateP99: milliseconds(lateness.p99),
-            rateOffered: rounded(rateOffered.median, digits: 0),
-            rateOfferedSpread: rateOffered.spread.map { rounded($0, digits: 0) },
-            rate: rounded(rate.median, digits: 0),
-            rateSpread: rate.spread.map { rounded($0, digits: 0) },
-            workerCPU: rounded(cpuMicroseconds.median, digits: 3),
-            workerCPUSpread: cpuMicroseconds.spread.map { rounded($0, digits: 3) }
-        )
-        return try jsonLine(fields)
-    }
-
-    private struct Fields: Encodable {
-        let scenario: String
-        let passed: Bool
-        let missed: [String]
-        let rounds: Int
-        let seconds: Int
-        let partitions: Int
-        let p50: Decimal
-        let p50Spread: [Decimal]
-        let p99: Decimal
-        let p99Spread: [Decimal]
-        let p999: Decimal
-        let p999Spread: [Decimal]
-        let floorP50: Decimal
-        let floorP50Spread: [Decimal]
-        let floorP99: Decimal
-        let floorP99Spread: [Decimal]
-        let floorP999: Decimal
-        let floorP999Spread: [Decimal]
-        let p50Difference: Decimal
-        let p99Difference: Decimal
-        let lateP99: Decimal
-        let rateOffered: Decimal
-        let rateOfferedSpread: [Decimal]
-        let rate: Decimal
-        let rateSpread: [Decimal]
-        let workerCPU: Decimal
-        let workerCPUSpread: [Decimal]
-
-        enum CodingKeys: String, CodingKey {
-            case scenario, passed, missed, rounds, seconds, partitions, rate
-            case p50 = "p50_ms"
-            case p50Spread = "p50_ms_spread"
-            case p99 = "p99_ms"
-            case p99Spread = "p99_ms_spread"
-            case p999 = "p999_ms"
-            case p999Spread = "p999_ms_spread"
-            case floorP50 = "floor_p50_ms"
-            case floorP50Spread = "floor_p50_ms_spread"
-            case floorP99 = "floor_p99_ms"
-            case floorP99Spread = "floor_p99_ms_spread"
-            case floorP999 = "floor_p999_ms"
-            case floorP999Spread = "floor_p999_ms_spread"
-            case p50Difference = "p50_difference_ms"
-            case p99Difference = "p99_difference_ms"
-            case lateP99 = "late_p99_ms"
-            case rateOffered = "rate_offered"
-            case rateOfferedSpread = "rate_offered_spread"
-            case rateSpread = "rate_spread"
-            case workerCPU = "worker_cpu_us"
-            case workerCPUSpread = "worker_cpu_us_spread"
+        var line = ResultLine(scenario: "latency")
+        line.judge(missed: missedTargets)
+        line.add("rounds", rate.values.count)
+        line.add("seconds", seconds)
+        line.add("partitions", partitions)
+        for (prefix, latency) in [("", worker), ("floor_", floor)] {
+            line.add("\(prefix)p50_ms", latency.p50, digits: 3)
+            line.add("\(prefix)p99_ms", latency.p99, digits: 3)
+            line.add("\(prefix)p999_ms", latency.p999, digits: 3)
         }
+        line.add("p50_difference_ms", worker.p50.medianDifference(to: floor.p50), digits: 3)
+        line.add("p99_difference_ms", worker.p99.medianDifference(to: floor.p99), digits: 3)
+        line.add("late_p99_ms", lateness.p99.median, digits: 3)
+        line.add("rate_offered", rateOffered, digits: 0)
+        line.add("rate", rate, digits: 0)
+        line.add("worker_cpu_us", cpuMicroseconds, digits: 3)
+        return try line.text()
     }
 }

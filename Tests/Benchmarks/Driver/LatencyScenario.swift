@@ -33,7 +33,7 @@ struct LatencyScenario {
         worker = try servers.start(
             "worker",
             program: servers.programs.belfry,
-            arguments: ["worker", "--config", try setting.writeConfiguration(logLevel: "warning")]
+            arguments: try setting.configureWorkers(logLevel: "warning")
         )
     }
 

@@ -1,5 +1,3 @@
-import Foundation
-
 /// Measurements of one run of a publisher.
 struct PublisherRun: Equatable {
     /// By the clock on the wall.
@@ -63,97 +61,20 @@ struct PublishReport {
 
     /// The report as one line of JSON.
     func line() throws -> String {
-        func whole(_ values: [Double]) -> [Decimal] { values.map { rounded($0, digits: 0) } }
-        let fields = Fields(
-            scenario: "publish",
-            passed: missedTargets.isEmpty,
-            missed: missedTargets,
-            tokens: tokens,
-            rounds: lines.rate.values.count,
-            perSecondCore: rounded(lines.perSecondCore.median, digits: 0),
-            perSecondCoreSpread: whole(lines.perSecondCore.spread),
-            packedPerSecondCore: rounded(packed.perSecondCore.median, digits: 0),
-            packedPerSecondCoreSpread: whole(packed.perSecondCore.spread),
-            rate: rounded(lines.rate.median, digits: 0),
-            rateSpread: whole(lines.rate.spread),
-            packedRate: rounded(packed.rate.median, digits: 0),
-            packedRateSpread: whole(packed.rate.spread),
-            loopRate: rounded(loop.rate.median, digits: 0),
-            loopRateSpread: whole(loop.rate.spread),
-            ratio: rounded(ratio, digits: 2),
-            batchedLoopRate: rounded(batchedLoop.rate.median, digits: 0),
-            batchedLoopRateSpread: whole(batchedLoop.rate.spread),
-            batchedRatio: rounded(batchedRatio, digits: 2),
-            peakMiB: rounded(peakMiB, digits: 1),
-            languages: languages.languages,
-            notifications: languages.notifications,
-            languagesRate: rounded(languages.many.rate.median, digits: 0),
-            languagesRateSpread: whole(languages.many.rate.spread),
-            oneLanguageRate: rounded(languages.one.rate.median, digits: 0),
-            oneLanguageRateSpread: whole(languages.one.rate.spread),
-            languagesRatio: rounded(languages.ratio, digits: 3),
-            languagesCPU: rounded(languages.many.cpuMicroseconds.median, digits: 3),
-            oneLanguageCPU: rounded(languages.one.cpuMicroseconds.median, digits: 3),
-            languagesCPURatio: rounded(languages.cpuRatio, digits: 3)
-        )
-        return try jsonLine(fields)
-    }
-
-    private struct Fields: Encodable {
-        let scenario: String
-        let passed: Bool
-        let missed: [String]
-        let tokens: Int
-        let rounds: Int
-        let perSecondCore: Decimal
-        let perSecondCoreSpread: [Decimal]
-        let packedPerSecondCore: Decimal
-        let packedPerSecondCoreSpread: [Decimal]
-        let rate: Decimal
-        let rateSpread: [Decimal]
-        let packedRate: Decimal
-        let packedRateSpread: [Decimal]
-        let loopRate: Decimal
-        let loopRateSpread: [Decimal]
-        let ratio: Decimal
-        let batchedLoopRate: Decimal
-        let batchedLoopRateSpread: [Decimal]
-        let batchedRatio: Decimal
-        let peakMiB: Decimal
-        let languages: Int
-        let notifications: Int
-        let languagesRate: Decimal
-        let languagesRateSpread: [Decimal]
-        let oneLanguageRate: Decimal
-        let oneLanguageRateSpread: [Decimal]
-        let languagesRatio: Decimal
-        let languagesCPU: Decimal
-        let oneLanguageCPU: Decimal
-        let languagesCPURatio: Decimal
-
-        enum CodingKeys: String, CodingKey {
-            case scenario, passed, missed, tokens, rounds, rate, ratio, languages, notifications
-            case perSecondCore = "tokens_per_second_core"
-            case perSecondCoreSpread = "tokens_per_second_core_spread"
-            case packedPerSecondCore = "packed_tokens_per_second_core"
-            case packedPerSecondCoreSpread = "packed_tokens_per_second_core_spread"
-            case rateSpread = "rate_spread"
-            case packedRate = "packed_rate"
-            case packedRateSpread = "packed_rate_spread"
-            case loopRate = "loop_rate"
-            case loopRateSpread = "loop_rate_spread"
-            case batchedLoopRate = "batched_loop_rate"
-            case batchedLoopRateSpread = "batched_loop_rate_spread"
-            case batchedRatio = "batched_ratio"
-            case peakMiB = "peak_memory_mib"
-            case languagesRate = "languages_rate"
-            case languagesRateSpread = "languages_rate_spread"
-            case oneLanguageRate = "one_language_rate"
-            case oneLanguageRateSpread = "one_language_rate_spread"
-            case languagesRatio = "languages_ratio"
-            case languagesCPU = "languages_cpu_us"
-            case oneLanguageCPU = "one_language_cpu_us"
-            case languagesCPURatio = "languages_cpu_ratio"
-        }
+        var line = ResultLine(scenario: "publish")
+        line.judge(missed: missedTargets)
+        line.add("tokens", tokens)
+        line.add("rounds", lines.rate.values.count)
+        line.add("tokens_per_second_core", lines.perSecondCore, digits: 0)
+        line.add("packed_tokens_per_second_core", packed.perSecondCore, digits: 0)
+        line.add("rate", lines.rate, digits: 0)
+        line.add("packed_rate", packed.rate, digits: 0)
+        line.add("loop_rate", loop.rate, digits: 0)
+        line.add("ratio", ratio, digits: 2)
+        line.add("batched_loop_rate", batchedLoop.rate, digits: 0)
+        line.add("batched_ratio", batchedRatio, digits: 2)
+        line.add("peak_memory_mib", peakMiB, digits: 1)
+        languages.addFields(to: &line)
+        return try line.text()
     }
 }

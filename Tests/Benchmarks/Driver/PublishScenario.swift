@@ -10,7 +10,6 @@ import Workbench
 /// machine than a broker that writes everything to a disk.
 struct PublishScenario {
     private enum Setting {
-        static let bundle = "com.example.bench"
         static let requests = "push.requests"
         /// Keys of the bundle: many more than partitions, so that these are filled evenly.
         static let spread = 128
@@ -77,7 +76,7 @@ struct PublishScenario {
             program: servers.programs.load,
             arguments: [
                 "measure", servers.programs.belfry, "publish", "--json", "--brokers", brokers,
-                "--topic", Setting.bundle, "--spread", "\(Setting.spread)",
+                "--topic", BenchmarkApp.bundle, "--spread", "\(Setting.spread)",
                 "--payload-file", servers.workspace.file("payload.json").path,
                 "--token-file", servers.workspace.file(form.rawValue).path, "--token-format", form.rawValue,
             ]
@@ -102,7 +101,7 @@ struct PublishScenario {
             "loop",
             program: servers.programs.load,
             arguments: [
-                "loop", "--brokers", brokers, "--topic", Setting.requests, "--bundle", Setting.bundle,
+                "loop", "--brokers", brokers, "--topic", Setting.requests, "--bundle", BenchmarkApp.bundle,
                 "--spread", "\(Setting.spread)", "--records", "\(count)", "--tokens-per-record", "\(tokensPerRecord)",
             ]
         )

@@ -3,8 +3,6 @@ import Foundation
 
 /// Publishes the records of a contender, each round going on where the last one ended.
 struct RecordSource {
-    static let environment = "sandbox"
-    static let bundle = "com.example.bench"
     /// Keys of the bundle, where it is one: many more than partitions, so that these are filled evenly.
     static let spread = 512
     /// Different tokens of records with one.
@@ -24,7 +22,7 @@ struct RecordSource {
         self.servers = servers
         self.brokers = brokers
         guard records == .fanOut else { return }
-        fanOut = try RequestRecords(bundle: Self.bundle, tokens: tokens, spread: UInt32(FanOut.spread))
+        fanOut = try RequestRecords(bundle: BenchmarkApp.bundle, tokens: tokens, spread: UInt32(FanOut.spread))
     }
 
     /// Returns when the broker has acknowledged all records.
@@ -42,7 +40,7 @@ struct RecordSource {
             "publisher",
             program: servers.programs.load,
             arguments: [
-                "publish", "--brokers", brokers, "--topic", Self.requests, "--bundle", Self.bundle,
+                "publish", "--brokers", brokers, "--topic", Self.requests, "--bundle", BenchmarkApp.bundle,
                 "--bundles", "\(bundles)", "--spread", "\(records.spread ?? 1)", "--tokens", "\(Self.tokens)",
                 "--first", "\(published)", "--count", "\(count)", "--request-ids", haveIDs ? "1" : "0",
             ]
@@ -53,8 +51,8 @@ struct RecordSource {
 extension ContenderPlan.Records {
     /// The bundles: of several each has its number behind a hyphen.
     var bundles: [String] {
-        guard case .bundles(let count) = self else { return [RecordSource.bundle] }
-        return (0..<count).map { "\(RecordSource.bundle)-\($0)" }
+        guard case .bundles(let count) = self else { return [BenchmarkApp.bundle] }
+        return (0..<count).map { "\(BenchmarkApp.bundle)-\($0)" }
     }
 
     /// The number of a bundle's keys; nil for several bundles, of one key each.

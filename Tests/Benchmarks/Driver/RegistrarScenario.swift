@@ -11,8 +11,6 @@ import Workbench
 /// are those that the registrar made in the warm-up, as the server saw them, and the server has the script from there.
 struct RegistrarScenario {
     private enum Setting {
-        static let environment = "sandbox"
-        static let bundle = "com.example.bench"
         static let topic = "push.registrations"
         /// Keys of the bundle: many more than partitions, so that these are filled evenly.
         static let spread: UInt32 = 512
@@ -53,22 +51,19 @@ struct RegistrarScenario {
         calls = servers.workspace.file("calls")
         // The file would be written anew in the middle of a round.
         _ = try probe.command("CONFIG", "SET", "auto-aof-rewrite-percentage", "0")
-        let pki = try servers.makeCertificates(topic: Setting.bundle)
+        let pki = try servers.makeCertificates()
         let configuration = """
             kafka: {brokers: "\(brokers)"}
             redis: {url: "redis://\(redis)"}
             environments:
-              \(Setting.environment): {gateways: ["127.0.0.1:1"], trust: \(pki.appendingPathComponent("ca.pem").path)}
+              \(BenchmarkApp.environment):
+                gateways: ["127.0.0.1:1"]
+                trust: \(pki.appendingPathComponent("ca.pem").path)
             log: {level: warning}
 
             """
-        try servers.workspace.write(configuration, to: "registrar.yaml")
         try Self.empty(servers, redis: redis, probe)
-        registrar = try servers.start(
-            "registrar",
-            program: servers.programs.belfry,
-            arguments: ["registrar", "--config", servers.workspace.file("registrar.yaml").path]
-        )
+        registrar = try servers.startRole("registrar", configuration)
     }
 
     /// Warms up, measures, and reports.
@@ -81,7 +76,8 @@ struct RegistrarScenario {
             if isFirst { report.registrar.add(try measureRegistrar()) }
             report.loop.add(try measureLoop())
             if !isFirst { report.registrar.add(try measureRegistrar()) }
-            let (rate, loopRate) = (report.registrar.rate.values[round], report.loop.rate.values[round])
+            let rate = report.registrar.samples.rate.values[round]
+            let loopRate = report.loop.samples.rate.values[round]
             say("round \(round + 1): \(Int(rate))/s, bare loop \(Int(loopRate))/s")
         }
         return report
@@ -178,14 +174,7 @@ struct RegistrarScenario {
     /// Leaves nothing in Redis but the rule by which tokens lie, the number of buckets of each hash tag, and scripts.
     private static func empty(_ servers: Servers, redis: String, _ probe: RedisProbe) throws {
         _ = try probe.command("FLUSHALL")
-        try servers.run(
-            "registrations",
-            program: servers.programs.load,
-            arguments: [
-                "register", "--redis", redis, "--environment", Setting.environment, "--bundle", Setting.bundle,
-                "--tokens", "0",
-            ]
-        )
+        try servers.register(tokens: 0, redis: redis)
     }
 
     /// Tokens that Redis has.
@@ -199,7 +188,7 @@ struct RegistrarScenario {
             end
             return count
             """
-        let count = try probe.command("EVAL", script, "0", "\(Setting.environment):\(Setting.bundle)")
+        let count = try probe.command("EVAL", script, "0", "\(BenchmarkApp.environment):\(BenchmarkApp.bundle)")
         return Int(count) ?? 0
     }
 
@@ -228,7 +217,7 @@ struct RegistrarScenario {
                 $0.locale = Setting.locales[index % Setting.locales.count]
                 $0.timeZone = Setting.zones[index % Setting.zones.count]
             }
-            let key = "\(Setting.bundle)#\(shard)"
+            let key = "\(BenchmarkApp.bundle)#\(shard)"
             try producer.produce(topic: Setting.topic, key: Array(key.utf8), value: try message.serializedBytes())
             if index % 1000 == 0 { producer.poll() }
         }

@@ -1,5 +1,3 @@
-import Foundation
-
 /// One measure over several rounds.
 struct Samples {
     private(set) var values: [Double] = []
@@ -36,36 +34,4 @@ struct ContenderSamples {
     var rate = Samples()
     /// CPU microseconds per notification, user and system, of all threads of the process.
     var cpuMicroseconds = Samples()
-}
-
-/// A number as it is to be printed: a Decimal prints the digits meant, a Double sometimes many more.
-func rounded(_ value: Double, digits: Int) -> Decimal {
-    Decimal(string: String(format: "%.\(digits)f", value)) ?? 0
-}
-
-/// A result as one line of JSON, its keys in order.
-func jsonLine(_ fields: some Encodable) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys]
-    return String(decoding: try encoder.encode(fields), as: UTF8.self)
-}
-
-/// A field's value in a line whose fields depend on what was measured.
-enum FieldValue: Encodable, Equatable {
-    case number(Decimal)
-    case numbers([Decimal])
-    case text(String)
-    case texts([String])
-    case flag(Bool)
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        switch self {
-        case .number(let value): try container.encode(value)
-        case .numbers(let values): try container.encode(values)
-        case .text(let text): try container.encode(text)
-        case .texts(let texts): try container.encode(texts)
-        case .flag(let flag): try container.encode(flag)
-        }
-    }
 }

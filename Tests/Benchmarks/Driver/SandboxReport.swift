@@ -1,5 +1,3 @@
-import Foundation
-
 /// The result of the sandbox's scenario.
 struct SandboxReport {
     let devices: Int
@@ -42,71 +40,21 @@ struct SandboxReport {
 
     /// The report as one line of JSON.
     func line() throws -> String {
-        let fields = Fields(
-            scenario: "sandbox",
-            devices: devices,
-            notifications: notifications,
-            rounds: sandbox.rate.values.count,
-            acceptedPerCoreSecond: rounded(acceptedPerCoreSecond, digits: 0),
-            rate: rounded(sandbox.rate.median, digits: 0),
-            rateSpread: sandbox.rate.spread.map { rounded($0, digits: 0) },
-            floorRate: rounded(floor.rate.median, digits: 0),
-            floorRateSpread: floor.rate.spread.map { rounded($0, digits: 0) },
-            cpu: rounded(sandbox.cpuMicroseconds.median, digits: 3),
-            cpuSpread: sandbox.cpuMicroseconds.spread.map { rounded($0, digits: 3) },
-            floorCPU: rounded(floor.cpuMicroseconds.median, digits: 3),
-            floorCPUSpread: floor.cpuMicroseconds.spread.map { rounded($0, digits: 3) },
-            floorRatio: rounded(ratio, digits: 2),
-            besideCPU: besideRatio.map { _ in rounded(beside.cpuMicroseconds.median, digits: 3) },
-            besideRatio: besideRatio.map { rounded($0, digits: 3) },
-            startupSeconds: rounded(startupSeconds, digits: 2),
-            connectionsHeld: connectionsHeld,
-            residentMiB: rounded(residentMiB, digits: 1)
-        )
-        return try jsonLine(fields)
-    }
-
-    private struct Fields: Encodable {
-        let scenario: String
-        let devices: Int
-        let notifications: Int
-        let rounds: Int
-        let acceptedPerCoreSecond: Decimal
-        let rate: Decimal
-        let rateSpread: [Decimal]
-        let floorRate: Decimal
-        let floorRateSpread: [Decimal]
-        let cpu: Decimal
-        let cpuSpread: [Decimal]
-        let floorCPU: Decimal
-        let floorCPUSpread: [Decimal]
-        let floorRatio: Decimal
-        let besideCPU: Decimal?
-        let besideRatio: Decimal?
-        let startupSeconds: Decimal
-        let connectionsHeld: Int
-        let residentMiB: Decimal
-
-        enum CodingKeys: String, CodingKey {
-            case scenario
-            case devices
-            case notifications
-            case rounds
-            case acceptedPerCoreSecond = "accepted_per_core_s"
-            case rate
-            case rateSpread = "rate_spread"
-            case floorRate = "floor_rate"
-            case floorRateSpread = "floor_rate_spread"
-            case cpu = "cpu_us"
-            case cpuSpread = "cpu_us_spread"
-            case floorCPU = "floor_cpu_us"
-            case floorCPUSpread = "floor_cpu_us_spread"
-            case floorRatio = "floor_ratio"
-            case besideCPU = "beside_cpu_us"
-            case besideRatio = "beside_ratio"
-            case startupSeconds = "startup_s"
-            case connectionsHeld = "connections_held"
-            case residentMiB = "resident_mib"
+        var line = ResultLine(scenario: "sandbox")
+        line.add("devices", devices)
+        line.add("notifications", notifications)
+        line.add("rounds", sandbox.rate.values.count)
+        line.add("accepted_per_core_s", acceptedPerCoreSecond, digits: 0)
+        line.add(sandbox, rate: "rate", cpu: "cpu_us")
+        line.add(floor, rate: "floor_rate", cpu: "floor_cpu_us")
+        line.add("floor_ratio", ratio, digits: 2)
+        if let besideRatio {
+            line.add("beside_cpu_us", beside.cpuMicroseconds.median, digits: 3)
+            line.add("beside_ratio", besideRatio, digits: 3)
         }
+        line.add("startup_s", startupSeconds, digits: 2)
+        line.add("connections_held", connectionsHeld)
+        line.add("resident_mib", residentMiB, digits: 1)
+        return try line.text()
     }
 }

@@ -1,6 +1,5 @@
 import Foundation
 import Sandbox
-import TLSTransport
 
 /// Scenario `sandbox`: a provider sends notifications of 110 bytes to devices all over the population as fast as they
 /// are taken, first to the sandbox and then to a raw TLS sink, or the other way round; rounds alternate. The sandbox of
@@ -10,7 +9,6 @@ import TLSTransport
 /// in reads of the sandbox's size; it walks the frames to count them.
 struct SandboxScenario {
     private enum Setting {
-        static let bundle = "com.example.bench"
         static let tokens = 1_000_000
         /// A prime, so that it meets every device once: consecutive tokens lie far apart.
         static let stride = 7_368_787
@@ -49,22 +47,22 @@ struct SandboxScenario {
     init(servers: Servers, devices: Int, offlinePercent: Int, connections: Int, beside: String? = nil) throws {
         say("starting")
         self.devices = devices
-        let pki = servers.workspace.file("pki")
-        try servers.run(
-            "certificates",
-            program: servers.programs.belfry,
-            arguments: ["sandbox", "certificates", "--pki", pki.path, "--topics", Setting.bundle]
-        )
+        let pki = try servers.makePKI(topics: [BenchmarkApp.bundle])
         let tokens = servers.workspace.file("tokens")
         try Self.writeTokens(to: tokens, pki: pki, devices: devices)
-        let ammunition = Fire.Ammunition(pki: pki, bundle: Setting.bundle, tokens: tokens, connections: connections)
+        let ammunition = Fire.Ammunition(
+            pki: pki,
+            bundle: BenchmarkApp.bundle,
+            tokens: tokens,
+            connections: connections
+        )
         func start(_ name: String, program: String?) throws -> Contender {
             let sandbox = try SandboxProcess(
                 name,
                 program: program,
                 servers: servers,
                 pki: pki,
-                topic: Setting.bundle,
+                topic: BenchmarkApp.bundle,
                 devices: devices
             )
             if offlinePercent > 0 { try sandbox.set(first: devices / 100 * offlinePercent, to: "offline") }
@@ -175,8 +173,7 @@ struct SandboxScenario {
 
     /// Tokens of devices all over the population, in an order in which neighbours are far apart.
     private static func writeTokens(to file: URL, pki: URL, devices: Int) throws {
-        let key = try DevelopmentPKI(directory: pki.path).tokenKey()
-        let mint = TokenMint(key: key, environment: .development, topic: Setting.bundle)
+        let mint = try BenchmarkApp.mint(pki: pki)
         let count = min(Setting.tokens, devices)
         var bytes = [UInt8](repeating: 0, count: count * TokenMint.tokenBytes)
         bytes.withUnsafeMutableBytes { bytes in

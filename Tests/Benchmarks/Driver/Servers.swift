@@ -55,11 +55,11 @@ struct Servers {
         )
     }
 
-    /// Makes a development PKI, and a directory `certificates` that holds the topic's certificate alone. Returns the
+    /// Makes a development PKI, and a directory `certificates` that holds the app's certificate alone. Returns the
     /// PKI's directory.
-    func makeCertificates(topic: String) throws -> URL {
-        let pki = try makePKI(topics: [topic])
-        _ = try copyCertificates(of: [topic], from: pki)
+    func makeCertificates() throws -> URL {
+        let pki = try makePKI(topics: [BenchmarkApp.bundle])
+        _ = try copyCertificates(of: [BenchmarkApp.bundle], from: pki)
         return pki
     }
 

@@ -2,13 +2,11 @@ import Foundation
 
 /// Redis, certificates, a sink that reads stamps, and the configuration of workers with default settings.
 struct SteadySetting {
-    static let bundle = "com.example.bench"
     /// Keys of the bundle: many more than partitions, so that these are filled evenly.
     static let spread = 512
     static let tokens = 100_000
     /// Of a worker, by default.
     static let shards = 2
-    private static let environment = "sandbox"
 
     let servers: Servers
     let brokers: String
@@ -21,22 +19,15 @@ struct SteadySetting {
         self.servers = servers
         self.brokers = brokers
         redis = try servers.startRedis()
-        pki = try servers.makeCertificates(topic: Self.bundle)
+        pki = try servers.makeCertificates()
         sink = try Sink(servers: servers, pki: pki, areStamped: true)
-        try servers.run(
-            "registrations",
-            program: servers.programs.load,
-            arguments: [
-                "register", "--redis", redis, "--environment", Self.environment, "--bundle", Self.bundle,
-                "--tokens", "\(Self.tokens)",
-            ]
-        )
+        try servers.register(tokens: Self.tokens, redis: redis)
     }
 
     /// Writes the configuration of the workers of a group. All else in it but names of this machine is a default.
     ///
-    /// - Returns: its path.
-    func writeConfiguration(logLevel: String, sessionMilliseconds: Int? = nil) throws -> String {
+    /// - Returns: the arguments with which a worker starts.
+    func configureWorkers(logLevel: String, sessionMilliseconds: Int? = nil) throws -> [String] {
         let configuration = WorkerConfiguration(
             brokers: brokers,
             redis: redis,
@@ -45,20 +36,12 @@ struct SteadySetting {
             certificates: servers.workspace.file("certificates").path,
             // A group of its own: nobody's commits decide where it starts.
             group: "belfry-bench-\(UUID().uuidString)",
-            environment: Self.environment,
-            bundle: Self.bundle,
             spread: Self.spread,
             shards: Self.shards,
-            connectionsPerTopic: 2,
-            confirmationWindowSeconds: 2,
-            dedupeWindowSeconds: 0,
-            hasTokenState: true,
-            hasFilter: true,
             sessionMilliseconds: sessionMilliseconds,
             logLevel: logLevel
         )
-        try servers.workspace.write(configuration.yaml, to: "worker.yaml")
-        return servers.workspace.file("worker.yaml").path
+        return try servers.configure("worker", configuration.yaml)
     }
 
     /// A publisher's target.
@@ -67,7 +50,7 @@ struct SteadySetting {
     func target(lingerMilliseconds: Int) -> Pace.Target {
         Pace.Target(
             brokers: brokers,
-            bundle: Self.bundle,
+            bundle: BenchmarkApp.bundle,
             spread: Self.spread,
             tokens: Self.tokens,
             lingerMilliseconds: lingerMilliseconds

@@ -1,5 +1,3 @@
-import Foundation
-
 /// The result of `belfry-bench tokens`.
 struct TokensReport {
     let tokens: Int
@@ -33,62 +31,20 @@ struct TokensReport {
 
     /// The report as one line of JSON.
     func line() throws -> String {
-        let fields = Fields(
-            scenario: "tokens",
-            tokens: tokens,
-            lookups: lookups,
-            notifications: notifications,
-            rounds: rawRate.values.count,
-            bytesPerToken: rounded(bytesPerToken, digits: 1),
-            lookUpRate: rounded(lookUpRate.median, digits: 0),
-            lookUpRateSpread: lookUpRate.spread.map { rounded($0, digits: 0) },
-            rawRate: rounded(rawRate.median, digits: 0),
-            rawRateSpread: rawRate.spread.map { rounded($0, digits: 0) },
-            lookUpRatio: rounded(lookUpRatio, digits: 2),
-            filterRate: rounded(worker.rate.median, digits: 0),
-            plainRate: rounded(plain.rate.median, digits: 0),
-            filterCPU: rounded(worker.cpuMicroseconds.median, digits: 3),
-            plainCPU: rounded(plain.cpuMicroseconds.median, digits: 3),
-            filterRatio: rounded(filterRatio, digits: 2)
-        )
-        return try jsonLine(fields)
-    }
-
-    private struct Fields: Encodable {
-        let scenario: String
-        let tokens: Int
-        let lookups: Int
-        let notifications: Int
-        let rounds: Int
-        let bytesPerToken: Decimal
-        let lookUpRate: Decimal
-        let lookUpRateSpread: [Decimal]
-        let rawRate: Decimal
-        let rawRateSpread: [Decimal]
-        let lookUpRatio: Decimal
-        let filterRate: Decimal
-        let plainRate: Decimal
-        let filterCPU: Decimal
-        let plainCPU: Decimal
-        let filterRatio: Decimal
-
-        enum CodingKeys: String, CodingKey {
-            case scenario
-            case tokens
-            case lookups
-            case notifications
-            case rounds
-            case bytesPerToken = "bytes_per_token"
-            case lookUpRate = "lookup_rate"
-            case lookUpRateSpread = "lookup_rate_spread"
-            case rawRate = "raw_rate"
-            case rawRateSpread = "raw_rate_spread"
-            case lookUpRatio = "lookup_ratio"
-            case filterRate = "filter_rate"
-            case plainRate = "plain_rate"
-            case filterCPU = "filter_cpu_us"
-            case plainCPU = "plain_cpu_us"
-            case filterRatio = "filter_ratio"
-        }
+        var line = ResultLine(scenario: "tokens")
+        line.add("tokens", tokens)
+        line.add("lookups", lookups)
+        line.add("notifications", notifications)
+        line.add("rounds", rawRate.values.count)
+        line.add("bytes_per_token", bytesPerToken, digits: 1)
+        line.add("lookup_rate", lookUpRate, digits: 0)
+        line.add("raw_rate", rawRate, digits: 0)
+        line.add("lookup_ratio", lookUpRatio, digits: 2)
+        line.add("filter_rate", worker.rate.median, digits: 0)
+        line.add("plain_rate", plain.rate.median, digits: 0)
+        line.add("filter_cpu_us", worker.cpuMicroseconds.median, digits: 3)
+        line.add("plain_cpu_us", plain.cpuMicroseconds.median, digits: 3)
+        line.add("filter_ratio", filterRatio, digits: 2)
+        return try line.text()
     }
 }

@@ -6,18 +6,16 @@ struct WorkerConfiguration {
     let trust: String
     let certificates: String
     let group: String
-    let environment: String
-    let bundle: String
-    /// nil: not checked.
+    /// Of the app's keys; nil: not checked.
     let spread: Int?
     let shards: Int
-    let connectionsPerTopic: Int
-    let confirmationWindowSeconds: Int
+    var connectionsPerTopic = 2
+    var confirmationWindowSeconds = 2
     /// 0: requests are not remembered.
-    let dedupeWindowSeconds: Int
-    let hasTokenState: Bool
+    var dedupeWindowSeconds = 0
+    var hasTokenState = true
     /// As by default; without it Redis is asked for every token, as the floor does.
-    let hasFilter: Bool
+    var hasFilter = true
     /// The gateway's interface: `binary` or `http2`; nil: the key is left out, which means `binary`, and is understood
     /// by versions that know no other.
     var transport: String?
@@ -41,7 +39,7 @@ struct WorkerConfiguration {
         redis:
           url: redis://\(redis)
         environments:
-          \(environment):
+          \(BenchmarkApp.environment):
             gateways: ["127.0.0.1:\(gatewayPort)"]
             trust: \(trust)\(transport.map { "\n    transport: \($0)" } ?? "")
         certificates:
@@ -57,7 +55,7 @@ struct WorkerConfiguration {
         outcomes: \(outcomes)
         log:
           level: \(logLevel)
-        \(spread.map { "topics: {\(bundle): {spread: \($0)}}" } ?? "")
+        \(spread.map { "topics: {\(BenchmarkApp.bundle): {spread: \($0)}}" } ?? "")
         \(operationsPort.map { "operations: {listen: \"127.0.0.1:\($0)\"}" } ?? "")
 
         """

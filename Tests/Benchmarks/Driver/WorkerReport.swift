@@ -144,19 +144,16 @@ struct WorkerReport {
 
     /// The report as one line of JSON.
     func line() throws -> String {
-        var fields: [String: FieldValue] = [
-            "scenario": .text(scenario),
-            "notifications": .number(Decimal(notifications)),
-            "rounds": .number(Decimal(rounds)),
-            "passed": .flag(missedTargets.isEmpty),
-            "missed": .texts(missedTargets),
-        ]
+        var line = ResultLine(scenario: scenario)
+        line.judge(missed: missedTargets)
+        line.add("notifications", notifications)
+        line.add("rounds", rounds)
         for measure in measures {
-            fields[measure.field] = .number(rounded(measure.value, digits: measure.digits))
+            line.add(measure.field, measure.value, digits: measure.digits)
             guard let spread = measure.spread else { continue }
-            fields["\(measure.field)_spread"] = .numbers(spread.map { rounded($0, digits: measure.digits) })
+            line.add("\(measure.field)_spread", spread, digits: measure.digits)
         }
-        return try jsonLine(fields)
+        return try line.text()
     }
 
     /// The report as a table for people: a row for each measure, then the targets.

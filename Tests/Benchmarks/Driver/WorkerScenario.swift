@@ -1,6 +1,4 @@
 import Foundation
-import Sandbox
-import TLSTransport
 
 /// Runs a scenario: timed rounds of all its contenders side by side, then the counts of each alone.
 ///
@@ -32,19 +30,12 @@ struct WorkerScenario {
         let all = plan.contenders + plan.allocating + plan.executing
         let bundles = Set(all.flatMap(\.records.bundles)).sorted()
         let pki = try self.servers.makePKI(topics: bundles)
-        let tokens = all.contains { $0.records == .fanOut } ? try Self.tokens(pki: pki) : []
+        let tokens = all.contains { $0.records == .fanOut } ? try BenchmarkApp.tokens(FanOut.tokens, pki: pki) : []
         surroundings = Contender.Surroundings(
             pki: pki,
             tokens: tokens,
             brokers: request.brokers
         )
-    }
-
-    /// Tokens of the sandbox's devices.
-    private static func tokens(pki: URL) throws -> [UInt8] {
-        let key = try DevelopmentPKI(directory: pki.path).tokenKey()
-        let mint = TokenMint(key: key, environment: .development, topic: RecordSource.bundle)
-        return (0..<UInt32(FanOut.tokens)).flatMap { mint.token(of: AppInstance(device: $0)) }
     }
 
     /// Measures, counts, and reports.

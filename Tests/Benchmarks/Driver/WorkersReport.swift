@@ -1,5 +1,3 @@
-import Foundation
-
 /// The result of `belfry-bench scaling`.
 struct WorkersReport {
     static let mostWorkers = 4
@@ -58,66 +56,19 @@ struct WorkersReport {
 
     /// The report as one line of JSON.
     func line() throws -> String {
-        func medians(_ samples: KeyPath<Fleet, Samples>, digits: Int) -> [Decimal] {
-            fleets.map { rounded($0[keyPath: samples].median, digits: digits) }
-        }
-        func spreads(_ samples: KeyPath<Fleet, Samples>, digits: Int) -> [[Decimal]] {
-            fleets.map { $0[keyPath: samples].spread.map { rounded($0, digits: digits) } }
-        }
-        let fields = Fields(
-            scenario: "scaling",
-            passed: missedTargets.isEmpty,
-            missed: missedTargets,
-            rounds: fleets[0].rate.values.count,
-            seconds: seconds,
-            partitions: partitions,
-            rateOfEach: rateOfEach,
-            workers: Array(1...Self.mostWorkers),
-            rate: medians(\.rate, digits: 0),
-            rateSpread: spreads(\.rate, digits: 0),
-            cpu: medians(\.cpuMicroseconds, digits: 3),
-            cpuSpread: spreads(\.cpuMicroseconds, digits: 3),
-            ratio: ratios.map { rounded($0, digits: 3) },
-            start: medians(\.startSeconds, digits: 3),
-            startSpread: spreads(\.startSeconds, digits: 3),
-            stop: medians(\.stopSeconds, digits: 3),
-            stopSpread: spreads(\.stopSeconds, digits: 3),
-            duplicates: duplicates
-        )
-        return try jsonLine(fields)
-    }
-
-    private struct Fields: Encodable {
-        let scenario: String
-        let passed: Bool
-        let missed: [String]
-        let rounds: Int
-        let seconds: Int
-        let partitions: Int
-        let rateOfEach: Int
-        let workers: [Int]
-        let rate: [Decimal]
-        let rateSpread: [[Decimal]]
-        let cpu: [Decimal]
-        let cpuSpread: [[Decimal]]
-        let ratio: [Decimal]
-        let start: [Decimal]
-        let startSpread: [[Decimal]]
-        let stop: [Decimal]
-        let stopSpread: [[Decimal]]
-        let duplicates: Int
-
-        enum CodingKeys: String, CodingKey {
-            case scenario, passed, missed, rounds, seconds, partitions, workers, rate, duplicates
-            case rateOfEach = "rate_of_each"
-            case rateSpread = "rate_spread"
-            case cpu = "cpu_us"
-            case cpuSpread = "cpu_us_spread"
-            case ratio = "cpu_ratio"
-            case start = "start_s"
-            case startSpread = "start_s_spread"
-            case stop = "stop_s"
-            case stopSpread = "stop_s_spread"
-        }
+        var line = ResultLine(scenario: "scaling")
+        line.judge(missed: missedTargets)
+        line.add("rounds", fleets[0].rate.values.count)
+        line.add("seconds", seconds)
+        line.add("partitions", partitions)
+        line.add("rate_of_each", rateOfEach)
+        line.add("workers", (1...Self.mostWorkers).map(Double.init), digits: 0)
+        line.add("rate", each: fleets.map(\.rate), digits: 0)
+        line.add("cpu_us", each: fleets.map(\.cpuMicroseconds), digits: 3)
+        line.add("cpu_ratio", ratios, digits: 3)
+        line.add("start_s", each: fleets.map(\.startSeconds), digits: 3)
+        line.add("stop_s", each: fleets.map(\.stopSeconds), digits: 3)
+        line.add("duplicates", duplicates)
+        return try line.text()
     }
 }

@@ -32,7 +32,8 @@ struct WorkersScenario {
     }
 
     private let setting: SteadySetting
-    private let configuration: String
+    /// Of a worker.
+    private let arguments: [String]
     /// Notifications a second for each worker.
     private let rate: Int
     /// Notifications published so far; the next one's number.
@@ -44,7 +45,7 @@ struct WorkersScenario {
         say("starting")
         self.rate = rate
         setting = try SteadySetting(servers: servers, brokers: brokers)
-        configuration = try setting.writeConfiguration(
+        arguments = try setting.configureWorkers(
             logLevel: "info",
             sessionMilliseconds: Limit.sessionMilliseconds
         )
@@ -117,7 +118,7 @@ struct WorkersScenario {
                 try setting.servers.start(
                     "worker-\(workersStarted)",
                     program: setting.servers.programs.belfry,
-                    arguments: ["worker", "--config", configuration]
+                    arguments: arguments
                 )
             )
         }
