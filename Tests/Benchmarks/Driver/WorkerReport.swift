@@ -33,6 +33,8 @@ struct WorkerReport {
     /// In a timed round.
     let notifications: Int
     let targets: [WorkerTarget]
+    /// The instruments with which the run was to count.
+    let instruments: Set<Instrument>
     /// Of those that took part, or were counted.
     private var results: [ContenderPlan.Role: ContenderResult] = [:]
     /// Notifications that the worker had in flight at the end of a round.
@@ -42,14 +44,12 @@ struct WorkerReport {
     /// Bytes of a notification's frame.
     var frameBytes: Double?
 
-    init(plan: ScenarioPlan, notifications: Int) {
-        self.init(scenario: plan.name, notifications: notifications, targets: plan.targets)
-    }
-
-    init(scenario: String, notifications: Int, targets: [WorkerTarget] = []) {
-        self.scenario = scenario
+    /// - Parameter instruments: with which the run is to count.
+    init(plan: ScenarioPlan, notifications: Int, instruments: Set<Instrument>) {
+        scenario = plan.name
+        targets = plan.targets
         self.notifications = notifications
-        self.targets = targets
+        self.instruments = instruments
     }
 
     subscript(role: ContenderPlan.Role) -> ContenderResult {
@@ -103,15 +103,14 @@ struct WorkerReport {
         return measures
     }
 
-    /// The worker's CPU time as a multiple of another's; nil if that took no part.
-    private func cpuRatio(to role: ContenderPlan.Role) -> Double? {
-        let other = self[role].samples.cpuMicroseconds
-        return other.values.isEmpty ? nil : self[.worker].samples.cpuMicroseconds.medianRatio(to: other)
-    }
+    /// The worker's CPU time as a multiple of another's; nil if one of them took no part.
+    private func cpuRatio(to role: ContenderPlan.Role) -> Double? { ratio(to: role, of: \.cpuMicroseconds) }
 
-    private func rateRatio(to role: ContenderPlan.Role) -> Double? {
-        let other = self[role].samples.rate
-        return other.values.isEmpty ? nil : self[.worker].samples.rate.medianRatio(to: other)
+    private func rateRatio(to role: ContenderPlan.Role) -> Double? { ratio(to: role, of: \.rate) }
+
+    private func ratio(to role: ContenderPlan.Role, of measure: KeyPath<ContenderSamples, Samples>) -> Double? {
+        let (own, other) = (self[.worker].samples[keyPath: measure], self[role].samples[keyPath: measure])
+        return own.values.isEmpty || other.values.isEmpty ? nil : own.medianRatio(to: other)
     }
 
     /// The worker's allocations beyond those of the program in C that takes the same records.
@@ -133,12 +132,26 @@ struct WorkerReport {
         return residentMiB / (Memory.baseMiB + Memory.bytesInFlight * inFlight / 1_048_576)
     }
 
-    /// The targets whose measures were taken and miss them, in words.
-    var missedTargets: [String] {
+    /// The targets in their order, each with its verdict.
+    private var verdicts: [(target: WorkerTarget, verdict: WorkerTarget.Verdict)] {
         let measures = measures
-        return targets.compactMap { target in
-            guard let measure = measures.first(where: { $0.field == target.field }) else { return nil }
-            return target.isMet(by: measure.value) ? nil : target.text
+        return targets.map { target in
+            if let instrument = target.instrument, !instruments.contains(instrument) { return (target, .notAsked) }
+            guard let measure = measures.first(where: { $0.field == target.field }) else {
+                return (target, .notMeasured)
+            }
+            return (target, target.isMet(by: measure.value) ? .met : .missed)
+        }
+    }
+
+    /// The targets that the run was to measure and that are not met, in words.
+    var missedTargets: [String] {
+        verdicts.compactMap { target, verdict in
+            switch verdict {
+            case .met, .notAsked: nil
+            case .missed: target.text
+            case .notMeasured: "\(target.text): not measured"
+            }
         }
     }
 
@@ -170,10 +183,7 @@ struct WorkerReport {
                     + (measure.spread.map { $0.map { cell($0, measure.digits) }.joined() } ?? "")
             )
         }
-        for target in targets {
-            let isMet = measures.first { $0.field == target.field }.map { target.isMet(by: $0.value) }
-            lines.append("  target \(target.text): " + (isMet.map { $0 ? "met" : "MISSED" } ?? "not measured"))
-        }
+        for (target, verdict) in verdicts { lines.append("  target \(target.text): \(verdict.rawValue)") }
         return lines.joined(separator: "\n")
     }
 }

@@ -15,6 +15,14 @@ struct WorkerScenario {
         var instructions = 0
         /// A broker to use instead of the embedded ones.
         var brokers: String?
+
+        /// The instruments with which something is counted.
+        var instruments: Set<Instrument> {
+            var instruments: Set<Instrument> = []
+            if allocations > 0 { instruments.insert(.allocations) }
+            if instructions > 0 { instruments.insert(.instructions) }
+            return instruments
+        }
     }
 
     let plan: ScenarioPlan
@@ -41,7 +49,7 @@ struct WorkerScenario {
     /// Measures, counts, and reports.
     func run() throws -> WorkerReport {
         let notifications = plan.whole(request.notifications ?? plan.notifications)
-        var report = WorkerReport(plan: plan, notifications: notifications)
+        var report = WorkerReport(plan: plan, notifications: notifications, instruments: request.instruments)
         try measure(notifications, into: &report)
         ChildRegistry.endAll()
         try countAll(plan.allocating, .allocations, request.allocations) { contender, count in
