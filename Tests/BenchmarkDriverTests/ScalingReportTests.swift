@@ -7,6 +7,7 @@ struct ScalingReportTests {
     private func report(
         lost: Int = 0,
         disordered: Int = 0,
+        shards: Int = 1,
         tokens: TokenFlow.Result = .init(registrations: 9, feedback: 8, feedbackUnpublished: 2),
         _ change: (inout [ScalingReport.Step]) -> Void = { _ in }
     ) -> ScalingReport {
@@ -19,12 +20,13 @@ struct ScalingReportTests {
                 p50Milliseconds: 10.04,
                 p99Milliseconds: 20,
                 longestMilliseconds: 1234.5,
-                duplicates: 7
+                duplicates: change == .none ? 0 : 7
             )
         }
         change(&steps)
         return ScalingReport(
             transport: .http2,
+            shards: shards,
             rate: 20_000,
             steps: steps,
             lost: lost,
@@ -39,6 +41,8 @@ struct ScalingReportTests {
         #expect(report(lost: 1).missed == ["lost"])
         #expect(report(disordered: 1).missed == ["order_violations"])
         #expect(report { $0[4].seconds = nil }.missed == ["cordon: seconds"])
+        #expect(report { $0[0].duplicates = 1 }.missed == ["none: duplicates"])
+        #expect(report(shards: 2) { $0[0].duplicates = 1 }.missed == [], "they may still be sharing out")
         let registrations = report(tokens: .init(registrations: 1, registrationsLost: 1))
         #expect(registrations.missed == ["registrations_lost", "feedback"])
         let feedback = report(tokens: .init(feedback: 1, feedbackLost: 1, strangeTokens: 1))
@@ -48,7 +52,7 @@ struct ScalingReportTests {
     @Test("The line has every step in order")
     func line() throws {
         let step =
-            #"{"change":"none","duplicates":7,"killed":3,"longest_ms":1234.5,"p50_ms":10,"p99_ms":20,"#
+            #"{"change":"none","duplicates":0,"killed":3,"longest_ms":1234.5,"p50_ms":10,"p99_ms":20,"#
             + #""seconds":4.3,"workers":2}"#
         let line = try report { $0 = [$0[0]] }.line()
         #expect(

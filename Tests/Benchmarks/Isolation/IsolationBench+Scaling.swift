@@ -46,6 +46,7 @@ extension IsolationBench {
             await scene.close()
             return ScalingReport(
                 transport: transport,
+                shards: shards,
                 rate: rate,
                 steps: steps,
                 lost: lost,

@@ -22,6 +22,8 @@ struct ScalingReport: Sendable {
     }
 
     let transport: PipelineTransport
+    /// Of each worker.
+    let shards: Int
     /// Notifications a second that were offered.
     let rate: Int
     let steps: [Step]
@@ -35,6 +37,10 @@ struct ScalingReport: Sendable {
         var missed: [String] = []
         if lost > 0 { missed.append("lost") }
         if disordered > 0 { missed.append("order_violations") }
+        // Nobody comes or goes. Several shards may still be sharing out, see `--shards`.
+        if shards == 1, steps.contains(where: { $0.change == .none && $0.duplicates > 0 }) {
+            missed.append("none: duplicates")
+        }
         // Without any of them nothing is proven.
         if tokens.registrations == 0 { missed.append("registrations") }
         if tokens.registrationsLost > 0 { missed.append("registrations_lost") }
