@@ -39,7 +39,18 @@ struct LatencyBenchmarkCommand: ParsableCommand {
             throw ValidationError("--partitions: 1...1000, not \(partitions)")
         }
         guard (1...600).contains(seconds) else { throw ValidationError("--seconds: 1...600, not \(seconds)") }
-        guard (1...1_000_000).contains(rate) else { throw ValidationError("--rate: 1...1000000, not \(rate)") }
+        let range = 1...1_000_000
+        guard kafka == nil else {
+            guard range.contains(rate) else { throw ValidationError("--rate: 1...1000000, not \(rate)") }
+            return
+        }
+        try FrontBroker.check(
+            "--rate",
+            rate,
+            in: range,
+            partitions: partitions,
+            perPartition: FrontBroker.notificationsPerPartition / LatencyScenario.warmUpSeconds
+        )
     }
 
     func run() throws {

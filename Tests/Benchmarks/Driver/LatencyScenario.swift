@@ -7,7 +7,6 @@ import Workbench
 /// The broker lets a fetch wait until there are records, as Kafka does; see `Servers.startFrontBroker`.
 struct LatencyScenario {
     private enum Limit {
-        static let warmUpSeconds = 3
         static let warmUpAttempts = 5
         /// For the group to form and the worker to take what was published before.
         static let readyMilliseconds: Int32 = 60_000
@@ -16,6 +15,9 @@ struct LatencyScenario {
         /// For what would arrive twice.
         static let quietMilliseconds: Int32 = 300
     }
+
+    /// Seconds of the rate that wait at the broker while the group forms.
+    static let warmUpSeconds = 3
 
     private let setting: SteadySetting
     private let rate: Int
@@ -81,7 +83,7 @@ struct LatencyScenario {
         for _ in 0..<Limit.warmUpAttempts {
             let before = published
             let arrivedBefore = try setting.sink.totals().notifications
-            _ = try publish(rate * Limit.warmUpSeconds)
+            _ = try publish(rate * Self.warmUpSeconds)
             let seen = try awaitArrival(milliseconds: Limit.readyMilliseconds)
             _ = try setting.sink.latency()
             _ = try receiver.latency(records: published, milliseconds: Limit.arrivalMilliseconds)

@@ -30,9 +30,13 @@ struct RegistrarBenchmarkCommand: ParsableCommand {
         guard (1...1000).contains(rounds) else { throw ValidationError("--rounds: 1...1000, not \(rounds)") }
         guard (1...100).contains(partitions) else { throw ValidationError("--partitions: 1...100, not \(partitions)") }
         // All hash tags get tokens, and no bucket so many that it is split.
-        guard (10_000...250_000).contains(registrations) else {
-            throw ValidationError("--registrations: 10000...250000, not \(registrations)")
-        }
+        try FrontBroker.check(
+            "--registrations",
+            registrations,
+            in: 10_000...250_000,
+            partitions: partitions,
+            perPartition: FrontBroker.registrationsPerPartition
+        )
     }
 
     func run() throws {

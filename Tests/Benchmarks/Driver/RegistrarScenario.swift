@@ -211,16 +211,23 @@ struct RegistrarScenario {
         for index in 0..<registrations {
             bench_token(UInt64(index), &token)
             let shard = token.withUnsafeBytes { RecordKey.shard(of: $0, spread: Setting.spread) }
-            let message = PushRegistration.with {
-                $0.token.raw = Data(token)
-                $0.registeredAt = now
-                $0.locale = Setting.locales[index % Setting.locales.count]
-                $0.timeZone = Setting.zones[index % Setting.zones.count]
-            }
+            let message = Self.registration(index, token: token, at: now)
             let key = "\(BenchmarkApp.bundle)#\(shard)"
             try producer.produce(topic: Setting.topic, key: Array(key.utf8), value: try message.serializedBytes())
             if index % 1000 == 0 { producer.poll() }
         }
         try producer.flush(timeoutMilliseconds: 30_000)
+    }
+
+    /// The registration that has a number in its round.
+    ///
+    /// - Parameter time: UNIX seconds.
+    static func registration(_ number: Int, token: [UInt8], at time: Int64) -> PushRegistration {
+        .with {
+            $0.token.raw = Data(token)
+            $0.registeredAt = time
+            $0.locale = Setting.locales[number % Setting.locales.count]
+            $0.timeZone = Setting.zones[number % Setting.zones.count]
+        }
     }
 }

@@ -37,7 +37,13 @@ struct WorkersBenchmarkCommand: ParsableCommand {
             throw ValidationError("--partitions: 8...1000, not \(partitions)")
         }
         guard (1...60).contains(seconds) else { throw ValidationError("--seconds: 1...60, not \(seconds)") }
-        guard (1000...250_000).contains(rate) else { throw ValidationError("--rate: 1000...250000, not \(rate)") }
+        try FrontBroker.check(
+            "--rate",
+            rate,
+            in: 1000...250_000,
+            partitions: partitions,
+            perPartition: FrontBroker.notificationsPerPartition / WorkersScenario.waitingSeconds
+        )
     }
 
     func run() throws {

@@ -31,6 +31,10 @@ struct WorkersScenario {
         static let sessionMilliseconds = 6000
     }
 
+    /// Seconds of one worker's rate that wait at the broker: the session in which a group forms anew, and a second in
+    /// which four workers stop.
+    static let waitingSeconds = Limit.sessionMilliseconds / 1000 + WorkersReport.mostWorkers
+
     private let setting: SteadySetting
     /// Of a worker.
     private let arguments: [String]
