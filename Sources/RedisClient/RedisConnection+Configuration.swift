@@ -8,8 +8,9 @@ extension RedisConnection {
         public var clientName: String? = "belfry"
         /// Limit for establishing a connection, and again for the login on it.
         public var connectTimeout = TimeAmount.seconds(5)
-        /// The longest wait of a command for a connection, and again for its reply. A late reply costs the connection,
-        /// so no blocking commands (BLPOP, …) beyond it. nil: for ever.
+        /// The longest wait of a command for a connection, and again for its reply. The first one counts from the first
+        /// command of the event loop's turn. A late reply costs the connection, so no blocking commands (BLPOP, …)
+        /// beyond it. nil: for ever.
         public var commandTimeout: TimeAmount? = .seconds(10)
         /// Most memory for one reply, in bytes (1…4 GiB - 1); a larger one costs the connection.
         public var replyLimitBytes = 64 << 20

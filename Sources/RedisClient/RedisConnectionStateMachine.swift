@@ -300,7 +300,10 @@ extension RedisConnectionStateMachine {
             action.expiredBytes += entry.byteCount
             action.expired.append(Failed(entry.completion, .notSent(reason: "waited too long: \(cause)")))
         }
-        if !action.expired.isEmpty {
+        if inFlightCount == 0 {
+            // Moves no entry: while a server is away thousands wait, and a few expire at a time.
+            commands.removeFirst(action.expired.count)
+        } else if !action.expired.isEmpty {
             let first = commands.index(commands.startIndex, offsetBy: inFlightCount)
             commands.removeSubrange(first..<commands.index(first, offsetBy: action.expired.count))
         }

@@ -8,7 +8,7 @@ public protocol RedisReceiver: AnyObject {
     func received(_ result: Result<RedisReply, RedisError>, for number: Int)
 }
 
-/// Where the outcome of one command goes.
+/// The taker of one command's outcome.
 enum CommandCompletion {
     case closure(RedisConnection.Completion)
     case receiver(any RedisReceiver, number: Int)

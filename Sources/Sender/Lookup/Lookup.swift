@@ -252,8 +252,8 @@ final class Lookup {
 
     // MARK: Answers
 
-    /// Takes the states of tokens that were asked for together. It keeps the entry, whose batch keeps the tokens' bytes,
-    /// until the last answer, and so the stage: when that is closed the client answers what is open.
+    /// Takes the states of tokens that were asked for together. Until the last answer it keeps the entry, whose batch
+    /// keeps the tokens' bytes, and the stage: when that is closed the client answers what is open.
     private final class TokenStates: TokenReader {
         private let entry: Entry
         private let lookup: Lookup

@@ -63,7 +63,8 @@ struct BatchesInFlight {
         batches.isEmpty ? [] : batches[0].takeRemovals()
     }
 
-    /// Ends the oldest batch, if everything of it is acknowledged.
+    /// Ends the oldest batch, if everything of it is acknowledged. A finished batch behind it waits, and so does a
+    /// revocation of its partitions: at most for as long as for the oldest.
     ///
     /// - Returns: one past its last offsets, by partition; nil: it goes on.
     mutating func takeFinished() -> [Int32: Int64]? {

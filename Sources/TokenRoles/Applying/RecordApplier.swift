@@ -200,9 +200,10 @@ final class RecordApplier {
         return !replay.isDue
     }
 
-    /// Records are applied again, and those that were fetched before come again.
+    /// Records are applied again, and those that were fetched before come again. A partition that stood still goes on.
     private func wentBack(to offsets: [Int32: Int64]) {
         drop(Array(offsets.keys))
+        group.offsetsOutOfRange.forget(Array(offsets.keys))
         group.moved(offsets)
         turnSoon()
     }
