@@ -97,8 +97,8 @@ public final class RedisConnection {
     /// Sends a command.
     ///
     /// - Parameters:
-    ///   - write: Writes exactly one command, and does not touch the connection; called before `send` returns, unless the
-    ///     command is refused.
+    ///   - write: Writes exactly one command and does not touch the connection; called before `send` returns, unless
+    ///     the command is refused.
     ///   - completion: Called once; **before `send` returns** when the command is refused at once, because the
     ///     connection is closed or too much is waiting (``RedisError/closed``, ``RedisError/notSent(reason:)``).
     public func send(_ write: (inout RedisCommandWriter) -> Void, _ completion: @escaping Completion) {

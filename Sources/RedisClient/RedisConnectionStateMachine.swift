@@ -58,7 +58,7 @@ struct RedisConnectionStateMachine<Completion> {
 
     /// Commands that were handed to the channel together.
     private struct Flight {
-        /// Those without a reply.
+        /// The commands without a reply.
         var count = 0
         /// Their replies are due then: a command that waited long for a connection must not end the new one by timing
         /// out at once.
