@@ -123,7 +123,8 @@ struct FilteredLookupTests {
                         payloadBytes: 0,
                         notifications: batch.count..<batch.count,
                         provider: provider
-                    )
+                    ),
+                    tokens: 1
                 )
                 batch.append(
                     token: UnsafeRawBufferPointer(rebasing: bytes[Int(token) * 32..<Int(token) * 32 + 32]),
@@ -309,7 +310,7 @@ extension PreparedBatch {
         var record = record
         record.rendered = rendered
         record.notifications = count..<count
-        append(record)
+        append(record, tokens: 1)
         append(token: token, checksum: 0, position: 0)
         closeRecord()
     }

@@ -187,7 +187,7 @@ final class Intake {
                 )
             )
         }
-        prepared.append(row)
+        prepared.append(row, tokens: request.tokenCount)
         if request.isBroadcast {
             takeChannel(of: request, fed, record, into: prepared)
         } else {

@@ -126,11 +126,26 @@ final class PreparedBatch {
     func keep(_ view: SendRequestView) { views.append(view) }
 
     /// Appends a record; its notifications follow.
-    func append(_ record: PreparedRecord) {
+    ///
+    /// - Parameter tokens: most notifications that follow.
+    func append(_ record: PreparedRecord, tokens: Int) {
         records.append(record)
+        makeRoom(tokens)
         if record.isBroadcast { hasBroadcasts = true }
         if record.rendered?.asksForLanguages == true { hasLanguages = true }
         if record.changesBadges { hasBadges = true }
+    }
+
+    /// Makes room for the notifications of a record, and for records like it up to a whole batch.
+    private func makeRoom(_ tokens: Int) {
+        guard count + tokens > self.tokens.capacity else { return }
+        let whole = min(source.count * tokens, ShardLimits.notificationsPerBatch)
+        let room = max(whole, self.tokens.capacity) + tokens
+        self.tokens.reserveCapacity(room)
+        checksums.reserveCapacity(room)
+        positions.reserveCapacity(room)
+        rows.reserveCapacity(room)
+        verdicts.reserveCapacity(room)
     }
 
     /// Appends a notification of the last record.
