@@ -44,6 +44,7 @@ struct WorkerReportTests {
         report[.worker].samples = samples([400_000.4], [1.23456])
         report[.floor].samples = samples([800_000], [0.6])
         report[.worker].residentMiB = 81.26
+        report[.worker].restMilliseconds = 25.04
         let line = try report.line()
         #expect(!line.contains("\n"))
         #expect(line.contains(#""worker_cpu_us":1.235,"#))
@@ -54,6 +55,7 @@ struct WorkerReportTests {
         #expect(line.contains(#""ratio":2.06"#))
         #expect(line.contains(#""rate_ratio":0.5"#))
         #expect(line.contains(#""resident_mib":81.3"#))
+        #expect(line.contains(#""rest_ms":25,"#))
         #expect(line.contains(#""scenario":"single""#))
         for absent in ["beside", "sandbox", "one_", "bare", "allocations\":", "instructions", "in_flight"] {
             #expect(!line.contains(absent))

@@ -23,7 +23,7 @@ struct Contender {
     struct Round {
         /// Notifications per second, from the start signal to the gateway's last byte.
         let rate: Double
-        /// CPU microseconds per notification.
+        /// CPU microseconds per notification, without what it costs at rest.
         let cpuMicroseconds: Double
     }
 
@@ -48,6 +48,8 @@ struct Contender {
         static let sliceMilliseconds: Int32 = 5000
         /// After the last byte: what is done at the end of the confirmation window (2 s) counts as well.
         static let settleMilliseconds: Int32 = 3000
+        /// To be measured with nothing to take.
+        static let restMilliseconds: Int32 = 3000
         static let countedSettleMilliseconds: Int32 = 10_000
         /// To answer the broker and to commit, after others were measured: one that stood still for 15 s sends nothing
         /// before that.
@@ -64,6 +66,8 @@ struct Contender {
     private let gateway: CountingGateway
     private let operationsPort: Int
     private var source: RecordSource
+    /// CPU microseconds per second at rest; 0 until ``rest()``.
+    private(set) var restingMicroseconds = 0.0
 
     /// Starts everything; the process goes on to run.
     init(_ plan: ContenderPlan, servers: Servers, _ surroundings: Surroundings) throws {
@@ -163,6 +167,20 @@ struct Contender {
     /// Lets it stand still.
     func pause() throws { try process.pause() }
 
+    /// Measures one that stands still while it runs with nothing to take. That goes on in every round, and for seconds
+    /// after its last notification, so that it would count the more the shorter a round is.
+    mutating func rest() throws {
+        try air()
+        let before = try process.cpuMicroseconds()
+        let start = Sink.now()
+        try process.resume()
+        poll(nil, 0, Limit.restMilliseconds)
+        try process.pause()
+        restingMicroseconds = (try process.cpuMicroseconds() - before) / Self.seconds(since: start)
+    }
+
+    private static func seconds(since start: UInt64) -> Double { Double(Sink.now() - start) / 1e9 }
+
     /// Lets one that stands still run for a while, with nothing to take.
     func air() throws {
         try process.resume()
@@ -193,7 +211,7 @@ struct Contender {
             )
         }
         let seconds = Double(end.lastByteNanoseconds - start) / 1e9
-        let cpu = try process.cpuMicroseconds() - cpuBefore
+        let cpu = try process.cpuMicroseconds() - cpuBefore - restingMicroseconds * Self.seconds(since: start)
         return Round(rate: Double(notifications) / seconds, cpuMicroseconds: cpu / Double(notifications))
     }
 

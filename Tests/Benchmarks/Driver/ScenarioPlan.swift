@@ -190,7 +190,7 @@ extension ScenarioPlan {
             contenders: [worker, floor, bare, sandbox],
             allocating: [worker, bare],
             executing: [worker, bare, taking(.oneShard, .worker(WorkerTraits(shards: 1)))],
-            notifications: 1_000_000,
+            notifications: 400_000,
             countedMultiple: 10,
             targets: WorkerTarget.all[.fanout] ?? []
         )

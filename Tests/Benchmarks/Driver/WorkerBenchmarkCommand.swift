@@ -29,7 +29,7 @@ struct WorkerBenchmarkCommand: ParsableCommand {
     @Option(help: "Rounds; the results are the medians, of ratios those of the rounds' ratios.")
     var rounds = 5
 
-    @Option(help: "Notifications per round. Default: 300,000, in fanout 1,000,000.")
+    @Option(help: "Notifications per round. Default: 300,000, in fanout 400,000.")
     var notifications: Int?
 
     @Option(help: "Notifications whose allocations are counted, in fanout ten times as many. 0: not counted.")

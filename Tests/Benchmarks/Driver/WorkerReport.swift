@@ -3,6 +3,8 @@ import Foundation
 /// Measurements of one contender.
 struct ContenderResult {
     var samples = ContenderSamples()
+    /// CPU milliseconds per second with nothing to take.
+    var restMilliseconds: Double?
     /// The largest resident set of the timed rounds, in MiB.
     var residentMiB: Double?
     /// Per notification.
@@ -97,6 +99,7 @@ struct WorkerReport {
         }
         add("\(prefix)rate", result.samples.rate, digits: 0)
         add(cpu, result.samples.cpuMicroseconds, digits: 3)
+        add("\(prefix)rest_ms", result.restMilliseconds, digits: 1)
         add("\(prefix)resident_mib", result.residentMiB, digits: 1)
         add("\(prefix)allocations", result.allocations, digits: 4)
         add("\(prefix)instructions", result.instructions, digits: 0)

@@ -78,6 +78,10 @@ struct WorkerScenario {
         }
         for index in contenders.indices { try contenders[index].settle() }
         for contender in contenders { try contender.pause() }
+        for index in contenders.indices {
+            try contenders[index].rest()
+            report[contenders[index].plan.role].restMilliseconds = contenders[index].restingMicroseconds / 1000
+        }
         for round in 0..<request.rounds {
             let order = round.isMultiple(of: 2) ? Array(contenders.indices) : contenders.indices.reversed()
             if surroundings.brokers != nil {
