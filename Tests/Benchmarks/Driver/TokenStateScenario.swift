@@ -16,7 +16,7 @@ final class TokenStateScenario {
         "America/New_York", "Europe/Berlin", "America/Sao_Paulo", "Asia/Tokyo", "Asia/Shanghai",
     ]
     /// Look-ups that are sent at a time; four times as many are under way.
-    private static let window = 512
+    static let window = 512
 
     /// The rule by which the tokens lie; the programs in C have the same.
     private static let rule = PlaceRule(text: BENCH_RULE)
@@ -138,20 +138,15 @@ final class TokenStateScenario {
             bundles: (0..<lookups).map { index(ofLookUp: $0) % 10 }
         )
         let start = Sink.now()
-        try run(lookups) { clients, number, done in
-            let token = places[number]
-            let space = clients.spaces[places.bundles[number]]
-            clients.table.look(up: token, checksum: CRC32.checksum(token), in: space) { result in
-                done(
-                    result.flatMap { value in
-                        guard let value, TokenRecord.reasonOfDeath(value) == nil else {
-                            return .failure(.server(prefix: "BENCH", message: "a token is missing"))
-                        }
-                        return .success(())
-                    }
-                )
+        let clients = clients
+        try clients.eventLoop.flatSubmit {
+            let promise = clients.eventLoop.makePromise(of: Void.self)
+            let pipeline = LookUpPipeline(of: clients.value.table, total: lookups, promise) { number in
+                (places[number], clients.value.spaces[places.bundles[number]])
             }
-        }
+            pipeline.start()
+            return promise.futureResult
+        }.wait()
         return Double(lookups) / (Double(Sink.now() - start) / 1e9)
     }
 
