@@ -169,6 +169,7 @@ extension Auditor {
             3,
             "\(member.name) has committed \(partition), which it does not have"
         )
+        committedAt[partition] = now
         checkProgress(committed, of: partition, by: member)
         let stored = world.broker.partitions[Int(partition)]
         var place = auditedEnd[partition] ?? 0

@@ -130,6 +130,13 @@ import Testing
         #expect(early.auditor.violation?.invariant == 1)
     }
 
+    /// Began with a position that was committed at 2 s.
+    private static let owner = Auditor.Ownership(
+        member: 1,
+        since: World.start + .seconds(3),
+        doneAsOf: World.start + .seconds(2)
+    )
+
     @Test(
         "Invariant 4 is broken if the last accepted, of one coalescing key or without one, is not the newest",
         arguments: [0, 1]
@@ -138,20 +145,34 @@ import Testing
         let world = World(Self.plan(coalescingKey: coalescingKey))
         let auditor = world.auditor
         let token = auditor.notifications[0].token
-        auditor.noteOrder(of: 0, token: token, wasAccepted: false)
-        auditor.noteOrder(of: try second(in: world), token: token, wasAccepted: false)
+        auditor.noteOrder(of: 0, token: token, wasAccepted: false, by: Self.owner)
+        auditor.noteOrder(of: try second(in: world), token: token, wasAccepted: false, by: Self.owner)
         auditor.closeOrder()
         #expect(auditor.violation == nil)
-        auditor.noteOrder(of: 0, token: token, wasAccepted: true)
+        auditor.noteOrder(of: 0, token: token, wasAccepted: true, by: Self.owner)
         auditor.closeOrder()
         #expect(auditor.violation?.invariant == 4)
+    }
+
+    @Test(
+        "An older one that goes again for an outcome later than the position that its owner began with is no fault",
+        arguments: [1, 3]
+    )
+    func reopened(outcomeSeconds: Int) throws {
+        let token = auditor.notifications[0].token
+        auditor.noteOrder(of: 0, token: token, wasAccepted: false, by: Self.owner)
+        auditor.noteOrder(of: try second(in: world), token: token, wasAccepted: false, by: Self.owner)
+        auditor.notifications[0].outcomeAt = World.start + .seconds(outcomeSeconds)
+        auditor.noteOrder(of: 0, token: token, wasAccepted: true, by: Self.owner)
+        auditor.closeOrder()
+        #expect((auditor.violation == nil) == (outcomeSeconds == 3))
     }
 
     @Test("Invariant 4 is broken if a first sending overtakes")
     func overtaken() throws {
         let token = auditor.notifications[0].token
-        auditor.noteOrder(of: try second(in: world), token: token, wasAccepted: false)
-        auditor.noteOrder(of: 0, token: token, wasAccepted: false)
+        auditor.noteOrder(of: try second(in: world), token: token, wasAccepted: false, by: Self.owner)
+        auditor.noteOrder(of: 0, token: token, wasAccepted: false, by: Self.owner)
         #expect(auditor.violation?.invariant == 4)
     }
 

@@ -89,6 +89,14 @@ import Testing
     }
 
     @Test(
+        "Known seeds of the auditor's mistakes pass: a window that fills the credit, outcomes later than a commit",
+        arguments: [104_595, 201_117] as [UInt64]
+    )
+    func knownLaterMistakes(seed: UInt64) {
+        #expect(World(WorldPlan(seed: seed, features: .current)).run().violation == nil)
+    }
+
+    @Test(
         "Known seeds pass: a peer that allows no stream and falls silent while its topic is only probed",
         arguments: [70469, 83786] as [UInt64]
     )
