@@ -132,7 +132,8 @@ struct RoleServiceTests {
     func stuckDrain() async throws {
         let role = Twins(isStuck: true)
         await #expect(throws: RoleFailure(description: "over")) { try await role.run(untilFailure: "over") }
-        #expect(role.story.all.last?.hasPrefix("close 2: ") == true)
+        // The drain may still be about to tell that it has begun.
+        #expect(role.story.all.contains { $0.hasPrefix("close 2: ") })
     }
 
     @Test("A start that fails half-way drains and closes the parts that have started, undoes the rest, and says why")

@@ -40,7 +40,7 @@ struct WorkerReportTests {
 
     @Test("The line is JSON with numbers of few digits, and with fields of what took part alone")
     func line() throws {
-        var report = try report()
+        var report = try report(.single, [])
         report[.worker].samples = samples([400_000.4], [1.23456])
         report[.floor].samples = samples([800_000], [0.6])
         report[.worker].residentMiB = 81.26
