@@ -86,9 +86,7 @@ package final class TokenLookUps: RedisReceiver {
             slot: space.keys.slot(tag: place.tag),
             { writer in
                 writer.command("HGET", argumentCount: 2)
-                writer.argument(byteCount: space.keys.bucketBytes(bucket)) {
-                    space.keys.writeBucket(bucket, tag: place.tag, rule.layout, into: $0)
-                }
+                space.keys.writeBucket(bucket, tag: place.tag, rule.layout, to: &writer)
                 writer.argument(byteCount: rule.layout.fieldPrefixBytes + token.count) {
                     rule.writeField(of: token, at: place, into: $0)
                 }

@@ -111,11 +111,7 @@ final class PreparedBatch {
         payloads = PayloadArena(bytes: min(64 * 1024, max(1, source.count) * 256))
         // For records of one token each; what grows beyond is shared by many tokens.
         records.reserveCapacity(source.count)
-        tokens.reserveCapacity(source.count)
-        checksums.reserveCapacity(source.count)
-        positions.reserveCapacity(source.count)
-        rows.reserveCapacity(source.count)
-        verdicts.reserveCapacity(source.count)
+        reserveColumns(source.count)
     }
 
     /// Notifications.
@@ -140,12 +136,15 @@ final class PreparedBatch {
     private func makeRoom(_ tokens: Int) {
         guard count + tokens > self.tokens.capacity else { return }
         let whole = min(source.count * tokens, ShardLimits.notificationsPerBatch)
-        let room = max(whole, self.tokens.capacity) + tokens
-        self.tokens.reserveCapacity(room)
-        checksums.reserveCapacity(room)
-        positions.reserveCapacity(room)
-        rows.reserveCapacity(room)
-        verdicts.reserveCapacity(room)
+        reserveColumns(max(whole, self.tokens.capacity) + tokens)
+    }
+
+    private func reserveColumns(_ notifications: Int) {
+        tokens.reserveCapacity(notifications)
+        checksums.reserveCapacity(notifications)
+        positions.reserveCapacity(notifications)
+        rows.reserveCapacity(notifications)
+        verdicts.reserveCapacity(notifications)
     }
 
     /// Appends a notification of the last record.

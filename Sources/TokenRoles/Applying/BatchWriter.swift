@@ -8,8 +8,8 @@ import TokenState
 
 /// Writes batches into Redis, and their tombstones and dead letters to the broker, until both have succeeded.
 ///
-/// Which batches are in flight, and when they end, is decided by ``BatchesInFlight``. A change that Redis refuses for
-/// good turns its record into a dead letter. Bound to the event loop of its ``RecordApplier``.
+/// ``BatchesInFlight`` decides when one may be taken, and when it ends. A change that Redis refuses for good turns its
+/// record into a dead letter. Bound to the event loop of its ``RecordApplier``.
 final class BatchWriter {
     /// Decodes a record into changes; throws if it cannot be used.
     typealias Decode = (KafkaMessageView) throws(RecordRefusal) -> [TokenChange]

@@ -39,7 +39,7 @@ struct BatchesInFlight {
 
     /// The record's partition was given back, or its whole batch is gone.
     func isForeign(_ item: BatchInHand.Item) -> Bool {
-        batches.first { $0.number == item.batch }?.isForeign(item.index) ?? true
+        self[item.batch]?.isForeign(item.index) ?? true
     }
 
     /// Takes the next batch in. There is room for it.

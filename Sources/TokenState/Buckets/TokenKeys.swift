@@ -77,12 +77,7 @@ package struct TokenKeys: Sendable {
     }
 
     /// Writes a bucket's key into `room`, which has ``bucketBytes(_:)`` bytes.
-    func writeBucket(
-        _ number: Int,
-        tag: Int,
-        _ layout: TokenLayout,
-        into room: UnsafeMutableRawBufferPointer
-    ) {
+    func writeBucket(_ number: Int, tag: Int, _ layout: TokenLayout, into room: UnsafeMutableRawBufferPointer) {
         room.copyBytes(from: bucketPrefix)
         room[Self.layoutIndex] = layout.digit
         Self.writeTagEnd(tag: tag, into: room, at: bucketPrefix.count)
