@@ -16,7 +16,7 @@ final class TokenStateScenario {
         "America/New_York", "Europe/Berlin", "America/Sao_Paulo", "Asia/Tokyo", "Asia/Shanghai",
     ]
     /// Look-ups that are sent at a time; four times as many are under way.
-    static let window = 512
+    private static let window = 512
 
     /// The rule by which the tokens lie; the programs in C have the same.
     private static let rule = PlaceRule(text: BENCH_RULE)
@@ -67,16 +67,18 @@ final class TokenStateScenario {
         let before = try usedMemory()
         say("registering \(count) tokens")
         let start = Sink.now()
-        try run(count) { clients, index, done in
-            let bundle = index % Self.bundles.count
-            let texts = TokenTexts(locale: Self.locales[index / 10 % 5], timeZone: Self.zones[index / 10 % 5])
-            let change = TokenChange(
-                environment: Self.environment,
-                bundleID: Self.bundles[bundle],
-                token: Self.token(index),
-                kind: .register(at: 1_700_000_000 + UInt32(index % 1_000_000), texts)
-            )
-            clients.table.make(change, in: clients.spaces[bundle]) { done($0.map { _ in }) }
+        try run(count) { clients, indices, done in
+            for index in indices {
+                let bundle = index % Self.bundles.count
+                let texts = TokenTexts(locale: Self.locales[index / 10 % 5], timeZone: Self.zones[index / 10 % 5])
+                let change = TokenChange(
+                    environment: Self.environment,
+                    bundleID: Self.bundles[bundle],
+                    token: Self.token(index),
+                    kind: .register(at: 1_700_000_000 + UInt32(index % 1_000_000), texts)
+                )
+                clients.table.make(change, in: clients.spaces[bundle]) { done($0.map { _ in }) }
+            }
         }
         let seconds = Double(Sink.now() - start) / 1e9
         let bytes = Double(try usedMemory() - before) / Double(count)
@@ -138,15 +140,16 @@ final class TokenStateScenario {
             bundles: (0..<lookups).map { index(ofLookUp: $0) % 10 }
         )
         let start = Sink.now()
-        let clients = clients
-        try clients.eventLoop.flatSubmit {
-            let promise = clients.eventLoop.makePromise(of: Void.self)
-            let pipeline = LookUpPipeline(of: clients.value.table, total: lookups, promise) { number in
-                (places[number], clients.value.spaces[places.bundles[number]])
+        try run(lookups) { clients, numbers, done in
+            let lookUps = clients.table.lookUps(for: LivingTokens(done), capacity: numbers.count)
+            clients.table.together {
+                for number in numbers {
+                    let token = places[number]
+                    let space = clients.spaces[places.bundles[number]]
+                    lookUps.add(token, checksum: CRC32.checksum(token), in: space, number: number)
+                }
             }
-            pipeline.start()
-            return promise.futureResult
-        }.wait()
+        }
         return Double(lookups) / (Double(Sink.now() - start) / 1e9)
     }
 
@@ -199,16 +202,17 @@ final class TokenStateScenario {
     // MARK: Pipelining
 
     /// Makes `total` calls, so many at a time that four windows are under way, and waits for their ends.
+    ///
+    /// - Parameter begin: begins those of one window; `done` takes the result of each.
     private func run(
         _ total: Int,
-        _ call:
-            @escaping @Sendable (Clients, _ number: Int, _ done: @escaping (Result<Void, RedisError>) -> Void) -> Void
+        _ begin: @escaping @Sendable (Clients, _ numbers: Range<Int>, _ done: @escaping CallPipeline.Done) -> Void
     ) throws {
         let clients = clients
         try clients.eventLoop.flatSubmit {
             let promise = clients.eventLoop.makePromise(of: Void.self)
-            let pipeline = CallPipeline(total: total, window: Self.window, promise: promise) { number, done in
-                call(clients.value, number, done)
+            let pipeline = CallPipeline(total: total, window: Self.window, promise: promise) { numbers, done in
+                begin(clients.value, numbers, done)
             }
             pipeline.start()
             return promise.futureResult
@@ -218,10 +222,12 @@ final class TokenStateScenario {
 
 /// Calls under way on one event loop.
 private final class CallPipeline {
+    typealias Done = (Result<Void, RedisError>) -> Void
+
     private let total: Int
     private let window: Int
     private let promise: EventLoopPromise<Void>
-    private let call: (_ number: Int, _ done: @escaping (Result<Void, RedisError>) -> Void) -> Void
+    private let begin: (_ numbers: Range<Int>, _ done: @escaping Done) -> Void
     private var begun = 0
     private var ended = 0
 
@@ -229,12 +235,12 @@ private final class CallPipeline {
         total: Int,
         window: Int,
         promise: EventLoopPromise<Void>,
-        call: @escaping (_ number: Int, _ done: @escaping (Result<Void, RedisError>) -> Void) -> Void
+        begin: @escaping (_ numbers: Range<Int>, _ done: @escaping Done) -> Void
     ) {
         self.total = total
         self.window = window
         self.promise = promise
-        self.call = call
+        self.begin = begin
     }
 
     func start() {
@@ -242,11 +248,9 @@ private final class CallPipeline {
     }
 
     private func beginWindow() {
-        for _ in 0..<min(window, total - begun) {
-            let number = begun
-            begun += 1
-            call(number) { result in self.finish(result) }
-        }
+        let numbers = begun..<min(begun + window, total)
+        begun = numbers.upperBound
+        begin(numbers) { self.finish($0) }
     }
 
     private func finish(_ result: Result<Void, RedisError>) {
@@ -254,5 +258,25 @@ private final class CallPipeline {
         ended += 1
         if ended == total { return promise.succeed() }
         if ended.isMultiple(of: window) { beginWindow() }
+    }
+}
+
+/// Takes the answers to look-ups of tokens that all live.
+private final class LivingTokens: TokenReader {
+    private let done: CallPipeline.Done
+
+    init(_ done: @escaping CallPipeline.Done) {
+        self.done = done
+    }
+
+    func read(_ result: Result<UnsafeRawBufferPointer?, RedisError>, ofToken number: Int) {
+        done(
+            result.flatMap { value in
+                guard let value, TokenRecord.reasonOfDeath(value) == nil else {
+                    return .failure(.server(prefix: "BENCH", message: "a token is missing"))
+                }
+                return .success(())
+            }
+        )
     }
 }
