@@ -174,11 +174,12 @@ extension Auditor {
         notifications[number].wasRefused = true
     }
 
-    /// The gateway closed without a word on a notification, which a worker may have given up for that.
-    func hungUpOn(record: Int, token: Int) {
+    /// The gateway closed a connection without a word on a notification, or ended its stream so, or left it without an
+    /// answer. A worker to which it happens too often gives the notification up.
+    func leftUnanswered(record: Int, token: Int) {
         guard firstOf.indices.contains(record), let number = number(record: record, token: token) else { return }
-        notifications[number].hangUps += 1
-        if notifications[number].hangUps >= World.loneCloses { notifications[number].wasRefused = true }
+        notifications[number].unanswered += 1
+        if notifications[number].unanswered >= World.loneCloses { notifications[number].wasRefused = true }
     }
 
     /// A worker has read that the gateway refused a token: to the worker that is its death, unless it is dated.

@@ -30,10 +30,10 @@ final class Auditor {
         var decidedAt: VirtualTime = 0
         /// Its first outcome says that it arrived: that is what Redis remembers.
         var hasArrived = false
-        /// A gateway refused it, and may accept it when it comes again.
+        /// A gateway refused it, or left it unanswered too often, and may accept it when it comes again.
         var wasRefused = false
-        /// Times that the gateway closed without a word on it.
-        var hangUps = 0
+        /// Times that the gateway ended a request of it without an answer.
+        var unanswered = 0
         /// Skipped by an operator's hand: it need not have an outcome.
         var isSkipped = false
         /// Most recent acceptance of it.

@@ -42,12 +42,10 @@ extension SimulatedGateway {
     func fate(record: Int, token: Int, edition: UInt64?) -> RequestFate {
         let isKeyed = edition == nil
         if now < refusesStreamsUntil { return .streamRefused }
-        if isPoisoned(record, token) {
-            world.auditor.hungUpOn(record: record, token: token)
-            return .hangUp
+        if let end = endWithoutAnswer(record: record, token: token) {
+            world.auditor.leftUnanswered(record: record, token: token)
+            return end
         }
-        if now < muteUntil { return .unanswered(isAccepted: world.dice.chance(50)) }
-        if now < resetsStreamsUntil { return .reset(isAccepted: world.dice.chance(50)) }
         if let refusal = nextRefusal {
             nextRefusal = nil
             return fate(of: refusal.status, record: record, token: token, isKeyed: isKeyed)
@@ -65,6 +63,13 @@ extension SimulatedGateway {
         }
         if now < throttlesUntil, token.isMultiple(of: 3) { return tooMany(record: record, token: token) }
         return judgeToken(record: record, token: token)
+    }
+
+    private func endWithoutAnswer(record: Int, token: Int) -> RequestFate? {
+        if isPoisoned(record, token) { return .hangUp }
+        if now < muteUntil { return .unanswered(isAccepted: world.dice.chance(50)) }
+        if now < resetsStreamsUntil { return .reset(isAccepted: world.dice.chance(50)) }
+        return nil
     }
 
     /// The token gets too much. After the longest time of attempts that ends the notification.

@@ -168,6 +168,22 @@ import Testing
         #expect((auditor.violation == nil) == (outcomeSeconds == 3))
     }
 
+    @Test(
+        "An older one that goes again, given up for too many ends without an answer, is no fault",
+        arguments: [World.loneCloses - 1, World.loneCloses]
+    )
+    func givenUpUnanswered(ends: Int) throws {
+        let first = auditor.notifications[0]
+        let gateway = world.gateways[World.place(ofToken: first.token).topic]
+        gateway.resetsStreamsUntil = .max
+        for _ in 0..<ends { _ = gateway.fate(record: first.record, token: first.token, edition: nil) }
+        auditor.noteOrder(of: 0, token: first.token, wasAccepted: true, by: Self.owner)
+        auditor.noteOrder(of: try second(in: world), token: first.token, wasAccepted: false, by: Self.owner)
+        auditor.noteOrder(of: 0, token: first.token, wasAccepted: true, by: Self.owner)
+        auditor.closeOrder()
+        #expect((auditor.violation == nil) == (ends == World.loneCloses))
+    }
+
     @Test("Invariant 4 is broken if a first sending overtakes")
     func overtaken() throws {
         let token = auditor.notifications[0].token
