@@ -203,10 +203,11 @@ final class Stages {
 
     /// Sets the feeding of each topic, by its levers, its certificate and its health at the gateway.
     func updateFeeding(now: MonotonicTime) {
+        let generation = connectors.generation
         for account in group.directory.accounts {
             guard let topic = account.topic else { continue }
             levers.setPace(of: account, now: now)
-            let isThere = hasCertificate(topic)
+            let isThere = account.hasCertificate(as: generation) { hasCertificate(topic) }
             gateway.setCertificate(isThere: isThere, of: topic)
             account.feeding = feeding(of: topic, hasCertificate: isThere)
             if account.isProbed, givingWay == topic.index { account.feeding = .discards }

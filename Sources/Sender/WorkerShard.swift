@@ -205,10 +205,11 @@ package final class WorkerShard {
             hasRead = read.hasRead
         }
         moveOn()
-        stages.gateway.pump()
+        let isMoreAtHand = batches == ShardLimits.batchesPerTurn
+        stages.gateway.pump(isMoreAtHand: isMoreAtHand)
         // Afterwards, for requests that only waited for room in the lanes.
         if stages.coalescing.release() { stages.gateway.pump() }
-        if hasRead || batches == ShardLimits.batchesPerTurn { turnSoon() }
+        if hasRead || isMoreAtHand { turnSoon() }
     }
 
     /// Schedules another turn after sockets and Redis got theirs. Not with `execute`: an event loop of NIO runs tasks

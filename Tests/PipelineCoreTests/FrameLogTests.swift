@@ -56,6 +56,20 @@ import Testing
         #expect(log.storedBytes == 2 * FrameLog.chunkBytes)
     }
 
+    @Test("Chunks that one log has let go of serve another, up to the number kept")
+    func sharedChunks() {
+        let memory = FrameChunks(mostSpare: 2)
+        let kept = [memory.take(), memory.take(), memory.take()]
+        for chunk in kept.prefix(2) { memory.giveBack(chunk) }
+        var log = FrameLog(memory: memory)
+        for _ in 0..<2 { log.append(0, bytes: FrameLog.chunkBytes) }
+        let bases = Set(log.chunks.map(\.base))
+        #expect(bases == Set(kept.prefix(2)) && memory.spareCount == 0)
+        log.evict(before: 2)
+        memory.giveBack(kept[2])
+        #expect(memory.spareCount == 2)
+    }
+
     @Test("Refusals are counted per entry")
     func refusals() {
         var log = FrameLog()

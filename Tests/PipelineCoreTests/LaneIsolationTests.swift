@@ -248,4 +248,19 @@ import Testing
         probe.evict()
         #expect(probe.keptEntries == 0 && probe.storedBytes == 0)
     }
+
+    @Test("With a share, what stays is less once the connection is too old for its certificate to be refused")
+    func retainedShare() {
+        let probe = LaneProbe(inFlight: 10_000, retainedBytes: 4 * FrameLog.chunkBytes)
+        probe.lane.retainedShare = FrameLog.chunkBytes
+        probe.publish(500, bytes: 1000)
+        probe.open()
+        probe.send()
+        _ = probe.silence()
+        probe.evict()
+        #expect(probe.keptEntries >= 3 * (FrameLog.chunkBytes / 1000))
+        probe.now = probe.now + .seconds(8)
+        probe.evict()
+        #expect(probe.keptEntries > 0 && probe.storedBytes <= 2 * FrameLog.chunkBytes)
+    }
 }

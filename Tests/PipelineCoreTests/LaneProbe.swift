@@ -129,7 +129,7 @@ final class LaneProbe {
         return simplified(lane.presume(now: now))
     }
 
-    func evict() { lane.evictSettled() }
+    func evict() { lane.evictSettled(now: now) }
 
     /// A verdict in ordinals, dropped ones left out.
     struct Verdict: Equatable {

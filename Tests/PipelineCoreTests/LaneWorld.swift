@@ -71,6 +71,7 @@ final class LaneWorld {
             loneCloses: Int.random(in: 2...5, using: &random)
         )
         lane = LaneStateMachine(limits: limits, firstSequence: firstSequence)
+        if seed % 3 == 0 { lane.retainedShare = FrameLog.chunkBytes }
         if options.retires { gateway.sentinelIdentifier = [.own, .zero, nil].randomElement(using: &random) ?? nil }
     }
 
@@ -233,7 +234,7 @@ final class LaneWorld {
                 if options.remembers, refused.rule == .rejectToken { silence(UInt32(ordinal) % options.tokens) }
             }
         }
-        if random.chance(80) { lane.evictSettled() }
+        if random.chance(80) { lane.evictSettled(now: .init(nanoseconds: now)) }
     }
 
     private func silence(_ token: UInt32) {

@@ -223,7 +223,7 @@ private struct Pair: ~Copyable {
         while probation.nextRun() != nil {}
         probation.flushed(upTo: probation.sentEnd, now: now)
         _ = probation.presume(now: now + .seconds(3600))
-        probation.evictSettled()
+        probation.evictSettled(now: now)
     }
 
     /// The connection is lost; another is opened.
@@ -239,7 +239,7 @@ private struct Pair: ~Copyable {
     }
 
     private mutating func reopen() {
-        lane.evictSettled()
+        lane.evictSettled(now: now)
         lane.connecting()
         lane.opened(now: now, random: 0)
     }

@@ -231,8 +231,8 @@ final class ProbationWorld {
             ]
             for ordinal in silenced.joined() { settled[ordinal, default: 0] += 1 }
         }
-        if random.chance(80) { lane.evictSettled() }
-        if random.chance(80) { probation.evictSettled() }
+        if random.chance(80) { lane.evictSettled(now: now) }
+        if random.chance(80) { probation.evictSettled(now: now) }
     }
 
     private func note(_ entry: FrameLog.Entry) {

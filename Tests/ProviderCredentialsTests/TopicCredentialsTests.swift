@@ -96,6 +96,24 @@ import Testing
         #expect(try credentials.credential(bundleID: Self.chat, environment: "sandbox") == key("ABC123DEFG"))
     }
 
+    @Test("The generation rises with a certificate that comes and a key that does, and not with a mere reading")
+    func generation() throws {
+        try certificates.client(Self.news).writePEM(to: certificates.path("news.pem"))
+        try keys.add("ABC123DEFG")
+        let credentials = try credentials()
+        let first = credentials.generation
+        _ = credentials.certificates.reload()
+        _ = credentials.keys.reload()
+        #expect(credentials.generation == first)
+        try certificates.client(Self.chat).writePEM(to: certificates.path("chat.pem"))
+        _ = credentials.certificates.reload()
+        let second = credentials.generation
+        #expect(second > first)
+        try keys.add("XYZ")
+        _ = credentials.keys.reload()
+        #expect(credentials.generation > second)
+    }
+
     @Test("Connections with a key show no certificate, and have a context where HTTP/2 is spoken")
     func contexts() throws {
         try certificates.client(Self.news).writePEM(to: certificates.path("news.pem"))

@@ -61,6 +61,7 @@ final class LaneDriver: GatewayLaneDelegate {
                     ) { tls }
                 ),
                 buffers: RunBuffers(),
+                frames: FrameChunks(),
                 random: { .random(in: .min ... .max) },
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
                 delegate: driver

@@ -34,6 +34,10 @@ final class MemoryGateway: GatewayConnectors {
     fileprivate(set) var payloads: [[UInt8]] = []
     private(set) var attempts: [String] = []
     private(set) var ticks = 0
+    /// Connections that have freed their buffers, in order: their bundles.
+    fileprivate(set) var rested: [String] = []
+    /// Writes to connections: their bundles.
+    fileprivate(set) var writes: [String] = []
     /// Rises with each other certificate of connections to come.
     var edition: UInt64 = 1
     /// Connections with certificates of these editions are refused, soon after the handshake.
@@ -157,6 +161,7 @@ private final class MemoryConnection: GatewayConnection {
     func write(_ bytes: ByteBuffer) { buffered.append(bytes) }
 
     func writeAndFlush(_ bytes: ByteBuffer, whenFlushed: (() -> Void)?) {
+        gateway.writes.append(bundleID)
         for bytes in buffered + [bytes] {
             writtenBytes += UInt64(bytes.readableBytes)
             read(bytes)
@@ -183,6 +188,8 @@ private final class MemoryConnection: GatewayConnection {
         let attempt = attempt
         lane.eventLoop.assumeIsolated().execute { lane.connectionAnswered(attempt: attempt, response: response) }
     }
+
+    func rest() { gateway.rested.append(bundleID) }
 
     func close() { isOver = true }
 }

@@ -51,6 +51,27 @@ struct RecordTests {
         #expect(pair.serverRecorder.seen.bytes == Array(0..<100))
     }
 
+    @Test("A connection that rests frees its buffers, and goes on afterwards, also in the midst of a record")
+    func rests() throws {
+        let pair = try Self.established()
+        let handlers = try [pair.client, pair.server].map {
+            try $0.pipeline.syncOperations.handler(type: TLSHandler.self)
+        }
+        let payload = [UInt8](repeating: 1, count: 20_000)
+        var expected: [UInt8] = []
+        for bytes in [100, 700, .max] {
+            pair.client.writeAndFlush(ByteBuffer(bytes: payload), promise: nil)
+            expected += payload
+            while var stream = try pair.client.readOutbound(as: ByteBuffer.self) {
+                while let part = stream.readSlice(length: min(bytes, stream.readableBytes)), part.readableBytes > 0 {
+                    try pair.server.writeInbound(part)
+                    for handler in handlers { handler.rest() }
+                }
+            }
+            #expect(pair.serverRecorder.seen.bytes == expected)
+        }
+    }
+
     @Test("Order is kept over writes of any size", arguments: [1, 2, 3, 4] as [UInt64])
     func orderIsKept(seed: UInt64) throws {
         let pair = try Self.established()

@@ -4,7 +4,7 @@ import APNsProtocol
 ///
 /// Frames are encoded in place into chunks of one TLS record's size and stay there until they are settled, so that
 /// sending them again costs no encoding. A sequence number also is the notification identifier (see
-/// ``identifier(of:)``). Memory: 28 bytes and the frame's own for each entry; chunks are recycled.
+/// ``identifier(of:)``). Memory: 28 bytes and the frame's own for each entry; chunks are recycled (``FrameChunks``).
 public struct FrameLog: ~Copyable {
     /// Largest plaintext of a TLS record: a chunk handed over whole becomes exactly one.
     public static let chunkBytes = 16_384
@@ -38,9 +38,7 @@ public struct FrameLog: ~Copyable {
     /// Ordinal of `chunks[firstChunk]`; chunks before that index are spent.
     private var firstOrdinal: UInt32 = 0
     private(set) var firstChunk = 0
-    private var spare: [UnsafeMutableRawPointer] = []
-
-    private static let spareChunks = 64
+    private let memory: FrameChunks
 
     struct Chunk {
         var base: UnsafeMutableRawPointer
@@ -49,12 +47,11 @@ public struct FrameLog: ~Copyable {
         var first: UInt64
     }
 
-    public init() {
-        self.init(firstSequence: 0)
-    }
-
-    /// Starts at another sequence number than 0, so that tests reach the wrap-around of identifiers.
-    init(firstSequence: UInt64) {
+    /// - Parameters:
+    ///   - firstSequence: not 0 in tests that are to reach the wrap-around of identifiers.
+    ///   - memory: of the chunks.
+    init(firstSequence: UInt64 = 0, memory: FrameChunks = FrameChunks()) {
+        self.memory = memory
         head = firstSequence
         tail = firstSequence
         entries = .allocate(capacity: 256)
@@ -63,8 +60,7 @@ public struct FrameLog: ~Copyable {
 
     deinit {
         entries.deallocate()
-        for chunk in chunks[firstChunk...] { chunk.base.deallocate() }
-        for base in spare { base.deallocate() }
+        for chunk in chunks[firstChunk...] { memory.giveBack(chunk.base) }
     }
 
     /// The identifier on the wire: sequence numbers from 0 become 1 … 2³²−1 and wrap to 1, since 0 means "could not
@@ -97,8 +93,7 @@ public struct FrameLog: ~Copyable {
     public mutating func reserve(_ bytes: Int) -> UnsafeMutableRawBufferPointer {
         precondition(bytes > 0 && bytes <= Self.chunkBytes)
         if chunks.count == firstChunk || chunks[chunks.count - 1].used + bytes > Self.chunkBytes {
-            let base = spare.popLast() ?? .allocate(byteCount: Self.chunkBytes, alignment: 64)
-            chunks.append(Chunk(base: base, used: 0, first: tail))
+            chunks.append(Chunk(base: memory.take(), used: 0, first: tail))
         }
         let last = chunks[chunks.count - 1]
         return UnsafeMutableRawBufferPointer(start: last.base + last.used, count: bytes)
@@ -294,10 +289,9 @@ public struct FrameLog: ~Copyable {
     }
 
     private mutating func releaseFirstChunk() {
-        let base = chunks[firstChunk].base
+        memory.giveBack(chunks[firstChunk].base)
         firstChunk += 1
         firstOrdinal &+= 1
-        if spare.count < Self.spareChunks { spare.append(base) } else { base.deallocate() }
     }
 
     private mutating func grow() {

@@ -1,7 +1,7 @@
 import APNsProtocol
 
 /// The conclusions from silence, answers and ends of connections. Every method returns the verdict after the state has
-/// changed; the verdict's entries stay readable in the log until ``evictSettled()``.
+/// changed; the verdict's entries stay readable in the log until ``evictSettled(now:)``.
 extension LaneStateMachine {
     /// Presumes notifications accepted that were silent for the whole window.
     public mutating func presume(now: MonotonicTime) -> LaneVerdict {
@@ -110,8 +110,8 @@ extension LaneStateMachine {
         let handedOver = sentEnd
         if end == .certificateRefused, wasOpen, log.head <= connectionStart {
             // The gateway read nothing of this connection: nothing written was accepted, and notifications presumed
-            // from silence were presumed wrongly. (If the log has let go of a part, so much was taken that the gateway
-            // must have read.)
+            // from silence were presumed wrongly. (If the log has let go of a part, so much was taken, or so long ago,
+            // that the gateway must have read.)
             verdict.presumedWrong = connectionStart..<settledEnd
             settledEnd = connectionStart
         } else {
@@ -123,11 +123,19 @@ extension LaneStateMachine {
         return verdict
     }
 
+    /// The time after which a gateway has refused the certificate of a new connection, if it does.
+    private static let certificatePatience = Duration.seconds(10)
+
     /// Forgets settled entries, except those presumed lately on the open connection: a late answer can still concern
-    /// them.
-    public mutating func evictSettled() {
+    /// them. The share of the lane counts only once the connection is proven, for a refused certificate concerns all
+    /// of them.
+    public mutating func evictSettled(now: MonotonicTime) {
         guard phase == .open else { return log.evict(before: settledEnd) }
-        log.evict(before: settledEnd, retaining: limits.retainedBytes)
+        let isProven = connectionOpenedAt + Self.certificatePatience <= now
+        log.evict(
+            before: settledEnd,
+            retaining: isProven ? min(limits.retainedBytes, retainedShare) : limits.retainedBytes
+        )
     }
 
     // MARK: Decisions

@@ -21,6 +21,8 @@ public struct LaneStateMachine: ~Copyable {
     }
 
     public private(set) var limits: LaneLimits
+    /// This lane's share of what all lanes of its owner may keep of presumed notifications, bytes.
+    public var retainedShare = Int.max
     public internal(set) var log: FrameLog
     public internal(set) var phase = Phase.disconnected
     /// Everything before has its outcome.
@@ -97,14 +99,15 @@ public struct LaneStateMachine: ~Copyable {
         var suspectsEnd: UInt64
     }
 
-    public init(limits: LaneLimits) {
-        self.init(limits: limits, firstSequence: 0)
+    /// - Parameter memory: of the frames.
+    public init(limits: LaneLimits, memory: FrameChunks) {
+        self.init(limits: limits, firstSequence: 0, memory: memory)
     }
 
-    /// Starts at another sequence number than 0, so that tests reach the wrap-around of identifiers.
-    init(limits: LaneLimits, firstSequence: UInt64) {
+    /// - Parameter firstSequence: not 0 in tests that are to reach the wrap-around of identifiers.
+    init(limits: LaneLimits, firstSequence: UInt64 = 0, memory: FrameChunks = FrameChunks()) {
         self.limits = limits
-        log = FrameLog(firstSequence: firstSequence)
+        log = FrameLog(firstSequence: firstSequence, memory: memory)
         settledEnd = firstSequence
         sentEnd = firstSequence
         flushedEnd = firstSequence
@@ -128,6 +131,8 @@ public struct LaneStateMachine: ~Copyable {
     public var inFlightBytes: Int { log.span(from: settledEnd, to: sentEnd) }
     /// Notifications not yet handed to a connection, or to be sent again.
     public var waitingCount: Int { Int(log.tail - sentEnd) }
+    /// Memory of the waiting notifications, bytes.
+    public var waitingBytes: Int { log.span(from: sentEnd, to: log.tail) }
     /// Every notification has its outcome.
     public var isDrained: Bool { settledEnd == log.tail }
     /// Time brings nothing but the connection's age: nothing waits, is in flight or is to be answered.
@@ -164,7 +169,7 @@ public struct LaneStateMachine: ~Copyable {
     /// Discards waiting notifications, including those to be sent again, that satisfy a condition. The caller gives
     /// them their outcome; the lane gives none.
     ///
-    /// - Returns: the sequence numbers, ascending; their entries stay readable until ``evictSettled()``.
+    /// - Returns: the sequence numbers, ascending; their entries stay readable until ``evictSettled(now:)``.
     public mutating func discard(
         checksum: UInt32,
         where isMeant: (_ frame: UnsafeRawBufferPointer) -> Bool

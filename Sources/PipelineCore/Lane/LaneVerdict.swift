@@ -1,7 +1,7 @@
 import APNsProtocol
 
 /// The results of one event in a lane, as sequence numbers of its ``FrameLog``. The log keeps the entries until
-/// ``LaneStateMachine/evictSettled()``.
+/// ``LaneStateMachine/evictSettled(now:)``.
 ///
 /// A range can enclose entries that were dropped (``FrameLog/Entry/isDropped``): they may never have been sent, so the
 /// verdict does not apply to them and its reader skips them.

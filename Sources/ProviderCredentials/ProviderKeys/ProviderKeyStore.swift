@@ -57,6 +57,7 @@ public final class ProviderKeyStore: Sendable {
     /// Held for as long as files are read.
     private let files: Mutex<Files>
     private let keys = Mutex(Keys())
+    private let changes = Atomic<UInt64>(0)
 
     /// Reads the configured directory.
     ///
@@ -77,6 +78,9 @@ public final class ProviderKeyStore: Sendable {
     package func key(_ id: ProviderKeyID) -> Held? {
         keys.withLock { $0.held[id] }
     }
+
+    /// Rises whenever ``keyID(bundleID:)`` may answer otherwise than before.
+    package var generation: UInt64 { changes.load(ordering: .acquiring) }
 
     /// The key for a bundle; nil: there is none.
     package func keyID(bundleID: String) -> ProviderKeyID? {
@@ -130,7 +134,10 @@ public final class ProviderKeyStore: Sendable {
             let gone = Set(keys.held.keys).subtracting(directory.entries.map(\.id))
             change.vanished = Array(gone.subtracting(files.vanished))
             files.vanished = gone
-            keys.defaults = rule.defaults(among: keys.held.keys, gone: gone)
+            let defaults = rule.defaults(among: keys.held.keys, gone: gone)
+            let isNews = !change.added.isEmpty || defaults != keys.defaults
+            keys.defaults = defaults
+            if isNews { changes.add(1, ordering: .releasing) }
         }
         change.added = change.added.inOrder
         change.replaced = change.replaced.inOrder

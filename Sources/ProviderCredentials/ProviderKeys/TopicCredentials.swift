@@ -31,6 +31,9 @@ package struct TopicCredentials: Sendable {
         withHTTP2 = Set(configuration.environments.filter { $0.transport == .http2 }.map(\.name))
     }
 
+    /// Rises whenever a topic may have another credential than before, or one more, or none. Cheap to ask.
+    package var generation: UInt64 { certificates.generation + keys.generation }
+
     /// Nil: the topic has none.
     package func credential(bundleID: String, environment: String) -> TopicCredential? {
         let takesKeys = withHTTP2.contains(environment)

@@ -28,6 +28,9 @@ final class TopicAccount {
     /// Records with a shard in their keys were met.
     var hasShards = false
 
+    /// Its bundle has a certificate, as of a generation of them; nil: nobody has looked.
+    private var certificate: (isThere: Bool, generation: UInt64)?
+
     init(_ topic: Topic?) {
         self.topic = topic
     }
@@ -35,6 +38,16 @@ final class TopicAccount {
     /// The topic is only probed.
     var isProbed: Bool {
         if case .notifications = feeding { true } else { false }
+    }
+
+    /// Looks whether the bundle has a certificate, if that may have changed.
+    ///
+    /// - Parameter generation: see ``GatewayConnectors/generation``.
+    func hasCertificate(as generation: UInt64?, look: () -> Bool) -> Bool {
+        if let certificate, certificate.generation == generation { return certificate.isThere }
+        let isThere = look()
+        certificate = generation.map { (isThere, $0) }
+        return isThere
     }
 
     /// Adds a change of the ledger of one of its feeds.

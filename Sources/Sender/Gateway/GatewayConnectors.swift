@@ -3,6 +3,9 @@ import ProviderCredentials
 
 /// The source of a shard's connections to the gateways, and of its knowledge of certificates.
 protocol GatewayConnectors: StreamConnectors {
+    /// Rises whenever ``hasCertificate(environment:bundleID:)`` may answer otherwise than before; nil: it may do so at
+    /// any time. Cheap to ask in every tick.
+    var generation: UInt64? { get }
     /// The bundle has a certificate in the environment now.
     func hasCertificate(environment: String, bundleID: String) -> Bool
     /// Records of the bundle become dead letters: it has been without a certificate for the allowed time.
@@ -13,6 +16,10 @@ protocol GatewayConnectors: StreamConnectors {
     ///
     /// - Parameter lane: number of the lane among the bundle's; spreads them over the gateways.
     func connector(environment: String, bundleID: String, lane: Int) -> any GatewayConnecting
+}
+
+extension GatewayConnectors {
+    var generation: UInt64? { nil }
 }
 
 /// A source of binary connections only.

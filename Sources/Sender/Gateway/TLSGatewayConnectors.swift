@@ -30,6 +30,8 @@ final class TLSGatewayConnectors: GatewayConnectors {
         self.eventLoop = eventLoop
     }
 
+    var generation: UInt64? { credentials.generation }
+
     func hasCertificate(environment: String, bundleID: String) -> Bool {
         let name = CertificateStore.Name(environment: environment, bundleID: bundleID)
         guard credentials.has(bundleID: bundleID, environment: environment) else {

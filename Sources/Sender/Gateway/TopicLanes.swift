@@ -30,6 +30,8 @@ final class TopicLanes {
     var hasCertificate = true
     /// Unsent notifications are to be fed anew under other levers of an operator.
     var isRecalled = false
+    /// The last tick that looked at the topic found it at rest.
+    var wasAtRest = false
     /// It was an operator's will alone that the topic stopped.
     var isHeldBack = false
     private var counted = WorkerTopicCounters()
@@ -45,6 +47,11 @@ final class TopicLanes {
         case .binary(let lanes): lanes
         case .streams(let lane): lane
         }
+    }
+
+    /// The topic works, and time brings nothing but the age of its connections.
+    var isAtRest: Bool {
+        sending == .all && hasCertificate && !isRecalled && !topic.control.isPaused && transport.isAtRest
     }
 
     /// The lanes of a topic over the binary protocol, which the caller knows it to be.

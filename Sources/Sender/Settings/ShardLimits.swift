@@ -51,6 +51,11 @@ enum ShardLimits {
 
     /// Time between two ticks: the granularity of windows, waits and deadlines.
     static let tick = TimeAmount.milliseconds(20)
+    /// A topic at rest is looked at in one tick of so many.
+    static let ticksAtRest = 10
+    /// Bytes of presumed notifications that all lanes together keep for late answers; one lane keeps at most
+    /// ``LaneLimits/retainedBytes``.
+    static let retainedBytes = 16 << 20
     /// Time between two ticks above which the event loop was held up.
     static let holdUp = Duration.milliseconds(100)
     static let commitInterval = Duration.milliseconds(500)

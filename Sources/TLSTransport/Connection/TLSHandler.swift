@@ -64,6 +64,11 @@ public final class TLSHandler: ChannelDuplexHandler {
         self.closeTimeout = closeTimeout
     }
 
+    /// Nothing is written or read for now: frees the memory that the connection only needs for that, some 50 KiB.
+    ///
+    /// Call it on the channel's event loop, not from within an event of the channel.
+    public func rest() { session?.rest() }
+
     public func handlerAdded(context: ChannelHandlerContext) {
         if context.channel.isActive {
             begin(context)

@@ -195,6 +195,16 @@ extension TLSSession {
     }
 }
 
+// MARK: Memory
+
+extension TLSSession {
+    /// Frees the buffers of OpenSSL and of the output, unless something is in them. The next use makes them anew.
+    func rest() {
+        _ = SSL_free_buffers(ssl)
+        if outgoing.readableBytes == 0 { outgoing = ByteBuffer() }
+    }
+}
+
 // MARK: Negotiated parameters
 
 extension TLSSession {

@@ -10,6 +10,8 @@ final class BinaryLanes: TopicTransport {
     /// All lanes, those of probation first: a notification there is older than those that wait in its former lane.
     let lanes: [GatewayLane]
     private let probations: [Probation]
+    /// Bytes that are worth a TLS record and a call of the system, while more is at hand: a quarter of a record.
+    private static let worthWriting = FrameLog.chunkBytes / 4
     private let affinity: TokenAffinity
     /// The clock for each of ``lanes``.
     private var standstills: [LaneStandstill]
@@ -70,6 +72,10 @@ final class BinaryLanes: TopicTransport {
         }
     }
 
+    var isAtRest: Bool {
+        lanes.allSatisfy { $0.machine.hasNothingPending() && $0.successor == nil && !$0.keepsBuffers }
+    }
+
     var isWaitingForBudget: Bool {
         lanes.contains { lane in
             lane.machine.isWaitingForBudget && lane.machine.waitingCount > 0 && lane.machine.admission != .none
@@ -79,6 +85,11 @@ final class BinaryLanes: TopicTransport {
     func use(_ settings: ShardSettings, _ limits: LaneLimits) {
         for lane in lanes { lane.machine.use(limits) }
         for index in standstills.indices { standstills[index].patience = settings.standstillPatience }
+    }
+
+    /// - Parameter share: of a lane, of what may be kept of presumed notifications; bytes.
+    func retain(share: Int) {
+        for lane in lanes { lane.machine.retainedShare = share }
     }
 
     // MARK: Sending
@@ -126,8 +137,11 @@ final class BinaryLanes: TopicTransport {
         ownLanes[affinity.lane(checksum: checksum)].machine.inheritTrouble(trouble)
     }
 
-    func pump(now: MonotonicTime) {
-        for lane in lanes where lane.machine.waitingCount > 0 { lane.pump(now: now) }
+    func pump(now: MonotonicTime, isMoreAtHand: Bool) {
+        for lane in lanes where lane.machine.waitingCount > 0 {
+            if isMoreAtHand, lane.machine.phase == .open, lane.machine.waitingBytes < Self.worthWriting { continue }
+            lane.pump(now: now)
+        }
     }
 
     func hold(_ isHeld: Bool) {
@@ -281,7 +295,7 @@ final class BinaryLanes: TopicTransport {
     /// Ends probation when no token has been called invalid for a while.
     private func endProbation(now: MonotonicTime) {
         guard !probationSwitch.isOn(now: now) else { return }
-        for probation in probations { probation.end() }
+        for probation in probations { probation.end(now: now) }
         if hasRefused, probationSwitch.isQuiet(now: now), probations.allSatisfy(\.isOver) { endRemembering() }
     }
 

@@ -34,6 +34,8 @@ final class GatewayChannel: GatewayConnection {
         channel.writeAndFlush(bytes, promise: promise)
     }
 
+    func rest() { tls.rest() }
+
     func close() {
         channel.close(mode: .all, promise: nil)
     }

@@ -28,6 +28,8 @@ protocol GatewayConnection: AnyObject {
     func write(_ bytes: ByteBuffer)
     /// - Parameter whenFlushed: called when our kernel has all the bytes; not if the connection ends first.
     func writeAndFlush(_ bytes: ByteBuffer, whenFlushed: (() -> Void)?)
+    /// Nothing passes for now: frees the memory that is only needed while something does.
+    func rest()
     /// Closes the connection in order. Its later events are ignored.
     func close()
     /// Closes the connection at once, whatever it still buffers, for a peer that does not answer.
@@ -36,4 +38,6 @@ protocol GatewayConnection: AnyObject {
 
 extension GatewayConnection {
     func abort() { close() }
+
+    func rest() {}
 }

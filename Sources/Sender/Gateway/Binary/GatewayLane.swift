@@ -68,6 +68,8 @@ final class GatewayLane: ConnectionOwner {
     /// A connection was requested before: the next one is not the first.
     var hasConnected: Bool { attempts > 0 }
     private var isPumping = false
+    /// Something was written since the connection has freed its buffers.
+    private(set) var keepsBuffers = false
     /// The connection is ending: it may still bring an answer, but takes nothing more.
     private var isEnding = false
     private var hasWarnedOfAcknowledgements = false
@@ -80,6 +82,7 @@ final class GatewayLane: ConnectionOwner {
         limits: LaneLimits,
         connector: any GatewayConnecting,
         buffers: RunBuffers,
+        frames: FrameChunks,
         random: @escaping () -> UInt64,
         logger: Logger,
         delegate: any GatewayLaneDelegate
@@ -94,7 +97,7 @@ final class GatewayLane: ConnectionOwner {
         var logger = logger
         logger[metadataKey: "lane"] = .stringConvertible(number)
         self.logger = logger
-        machine = LaneStateMachine(limits: limits)
+        machine = LaneStateMachine(limits: limits, memory: frames)
     }
 
     var now: MonotonicTime { MonotonicTime(eventLoop.now) }
@@ -119,6 +122,8 @@ final class GatewayLane: ConnectionOwner {
 
     /// Lets time pass: silence settles, waits end, connections grow old.
     func tick(now: MonotonicTime) {
+        restIfWritten()
+        machine.evictSettled(now: now)
         if machine.hasNothingPending() {
             if machine.phase == .open { succeed(now: now) }
             return
@@ -139,6 +144,13 @@ final class GatewayLane: ConnectionOwner {
         if machine.isPeerDead(now: now) { abandonPeer(now: now) }
         succeed(now: now)
         if machine.waitingCount > 0 || machine.wantsSentinel { pump(now: now) }
+    }
+
+    /// Lets the connection free its buffers, once the gateway has what was written: most of hundreds are idle.
+    private func restIfWritten() {
+        guard keepsBuffers, machine.waitingCount == 0, !machine.awaitsAcknowledgement else { return }
+        keepsBuffers = false
+        connection?.rest()
     }
 
     /// Aborts a connection whose peer has acknowledged nothing for too long. The kernel would try for many minutes, and
@@ -302,6 +314,7 @@ final class GatewayLane: ConnectionOwner {
         guard let last else { return false }
         let end = machine.sentEnd
         let current = attempt
+        keepsBuffers = true
         if let first, end > start { delegate.lane(self, handsOver: Int(end - start), from: first) }
         if connection.tellsAcknowledgements {
             connection.writeAndFlush(last, whenFlushed: nil)
@@ -327,6 +340,6 @@ final class GatewayLane: ConnectionOwner {
 
     func report(_ verdict: LaneVerdict) {
         delegate.lane(self, settled: verdict)
-        machine.evictSettled()
+        machine.evictSettled(now: now)
     }
 }

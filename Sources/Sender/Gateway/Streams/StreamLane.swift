@@ -55,6 +55,7 @@ final class StreamLane: TopicTransport {
     /// Contents in memory.
     var keptContents: Int { contents.count { $0 != nil } }
     var isQuiet: Bool { queue.inFlightCount == 0 }
+    var isAtRest: Bool { queue.inFlightCount == 0 && queue.waitingCount == 0 }
     var isStranded: Bool { queue.inFlightCount == 0 && party?.pool.isEmpty ?? true }
 
     // MARK: Taking notifications in
@@ -96,7 +97,7 @@ final class StreamLane: TopicTransport {
 
     // MARK: Sending
 
-    func pump(now: MonotonicTime) {
+    func pump(now: MonotonicTime, isMoreAtHand: Bool = false) {
         guard queue.waitingCount > 0 else { return }
         party?.list(self)
         party?.pump(now: now)

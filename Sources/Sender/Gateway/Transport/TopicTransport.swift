@@ -16,6 +16,8 @@ protocol TopicTransport: AnyObject {
     var isQuiet: Bool { get }
     /// Nothing is in flight, and all that waits needs a new connection.
     var isStranded: Bool { get }
+    /// Nothing waits or is in flight, and no connection is being replaced.
+    var isAtRest: Bool { get }
 
     /// Notifications that may be sent wait for the connection budget.
     var isWaitingForBudget: Bool { get }
@@ -25,7 +27,9 @@ protocol TopicTransport: AnyObject {
     /// - Parameter limits: of the topic.
     func use(_ settings: ShardSettings, _ limits: LaneLimits)
     /// Sends everything that may be sent, or connects first if necessary.
-    func pump(now: MonotonicTime)
+    ///
+    /// - Parameter isMoreAtHand: more is about to be appended, before anything else happens.
+    func pump(now: MonotonicTime, isMoreAtHand: Bool)
     /// Nothing is written and no connection is opened while this holds.
     func hold(_ isHeld: Bool)
     /// Lets time pass.

@@ -1,0 +1,135 @@
+import PipelineCore
+import Testing
+
+@testable import Sender
+
+/// Hundreds of topics cost little while they have nothing to do.
+@Suite("Topics at rest")
+struct RestingTopicTests {
+    private typealias Bench = ShardBench
+
+    private func lanes(of bundleID: String, in bench: Bench) throws -> TopicLanes {
+        try #require(bench.shard.stages.gateway.all.first { $0.topic.bundleID == bundleID })
+    }
+
+    @Test("A topic is at rest when all has settled and the connection has freed its buffers, once for all writes")
+    func rests() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        try bench.bring((Bench.news, [1]), (Bench.sport, [2]))
+        bench.wait(milliseconds: 100)
+        #expect(try !lanes(of: Bench.news, in: bench).isAtRest)
+        #expect(Set(bench.gateway.rested) == [Bench.news, Bench.sport])
+        bench.wait(milliseconds: 1000)
+        #expect(try lanes(of: Bench.news, in: bench).isAtRest)
+        try bench.bring((Bench.sport, [3]))
+        bench.wait(milliseconds: 1000)
+        #expect(bench.gateway.rested.count { $0 == Bench.sport } == 2)
+        #expect(bench.gateway.rested.count { $0 == Bench.news } == 1)
+    }
+
+    @Test("A connection whose peer has not acknowledged what was written keeps its buffers")
+    func halfDead() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.gateway.halfDead = [Bench.news]
+        bench.assign(0)
+        try bench.bring((Bench.news, [1]))
+        bench.wait(milliseconds: 1000)
+        #expect(bench.gateway.writes == [Bench.news] && bench.gateway.rested.isEmpty)
+    }
+
+    @Test("A topic at rest is looked at in one tick of ten: a replaced certificate is seen within that")
+    func oneTickOfTen() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        try bench.bring((Bench.news, [1]))
+        bench.wait(milliseconds: 2000)
+        let machine = { try lanes(of: Bench.news, in: bench).binary.ownLanes[0] }
+        #expect(try machine().machine.rotation.edition == 1)
+        bench.gateway.edition = 2
+        var ticks = 0
+        while try machine().machine.rotation.reason != .credential, ticks < 50 {
+            bench.wait(milliseconds: 20)
+            ticks += 1
+        }
+        #expect((2...ShardLimits.ticksAtRest).contains(ticks))
+    }
+
+    @Test("A paused topic is not at rest, nor one whose certificate is gone")
+    func attended() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        try bench.bring((Bench.news, [1]), (Bench.sport, [2]))
+        bench.wait(milliseconds: 2000)
+        #expect(try lanes(of: Bench.news, in: bench).isAtRest && lanes(of: Bench.sport, in: bench).isAtRest)
+        bench.pull(.pause)
+        bench.gateway.missing = [Bench.sport]
+        bench.wait(milliseconds: 20)
+        #expect(try !lanes(of: Bench.news, in: bench).isAtRest && !lanes(of: Bench.sport, in: bench).isAtRest)
+    }
+
+    @Test("Little is written only when no more is at hand, a quarter of a record at once")
+    func littleWaits() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        try bench.bring((Bench.news, [1]))
+        bench.wait(milliseconds: 100)
+        let lanes = try lanes(of: Bench.news, in: bench)
+        let binary = lanes.binary
+        let writes = bench.gateway.writes.count
+        func append(_ count: Int) {
+            let bytes = 300
+            for _ in 0..<count {
+                _ = binary.ownLanes[0].machine.reserve(bytes)
+                binary.ownLanes[0].machine.commit(.init(assignment: 9, record: 0, token: 0), bytes: bytes)
+            }
+        }
+        append(2)
+        binary.pump(now: bench.shard.now, isMoreAtHand: true)
+        #expect(binary.waitingCount == 2 && bench.gateway.writes.count == writes)
+        append(12)
+        binary.pump(now: bench.shard.now, isMoreAtHand: true)
+        #expect(binary.waitingCount == 0 && bench.gateway.writes.count == writes + 1)
+        append(1)
+        binary.pump(now: bench.shard.now, isMoreAtHand: false)
+        #expect(binary.waitingCount == 0 && bench.gateway.writes.count == writes + 2)
+    }
+
+    @Test("The lanes of a shard share what may be kept of presumed notifications")
+    func share() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        try bench.bring((Bench.news, [1]))
+        bench.wait(milliseconds: 100)
+        #expect(
+            try lanes(of: Bench.news, in: bench).binary.ownLanes[0].machine.retainedShare == ShardLimits.retainedBytes
+        )
+        try bench.bring((Bench.sport, [2]))
+        bench.wait(milliseconds: 100)
+        for bundleID in [Bench.news, Bench.sport] {
+            let lane = try lanes(of: bundleID, in: bench).binary.ownLanes[0]
+            #expect(lane.machine.retainedShare == ShardLimits.retainedBytes / 2)
+        }
+    }
+
+    @Test("An account looks for a certificate once for a generation, and each time without one")
+    func generations() {
+        let account = TopicAccount(nil)
+        var looks = 0
+        func ask(_ generation: UInt64?) -> Bool {
+            account.hasCertificate(as: generation) {
+                looks += 1
+                return looks != 2
+            }
+        }
+        #expect(ask(7) && ask(7) && looks == 1)
+        #expect(!ask(8) && !ask(8) && looks == 2)
+        #expect(ask(nil) && ask(nil) && looks == 4)
+    }
+}
