@@ -47,7 +47,7 @@ extension Auditor {
             // Redis keeps no more changes apart.
             guard !requests.isEmpty, requests.count <= BadgeScript.limit else { continue }
             let sure = requests.values.count { $0.allSatisfy(hasArrivedForSure) }
-            let possible = requests.values.count { $0.contains { !hasFailedForSure($0) } }
+            let possible = requests.values.count { $0.contains { !hasFailedForSure($0) || isNamedAsPlain($0) } }
             let number = world.badge(of: token)
             check(
                 (sure...possible).contains(number),
@@ -62,16 +62,30 @@ extension Auditor {
     private func badgeRequests(of token: Int) -> [Int: [Int]] {
         if badgeNotifications.isEmpty { groupBadges() }
         return Dictionary(grouping: badgeNotifications[token, default: []]) { number in
-            let record = notifications[number].record
-            let request = options.dedupeWindow > 0 ? world.plan.records[record].request : nil
-            return request.map { -1 - $0 } ?? number
+            request(of: number).map { -1 - $0 } ?? number
         }
     }
 
     private func groupBadges() {
-        for number in notifications.indices where world.plan.records[notifications[number].record].addsToBadge {
-            badgeNotifications[notifications[number].token, default: []].append(number)
+        for number in notifications.indices {
+            let notification = notifications[number]
+            if world.plan.records[notification.record].addsToBadge {
+                badgeNotifications[notification.token, default: []].append(number)
+            } else if let request = request(of: number) {
+                plainRequests.insert([notification.token, request])
+            }
         }
+    }
+
+    /// Another request with its name, to the same token, leaves the number alone: the repetition of one counts for the
+    /// other, whose failure takes nothing back.
+    private func isNamedAsPlain(_ number: Int) -> Bool {
+        request(of: number).map { plainRequests.contains([notifications[number].token, $0]) } ?? false
+    }
+
+    /// The name by which the request of a notification is remembered.
+    private func request(of number: Int) -> Int? {
+        options.dedupeWindow > 0 ? world.plan.records[notifications[number].record].request : nil
     }
 
     private func hasArrivedForSure(_ number: Int) -> Bool {

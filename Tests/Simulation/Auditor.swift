@@ -143,6 +143,8 @@ final class Auditor {
     var fates: [Int: Fates] = [:]
     /// Notifications that add to the numbers of their tokens, by token.
     var badgeNotifications: [Int: [Int]] = [:]
+    /// Tokens and names of requests that leave the token's number alone.
+    var plainRequests: Set<[Int]> = []
     /// Orders to discard, by topic.
     var discards: [Int: [TopicControl.Discard]] = [:]
     /// Notifications without an outcome.

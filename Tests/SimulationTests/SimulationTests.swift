@@ -52,6 +52,14 @@ import Testing
     }
 
     @Test(
+        "Known seeds pass: given up unanswered and sent again by the next owner; a repetition that alone has a badge",
+        arguments: [304648, 513627] as [UInt64]
+    )
+    func knownSeedsOfSecondSendings(seed: UInt64) {
+        #expect(World(WorldPlan(seed: seed, features: .current)).run().violation == nil)
+    }
+
+    @Test(
         "Known seeds pass: bad tokens among many sick topics and in the largest record, an end within a repetition",
         arguments: [19464, 99254, 501840] as [UInt64]
     )
