@@ -28,7 +28,8 @@ protocol TopicTransport: AnyObject {
     func use(_ settings: ShardSettings, _ limits: LaneLimits)
     /// Sends everything that may be sent, or connects first if necessary.
     ///
-    /// - Parameter isMoreAtHand: more is about to be appended, before anything else happens.
+    /// - Parameter isMoreAtHand: the next turn brings more, so that what is not worth a write may wait for it, or for
+    ///   the tick.
     func pump(now: MonotonicTime, isMoreAtHand: Bool)
     /// Nothing is written and no connection is opened while this holds.
     func hold(_ isHeld: Bool)
