@@ -65,6 +65,7 @@ struct KafkaConsumerTests {
                 default:
                     #expect(message.key.baseAddress != nil && message.key.isEmpty)
                     #expect(message.value.baseAddress != nil && message.value.isEmpty)
+                    #expect(message.header("any") == nil)
                 }
                 seen += 1
             }

@@ -94,7 +94,7 @@ public struct KafkaMessageView {
     }
 
     private var parsedHeaders: OpaquePointer? {
-        guard !isError else { return nil }
+        guard !isError, !RecordLayout.hasNoHeaders(key: key, value: value) else { return nil }
         var headers: OpaquePointer?
         guard rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR else { return nil }
         return headers
