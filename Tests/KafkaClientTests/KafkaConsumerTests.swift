@@ -1,6 +1,7 @@
-import KafkaClient
 import TestSupport
 import Testing
+
+@testable import KafkaClient
 
 @Suite("Consumer", .serialized, .timeLimit(.minutes(2)))
 struct KafkaConsumerTests {
@@ -38,6 +39,7 @@ struct KafkaConsumerTests {
         )
         try producer.produce(topic: broker.topic, key: nil, value: nil)
         try producer.produce(topic: broker.topic, key: [], value: [])
+        try producer.produce(topic: broker.topic, key: Array("key".utf8), value: binary)
         try producer.flush(timeoutMilliseconds: 30_000)
         let consumer = try broker.consumer()
         defer { consumer.close() }
@@ -62,16 +64,20 @@ struct KafkaConsumerTests {
                     #expect(message.key.baseAddress == nil)
                     #expect(message.value.baseAddress == nil)
                     #expect(message.header("any") == nil)
-                default:
+                case 2:
                     #expect(message.key.baseAddress != nil && message.key.isEmpty)
                     #expect(message.value.baseAddress != nil && message.value.isEmpty)
                     #expect(message.header("any") == nil)
+                default:
+                    #expect(Array(message.key) == Array("key".utf8) && Array(message.value) == binary)
+                    #expect(message.header("any") == nil)
                 }
+                #expect(RecordLayout.hasNoHeaders(key: message.key, value: message.value) == (message.offset == 3))
                 seen += 1
             }
         }
-        serve(consumer, until: { seen >= 3 }, take: take)
-        #expect(seen == 3)
+        serve(consumer, until: { seen >= 4 }, take: take)
+        #expect(seen == 4)
     }
 
     @Test("A batch can be read after its consumer was closed", arguments: BrokerKind.allCases)

@@ -1,8 +1,8 @@
 /// The bytes around the parts of a consumed record, which tell more than librdkafka does.
 ///
-/// It hands out key and value where they lie in the broker's answer, unpacked. In a record batch of version 2 (Kafka's
-/// protocol, "Record Batch") these follow one another: key, length of the value, value, number of headers. Both numbers
-/// are zigzag varints.
+/// It hands out key and value where they lie in the broker's answer, unpacked, unless they are empty. In a record batch
+/// of version 2 (Kafka's protocol, "Record Batch") these follow one another: key, length of the value, value, number of
+/// headers. Both numbers are zigzag varints.
 enum RecordLayout {
     /// It is certain that the record has no headers. Asked for those of such a record, librdkafka allocates four times
     /// before it sees that there are none: more than all else that is done for a record of one token.
